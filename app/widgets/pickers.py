@@ -153,7 +153,7 @@ def _training(model: str) -> str:
 def _sizes(name: str) -> None:
     train, queries, candidates = fitting_models.sizes(name, fitting_models.chosen(name))
     limits = _limits(name)
-    number("train", "training examples", min(train, limits[0]), 10, limits[0])
+    number("train", "training examples", min(train, limits[0]), min(10, limits[0]), limits[0])
     number("queries", "queries", min(queries, limits[1]), 1, min(limits[1], 2_000))
     texts = data.holds_records(name)
     number("candidates", "texts to retrain without" if texts else "candidates to re-optimise", candidates, 5, 5_000,

@@ -30,8 +30,8 @@ def zipped(*files, extra=()):
     return buffer.getvalue()
 
 
-def dropped(name, content):
-    at = sound(open("noisy_labels"))
+def dropped(name, content, page="noisy_labels"):
+    at = sound(open(page, settle=page == "noisy_labels"))
     at.sidebar.file_uploader(key="upload").upload(name, content, "application/octet-stream")
     return sound(at.run())
 
@@ -54,6 +54,13 @@ TABLE = pd.DataFrame({"a": np.arange(24.0), "kind": ["x", "y", "z"] * 8, "target
 def test_what_a_door_decides_stands_on_the_page_before_anything_runs(name, content, told):
     text = said(dropped(name, content)).replace("\\", "")
     assert all(words in text for words in told)
+
+
+@pytest.mark.parametrize(("page", "files"), [
+    ("noisy_labels", [*(f"{label}/{place}.png" for label in "AB" for place in range(6)), "C/0.png"]),
+    ("examples", [f"{label}/{place}.png" for label in "AB" for place in range(4)])], ids=["a lone picture", "eight"])
+def test_few_pictures_are_no_fault(page, files):
+    assert not dropped("mine.zip", zipped(*files), page).error
 
 
 def test_records_are_no_data_for_this_page():

@@ -22,8 +22,15 @@ def most_searched(dataset: Dataset, own: bool, trusted: int) -> int:
 
 
 def most_in_turn(dataset: Dataset) -> int:
-    """Labels that can be searched where none is trusted: those of a drawn test split, too."""
-    return len(dataset.y_train) + (len(dataset.y_test) if dataset.test_drawn else 0)
+    """Labels that can be searched where none is trusted: those of a drawn test split, too, but for lone ones."""
+    counts = _counts(dataset)
+    return int(counts[counts > 1].sum())
+
+
+def _counts(dataset: Dataset) -> np.ndarray:
+    """How many labels of each class can be in doubt, (C,)."""
+    labels = np.concatenate([dataset.y_train, dataset.y_test]) if dataset.test_drawn else dataset.y_train
+    return np.bincount(labels, minlength=dataset.n_classes)
 
 
 def goes_in_turn(dataset: Dataset) -> bool:
@@ -35,8 +42,7 @@ def goes_in_turn(dataset: Dataset) -> bool:
 def most_folds(dataset: Dataset) -> int:
     """Into how many parts all labels can be held out in turn, 2 to 4, so that each part has every class of two or more
     examples."""
-    labels = np.concatenate([dataset.y_train, dataset.y_test]) if dataset.test_drawn else dataset.y_train
-    counts = np.bincount(labels, minlength=dataset.n_classes)
+    counts = _counts(dataset)
     return min(4, int(counts[counts > 1].min(initial=4)))
 
 
