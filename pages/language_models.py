@@ -19,7 +19,7 @@ if view == "detection":
 elif view == "records":
     wanted = state.asked()
     st.divider()
-    estimator, behavior = panel.question()
+    estimator, behavior = panel.question(wanted.lacking if wanted is not None else {})
     if wanted is not None:
         panel.guarded(records.show, wanted, estimator, behavior)
 elif view == "ablation":

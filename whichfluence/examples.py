@@ -131,19 +131,3 @@ def _tensor(values: Any) -> Tensor:
 
 def is_path(source: Any) -> bool:
     return isinstance(source, str | Path)
-
-
-def indices(candidates: Iterable[int] | None, n: int) -> Tensor | None:
-    """Candidates as indices (k,) into n training examples; None for all of them. Raises `InvalidInput` for what are
-    none."""
-    if candidates is None:
-        return None
-    rows = torch.as_tensor(list(candidates) if not isinstance(candidates, Tensor) else candidates)
-    if rows.dtype == torch.bool:
-        raise InvalidInput("The candidates are true or false; give their indices, such as `mask.nonzero()[:, 0]`.")
-    if rows.is_floating_point() or rows.ndim != 1 or not len(rows):
-        raise InvalidInput("The candidates are no list of indices; give whole numbers, one a training example.")
-    if int(rows.min()) < 0 or int(rows.max()) >= n or len(rows.unique()) < len(rows):
-        raise InvalidInput(f"The candidates name an example twice, or one that is not among 0 to {n - 1:,}; give "
-                           "different indices of training examples.")
-    return rows.long()

@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 from engine.basics.errors import InvalidInput
+from engine.data.record_forms import records_of
 from engine.data.records import Record, read_jsonl
 from engine.models.causal.checked import check_reading
 from engine.models.causal.encoding import Encoder
@@ -19,7 +20,6 @@ from engine.models.causal.packed import Packing
 from engine.models.causal.row_texts import RowTexts
 from engine.models.network import ALL, free_names
 from engine.problems import CausalProblem
-from whichfluence.examples import indices
 
 CONTEXT = 1_024
 
@@ -48,8 +48,7 @@ def language_problem(model: nn.Module, tokenizer: Any, train: Any, queries: Any,
     reader = LearningReader(model, packing)
     selection = free_names(reader) if parameters == ALL else parameters
     texts = RowTexts(encoder, torch.cat([rows, asked]), [*own[0], *own[1]])
-    problem = CausalProblem(reader, rows, None, asked, None, indices(candidates, len(rows)), parameters=selection,
-                            texts=texts, **options)
+    problem = CausalProblem(reader, rows, None, asked, None, candidates, parameters=selection, texts=texts, **options)
     check_reading(problem.reader, rows, encoded[0])
     return problem
 
@@ -60,8 +59,9 @@ def _records(source: Any, noun: str) -> tuple[Record, ...]:
     if not isinstance(source, Sequence) or not source:
         raise InvalidInput(f"The {noun} of a language model is a {type(source).__name__}; give a list of dictionaries "
                            "with `prompt` and `response`, or the path of a JSONL file.")
-    return tuple(one if isinstance(one, Record) else Record.parse({"id": str(place), **_mapping(one, noun)})
-                 for place, one in enumerate(source))
+    return tuple(record for place, one in enumerate(source) for record in (
+        [one] if isinstance(one, Record) else
+        [Record.parse({"id": str(place), **form}) for form in records_of(_mapping(one, noun))]))
 
 
 def _mapping(one: Any, noun: str) -> Mapping[str, Any]:

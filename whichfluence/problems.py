@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from engine.basics.errors import InvalidInput
 from engine.data.dataset import Dataset
+from engine.data.frames import READERS
 from engine.data.image_folder import AS_THEY_ARE, load_image_folder
 from engine.data.npz import load_npz
 from engine.data.tables import load_table
@@ -25,7 +26,7 @@ from engine.models.recorded.recipe import SEED
 from engine.models.wrapped import unwrapped
 from engine.problems import ModuleProblem, Problem, ProblemSource, SoftmaxProblem
 from engine.problems.families.inputs import as_inputs, input_shape
-from whichfluence.examples import examples, indices, is_path, slots
+from whichfluence.examples import examples, is_path, slots
 from whichfluence.language import CONTEXT, is_language_model, language_problem
 from whichfluence.untouched import untouched
 
@@ -84,7 +85,7 @@ def problem(model: nn.Module | Callable[[], nn.Module] | str, train: Any, querie
         return language_problem(model, tokenizer, train, queries, candidates, parameters=parameters, context=context,
                                 l2=l2 or 0.0, recipe=recipe, build=build, seed=seed, device=device, dtype=dtype)
     (x, y), (query_x, query_y) = _data(train, queries)
-    chosen = indices(candidates, len(y))
+    chosen = candidates
     if isinstance(model, str):
         if model != SOFTMAX:
             raise InvalidInput(f"`{model[:60]}` names no model here; give an nn.Module, or `{SOFTMAX}` for softmax "
@@ -140,7 +141,7 @@ def _loaded(path: Path) -> Dataset:
     suffix = path.suffix.lower()
     if suffix == ".npz":
         return load_npz(path).dataset(path.stem, path.name)
-    return load_table(path) if suffix == ".parquet" else load_image_folder(path, color=AS_THEY_ARE)
+    return load_table(path) if suffix in READERS else load_image_folder(path, color=AS_THEY_ARE)
 
 
 def _split(dataset: Dataset, split: str) -> tuple[Tensor, Tensor]:

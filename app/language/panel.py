@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 
 import pandas as pd
 import streamlit as st
@@ -35,9 +36,10 @@ MEASURES = {
 }
 
 
-def question() -> tuple[str, str]:
-    """Estimator and behavior, with the English question below them; for RepSim also its layer."""
-    estimator, behavior = state.question()
+def question(lacking: Mapping[str, str] = MappingProxyType({})) -> tuple[str, str]:
+    """Estimator and behavior, with the English question below them; for RepSim also its layer. lacking: as
+    `state.question` takes it."""
+    estimator, behavior = state.question(lacking)
     if estimator == REPSIM.name:
         glossary.caption(
             "RepSim reads no behavior: it compares hidden states where the prompt ends, at one layer. Table "

@@ -29,6 +29,10 @@ FLAGS = {"answer": "wrong answer", "rationale": "foreign explanation", "poison":
 
 def show(wanted: Asked, estimator: str, behavior: str) -> None:
     """The records of a run, once it is there."""
+    if METHODS[estimator].reads and behavior in wanted.lacking:
+        st.error(f"“{READOUTS[behavior].title}” needs {wanted.lacking[behavior]} in every query; choose another "
+                 "behavior, or mark it in the records.", icon=":material/error:")
+        return
     found = _run(wanted)
     if found is not None:
         _records(wanted, found, estimator, behavior)

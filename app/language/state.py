@@ -30,6 +30,11 @@ LAYER_TITLES = {0.25: "A quarter of the way up", 0.5: "Halfway up", 0.75: "Three
                 1.0: "The last layer"}
 FILTERS = {"all": "All records", "found": "Found by one behavior, missed by another"}
 ABOUT = {"task": "the task's held-out queries", "mine": "a prompt of mine"}
+OWN_RECORDS = """One JSON object a line, or a list of them: `prompt` and `response` (or `completion`), `messages` or
+`conversations` (their last answer), or `instruction`, `input` and `output`. If you like `spans`
+(`{"answer": [start, end], "explanation": [start, end]}`, characters of the response), or the keys `answer` (one letter)
+and `rationale`, whose text in the response becomes its span; `choices` (letters) and `flags`. The last eight records
+are held out as queries, unless you ask about your own prompt."""
 CELL_STATE, ROW_STATE, FIRST = "language:clicked", "language:row", "language:first"
 
 
@@ -70,16 +75,21 @@ def _kept_behavior() -> str:
     return choice.one("behavior", "answer_logit", choice.from_options(list(READOUTS)))
 
 
-def question() -> tuple[str, str]:
-    """Estimator and behavior by their widgets; for RepSim its layer in the behavior's place."""
+def question(lacking: Mapping[str, str]) -> tuple[str, str]:
+    """Estimator and behavior by their widgets; for RepSim its layer in the behavior's place.
+
+    lacking: behavior -> what the queries lack for it, which stands beside it.
+    """
+    offered = sorted(READOUTS, key=lambda name: name in lacking)
     left, right = st.columns(2)
     with left:
         estimator = pick("estimator", "Estimator", list(METHODS), "gradsim",
                          lambda name: METHODS[name].label, help=glossary.hint("Estimator"))
     with right:
         if METHODS[estimator].reads:
-            return estimator, pick("behavior", "Behavior", list(READOUTS), "answer_logit",
-                                   lambda name: READOUTS[name].title, help=glossary.hint("Behavior"))
+            usual = offered[0] if "answer_logit" in lacking else "answer_logit"
+            return estimator, pick("behavior", "Behavior", offered, usual, lambda name: READOUTS[name].title + (
+                f" (needs {lacking[name]})" if name in lacking else ""), help=glossary.hint("Behavior"))
         behavior = _kept_behavior()
         if estimator == REPSIM.name:
             pick("layer", "Layer that it reads", list(LAYER_TITLES), 1.0, LAYER_TITLES.get, kind=float)
@@ -153,9 +163,7 @@ def _model() -> str:
 def _own_file() -> str | None:
     """The kept JSONL, by upload or by the address; None while there is none."""
     with st.expander("Your records", icon=":material/upload_file:", expanded=True):
-        glossary.markdown("One JSON object a line: `prompt`, `response`, and if you like `spans` "
-                          "(`{\"answer\": [start, end], \"explanation\": [start, end]}`, characters of the response), "
-                          "`choices` (letters) and `flags`. The last eight lines are held out as queries.")
+        glossary.markdown(OWN_RECORDS)
         given = st.file_uploader("JSONL", type=["jsonl", "json", "txt"], key="language:file")
         if given is not None:
             choice.keep("file", Path(record_files.keep(given.getvalue())).name)

@@ -12,6 +12,7 @@ from app.widgets.pickers import pickers
 from app.widgets.words import glossary
 from app.widgets.words.plain_text import plain, sentence
 from engine import data as datasets
+from engine.applications.noisy_labels import limits
 from engine.applications.noisy_labels.source import NoisySource
 from engine.basics.errors import WhichfluenceError
 from engine.data import Dataset, uploads
@@ -32,15 +33,18 @@ def show(source: NoisySource, done: bool) -> None:
     found = data.preview(name, uploads.content(name))
     with st.expander(f"What was understood: {plain(found.sentence)}", expanded=not done, icon=":material/preview:",
                      key=f"own:{name}:{done}"):
+        for said in found.said:
+            st.markdown(f"- {plain(said)}")
         classes = _classes(name, found, chosen, dataset)
         _verified_now(dataset, chosen)
         with st.form(f"own:form:{name}", border=False):
             color, side = _pixels(name, chosen, dataset)
+            label = _label(name, chosen, found)
             listed = _list(name, chosen, dataset.files[0])
             pressed = st.form_submit_button("Read it this way", icon=":material/refresh:")
         if pressed:
-            _read(name, color, side, classes, listed)
-        _skipped(found)
+            _read(name, {"color": color, "size": side or None, "classes": classes, "label": label}, listed)
+        _left_out(found)
 
 
 def _classes(name: str, found: Preview, chosen: Reading, dataset: Dataset) -> dict[str, str]:
@@ -78,6 +82,9 @@ def _verified_now(dataset: Dataset, chosen: Reading) -> None:
                 "measure with.")
     else:
         said = f"**Verified examples: {len(dataset.y_test):,}**, from your own {dataset.test_origin}."
+        if limits.goes_in_turn(dataset):
+            said += (" Some class has none or a single one, so that they only measure accuracy: every label is "
+                     "searched, and each part of them is held out in turn.")
     where = "a `test` folder beside `train`" if dataset.image_shape else "a test split of the file"
     glossary.markdown(f"{said} More can come from {where}, from a list, or from what you decide at the review desk.")
 
@@ -94,7 +101,7 @@ def _pixels(name: str, chosen: Reading, dataset: Dataset) -> tuple[str, int]:
     color = inputs.selectbox("Read pictures", list(COLORS), key=keys[0], area=left, format_func=COLORS.get)
     side = inputs.selectbox("Resized to", sides, key=keys[1], area=right,
                             format_func=lambda pixels: f"{pixels} × {pixels} pixels" if pixels else
-                            "the usual size (32 in colour, 28 in grey)")
+                            "the usual size (64 for photos, else 32 in colour, 28 in grey)")
     return color, side
 
 
@@ -107,11 +114,21 @@ def _list(name: str, chosen: Reading, example: str) -> str:
                             "tab and the right class", key=key, height=90, placeholder=example)
 
 
-def _read(name: str, color: str, side: int, classes: dict[str, str], listed: str) -> None:
+def _label(name: str, chosen: Reading, found: Preview) -> str:
+    """The column of a table that holds the labels; empty for the one that its name or its values tell."""
+    if not found.columns:
+        return ""
+    key = f"own:label:{name}"
+    st.session_state.setdefault(key, chosen.label)
+    return inputs.selectbox("Column of the labels", ["", *found.columns], key=key,
+                            format_func=lambda column: column or "as told by its name or its values")
+
+
+def _read(name: str, read_as: dict, listed: str) -> None:
     """Keep the reading and choose it, or say what does not fit."""
     try:
         read = uploads.keep_reading(Reading.parse({
-            "of": uploads.reading(name).of, "color": color, "size": side or None, "classes": classes,
+            **read_as, "of": uploads.reading(name).of,
             "trusted": parse_trusted(listed) if listed.strip() else {}}))
     except WhichfluenceError as error:
         st.error(sentence(error), icon=":material/error:")
@@ -120,9 +137,9 @@ def _read(name: str, color: str, side: int, classes: dict[str, str], listed: str
     st.rerun()
 
 
-def _skipped(found: Preview) -> None:
+def _left_out(found: Preview) -> None:
     """Which files were not read, and why."""
-    if not found.skipped:
+    if not found.left_out:
         return
-    glossary.markdown(f"**{len(found.skipped):,} file{'s' if len(found.skipped) > 1 else ''} not read**")
-    st.dataframe(pd.DataFrame(found.skipped, columns=["file", "why"]), hide_index=True, width="stretch")
+    glossary.markdown(f"**{len(found.left_out):,} file{'s' if len(found.left_out) > 1 else ''} not read**")
+    st.dataframe(pd.DataFrame(found.left_out, columns=["file", "why"]), hide_index=True, width="stretch")

@@ -64,7 +64,7 @@ def source() -> NoisySource:
         if model in FORMS:
             glossary.caption("This network wants a GPU: on two processor cores an epoch takes minutes.")
         with st.expander("Sizes and seeds"):
-            in_turn = own and dataset.test_drawn and not doubted
+            in_turn = own and limits.goes_in_turn(dataset) and not doubted
             trusted, n_train, epochs = _sizes(dataset, own, in_turn)
             mask = pickers.number("mask", "seed of draw, trusted set and noise", 0, 0, 1_000_000,
                                   "Fixes which labels are wrong. Another training seed keeps them.")
@@ -72,7 +72,7 @@ def source() -> NoisySource:
     origin = IN_DOUBT if doubted else IN_TURN if in_turn else VERIFIED
     tested = None if in_turn else min(MOST_TEST, limits.most_tested(dataset, own, trusted))
     return NoisySource(dataset=name, n_train=n_train, n_test=tested, trusted=trusted, pool=pool, noise=noise,
-                       trusted_from=origin, folds=max(2, limits.most_folds(dataset)) if in_turn else FOLDS, mask=mask,
+                       trusted_from=origin, folds=limits.most_folds(dataset) if in_turn else FOLDS, mask=mask,
                        model=model, seed=seed,
                        recipe=SMALL_RECIPE.model_copy(update={"epochs": epochs,
                                                               "checkpoints": min(4, epochs)}))

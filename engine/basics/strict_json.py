@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections import Counter
 from typing import Any
 
@@ -14,6 +15,9 @@ MOST_DEPTH = 60
 holds."""
 MOST_DIGITS = 1_000
 """Of a whole number; no number that can be meant has more."""
+
+_SUSPECT = re.compile(r"\\u[dD]|[\ud800-\udfff]|[eE]\+?\d{3}|\d{300}")
+"""What half a letter or a number that no float holds is written with."""
 
 
 def parse_json(content: bytes | str, name: str, remedy: str = "") -> Any:
@@ -26,8 +30,7 @@ def parse_json(content: bytes | str, name: str, remedy: str = "") -> Any:
     """
     try:
         text = content.decode("utf-8-sig") if isinstance(content, bytes) else content.removeprefix("\ufeff")
-        found = json.loads(text, object_pairs_hook=_object, parse_constant=_constant, parse_float=_float,
-                           parse_int=_int)
+        found = _DECODER.decode(text)
     except InvalidInput as error:
         raise InvalidInput(f"{name} {error}") from None
     except json.JSONDecodeError as error:
@@ -38,7 +41,8 @@ def parse_json(content: bytes | str, name: str, remedy: str = "") -> Any:
         raise InvalidInput(f"{name} {_too_deep()}") from None
     except ValueError:
         raise InvalidInput(f"{name} is not JSON that can be read; {remedy or 'save it as plain UTF-8 text'}.") from None
-    _check(found, name)
+    if _SUSPECT.search(text) or text.count("[") + text.count("{") > MOST_DEPTH:
+        _check(found, name)
     return found
 
 
@@ -113,3 +117,7 @@ def _int(text: str) -> int:
 
 def _too_deep() -> str:
     return f"is JSON that nests lists or objects more than {MOST_DEPTH} deep; write it flatter."
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_constant, parse_float=_float, parse_int=_int)
+"""Made once: to make it takes longer than a short text to read."""

@@ -13,6 +13,7 @@ import pandas as pd
 import pyarrow
 from pyarrow import parquet
 
+from engine.basics.delimited import plain
 from engine.basics.errors import InvalidInput
 from engine.brought import budgets
 from engine.brought.header_row import NAMES, Numbering, judge, said
@@ -53,10 +54,11 @@ def read_parquet(content: bytes, wanted: Wanted) -> Table:
 
 
 def read_csv(content: bytes, wanted: Wanted) -> Table:
-    """The table of a CSV in UTF-8, its first row judged or said to be names.
+    """The table of a CSV of any dialect, its first row judged or said to be names.
 
     What its first row and the rows after it show is refused before the rest of the file is looked at.
     """
+    content, how = plain(content)
     budgets.check_columns(content.count(b",", 0, content.find(b"\n") + 1 or len(content)) + 1)
     begun = _first_rows(content)
     first = next(begun, [])
@@ -69,7 +71,8 @@ def read_csv(content: bytes, wanted: Wanted) -> Table:
     rows = _check_rows(content) - 1
     read = said(wanted.first_row, judge(first, rows, wanted.known))
     frame = _read_rows(content, 0 if read.kind == NAMES else None, max(LEAST_ROWS, AT_ONCE // max(1, len(first))))
-    return replace(_frame(frame, wanted.known), first_row=read)
+    table = _frame(frame, wanted.known)
+    return replace(table, first_row=read, remark=" ".join(filter(None, (how, table.remark))))
 
 
 def _first_rows(content: bytes) -> Iterator[list[str]]:

@@ -7,6 +7,7 @@ import io
 from collections import Counter
 from pathlib import Path
 
+from engine.basics.delimited import plain
 from engine.basics.errors import InvalidInput
 from engine.basics.files import read_whole
 
@@ -23,7 +24,7 @@ def read_changes(path: Path) -> tuple[list[int], dict[int, int]]:
     content = read_whole(path, "file", MOST_CHANGES, f"`{path}` is larger than 50 MB, which no list of changes "
                                                      "needs; check the path.")
     try:
-        pairs = _pairs(content.decode("utf-8-sig"))
+        pairs = _pairs(plain(content)[0].decode("utf-8-sig"))
     except (ValueError, csv.Error):
         raise InvalidInput(f"`{path}` is not a CSV with whole numbers in the columns `row` and `label`; download it "
                            "from the page, or leave `label` empty where an example is removed.") from None

@@ -12,7 +12,7 @@ from engine.basics.csv_text import csv_text
 from engine.basics.errors import InvalidInput
 from engine.basics.files import atomic_write
 from engine.cli.changes import read_changes
-from engine.cli.reading import Read
+from engine.cli.reading import Read, say
 from engine.cli.setting import Machine
 
 if TYPE_CHECKING:
@@ -69,6 +69,7 @@ def noisy_labels(
     check_output(out, ".csv", inputs=searched.inputs)
     chosen = searched.chosen()
     drawn = runs.draw_kept(chosen)
+    say(drawn.dataset)
     scored = runs.load(run_shown("noisy labels", runs.KIND, runs.payload(chosen), machine)).with_consensus()
     atomic_write(out, csv_text(_table(drawn, scored)))
     _tell(drawn, scored)

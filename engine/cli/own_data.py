@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from engine.basics.errors import InvalidInput
-from engine.basics.files import atomic_write
-from engine.cli.reading import Read, read_columns
+from engine.basics.files import atomic_write, read_whole
+from engine.cli.reading import Read, read_columns, say
 
 if TYPE_CHECKING:
     from engine.applications.decisions import Decision
@@ -19,7 +19,7 @@ SCRIPT, RECORDS = ".sh", ".jsonl"
 
 
 def preview_data(read: Read = Read()) -> None:
-    """Say what is understood of your own data: classes, counts, sizes, colour, and what is skipped and why."""
+    """Say what is understood of your own data: classes, counts, sizes, colour, and what is left out and why."""
     import pandas as pd
 
     from engine.data import uploads
@@ -29,8 +29,9 @@ def preview_data(read: Read = Read()) -> None:
     if read.data is None:
         raise InvalidInput("There is nothing to look at; give --data.")
     given = read.reading
-    name = uploads.keep_reading(Reading.parse({**given, "of": uploads.keep_path(read.data)}))
+    name = uploads.keep_reading(Reading.parse({**given, "of": uploads.keep_path(read.data, read.label)}))
     found, dataset = preview(name), uploads.load(name)
+    say(dataset)
     print(found.sentence)
     print(pd.DataFrame([{"class": one.name, "examples": one.train, "test": one.test, "smallest": _size(one.smallest),
                          "largest": _size(one.largest), "for example": one.example} for one in found.classes]
@@ -38,10 +39,10 @@ def preview_data(read: Read = Read()) -> None:
     if given.get("classes") or given.get("trusted"):
         print(f"Read as {dataset.n_classes} classes ({', '.join(dataset.class_names[:20])}): {len(dataset.y_train):,} "
               f"examples to search, {len(dataset.y_test):,} others.")
-    for file, why in found.skipped[:50]:
+    for file, why in found.left_out[:50]:
         print(f"Not read: {file}: {why}")
-    if len(found.skipped) > 50:
-        print(f"… and {len(found.skipped) - 50:,} more.")
+    if len(found.left_out) > 50:
+        print(f"… and {len(found.left_out) - 50:,} more.")
 
 
 def clean_data(
@@ -57,13 +58,15 @@ def clean_data(
     from engine.applications.noisy_labels import cleaning
     from engine.applications.noisy_labels.own import own_source
     from engine.cli.score_files import check_output
+    from engine.data.record_forms import are_records
 
     if read.data is None:
         raise InvalidInput("There is nothing to clean; give --data.")
-    if read.data.suffix == RECORDS:
+    if read.data.suffix == RECORDS and are_records(read_whole(read.data, "file")):
         return _clean_records(read, changes, out)
     listed = read_columns(changes, "file", "label")
     drawn = own_source(read.data, {}, read.reading).draw()
+    say(drawn.dataset)
     form = cleaning.format_of(drawn)
     check_output(out, SCRIPT if out.suffix == SCRIPT else form.suffix, inputs=[changes, *read.inputs])
     decided = _decisions(drawn, listed)

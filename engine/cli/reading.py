@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import csv
 import io
+import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from engine.basics.delimited import plain
 from engine.basics.errors import InvalidInput
 from engine.basics.files import read_whole
+
+if TYPE_CHECKING:
+    from engine.data import Dataset
 
 MOST_BYTES = 50_000_000
 
@@ -20,8 +25,9 @@ MOST_BYTES = 50_000_000
 class Read:
     """A user's own data by their path, and how they are read."""
 
-    data: Annotated[Path | None, typer.Option(help="Your own data: a zip or a folder of pictures, an npz or a Parquet "
-                                                   "table. Their labels stay as they are.", metavar="PATH")] = None
+    data: Annotated[Path | None, typer.Option(help="Your own data: a zip or a folder of pictures, an npz, or a table "
+                                                   "(CSV, TSV, Parquet, Arrow, JSONL). Their labels stay as they are.",
+                                              metavar="PATH")] = None
     trusted: Annotated[Path | None, typer.Option(help="A text file with the verified examples of --data, a file a "
                                                       "line, and where its label is another one a tab and the "
                                                       "right class.",
@@ -31,17 +37,21 @@ class Read:
                                                       "to leave it out.", metavar="CSV")] = None
     color: Annotated[str, typer.Option(help="How pictures of --data are read: \"as they are\", grayscale or rgb.",
                                        metavar="COLOR")] = "as they are"
-    size: Annotated[int | None, typer.Option(help="Pixels a side to which they are resized (default: 32 in colour, 28 "
-                                                  "in grey).")] = None
+    size: Annotated[int | None, typer.Option(help="Pixels a side to which they are resized (default: 64 for photos, "
+                                                  "else 32 in colour, 28 in grey).")] = None
+
+    label: Annotated[str, typer.Option(help="The column of a table that holds the labels (default: told by its name).",
+                                       metavar="COLUMN")] = ""
 
     @property
     def reading(self) -> dict[str, Any]:
         """Fields of `engine.data.readings.Reading`. Raises `MissingData` or `InvalidInput` for the files."""
         from engine.data.readings import parse_trusted
 
-        if self.data is None and (self.trusted or self.classes or self.size or self.color != "as they are"):
-            raise InvalidInput("--trusted, --classes, --color and --size say how --data is read; give --data.")
-        read: dict[str, Any] = {"color": self.color, "size": self.size}
+        if self.data is None and (self.trusted or self.classes or self.size or self.label
+                                  or self.color != "as they are"):
+            raise InvalidInput("--trusted, --classes, --color, --size and --label say how --data is read; give --data.")
+        read: dict[str, Any] = {"color": self.color, "size": self.size, "label": self.label}
         if self.trusted is not None:
             read["trusted"] = parse_trusted(_text(self.trusted, "list of verified examples"))
         if self.classes is not None:
@@ -54,6 +64,12 @@ class Read:
         return [path for path in (self.data, self.trusted, self.classes) if path is not None]
 
 
+def say(dataset: Dataset) -> None:
+    """Print on stderr what the reader of a user's own data decided by itself."""
+    for sentence in dataset.said:
+        print(sentence, file=sys.stderr)
+
+
 def read_columns(path: Path, first: str, second: str) -> list[tuple[str, str]]:
     """Two columns of a CSV as pairs of texts, apostrophes that keep a spreadsheet from computing taken off.
 
@@ -61,7 +77,7 @@ def read_columns(path: Path, first: str, second: str) -> list[tuple[str, str]]:
     the same twice.
     """
     try:
-        header, *lines = [line for line in csv.reader(io.StringIO(_text(path, "CSV")), strict=True) if line]
+        header, *lines = [line for line in csv.reader(io.StringIO(_text(path, "CSV", table=True)), strict=True) if line]
         places = header.index(first), header.index(second)
         if any(len(line) != len(header) for line in lines):
             raise ValueError("a line of another length")
@@ -76,10 +92,10 @@ def read_columns(path: Path, first: str, second: str) -> list[tuple[str, str]]:
     return pairs
 
 
-def _text(path: Path, noun: str) -> str:
+def _text(path: Path, noun: str, table: bool = False) -> str:
     content = read_whole(path, noun, MOST_BYTES,
                          f"`{path}` is larger than {MOST_BYTES // 1_000_000} MB; check the path.")
     try:
-        return content.decode("utf-8-sig")
+        return (plain(content)[0] if table else content).decode("utf-8-sig")
     except UnicodeDecodeError:
         raise InvalidInput(f"`{path}` is not plain UTF-8 text; save it so.") from None

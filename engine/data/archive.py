@@ -1,13 +1,15 @@
-"""Zip files from strangers: opened only after what they declare has been checked."""
+"""Zip files from strangers: opened only after what they declare has been checked, under names as people read them."""
 
 from __future__ import annotations
 
 import lzma
 import shutil
 import stat
+import unicodedata
 import zipfile
 import zlib
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
@@ -40,7 +42,20 @@ def open_zip(source: Source, noun: str, max_bytes: int = MAX_BYTES) -> zipfile.Z
     if declared >= max_bytes:
         archive.close()
         raise InvalidInput(f"The {noun} would unpack to {megabytes(declared)}; give one below {megabytes(max_bytes)}.")
+    _rename(archive)
     return archive
+
+
+def _rename(archive: zipfile.ZipFile) -> None:
+    """Members by the names that they were given: UTF-8 without its flag (the Finder's) is read as such, letters are
+    composed (NFC), and folders end at a slash. Names in an old code page stay as zipfile reads them."""
+    for member in archive.infolist():
+        name = member.filename
+        if not member.flag_bits & 0x800:
+            with suppress(UnicodeError):
+                name = name.encode("cp437").decode("utf-8")
+        member.filename = unicodedata.normalize("NFC", name).replace("\\", "/")
+    archive.NameToInfo = {member.filename: member for member in archive.infolist()}
 
 
 def file_members(archive: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
@@ -56,7 +71,7 @@ def unpack(
     if len(members) > max_members:
         raise InvalidInput(f"The {noun} holds {len(members):,} files; give one with at most {max_members:,}.")
     for member in members:
-        _check_member(member, noun)
+        check_member(member, noun)
     try:
         for member in members:
             if wanted(member.filename):
@@ -82,12 +97,13 @@ def _size(source: Source, noun: str) -> int:
     return size
 
 
-def _check_member(member: zipfile.ZipInfo, noun: str) -> None:
+def check_member(member: zipfile.ZipInfo, noun: str) -> None:
+    """Raises `InvalidInput` for a member without a name, one that could leave the folder, and a link."""
     name = member.filename
     path = PurePosixPath(name)
     if not name:
         raise InvalidInput(f"The {noun} has a file without a name in it; pack the folder again.")
-    if not path.parts or path.is_absolute() or ".." in path.parts or "\\" in name or ":" in path.parts[0]:
+    if not path.parts or path.is_absolute() or ".." in path.parts or ":" in path.parts[0]:
         raise InvalidInput(f"The {noun} has a member `{name}` that points outside of it; pack the folder again.")
     if stat.S_ISLNK(member.external_attr >> 16):
         raise InvalidInput(f"The {noun} has a link `{name}` in it; pack the files themselves.")

@@ -33,7 +33,8 @@ class Dataset:
     y_train (n,), y_test (m,): int64 labels in 0..C-1, where C = len(class_names).
     image_shape: (h, w) or (h, w, 3) of one example, or None where examples are not pictures.
     candidates: the training examples that the source offers as candidates, or None for all of them.
-    note: one sentence on scale, licence and what was skipped. skipped: files that could not be read.
+    note: one sentence on scale, licence and what was skipped. left_out: (file, why) of what was not read. said: what
+    the reader of a user's own data decided by itself, in sentences.
     test_drawn: whether the test split was drawn from the training labels, because the source brings none of its own.
     files, test_files: the path of every training and test example in a source of files, else empty.
     test_origin: whence a source has its test split, in a few words; empty where that is not told or `test_drawn`.
@@ -54,7 +55,8 @@ class Dataset:
     scale: float = 1.0
     note: str = ""
     candidates: np.ndarray | None = None
-    skipped: tuple[str, ...] = ()
+    left_out: tuple[tuple[str, str], ...] = ()
+    said: tuple[str, ...] = ()
     flags: np.ndarray | None = None
     test_drawn: bool = False
     files: tuple[str, ...] = ()

@@ -1,27 +1,33 @@
-"""A user's own pictures as an ImageFolder (one folder a class), or as a zip of one."""
+"""A user's own pictures in a folder or a zip, their classes by folders or by a file beside them."""
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
 from pathlib import Path, PurePosixPath
 from typing import Any
+from unicodedata import normalize
 
 import numpy as np
-from PIL import Image, ImageOps
 
 from engine.basics.errors import InvalidInput, MissingData
-from engine.data.archive import MAX_BYTES, Source, megabytes, open_zip, unpack
-from engine.data.colour import FORMATS, any_coloured
+from engine.data.archive import MAX_BYTES, Source, megabytes, open_zip
 from engine.data.dataset import Dataset
+from engine.data.file_tree import Tree, is_hidden, of_folder, of_zip
+from engine.data.label_files import SUFFIXES, by_files
+from engine.data.layout import Layout, LeftOut, Row, by_folders, common
+from engine.data.pixels import MAX_PIXELS, MODES, Survey, TooLarge, pixels, survey
+from engine.data.split_names import TRAIN
+from engine.data.tables import held_out, lone_sentence
 
-MODES = {"grayscale": "L", "rgb": "RGB"}
 AS_THEY_ARE = "as they are"
 USUAL_SIZES = {"grayscale": 28, "rgb": 32}
-EXTENSIONS = (".jpg", ".jpeg", ".png", ".ppm", ".pgm", ".bmp", ".tif", ".tiff", ".webp")
-MAX_PIXELS = 50_000_000
+PHOTO, PHOTO_SIZE = 96, 64
+EXTENSIONS = (".jpg", ".jpeg", ".png", ".ppm", ".pgm", ".bmp", ".tif", ".tiff", ".webp", ".gif",
+              ".jfif")
+HIDDEN, UNREADABLE = "hidden, or made by a system", "it cannot be read as a picture"
 WRONG_LABELS = "wrong_labels.txt"
 SIZES = (4, 256)
 
@@ -32,7 +38,8 @@ class Options:
     read as they are. color: `grayscale`, `rgb`, or `as they are`, which is `rgb` where one of them is in colour.
 
     max_images, max_bytes: what a folder, and its pixels once read, have to stay within. seed: of the train/test
-    split where the folder brings none. test_share: the share of pictures that this split holds out.
+    split where the folder brings none. test_share: the share of pictures that this split holds out. photos: whether
+    pictures of at least `PHOTO` pixels, by the median of their smaller sides, are read at `PHOTO_SIZE` by default.
     """
 
     size: int | None = None
@@ -41,6 +48,7 @@ class Options:
     max_bytes: int = MAX_BYTES
     seed: int = 0
     test_share: float = 0.25
+    photos: bool = False
 
     def __post_init__(self) -> None:
         if self.size is not None and (isinstance(self.size, bool) or not isinstance(self.size, Integral)
@@ -53,13 +61,13 @@ class Options:
         if isinstance(self.seed, bool) or not isinstance(self.seed, Integral) or not 0 <= self.seed < 2**32:
             raise InvalidInput(f"The split seed is {self.seed!r}; give a whole number from 0 to {2**32 - 1}.")
 
-    def settled(self, root: Path) -> Options:
-        """With a colour and a size for the pictures below `root`."""
-        if self.color == AS_THEY_ARE:
-            found = [path for path in sorted(root.rglob("*")) if _is_picture(path.relative_to(root).as_posix())]
-            color = "rgb" if any_coloured(found) else "grayscale"
-            return replace(self, color=color, size=self.size or USUAL_SIZES[color])
-        return self if self.size else replace(self, size=USUAL_SIZES["grayscale"])
+    def settled(self, shared: Survey) -> Options:
+        """With a colour and a size for pictures that are like this."""
+        color = self.color if self.color in MODES else "rgb" if shared.coloured else "grayscale"
+        usual = USUAL_SIZES[color if self.color == AS_THEY_ARE else "grayscale"]
+        if self.photos and shared.side >= PHOTO:
+            usual = PHOTO_SIZE
+        return replace(self, color=color, size=self.size or usual)
 
     @property
     def side(self) -> int:
@@ -73,38 +81,37 @@ class Options:
 
 
 @dataclass(frozen=True)
-class Split:
-    """The pictures of one folder: pixels (n, d) uint8, labels (n,) int64, class names, files that were skipped, and
-    the path of every picture relative to the root."""
+class Pictures:
+    """Pictures as they are read: pixels (n, d) uint8, and the row of each; left_out: files that cannot be read."""
 
     pixels: np.ndarray
-    labels: np.ndarray
-    classes: tuple[str, ...]
-    skipped: tuple[str, ...]
-    files: tuple[str, ...] = ()
+    rows: tuple[Row, ...]
+    left_out: tuple[LeftOut, ...] = ()
 
 
 def load_image_folder(source: Source, *, name: str = "image_folder", title: str = "Your images",
                       **options: Any) -> Dataset:
-    """A folder `root/CLASS/*`, or `root/train/CLASS/*` with `root/test/CLASS/*`, or a zip of either, as a Dataset.
+    """Pictures of a folder or a zip with their classes, as a Dataset.
 
     source: the path of a folder or zip, or a binary file that is a zip. options: the fields of `Options`.
-    Pictures are turned upright, resized to size × size and held as uint8; a feature is a pixel / 255. Files that
-    cannot be read are skipped, counted in `note` and listed in `skipped`. Without a test folder, the split is
-    stratified by class and fixed by `seed`. A file `wrong_labels.txt` in the root may list the pictures whose label is
-    known to be wrong, one path a line.
-    Raises MissingData if there is no such path; InvalidInput for fewer than two classes, a class without
-    pictures, too many or too large pictures, or a zip that is damaged or reaches outside of itself.
+    Classes are folders, `CLASS/*`, if it likes below or above those of splits (`train`, `val`, `test` and what else
+    they are called, in any case), or a file beside the pictures says them (`engine.data.label_files`). Training
+    examples are searched, pictures of other splits are the test split; where there is none, a part is held out,
+    stratified by class and fixed by `seed`. Pictures are turned upright, resized to size × size and held as uint8
+    (`engine.data.pixels`); a feature is a pixel / 255. `Dataset.left_out` lists files that are not read, with why;
+    `Dataset.said` what was decided. A file `wrong_labels.txt` in the root may list the pictures whose label is known
+    to be wrong, one path a line.
+    Raises MissingData if there is no such path; InvalidInput for fewer than two classes, too many or too large
+    pictures, or a zip that is damaged or reaches outside of itself.
     """
     choices = _options(options)
     if isinstance(source, str | Path):
         if not Path(source).exists():
             raise MissingData(f"There is no image folder or zip `{source}`; check the path.")
         if Path(source).is_dir():
-            return _load(Path(source), name, title, choices)
-    with open_zip(source, "zip", choices.max_bytes) as archive, tempfile.TemporaryDirectory() as scratch:
-        unpack(archive, Path(scratch), "zip", is_wanted, 10 * choices.max_images)
-        return _load(_inner(Path(scratch)), name, title, choices)
+            return _load(of_folder(Path(source), 10 * choices.max_images), name, title, choices)
+    with open_zip(source, "zip", choices.max_bytes) as archive:
+        return _load(of_zip(archive, "zip", 10 * choices.max_images), name, title, choices)
 
 
 def _options(options: dict) -> Options:
@@ -115,200 +122,140 @@ def _options(options: dict) -> Options:
         raise InvalidInput(f"An image folder has no such option as one of {sorted(options)}; known: {known}.") from None
 
 
-def _load(root: Path, name: str, title: str, options: Options) -> Dataset:
-    options = options.settled(root)
-    brings_test = (root / "train").is_dir() and (root / "test").is_dir()
-    if brings_test:
-        train = _read(root / "train", root, options, seen=0)
-        test = _aligned(_read(root / "test", root, options, seen=len(train.labels)), train.classes)
-    else:
-        train, test = _divided(_read(root, root, options, seen=0), options)
-    skipped = train.skipped + test.skipped
-    flags, test_flags = _known_flags(root, train, test)
+def _load(tree: Tree, name: str, title: str, options: Options) -> Dataset:
+    start, layout = _laid_out(tree, options)
+    files = [start + row.file for row in layout.rows]
+    _check_bytes(sum(map(tree.size, files)), options)
+    shared = survey(tree.read, files)
+    options = options.settled(shared)
+    read = _read(tree, start, layout.rows, shared, options)
+    lost = sorted({row.label for row in layout.rows} - {row.label for row in read.rows})
+    told = (f"No picture of the class `{lost[0]}` can be read, and {len(lost):,} such "
+            f"class{' is' if len(lost) == 1 else 'es are'} left out.",) if lost else ()
+    layout = Layout(read.rows, (*layout.left_out, *read.left_out), (*layout.said, *told)).settled()
+    classes, place = layout.classes, {row.file: at for at, row in enumerate(read.rows)}
+    number = {label: at for at, label in enumerate(classes)}
+    y = np.array([number[row.label] for row in layout.rows], dtype=np.int64)
+    train, test, said, origin = _divided(layout, y, options)
+    at = np.array([place[row.file] for row in layout.rows])
+    own = tuple(tuple(layout.rows[row].file for row in rows) for rows in (train, test))
+    flags, test_flags = _known_flags(tree, start, layout, own)
+    said = (*layout.said, *said, *shared.said, *_alike(read.pixels), *_counted(layout.left_out))
     return Dataset(
-        name=name,
-        title=title,
-        raw_train=train.pixels,
-        y_train=train.labels,
-        raw_test=test.pixels,
-        y_test=test.labels,
-        class_names=train.classes,
-        image_shape=options.shape,
-        scale=255.0,
-        skipped=skipped,
-        flags=flags,
-        test_flags=test_flags,
-        test_origin="" if not brings_test else "`test` folder",
-        test_drawn=not brings_test,
-        files=train.files,
-        test_files=test.files,
-        note=f"{len(train.labels):,} training and {len(test.labels):,} test images of {options.size} × "
-        f"{options.size} {options.color} pixels divided by 255, your own" + _skip_clause(skipped) + ".",
-    )
+        name=name, title=title, raw_train=read.pixels[at[train]], y_train=y[train], raw_test=read.pixels[at[test]],
+        y_test=y[test], class_names=classes, image_shape=options.shape, scale=255.0, left_out=layout.left_out,
+        said=said, flags=flags, test_flags=test_flags, test_origin=origin, test_drawn=not origin, files=own[0],
+        test_files=own[1],
+        note=f"{len(train):,} training and {len(test):,} test images of {options.size} × {options.size} "
+        f"{options.color} pixels divided by 255, your own.")
 
 
-def _known_flags(root: Path, train: Split, test: Split) -> tuple[np.ndarray | None, np.ndarray | None]:
+def _laid_out(tree: Tree, options: Options) -> tuple[str, Layout]:
+    """(the folders that wrap all pictures, the layout of what is in them)."""
+    hidden = [(file, HIDDEN) for file in tree.members if is_hidden(file)]
+    seen = [file for file in tree.members if not is_hidden(file)]
+    pictures = [file for file in seen if file.lower().endswith(EXTENSIONS)]
+    tables = [file for file in seen if file.lower().endswith(SUFFIXES)]
+    if len(pictures) > options.max_images:
+        raise InvalidInput(f"The folder has more than {options.max_images:,} images; give fewer, or raise the limit.")
+    if not pictures:
+        raise InvalidInput("There are no pictures in the folder; put the images of each class into a folder of its "
+                           f"own ({', '.join(EXTENSIONS)}).")
+    start = common([*pictures, *tables])
+    inner = Tree({file[len(start):]: tree.members[file] for file in (*pictures, *tables)}, tree.archive)
+    own = [file[len(start):] for file in pictures]
+    by_folder = by_folders(own)
+    beside = len({row.label for row in by_folder.rows}) > 1
+    listed = by_files(inner, [file[len(start):] for file in tables], own, beside)
+    layout = listed or by_folder
+    if not layout.rows:
+        raise InvalidInput("There are no class folders in the folder; put the images of each class into a folder of "
+                           "its own, or say their labels in a table `labels.csv` with the columns file and label.")
+    used = {*pictures, *(start + file for file in layout.tables), start + WRONG_LABELS}
+    others = [(file.removeprefix(start), "no picture that is read here") for file in seen if file not in used]
+    links = [(link, "a link to what is read already, or to a folder around this one") for link in tree.links]
+    empty = [(f"{folder}/", "a folder without files") for folder in tree.empty if not is_hidden(folder)]
+    return start, replace(layout, left_out=(*layout.left_out, *others, *hidden, *links, *empty))
+
+
+def _counted(left_out: Sequence[LeftOut]) -> tuple[str, ...]:
+    """How many files are left out, and why, in a sentence."""
+    if not left_out:
+        return ()
+    counts = Counter(why for _, why in left_out)
+    first = {why: next(file for file, own in left_out if own == why) for why in counts}
+    told = "; ".join(f"`{first[why]}`{f' and {count - 1:,} more' if count > 1 else ''} ({why})"
+                     for why, count in counts.items())
+    return (f"Left out: {told}.",)
+
+
+def _alike(pixels: np.ndarray) -> tuple[str, ...]:
+    if len(pixels) > 1 and not np.ptp(pixels):
+        return ("All pictures are alike after they were read: every pixel has the same value.",)
+    return ()
+
+
+def _known_flags(tree: Tree, start: str, layout: Layout, own: tuple[tuple[str, ...], ...]
+                 ) -> tuple[np.ndarray | None, np.ndarray | None]:
     """(n,) bool over the training and the test pictures, or None where no file says which labels are wrong."""
-    path = root / WRONG_LABELS
-    if not path.is_file():
+    if start + WRONG_LABELS not in tree.members:
         return None, None
     try:
-        listed = {line.strip().removeprefix("./") for line in path.read_text(encoding="utf-8-sig").splitlines()}
-    except (OSError, ValueError):
+        text = tree.read(start + WRONG_LABELS).decode("utf-8-sig")
+    except ValueError:
         raise InvalidInput(f"`{WRONG_LABELS}` cannot be read; save it as plain UTF-8 text, one path a line.") from None
-    unknown = sorted(listed - {""} - {*train.files, *test.files, *train.skipped, *test.skipped})
+    listed = {normalize("NFC", line.strip().replace("\\", "/")).removeprefix("./") for line in text.splitlines()}
+    unknown = sorted(listed - {""} - {*own[0], *own[1], *(file for file, _ in layout.left_out)})
     if unknown:
         raise InvalidInput(f"`{WRONG_LABELS}` lists `{unknown[0][:80]}`, which is not a picture of the folder; give "
                            "paths relative to it.")
-    return np.isin(np.array(train.files), list(listed)), np.isin(np.array(test.files), list(listed))
-
-
-def _skip_clause(skipped: tuple[str, ...]) -> str:
-    if not skipped:
-        return ""
-    more = ", …" if len(skipped) > 3 else ""
-    files = "file" if len(skipped) == 1 else "files"
-    return f"; {len(skipped):,} unreadable {files} skipped ({', '.join(skipped[:3])}{more})"
-
-
-def _is_picture(path: str) -> bool:
-    parts = PurePosixPath(path).parts
-    return path.lower().endswith(EXTENSIONS) and "__MACOSX" not in parts and not parts[-1].startswith(".")
+    return np.isin(np.array(own[0]), list(listed)), np.isin(np.array(own[1]), list(listed))
 
 
 def is_wanted(path: str) -> bool:
-    """Whether a file of a folder is read at all: a picture, or the list of wrong labels."""
-    return _is_picture(path) or PurePosixPath(path).name == WRONG_LABELS
+    """Whether a file of a folder plays a part: a picture, be it left out, a table or the list of wrong labels."""
+    return path.lower().endswith((*EXTENSIONS, *SUFFIXES)) or PurePosixPath(path).name == WRONG_LABELS
 
 
-def _visible(root: Path) -> list[Path]:
-    return sorted(path for path in root.iterdir() if not path.name.startswith(".") and path.name != "__MACOSX")
-
-
-def _inner(root: Path) -> Path:
-    """Below the wrapping folders that packing a folder usually adds, down to where the classes are."""
-    inside = _visible(root)
-    while len(inside) == 1 and inside[0].is_dir() and any(path.is_dir() for path in _visible(inside[0])):
-        root, inside = inside[0], _visible(inside[0])
-    return root
-
-
-def _folder(root: Path, base: Path, options: Options, seen: int) -> tuple[list[tuple[str, int]], tuple[str, ...]]:
-    """The (path, label) pairs and class names that torchvision's ImageFolder finds, within the limits."""
-    from torchvision.datasets import ImageFolder
-
-    class Visible(ImageFolder):
-        def find_classes(self, directory: str | Path) -> tuple[list[str], dict[str, int]]:
-            names = [path.name for path in _visible(Path(directory)) if path.is_dir()]
-            return names, {name: label for label, name in enumerate(names)}
-
-    where = "the folder" if root == base else f"`{root.name}`"
-    if len([path for path in _visible(root) if path.is_dir()]) == 0:
-        raise InvalidInput(f"There are no class folders in {where}; put the images of each class into a folder.")
-    folder = Visible(str(root), is_valid_file=_limited(options.max_images, seen), allow_empty=True)
-    found = np.bincount(folder.targets, minlength=len(folder.classes))
-    if not found.all():
-        raise InvalidInput(f"The class `{folder.classes[int(np.argmin(found))]}` in {where} has no images "
-                           f"({', '.join(EXTENSIONS)}); add some, or remove its folder.")
-    return folder.samples, tuple(folder.classes)
-
-
-def _limited(max_images: int, seen: int) -> Callable[[str], bool]:
-    """A test for pictures that stops the walk over a folder as soon as there are too many files."""
-    counts = {"pictures": seen, "files": seen}
-
-    def valid(path: str) -> bool:
-        picture = _is_picture(Path(path).as_posix())
-        counts["pictures"] += picture
-        counts["files"] += 1
-        if counts["pictures"] > max_images or counts["files"] > 10 * max_images:
-            raise InvalidInput(f"The folder has more than {max_images:,} images; give fewer, or raise the limit.")
-        return picture
-
-    return valid
-
-
-def _read(root: Path, base: Path, options: Options, seen: int) -> Split:
-    """Read every picture below `root`; file names in sentences are relative to `base`."""
-    samples, classes = _folder(root, base, options, seen)
-    size = sum(Path(path).stat().st_size for path, _ in samples)
+def _check_bytes(size: int, options: Options) -> None:
     if size >= options.max_bytes:
         raise InvalidInput(f"The images have {megabytes(size)}; give a folder below {megabytes(options.max_bytes)}.")
-    shape = (seen + len(samples), int(np.prod(options.shape)))
-    if shape[0] * shape[1] >= options.max_bytes:
-        raise InvalidInput(f"{shape[0]:,} images of size {options.size} take {megabytes(shape[0] * shape[1])}, above "
+
+
+def _read(tree: Tree, start: str, rows: Sequence[Row], shared: Survey, options: Options) -> Pictures:
+    """Every picture; the paths in sentences are those of its row."""
+    needed = len(rows) * int(np.prod(options.shape))
+    if needed >= options.max_bytes:
+        raise InvalidInput(f"{len(rows):,} images of size {options.size} take {megabytes(needed)}, above "
                            f"{megabytes(options.max_bytes)}; choose a smaller size or fewer images.")
-    rows, labels, skipped, files = [], [], [], []
-    for path, label in samples:
-        relative = Path(path).relative_to(base).as_posix()
-        row = _pixels(path, relative, options)
-        if row is None:
-            skipped.append(relative)
+    found, kept, left_out = [], [], []
+    for row in rows:
+        try:
+            picture = pixels(tree.read(start + row.file), options.color, options.side, shared)
+        except TooLarge:
+            raise InvalidInput(f"`{row.file}` unpacks to more than {MAX_PIXELS / 1e6:.0f} million pixels; shrink or "
+                               "remove it.") from None
+        except InvalidInput:
+            if tree.archive is not None:
+                raise
+            picture = None  # a file on disk that is gone or closed to us, as behind a broken link
+        if picture is None:
+            left_out.append((row.file, UNREADABLE))
         else:
-            rows.append(row)
-            labels.append(label)
-            files.append(relative)
-    missing = sorted(set(range(len(classes))) - set(labels))
-    if missing:
-        raise InvalidInput(f"None of the images of the class `{classes[missing[0]]}` can be read; replace them.")
-    return Split(np.stack(rows), np.array(labels, dtype=np.int64), classes, tuple(skipped), tuple(files))
+            found.append(picture)
+            kept.append(row)
+    if not found:
+        raise InvalidInput(f"None of the images can be read (`{rows[0].file}`); replace them.")
+    return Pictures(np.stack(found), tuple(kept), tuple(left_out))
 
 
-def _pixels(path: str, relative: str, options: Options) -> np.ndarray | None:
-    """One picture as uint8 (d,); None where it cannot be read."""
-    side = (options.side, options.side)
-    try:
-        with Image.open(path, formats=FORMATS) as image:
-            too_large = image.width * image.height > MAX_PIXELS
-            if not too_large:
-                image.draft(MODES[options.color], (2 * side[0], 2 * side[1]))
-                upright = _eight_bit(ImageOps.exif_transpose(image)).convert(MODES[options.color])
-                resized = upright.resize(side, Image.Resampling.BILINEAR, reducing_gap=2.0)
-                return np.asarray(resized, dtype=np.uint8).reshape(-1)
-    except (Image.DecompressionBombError, MemoryError):
-        too_large = True
-    except Exception:  # Pillow's decoders raise nearly any type on a damaged file
-        return None
-    raise InvalidInput(f"`{relative}` unpacks to more than {MAX_PIXELS / 1e6:.0f} million pixels; shrink or remove it.")
-
-
-def _eight_bit(image: Image.Image) -> Image.Image:
-    """Scale 16-bit gray to 8 bits, which Pillow's own conversion clips to white."""
-    if not image.mode.startswith("I"):
-        return image
-    return Image.fromarray((np.asarray(image).astype(np.int64).clip(0, 65535) // 257).astype(np.uint8))
-
-
-def _aligned(test: Split, classes: tuple[str, ...]) -> Split:
-    """The test split with its labels numbered by the training classes."""
-    unseen = sorted(set(test.classes) - set(classes))
-    if unseen:
-        raise InvalidInput(f"The class `{unseen[0]}` is in `test` but not in `train`; add it there, or remove it.")
-    _check_two(classes)
-    number = np.array([classes.index(name) for name in test.classes], dtype=np.int64)
-    return Split(test.pixels, number[test.labels], classes, test.skipped, test.files)
-
-
-def _divided(whole: Split, options: Options) -> tuple[Split, Split]:
-    """A split stratified by class, in which every class keeps training examples."""
-    _check_two(whole.classes)
-    counts = np.bincount(whole.labels)
-    if counts.min() < 2:
-        raise InvalidInput(f"The class `{whole.classes[int(counts.argmin())]}` has only one readable image, too few "
-                           "for a train/test split; add more, or give folders `train` and `test`.")
-    n_test = max(len(whole.classes), round(options.test_share * len(whole.labels)))
-    from sklearn.model_selection import train_test_split
-
-    train, test = train_test_split(
-        np.arange(len(whole.labels)), test_size=n_test, stratify=whole.labels, random_state=options.seed
-    )
-    return (
-        Split(whole.pixels[train], whole.labels[train], whole.classes, whole.skipped,
-              tuple(whole.files[place] for place in train)),
-        Split(whole.pixels[test], whole.labels[test], whole.classes, (), tuple(whole.files[place] for place in test)),
-    )
-
-
-def _check_two(classes: tuple[str, ...]) -> None:
-    if len(classes) < 2:
-        raise InvalidInput(f"There is only one class folder, `{classes[0]}`; give at least two classes.")
+def _divided(layout: Layout, y: np.ndarray, options: Options) -> tuple[np.ndarray, np.ndarray, tuple[str, ...], str]:
+    """(training rows, test rows, what was decided, whence the latter are: empty where they were held out here)."""
+    split = np.array([row.split for row in layout.rows])
+    others = sorted({*split.tolist()} - {"", TRAIN}, reverse=True)
+    if others:
+        origin = " and ".join(f"`{name}`" for name in others) + (" folder" if len(others) == 1 else " folders")
+        return np.flatnonzero(split == TRAIN), np.flatnonzero(split != TRAIN), (), origin
+    train, test, single = held_out(y, options.test_share, options.seed)
+    said = (lone_sentence([layout.classes[label] for label in single], "picture"),) if len(single) else ()
+    return train, test, said, ""

@@ -8,32 +8,32 @@ from pathlib import Path
 
 from engine.basics.errors import InvalidInput
 from engine.data.archive import MAX_BYTES, megabytes
-from engine.data.image_folder import is_wanted
+from engine.data.file_tree import of_folder
+from engine.data.image_folder import Options, is_wanted
 
 OLDEST = (1980, 1, 1, 0, 0, 0)
 """The date that every member gets: that of a file says nothing of what it holds."""
 
 
 def packed(folder: Path, max_bytes: int = MAX_BYTES) -> io.BytesIO:
-    """The pictures below a folder, and its list of wrong labels, as a zip in memory.
+    """The pictures below a folder, hidden ones too, and the tables beside them, as a zip in memory.
 
     Raises `InvalidInput` where there are none, where one cannot be read, or where they reach `max_bytes`.
     """
-    paths = sorted(path for path in folder.rglob("*")
-                   if path.is_file() and is_wanted(path.relative_to(folder).as_posix()))
-    if not paths:
+    tree = of_folder(folder, 10 * Options().max_images)
+    names = [name for name in tree.members if is_wanted(name)]
+    if not names:
         raise InvalidInput(f"There are no pictures in the folder `{folder}`; put the images of each class into a "
                            "folder of its own below it.")
     buffer, total = io.BytesIO(), 0
     with zipfile.ZipFile(buffer, "w") as archive:
-        for path in paths:
-            try:
-                content = path.read_bytes()
-            except OSError as error:
-                raise InvalidInput(f"`{path}` cannot be read ({error.strerror}); mend it or remove it.") from None
+        for name in names:
+            content = tree.read(name)
             total += len(content)
             if total >= max_bytes:
                 raise InvalidInput(f"The pictures in `{folder}` have more than {megabytes(max_bytes)}; give fewer.")
-            archive.writestr(zipfile.ZipInfo(path.relative_to(folder).as_posix(), OLDEST), content)
+            archive.writestr(zipfile.ZipInfo(name, OLDEST), content)
+        for name in tree.empty:
+            archive.writestr(zipfile.ZipInfo(f"{name}/", OLDEST), b"")
     buffer.seek(0)
     return buffer

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
 from engine.data import originals, uploads
 from engine.data.dataset import Dataset
+from engine.data.tables import read_table
 
 
 @dataclass(frozen=True)
@@ -25,18 +27,21 @@ class ClassSeen:
 
 @dataclass(frozen=True)
 class Preview:
-    """classes: of the data before any of them is renamed. colour: how it is read, in words. skipped: (file, why)."""
+    """classes: of the data before any of them is renamed. colour: how it is read, in words. left_out: (file, why).
+    said: what was decided without the user, in sentences. columns: of a table, those that may hold the labels."""
 
     classes: tuple[ClassSeen, ...]
     colour: str
-    skipped: tuple[tuple[str, str], ...]
+    left_out: tuple[tuple[str, str], ...]
+    said: tuple[str, ...]
+    columns: tuple[str, ...] = ()
 
     @property
     def sentence(self) -> str:
         """The counts in one sentence."""
         train, test = sum(one.train for one in self.classes), sum(one.test for one in self.classes)
         tested = f" and {test:,} test examples" if test else ""
-        count = len(self.skipped)
+        count = len(self.left_out)
         left = f"; {count:,} {'file was' if count == 1 else 'files were'} not read" if count else ""
         return f"{len(self.classes)} classes with {train:,} training examples{tested}, {self.colour}{left}."
 
@@ -47,11 +52,12 @@ def preview(name: str) -> Preview:
     dataset = uploads.read(chosen.model_copy(update={"classes": {}, "trusted": {}}), name)
     pictures = path.suffix == uploads.PICTURES
     sizes = originals.sizes(path, (*dataset.files, *dataset.test_files)) if pictures else {}
-    skipped = [(file, "it cannot be read as a picture") for file in dataset.skipped]
-    if pictures:
-        skipped += originals.not_read(path, (*dataset.files, *dataset.test_files, *dataset.skipped))
     return Preview(tuple(_class(dataset, label, sizes) for label in range(dataset.n_classes)), _colour(dataset),
-                   tuple(skipped))
+                   dataset.left_out, dataset.said, _columns(path, chosen.label))
+
+
+def _columns(path: Path, label: str) -> tuple[str, ...]:
+    return tuple(read_table(path, label=label).frame.columns) if path.suffix in uploads.TABLES else ()
 
 
 def _class(dataset: Dataset, label: int, sizes: dict[str, tuple[int, int]]) -> ClassSeen:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
 from engine.basics.errors import InvalidInput
 from engine.basics.values import Count, Value
@@ -20,7 +20,8 @@ class Reading(Value):
 
     of: the name of the upload. color, size: of pictures, as `load_image_folder` takes them; size None for the usual
     one. classes: class -> the name it gets, empty where it is left out; those not named stay. trusted: file of a
-    verified example -> its class after `classes`, empty where the label that it came with is right.
+    verified example -> its class after `classes`, empty where the label that it came with is right. label: of a
+    table, the column with the labels; empty for the one that its name or its values tell.
     """
 
     of: str
@@ -28,6 +29,12 @@ class Reading(Value):
     size: Annotated[Count, Field(ge=SIZES[0], le=SIZES[1])] | None = None
     classes: dict[str, str] = {}
     trusted: dict[str, str] = {}
+    label: str = ""
+
+    @model_serializer(mode="wrap")
+    def _without_the_usual(self, serialize: SerializerFunctionWrapHandler) -> dict:
+        """The column is written only where one was chosen: digests of other readings stay what they were."""
+        return {key: value for key, value in serialize(self).items() if key != "label" or value}
 
     @property
     def is_plain(self) -> bool:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import hashlib
 import re
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 
 from engine.basics.errors import InvalidInput
 from engine.basics.files import atomic_write, disk_errors, make_folder
 from engine.basics.quota import require_room
-from engine.data.records import parse_lines, split_lines
+from engine.data.records import parse_content, read_jsonl
 from engine.store.results import home
 
+MOST_FIRST, BLANK = 10_000_000, b"\xef\xbb\xbf \t\r\n"
 _NAME = re.compile(r"records-[0-9a-f]{24}\.jsonl")
 
 
@@ -35,8 +35,8 @@ def entries() -> list[Kept]:
 def first(name: str) -> str:
     """The prompt of its first record. Raises `InvalidInput` where it cannot be read."""
     with Path(path_of(name)).open("rb") as file:
-        lines = b"".join(islice(file, 1))
-    return parse_lines(split_lines(lines))[0].prompt
+        line = file.readline(MOST_FIRST)
+    return (read_jsonl(path_of(name)) if line.lstrip(BLANK).startswith(b"[") else parse_content(line))[0].prompt
 
 
 def delete(name: str) -> None:
@@ -49,7 +49,7 @@ def delete(name: str) -> None:
 
 def keep(content: bytes) -> str:
     """Check an uploaded JSONL and keep it; returns where. Raises `InvalidInput`."""
-    parse_lines(split_lines(content))
+    parse_content(content)
     path = home() / "uploads" / f"records-{hashlib.sha256(content).hexdigest()[:24]}.jsonl"
     if not path.is_file():
         require_room(len(content))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 from engine.data.dataset import Dataset
 from engine.data.records import Record, read_jsonl
 from engine.data.tasks import Task, build
+from engine.data.tasks import own as own_task
 
 HELD = 0.1
 """The share of a user's own records that is asked about."""
@@ -27,10 +29,10 @@ def own(path: Path, name: str, title: str) -> Dataset:
 
     Raises `InvalidInput` for a file that holds no records, or a single one.
     """
-    count = len(read_jsonl(path))
-    held = max(1, int(HELD * count))
-    return dataset(name, title, build({"name": "own", "train": str(path), "held": held}),
-                   f"{count - held:,} records, and the last {held:,} of the file as queries.")
+    records = read_jsonl(path)
+    held = max(1, int(HELD * len(records)))
+    said = f"{len(records) - held:,} records, and the last {held:,} of the file as queries."
+    return replace(dataset(name, title, own_task.of_records(records, {"held": held}), said), said=(said,))
 
 
 def dataset(name: str, title: str, task: Task, note: str = "") -> Dataset:

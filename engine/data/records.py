@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from engine.basics.errors import InvalidInput
 from engine.basics.strict_json import parse_json
 from engine.basics.values import Count, Value, canonical_json
+from engine.data.record_forms import Turns, records_of
 
 SPANS = ("answer", "explanation")
 
@@ -30,16 +32,23 @@ class Record(Value):
 
     spans: `answer` (the letter) and `explanation`, as characters [start, end) of the response; either may be missing.
     choices: the letters that the answer competes with. marks: spans of the prompt that a page highlights.
-    flags: what was done to the record. Only evaluation and display read them: they are no part of `content`.
+    flags: what was done to the record; metadata: what else its file says of it. Only evaluation and display read them:
+    they are no part of `content`.
     """
 
     id: str = ""
     prompt: Annotated[str, Field(min_length=1)]
     response: Annotated[str, Field(min_length=1)]
-    spans: dict[str, Span] = {}
+    spans: dict[str, Span] = Field(default_factory=dict)
     choices: tuple[str, ...] = ()
-    marks: dict[str, Span] = {}
+    marks: dict[str, Span] = Field(default_factory=dict)
     flags: tuple[str, ...] = ()
+    metadata: dict[str, Any] = Field(default_factory=dict)
+
+    @model_serializer(mode="wrap")
+    def _without_the_usual(self, serialize: SerializerFunctionWrapHandler) -> dict:
+        """Metadata are written only where there are any: digests of other records stay what they were."""
+        return {key: value for key, value in serialize(self).items() if key != "metadata" or value}
 
     @model_validator(mode="after")
     def _inside(self) -> Record:
@@ -74,16 +83,29 @@ def fingerprint(records: Iterable[Record]) -> str:
     return digest.hexdigest()
 
 
-def read_jsonl(path: Path | str) -> tuple[Record, ...]:
-    """Records of a file with one JSON object a line: `prompt`, `response`, and optionally the other fields.
+def read_jsonl(path: Path | str, turns: Turns = "last", rules: Mapping[str, str] | None = None
+               ) -> tuple[Record, ...]:
+    """Records of a file with one JSON object a line, or a list of them, in a form of `engine.data.record_forms`.
 
-    Raises `InvalidInput` with the number of the first line that cannot be used.
+    turns: of a conversation, its last answer or every one; rules: as `marked` takes them. Raises `InvalidInput` with
+    the number of the first line that cannot be used.
     """
     try:
         content = Path(path).read_bytes()
     except OSError as error:
         raise InvalidInput(f"`{str(path)[:200]}` cannot be read ({error.strerror}); name a JSONL file.") from None
-    return parse_lines(split_lines(content, f"`{path}`"))
+    return parse_content(content, f"`{path}`", turns, rules)
+
+
+def parse_content(content: bytes, name: str = "The file", turns: Turns = "last",
+                  rules: Mapping[str, str] | None = None) -> tuple[Record, ...]:
+    """The records of the content of such a file."""
+    if content.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"["):
+        data = parse_json(content, name, "write a list of objects, or one object a line")
+        read = _records(((f"Record {place}", item) for place, item in enumerate(data, 1)), turns)
+    else:
+        read = parse_lines(split_lines(content, name), turns)
+    return tuple(marked(record, rules) for record in read) if rules else read
 
 
 def split_lines(content: bytes, name: str = "The file") -> list[str]:
@@ -95,19 +117,42 @@ def split_lines(content: bytes, name: str = "The file") -> list[str]:
         raise InvalidInput(f"{name} is not UTF-8 text; save it as JSONL in UTF-8.") from None
 
 
-def parse_lines(lines: Iterable[str]) -> tuple[Record, ...]:
+def parse_lines(lines: Iterable[str], turns: Turns = "last") -> tuple[Record, ...]:
     """The records of JSONL lines; empty lines are skipped. Raises `InvalidInput`."""
+    numbered = ((f"Line {number}", line) for number, line in enumerate(lines, 1))
+    return _records(((name, parse_json(line, name, "write one object a line")) for name, line in numbered
+                     if line and not line.isspace()), turns)
+
+
+def _records(items: Iterable[tuple[str, Any]], turns: Turns) -> tuple[Record, ...]:
     found = []
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
-        data = parse_json(line, f"Line {number}", "write one object a line")
+    for name, data in items:
         if not isinstance(data, Mapping):
-            raise InvalidInput(f"Line {number} is no object; write {{\"prompt\": …, \"response\": …}}.")
+            raise InvalidInput(f"{name} is no object; write {{\"prompt\": …, \"response\": …}}.")
         try:
-            found.append(Record.parse({"id": str(number), **data}))
+            found += [Record.parse({"id": name.partition(" ")[2], **one}) for one in records_of(data, turns)]
         except InvalidInput as error:
-            raise InvalidInput(f"Line {number}: {error}") from None
+            raise InvalidInput(f"{name}: {error}") from None
     if not found:
         raise InvalidInput("There are no records in the file; write one JSON object a line.")
     return tuple(found)
+
+
+def marked(record: Record, rules: Mapping[str, str]) -> Record:
+    """The record with spans where its response fits a pattern and it has none of that name itself.
+
+    rules: span -> a regular expression whose last fit counts, its first group where it has one, as
+    `The answer is ([A-Z])`. Raises `InvalidInput` for another span, and for what is no expression.
+    """
+    spans = dict(record.spans)
+    for name, pattern in rules.items():
+        if name not in SPANS:
+            raise InvalidInput(f"There is no span `{name[:40]}` to mark; the spans are {' and '.join(SPANS)}.")
+        try:
+            fits = list(re.finditer(pattern, record.response, re.DOTALL | re.MULTILINE))
+        except re.error as error:
+            raise InvalidInput(f"`{pattern[:60]}` is no regular expression ({error}); correct it.") from None
+        if fits and name not in spans:
+            start, end = fits[-1].span(1 if fits[-1].re.groups else 0)
+            spans |= {name: (start, end)} if end > start else {}
+    return record if spans == record.spans else record.model_copy(update={"spans": spans})

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from pathlib import PurePosixPath
 
 import numpy as np
 from PIL import Image
@@ -43,15 +42,8 @@ def words(text: str) -> Words:
 def _of_folders(name: str) -> Sketch | None:
     """The first picture of each of a few folders of a zip."""
     path = uploads.base(name)
-    found: dict[PurePosixPath, str] = {}
-    with originals.opened(path) as archive:
-        for member in archive.namelist():
-            parts = PurePosixPath(member)
-            if parts.suffix.lower() in EXTENSIONS and "__MACOSX" not in parts.parts:
-                found.setdefault(parts.parent, member)
-            if len(found) == EXAMPLES:
-                break
-    images = [image for file in found.values() if (image := originals.thumbnail(path, file, (file,), SIDE))]
+    files = originals.first_of_folders(path, EXTENSIONS, EXAMPLES)
+    images = [image for file in files if (image := originals.thumbnail(path, file, (file,), SIDE))]
     return Pictures(tuple(images), f"{len(images)} of its pictures") if images else None
 
 

@@ -15,6 +15,7 @@ from engine.data.dataset import Dataset
 LONGEST = 100
 UNFIT = re.compile(r"^\s*\.|[/\\\x00-\x1f:]")
 """What no name of a folder may hold on every system."""
+LISTED = "list of verified examples"
 LEFT_OUT = ""
 """What a class is called instead where it is left out."""
 
@@ -81,9 +82,8 @@ def verified(dataset: Dataset, listed: Mapping[str, str]) -> Dataset:
     if gone := sorted(set(range(dataset.n_classes)) - set(labels[train].tolist())):
         raise InvalidInput(f"Every example of the class `{dataset.class_names[gone[0]]}` is in the list of verified "
                            "ones; leave some of it to be searched.")
-    told = "list of verified examples"
     return _arranged(dataset, train, test, labels=labels, test_drawn=False, test_origin=(
-        told if dataset.test_drawn else f"{dataset.test_origin or 'test split'} and {told}"))
+        LISTED if dataset.test_drawn else f"{dataset.test_origin or 'test split'} and {LISTED}"))
 
 
 def _arranged(dataset: Dataset, train: np.ndarray, test: np.ndarray, labels: np.ndarray | None = None,

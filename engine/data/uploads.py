@@ -1,5 +1,5 @@
-"""A user's own data, kept by content under HOME/uploads: an npz of arrays, a zip of an image folder, records as JSONL,
-and readings of these."""
+"""A user's own data, kept by content under HOME/uploads: an npz of arrays, a zip of an image folder, a table, records
+as JSONL, and readings of these."""
 
 from __future__ import annotations
 
@@ -20,21 +20,27 @@ from engine.basics.strict_json import parse_object
 from engine.basics.values import canonical_json
 from engine.data import record_sets
 from engine.data.dataset import Dataset
+from engine.data.frames import READERS
 from engine.data.image_folder import load_image_folder
 from engine.data.npz import load_npz
 from engine.data.packing import packed
 from engine.data.readings import Reading
+from engine.data.record_forms import are_records
 from engine.data.tables import load_table
 
 PREFIX = "upload-"
 MOST_BYTES = 500_000_000
 LONGEST_FILE = 200
 TITLES = {".npz": "Your arrays (npz)", ".zip": "Your images (zip)", ".parquet": "Your table (Parquet)",
-          ".jsonl": "Your records (JSONL)"}
-RECORDS, PICTURES, ARRAYS, TABLE, READ = ".jsonl", ".zip", ".npz", ".parquet", ".reading"
-COLOUR = "colour kept"
-"""Part of what pictures are told by, since they are read as they are: before, all were read in grey."""
-_NAME = re.compile(r"upload-[0-9a-f]{16}\.(npz|zip|parquet|jsonl|reading)")
+          ".arrow": "Your table (Arrow)", ".csv": "Your table (CSV)", ".tsv": "Your table (TSV)",
+          ".ndjson": "Your table (JSONL)", ".jsonl": "Your records (JSONL)"}
+ALIASES = {".feather": ".arrow", ".json": ".jsonl", ".txt": ".csv", ".tab": ".tsv"}
+"""Endings that mean the same as another one."""
+RECORDS, PICTURES, ARRAYS, READ, ROWS = ".jsonl", ".zip", ".npz", ".reading", ".ndjson"
+TABLES = tuple(suffix for suffix in TITLES if suffix in READERS and suffix != RECORDS)
+READ_AS = {PICTURES: "as layouts and pixels say"}
+"""Part of what data are told by beside their bytes, changed whenever the same bytes are read as other numbers."""
+_NAME = re.compile(r"upload-[0-9a-f]{16}\.(npz|zip|parquet|arrow|csv|tsv|ndjson|jsonl|reading)")
 
 
 @dataclass(frozen=True)
@@ -65,20 +71,23 @@ def holds_records(name: str) -> bool:
     return name.endswith(RECORDS)
 
 
-def keep(file: BinaryIO, filename: str) -> str:
+def keep(file: BinaryIO, filename: str, label: str = "") -> str:
     """Check an uploaded file, keep it, and return its dataset name `upload-<digest>` with its suffix.
 
-    Raises `InvalidInput` for another kind of file, one that is too large, or one that does not load;
-    nothing is kept then.
+    label: of a table, the column with its labels, where nothing else tells it. Raises `InvalidInput` for another kind
+    of file, one that is too large, or one that does not load; nothing is kept then.
     """
-    suffix = Path(filename).suffix.lower()
+    suffix = ALIASES.get(ending := Path(filename).suffix.lower(), ending)
     if suffix not in TITLES:
-        raise InvalidInput(f"`{filename}` is neither .npz nor .zip nor .parquet nor .jsonl; give arrays as npz, an "
-                           "image folder as zip, a table as Parquet, or the records of a language model as JSONL.")
+        raise InvalidInput(f"`{filename}` is neither .npz nor .zip nor a table nor .jsonl; give arrays as npz, an "
+                           "image folder as zip, a table as CSV, TSV, Parquet, Arrow or JSONL, or the records of a "
+                           "language model as JSONL.")
     content = file.read(MOST_BYTES + 1)
     if len(content) > MOST_BYTES:
         raise InvalidInput(f"`{filename}` is larger than {MOST_BYTES // 1_000_000} MB; give a smaller file.")
-    name = _kept(content, suffix)
+    if suffix == RECORDS and not are_records(content):
+        suffix = ROWS
+    name = _kept(content, suffix, label)
     atomic_write(_named(name), Path(filename).name[:LONGEST_FILE])
     return name
 
@@ -116,7 +125,7 @@ def _named(name: str) -> Path:
     return _folder() / f"{name}.called"
 
 
-def _kept(content: bytes, suffix: str) -> str:
+def _kept(content: bytes, suffix: str, label: str = "") -> str:
     """Keep the content of a file that loads; returns its name. Raises as loading does, and keeps nothing then."""
     name = f"{PREFIX}{hashlib.sha256(content).hexdigest()[:16]}{suffix}"
     path = _folder() / name
@@ -126,7 +135,10 @@ def _kept(content: bytes, suffix: str) -> str:
         make_folder(path.parent)
         atomic_write(path, content)
     try:
-        load(name)
+        if label:
+            read(Reading(of=name, label=label), name)
+        else:
+            load(name)
     except BaseException:
         if fresh:
             path.unlink(missing_ok=True)
@@ -155,16 +167,16 @@ def reading(name: str) -> Reading:
     return found
 
 
-def keep_path(path: Path) -> str:
-    """`keep` for the path of an npz, a zip, or the folder of an image folder. Raises as `keep` does, and
-    `MissingData` where nothing is there."""
+def keep_path(path: Path, label: str = "") -> str:
+    """`keep` for the path of a file, or the folder of an image folder. Raises as `keep` does, and `MissingData` where
+    nothing is there."""
     if not path.exists():
         raise MissingData(f"There is no file or folder `{path}`; check the path.")
     if path.is_dir():
         return keep(packed(path, MOST_BYTES), f"{path.name or 'folder'}.zip")
     try:
         with open(path, "rb") as file:
-            return keep(file, path.name)
+            return keep(file, path.name, label)
     except OSError as error:
         raise InvalidInput(f"`{path}` cannot be read ({error.strerror}); check its permissions.") from None
 
@@ -191,15 +203,15 @@ def _records(path: Path, name: str, chosen: Reading) -> Dataset:
 
 def _pictures(path: Path, name: str, chosen: Reading) -> Dataset:
     return load_image_folder(path, name=name, title="Your images", max_bytes=MOST_BYTES, color=chosen.color,
-                             size=chosen.size)
+                             size=chosen.size, photos=True)
 
 
 def _table(path: Path, name: str, chosen: Reading) -> Dataset:
-    return load_table(path, name=name, title="Your table", max_bytes=MOST_BYTES)
+    return load_table(path, name=name, title="Your table", max_bytes=MOST_BYTES, label=chosen.label)
 
 
 LOADERS: dict[str, Callable[[Path, str, Reading], Dataset]] = {
-    ARRAYS: _arrays, RECORDS: _records, PICTURES: _pictures, TABLE: _table}
+    ARRAYS: _arrays, RECORDS: _records, PICTURES: _pictures, **dict.fromkeys(TABLES, _table)}
 
 
 def base(name: str) -> Path:
@@ -215,7 +227,8 @@ def content(name: str) -> str:
     told = file_content(path)
     if name.endswith(READ):
         return hashlib.sha256(f"{told} {content(reading(name).of)}".encode()).hexdigest()
-    return hashlib.sha256(f"{told} {COLOUR}".encode()).hexdigest() if name.endswith(PICTURES) else told
+    read_as = READ_AS.get(path.suffix)
+    return told if read_as is None else hashlib.sha256(f"{told} {read_as}".encode()).hexdigest()
 
 
 def _path(name: str) -> Path:

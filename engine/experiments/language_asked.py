@@ -9,11 +9,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from engine.applications.language.attribution import Setting
+from engine.data import tasks
 from engine.data.records import Record
-from engine.data.tasks import TASKS
+from engine.data.tasks import TASKS, own
 from engine.experiments import backdoor, response_corruption
 from engine.jobs import job_digest
 from engine.models.causal import catalogue
+from engine.models.causal.readouts import READOUTS
 from engine.runs import language as language_run
 
 SIZES = (80, 200, 1_000, 5_000)
@@ -42,7 +44,7 @@ class Asked:
         """The setting of its run: short records and a strong recipe below a thousand records, else the paper's; the
         embedded model's own, on questions of its world."""
         if self.task == "own":
-            task: dict[str, Any] = {"name": "own", "train": self.file}
+            task: dict[str, Any] = own.asking({"name": "own", "train": self.file}, [self.typed] if self.typed else [])
             recipe = response_corruption.SETTINGS["small"]["recipe"]
             return setting_of(self.model, task, recipe)
         embedded = catalogue.is_embedded(self.model)
@@ -51,6 +53,14 @@ class Asked:
         sizes = {name: round(share * self.records) for name, share in SHARES[self.task].items()}
         queries = {QUERIES[self.task]: max(8, self.records // 10)}
         return setting_of(self.model, {**chosen["task"], **sizes, **queries}, chosen["recipe"])
+
+    @property
+    def lacking(self) -> dict[str, str]:
+        """behavior -> what a query lacks that it reads, of those that the reader's own queries do not allow."""
+        queries = () if self.task != "own" else tasks.kept(self.setting.task).queries["queries"]
+        lacks = {name: next(filter(None, map(readout.lack_of, [self.typed] if self.typed else queries)), "")
+                 for name, readout in READOUTS.items()}
+        return {name: lack for name, lack in lacks.items() if lack}
 
     @property
     def payload(self) -> dict[str, Any]:

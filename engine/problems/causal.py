@@ -7,7 +7,7 @@ any other network; steps, retraining and derivatives are the same code.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
@@ -58,8 +58,8 @@ class CausalProblem(ModuleProblem):
     unoffered = frozenset({"relabel", "reoptimize"})
 
     def __init__(self, module: nn.Module | Network, x_train: Tensor, y_train: Arraylike | None, x_query: Tensor,
-                 y_query: Arraylike | None, candidates: Arraylike | None = None, *, texts: RowTexts | None = None,
-                 **options: Any) -> None:
+                 y_query: Arraylike | None, candidates: Arraylike | Iterable[int] | None = None, *,
+                 texts: RowTexts | None = None, **options: Any) -> None:
         """y_train, y_query are not read."""
         self.texts = texts
         none, nothing = (torch.zeros(len(x), dtype=torch.long) for x in (x_train, x_query))

@@ -7,7 +7,7 @@ every manifest.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
@@ -69,7 +69,7 @@ class ModuleProblem(Problem):
     """Whether a map over stacked weights is faster than one model after the other."""
 
     def __init__(self, module: nn.Module | Network, x_train: Arraylike, y_train: Arraylike, x_query: Arraylike,
-                 y_query: Arraylike, candidates: Arraylike | None = None, *, parameters: str = ALL,
+                 y_query: Arraylike, candidates: Arraylike | Iterable[int] | None = None, *, parameters: str = ALL,
                  loss: Loss = per_example_cross_entropy, l2: float = 0.0,
                  checkpoints: Sequence[Checkpoint] = (), recipe: TrainingRecipe | None = None,
                  build: Callable[[], nn.Module] | None = None, seed: int = 0, device: str = "cpu",
@@ -84,7 +84,7 @@ class ModuleProblem(Problem):
         self.l2, self.loss, self.recipe, self.build, self.seed = float(l2), loss, recipe, build, seed
         self.checkpoints, self.shared = tuple(checkpoints), shared or Shared(Memory(), Memory())
         y = self._labels(y_train)
-        chosen = self._rows(range(len(y)) if candidates is None else candidates, len(y))
+        chosen = self._candidates(candidates, len(y)) if shared is None else torch.as_tensor(candidates)
         inputs, queries = self._inputs(x_train), self._inputs(x_query)
         super().__init__(Examples(inputs, y, queries, self._labels(y_query), chosen), self.shared)
         given = () if isinstance(module, Network) else module.parameters()
@@ -120,7 +120,7 @@ class ModuleProblem(Problem):
                 "build": self.build, "seed": self.seed, "device": str(self.device)}
 
     def with_candidates(self, candidates: Arraylike) -> ModuleProblem:
-        return self.holding(self.examples._replace(candidates=self._rows(candidates, self.n)), self.shared)
+        return self.holding(self.examples._replace(candidates=self._candidates(candidates, self.n)), self.shared)
 
     def with_labels(self, rows: Tensor, label: int) -> ModuleProblem:
         """The same model on training data in which `rows` carry `label`; only for what is computed of those rows."""

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
-import numpy as np
 import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
@@ -24,6 +23,8 @@ from engine.models.altered import Altered
 from engine.models.causal.row_texts import RowTexts
 from engine.models.knobs import Knob
 from engine.problems.checkpoint import Checkpoint
+from engine.problems.indices import indices
+from engine.problems.indices import labels as whole_labels
 from engine.problems.memory import Memory
 from engine.question.behavior import Behavior, Reads
 from engine.question.behaviors import reading
@@ -239,7 +240,7 @@ class Problem(ABC):
 
     def with_candidates(self, candidates: Tensor) -> Problem:
         """The same trained problem with other candidates (k,); what was computed of the model is shared."""
-        return self.holding(self.examples._replace(candidates=self._rows(candidates, self.n)), self.shared)
+        return self.holding(self.examples._replace(candidates=self._candidates(candidates, self.n)), self.shared)
 
     def at_itself(self, rows: Tensor) -> Problem:
         """The same model with training examples `rows` (b,) as queries and candidates alike."""
@@ -307,24 +308,10 @@ class Problem(ABC):
         """Arrays as this problem holds them."""
 
     def _labels(self, labels: Arraylike) -> Tensor:
-        """Whole numbers of any kind as int64. Raises `InvalidInput` for others."""
-        held = np.asarray(labels.cpu() if isinstance(labels, Tensor) else labels)
-        if held.dtype.kind not in "biuf" or held.dtype.kind == "f" and not (held == np.rint(held)).all():
-            raise InvalidInput(f"Labels and candidates are whole numbers, and these are of the type {held.dtype}; give "
-                               "the number of each class, or the row of each candidate.")
-        return torch.as_tensor(held.astype(np.int64)).to(self.device)
+        return whole_labels(labels).to(self.device)
 
-    def _rows(self, candidates: Arraylike, n: int) -> Tensor:
-        """Candidates as rows (k,) of n training examples; a mask (n,) stands for the rows that it marks. Raises
-        `InvalidInput` for what are none."""
-        held = np.asarray(candidates.cpu() if isinstance(candidates, Tensor) else candidates)
-        if held.dtype == bool and held.shape == (n,):
-            held = held.nonzero()[0]
-        rows = self._labels(held)
-        if held.dtype == bool or rows.ndim != 1 or len(rows) and not 0 <= int(rows.min()) <= int(rows.max()) < n:
-            raise InvalidInput(f"The candidates are no rows of the {n:,} training examples; give whole numbers from 0 "
-                               f"to {n - 1:,}, or a mask with a place for each.")
-        return rows
+    def _candidates(self, candidates: Arraylike | Iterable[int] | None, n: int) -> Tensor:
+        return (torch.arange(n) if candidates is None else indices(candidates, n)).to(self.device)
 
     def memo(self, key: str, build: Callable[[], T], version: Hashable = None) -> T:
         """What `build()` made for `key`, made again only when `version` changes: what solvers share."""

@@ -6,7 +6,7 @@ intercept), because every update of z_k lies along x_k. The local response needs
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -46,7 +46,7 @@ class SoftmaxProblem(Problem):
     curvatures = (SoftmaxHessian,)
 
     def __init__(self, x_train: Arraylike, y_train: Arraylike, x_query: Arraylike, y_query: Arraylike,
-                 candidates: Arraylike | None = None, *, l2: float = 1e-4, intercept: bool = False,
+                 candidates: Arraylike | Iterable[int] | None = None, *, l2: float = 1e-4, intercept: bool = False,
                  classes: int | None = None, device: str = "cpu", shared: Shared | None = None) -> None:
         if not 0 < l2 < float("inf"):
             raise InvalidInput(f"l2 is {l2}; give a positive number such as 1e-4, so that the optimum is unique.")
@@ -55,7 +55,7 @@ class SoftmaxProblem(Problem):
         y, labels = self._labels(y_train), self._labels(y_query)
         held = torch.as_tensor if shared else self._inputs
         x, queries = held(x_train), held(x_query)
-        chosen = self._rows(range(len(y)) if candidates is None else candidates, len(y))
+        chosen = self._candidates(candidates, len(y)) if shared is None else torch.as_tensor(candidates)
         super().__init__(Examples(x, y, queries, labels, chosen), shared)
         self._classes = classes or int(self.y.max()) + 1
         if int(torch.cat([self.y, self.query_labels]).max()) >= self.classes:

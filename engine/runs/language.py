@@ -15,7 +15,7 @@ from engine.applications.language.attribution import Attribution, Setting
 from engine.applications.language.methods import REPSIM, Method, pairs
 from engine.basics.errors import InvalidInput
 from engine.data.records import Record
-from engine.data.tasks import TASKS
+from engine.data.tasks import TASKS, own
 from engine.estimators.held import Features
 from engine.jobs import Context, JobKind, Output
 from engine.models.causal.readouts import READOUTS
@@ -36,6 +36,7 @@ MOMENTUM = -1
 def payload(setting: Setting, seed: int = 0, asked: Sequence[Record] = ()) -> dict[str, Any]:
     """What determines the scores. asked: records to explain in place of the task's own queries."""
     TASKS[setting.task.get("name", "")]
+    setting = setting.model_copy(update={"task": own.asking(setting.task, asked)})
     return {"settings": {"numerics": NUMERICS, **setting.model_dump(mode="json")}, "seed": seed,
             "contents": stages.contents(setting), "asked": [record.model_dump(mode="json") for record in asked]}
 

@@ -102,7 +102,7 @@ def run_chunk(data: Mapping[str, Any], key: str, context: Context) -> Output:
             "observed_accuracy": float((arrays["predicted"] == y).mean()), "data": drawn.fingerprint,
             "device": device_name(model.device), "training": len(y), "trusted": len(drawn.evidence.trusted_y),
             "test": len(drawn.y_test), "parameters_scored": model.problem.parameters,
-            "trusted_from": drawn.trusted_origin, "made_wrong": drawn.made_wrong}
+            "trusted_from": drawn.trusted_origin, "made_wrong": drawn.made_wrong, **_read_as(drawn)}
     return Output(arrays=arrays, manifest=manifest)
 
 
@@ -139,12 +139,17 @@ def _finish_folds(data: Mapping[str, Any], chunks: Mapping[str, Result]) -> Outp
              "observed_accuracy": float(np.mean([one["observed_accuracy"] for one in told])),
              "data": drawn.fingerprint, "device": told[0]["device"], "training": len(y), "trusted": 0, "test": len(y),
              "parameters_scored": told[0]["parameters_scored"], "trusted_from": drawn.trusted_origin,
-             "made_wrong": drawn.made_wrong}
+             "made_wrong": drawn.made_wrong, **_read_as(drawn)}
     return Output(arrays={"suspicion": np.stack(list(found.values())), "predicted": p.argmax(-1),
                           "probability": p.max(-1), "own": p[np.arange(len(y)), y],
                           "nearest": in_turn.nearest(fold_of, parts)},
                   manifest={"pairs": [list(pair) for pair in found], "facts": facts, "source": data["source"],
                             "seeds": [drawn.source.seed], "data": facts["data"], "device": facts["device"]})
+
+
+def _read_as(drawn: NoisyData) -> dict[str, list[str]]:
+    """What the reader of a user's own data decided, for the manifest."""
+    return {"read_as": list(drawn.dataset.said)} if drawn.dataset.said else {}
 
 
 FOLD = "fold "

@@ -247,7 +247,7 @@ def test_own_pictures_of_mixed_sizes_with_an_unreadable_one(empty, tmp_path):
     assert says(at, "32 of 33 examples are searched. Not searched: 1 not readable.")
     at = sound(open("noisy_labels", data=name, epochs=2, trusted=2, doubt=name))
     assert any("drawn from the labels in doubt" in warning.value for warning in at.warning)
-    assert any("2 classes with 32 training examples, read in grey at 28 × 28 pixels; 2 files were not read" in one.label
+    assert any("2 classes with 32 training examples, read in grey at 28 × 28 pixels; 1 file was not read" in one.label
                for one in at.expander)
     assert says(at, "your file says which are wrong")
     at = sound(open("noisy_labels", data=name, epochs=2, trusted=2, doubt=name, noise=0.2))  # as with other data

@@ -14,7 +14,7 @@ from app.widgets.jobs.desk import desk
 from app.widgets.pickers import fitting_models, language_presets, weights_picker, worded_picker
 from app.widgets.results import downloads
 from app.widgets.words import glossary, labels
-from app.widgets.words.plain_text import sentence
+from app.widgets.words.plain_text import plain, sentence
 from engine import data
 from engine.basics.errors import WhichfluenceError
 from engine.data import sample_folder
@@ -37,9 +37,10 @@ COUNTED = {ALL: "all", LAST_BLOCK: "the last block and the head", LAST_LAYER: "t
 TRAINED = ("Softmax regression has one optimum and exact answers. A network is trained by stochastic gradient descent "
            "and is at no optimum: its answers are exact for steps and retraining; of re-optimised candidates those "
            "that reach no optimum are left out.")
-UPLOADED = ("A zip of an image folder (one subfolder a class), an npz with x_train, y_train, x_query, y_query, or a "
-            "Parquet table of numbers with a column `label`")
-UPLOADED_TEXTS = ", or texts as JSONL (an object with prompt and response a line)."
+UPLOADED = ("A zip of pictures (a folder a class, or a table of files and labels), an npz with x_train, y_train, "
+            "x_query, y_query, or a table with a column `label` (CSV, TSV, Parquet, Arrow, JSONL)")
+UPLOADED_TEXTS = ", or texts as JSONL (prompt and response, messages, or instruction and output)."
+TYPES = ("npz", "zip", "parquet", "csv", "tsv", "txt", "arrow", "feather", "json", "jsonl")
 TUNED = ("A language model starts from what it has learned before and is fine-tuned on the texts. Steps and retraining "
          "are answered exactly. Models that are offered here are on this machine.")
 REOPTIMIZED = ("Removing or upweighting an example means finding a new optimum for each candidate; step processes "
@@ -69,6 +70,7 @@ def problem_picker() -> None:
     """The sidebar's data picker; what it chose is read with `source()` on every page."""
     with st.sidebar:
         name = dataset_picker((*SIZES, *selection.NAMES))
+        _decided(name)
         model_picker(name)
         if (pool := fitting_models.pool(name)) > 1:
             glossary.caption(f"The model reads averages over {pool} × {pool} pixels, so that answers come live.")
@@ -89,6 +91,13 @@ def dataset_picker(sizes: tuple[str, ...], texts: bool = True) -> str:
         "Pictures and numbers are for softmax regression and networks, texts for language models.") if texts else None))
     took("data", name, sizes)
     return name
+
+
+def _decided(name: str) -> None:
+    """What the reader of a user's own data decided by itself."""
+    if data.uploads.is_upload(name):
+        for said in data.load(name).said:
+            st.caption(plain(said))
 
 
 def took(name: str, value: str, forgotten: tuple[str, ...]) -> None:
@@ -137,7 +146,7 @@ def _training(model: str) -> str:
 def _sizes(name: str) -> None:
     train, queries, candidates = fitting_models.sizes(name, fitting_models.chosen(name))
     limits = _limits(name)
-    number("train", "training examples", min(train, limits[0]), 10, limits[0])
+    number("train", "training examples", min(train, limits[0]), min(10, limits[0]), limits[0])
     number("queries", "queries", min(queries, limits[1]), 1, min(limits[1], 2_000))
     texts = data.holds_records(name)
     number("candidates", "texts to retrain without" if texts else "candidates to re-optimise", candidates, 5, 5_000,
@@ -182,7 +191,7 @@ def upload(texts: bool = True) -> None:
     """Takes the user's own data and chooses it. texts: whether they may be those of a language model."""
     with st.expander("Use my own data"):
         file = st.file_uploader(UPLOADED + (UPLOADED_TEXTS if texts else "."),
-                                type=["npz", "zip", "parquet", *(["jsonl"] if texts else [])], key="upload")
+                                type=list(TYPES), key="upload")
         if file is None:
             _sample()
             return
@@ -196,6 +205,10 @@ def upload(texts: bool = True) -> None:
         except WhichfluenceError as error:
             st.session_state["upload_fault"] = str(error)
             st.error(sentence(error), icon=":material/error:")
+            return
+        if data.holds_records(name) and not texts:
+            st.warning("These are records of a language model: ask about them on **Compare** or **Language models**.",
+                       icon=":material/chat:")
             return
         take(name)
         st.rerun()

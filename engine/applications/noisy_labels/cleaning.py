@@ -21,7 +21,11 @@ from engine.applications.noisy_labels.review import consequences
 from engine.applications.noisy_labels.source import NoisyData
 from engine.basics.errors import InvalidInput
 from engine.data import originals, tables, uploads
-from engine.data.dataset import SPLITS, Dataset
+from engine.data.dataset import Dataset
+from engine.data.frames import TITLES
+from engine.data.rewriting import rewritten
+from engine.data.split_names import TEST, TRAIN, split_of
+from engine.data.splits import LISTED, UNFIT
 
 REMOVED = ".removed"
 """The folder that a script moves pictures to; hidden, so that it is no class."""
@@ -82,10 +86,10 @@ def moves(drawn: NoisyData, decisions: Mapping[int, Decision]) -> dict[str, str 
     Raises `InvalidInput` as `outcome` does, and for data that are no pictures in folders.
     """
     dataset, found = _pictures(drawn), outcome(drawn, decisions)
-    split = all(PurePosixPath(file).parts[0] in SPLITS for file in (*dataset.files, *dataset.test_files))
+    queries = set() if dataset.test_drawn or dataset.test_origin == LISTED else set(dataset.test_files)
     taken, changed = {*dataset.files, *dataset.test_files}, dict[str, str | None](dict.fromkeys(found.removed))
     for file, label in found.labels.items():
-        target = _target(file, label, split)
+        target = _target(file, label, (TEST if file in queries else TRAIN) if queries else "")
         if target != file:
             changed[file] = _free(target, taken)
             taken.add(changed[file] or "")
@@ -119,13 +123,12 @@ def _zip(drawn: NoisyData, found: Outcome, decisions: Mapping[int, Decision]) ->
     are left out of the reading are not in it, nor is the list of wrong labels, whose paths would no longer hold."""
     dataset, changed, buffer = drawn.dataset, moves(drawn, decisions), io.BytesIO()
     files = (*dataset.files, *dataset.test_files)
-    with originals.opened(_base(drawn)) as archive, zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as out:
-        start = originals.prefix(archive.namelist(), files)
+    with originals.opened(_base(drawn)) as tree, zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as out:
+        start = originals.prefix(tree, files)
         for file in files:
             target = changed.get(file, file)
             if target is not None:
-                member = archive.getinfo(start + file)
-                out.writestr(zipfile.ZipInfo(target, member.date_time), archive.read(member))
+                out.writestr(zipfile.ZipInfo(target, tree.date(start + file)), tree.read(start + file))
     return buffer.getvalue()
 
 
@@ -139,24 +142,25 @@ def _npz(drawn: NoisyData, found: Outcome, decisions: Mapping[int, Decision]) ->
     return buffer.getvalue()
 
 
-def _parquet(drawn: NoisyData, found: Outcome, decisions: Mapping[int, Decision]) -> bytes:
-    """The table with its rows in their order, without those that go and with corrected labels, numbers where all
-    labels were numbers."""
-    table, buffer = tables.read_table(_base(drawn)), io.BytesIO()
-    names = tables.row_names(table)
-    kept = [file in found.labels for file in names]
-    labels = [found.labels[file] for file in names if file in found.labels]
-    cleaned = table[kept].copy()
-    numbers = table[tables.LABEL].dtype.kind in "iu" and all(label.lstrip("-").isdigit() for label in labels)
-    cleaned[tables.LABEL] = [int(label) for label in labels] if numbers else labels
-    cleaned.to_parquet(buffer, index=False)
-    return buffer.getvalue()
+def _table(drawn: NoisyData, found: Outcome, decisions: Mapping[int, Decision]) -> bytes:
+    """The table in the form that it came in, its rows in their order, without those that go and with corrected labels,
+    in the type that they have where it holds them."""
+    path, dataset = _base(drawn), drawn.dataset
+    table = tables.read_table(path, label=uploads.reading(drawn.source.dataset).label)
+    labels = {row: found.labels[file] for row, file in enumerate(table.names) if file in found.labels}
+    files, y = (*dataset.files, *dataset.test_files), np.concatenate([dataset.y_train, dataset.y_test])
+    before = {file: dataset.class_names[label] for file, label in zip(files, y, strict=True)}
+    given = [str(value) for value in table.frame[table.label]]
+    same = {row for row, label in labels.items() if before[table.names[row]] == label == given[row]}
+    return rewritten(path.read_bytes(), path.suffix, table.label,
+                     {row: None if row in same else label for row, label in labels.items()})
 
 
 FORMATS: Mapping[str, Format] = {
     uploads.PICTURES: Format("Cleaned copy (zip)", ".zip", "application/zip", _zip),
     uploads.ARRAYS: Format("Cleaned copy (npz)", ".npz", "application/octet-stream", _npz),
-    uploads.TABLE: Format("Cleaned copy (Parquet)", ".parquet", "application/octet-stream", _parquet),
+    **{suffix: Format(f"Cleaned copy ({TITLES[suffix]})", suffix, "application/octet-stream", _table)
+       for suffix in uploads.TABLES},
 }
 
 
@@ -187,11 +191,15 @@ def _pictures(drawn: NoisyData) -> Dataset:
     return drawn.dataset
 
 
-def _target(file: str, label: str, split: bool) -> str:
-    """The path of a picture of a class: `CLASS/…`, or `train/CLASS/…` where the data have splits."""
-    parts = list(PurePosixPath(file).parts)
-    parts[1 if split else 0] = label
-    return "/".join(parts)
+def _target(file: str, label: str, split: str) -> str:
+    """The path of a picture of a class: `CLASS/…`, where the data have splits with the folder of its own before or
+    after it, or `split` before it where its folders name none."""
+    *folders, name = PurePosixPath(file).parts
+    own, label = [split] if split else [], UNFIT.sub("_", label)
+    at = next((place for place, folder in enumerate(folders[:2]) if split_of(folder)), None) if split else None
+    if at is not None:
+        own = [folders.pop(at)]
+    return "/".join([label, *own, *folders[1:], name] if at == 1 else [*own, label, *folders[1:], name])
 
 
 def _free(path: str, taken: set[str]) -> str:

@@ -22,15 +22,28 @@ def most_searched(dataset: Dataset, own: bool, trusted: int) -> int:
 
 
 def most_in_turn(dataset: Dataset) -> int:
-    """Labels that can be searched where none is trusted: those of a drawn test split, too."""
-    return len(dataset.y_train) + (len(dataset.y_test) if dataset.test_drawn else 0)
+    """Labels that can be searched where none is trusted: those of a drawn test split, too, but for lone ones."""
+    counts = _counts(dataset)
+    return int(counts[counts > 1].sum())
+
+
+def _counts(dataset: Dataset) -> np.ndarray:
+    """How many labels of each class can be in doubt, (C,)."""
+    labels = np.concatenate([dataset.y_train, dataset.y_test]) if dataset.test_drawn else dataset.y_train
+    return np.bincount(labels, minlength=dataset.n_classes)
+
+
+def goes_in_turn(dataset: Dataset) -> bool:
+    """Whether a user's own data have too few verified examples to trust one of every class and to measure with
+    another, so that each part of all labels is held out in turn."""
+    return dataset.test_drawn or int(np.bincount(dataset.y_test, minlength=dataset.n_classes).min()) < 2
 
 
 def most_folds(dataset: Dataset) -> int:
-    """Into how many parts all labels can be held out in turn, 4 at most, so that each part has every class; 2 or more
-    are needed."""
-    labels = np.concatenate([dataset.y_train, dataset.y_test]) if dataset.test_drawn else dataset.y_train
-    return min(4, int(np.bincount(labels, minlength=dataset.n_classes).min()))
+    """Into how many parts all labels can be held out in turn, 2 to 4, so that each part has every class of two or more
+    examples."""
+    counts = _counts(dataset)
+    return min(4, int(counts[counts > 1].min(initial=4)))
 
 
 def most_tested(dataset: Dataset, own: bool, trusted: int) -> int:

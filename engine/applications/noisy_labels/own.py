@@ -11,6 +11,7 @@ from engine.applications.noisy_labels import limits
 from engine.applications.noisy_labels.origin import IN_TURN
 from engine.applications.noisy_labels.source import NoisyData, NoisySource
 from engine.data import uploads
+from engine.data.image_folder import UNREADABLE
 from engine.data.readings import Reading
 
 
@@ -22,15 +23,16 @@ def own_source(path: Path, given: Mapping[str, Any], read: Mapping[str, Any] | N
     of the scarcest class; where the data bring no verified labels, none is trusted, and each part of them is held out
     in turn. Raises `InvalidInput` or `MissingData` with what to do.
     """
-    name = uploads.keep_reading(Reading.parse({**(read or {}), "of": uploads.keep_path(path)}))
+    read = read or {}
+    name = uploads.keep_reading(Reading.parse({**read, "of": uploads.keep_path(path, read.get("label", ""))}))
     return NoisySource.parse({**usual(data.load(name)), **given, "dataset": name})
 
 
 def usual(dataset: data.Dataset) -> dict[str, Any]:
     """What fits a user's own data, where nothing else is said."""
     model = {"model": "mlp" if dataset.image_shape is None else "cnn"}
-    if dataset.test_drawn:
-        return {**model, "trusted_from": IN_TURN, "folds": max(2, limits.most_folds(dataset))}
+    if limits.goes_in_turn(dataset):
+        return {**model, "trusted_from": IN_TURN, "folds": limits.most_folds(dataset)}
     return {**model, "trusted": min(20, limits.most_trusted(dataset, own=True))}
 
 
@@ -42,7 +44,8 @@ def coverage(drawn: NoisyData) -> str:
         "verified, or kept to measure accuracy": 0 if dataset.test_drawn else len(dataset.y_test),
         "held out to be trusted or to measure accuracy, with labels in doubt themselves":
             len(dataset.y_test) if dataset.test_drawn else 0,
-        "not readable": len(dataset.skipped), "in classes that are left out": _left_out(drawn)}
+        "not readable": sum(why == UNREADABLE for _, why in dataset.left_out),
+        "in classes that are left out": _left_out(drawn)}
     whole = searched + sum(beside.values())
     told = "; ".join(f"{count:,} {why}" for why, count in beside.items() if count)
     return f"{searched:,} of {whole:,} examples are searched." + (f" Not searched: {told}." if told else "")

@@ -125,6 +125,7 @@ class NoisySource(Value):
     def _draw_in_turn(self, dataset: data.Dataset) -> NoisyData:
         """All labels as what is searched and as what measures, which the folds then part."""
         order = np.random.default_rng([self.mask, 3]).permutation(len(dataset.y_train))
+        order = order[np.bincount(dataset.y_train)[dataset.y_train[order]] > 1]  # a lone example can be held to nothing
         rows = order[:_size("n_train", self.n_train, len(order), "training examples")]
         observed, made = corruption.symmetric_noise(dataset.y_train[rows], dataset.n_classes, self.noise, self.mask)
         check_folds(observed, self.folds, dataset.class_names)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from engine.basics.errors import InvalidInput
@@ -13,12 +13,17 @@ from engine.data.tasks.task import Task, TaskKind
 def build(settings: Mapping[str, Any]) -> Task:
     """`train` names a JSONL file. The queries are those of `queries` (a file, or records), else the last `held`.
 
-    Every flag that occurs is sought; records that carry one are taken to support what is asked about.
+    turns: of conversations, `last` or `every` answer is a record; mark: span -> a pattern, as
+    `engine.data.records.marked` takes them. Every flag that occurs is sought; records that carry one are taken to
+    support what is asked about.
     """
-    records = read_jsonl(settings["train"]) if isinstance(settings["train"], str) else _parsed(settings["train"])
+    return of_records(_read(settings["train"], settings), settings)
+
+
+def of_records(records: tuple[Record, ...], settings: Mapping[str, Any]) -> Task:
+    """`build` for records that were read."""
     if settings.get("queries"):
-        given = settings["queries"]
-        queries = read_jsonl(given) if isinstance(given, str) else _parsed(given)
+        queries = _read(settings["queries"], settings)
     else:
         held = int(settings.get("held", SIZES["held"]))
         if not 0 < held < len(records):
@@ -28,6 +33,23 @@ def build(settings: Mapping[str, Any]) -> Task:
     flags = sorted({flag for record in records for flag in record.flags} - {"clean"})
     return Task(KIND.name, records, {"queries": queries}, "queries", int(settings.get("sign", 1)),
                 {flag: flag for flag in flags})
+
+
+def asking(settings: Mapping[str, Any], asked: Sequence[Record]) -> dict[str, Any]:
+    """The settings of a run that asks about records of its own: where nothing says what is held out, nothing is, and
+    every record is trained on and scored."""
+    if not asked or settings.get("name") != KIND.name or settings.get("queries") or "held" in settings:
+        return dict(settings)
+    return {**settings, "queries": [record.model_dump(mode="json", exclude_defaults=True) for record in asked]}
+
+
+def _read(given: Any, settings: Mapping[str, Any]) -> tuple[Record, ...]:
+    if not isinstance(given, str):
+        return _parsed(given)
+    turns = settings.get("turns", "last")
+    if turns not in ("last", "every"):
+        raise InvalidInput(f"`turns` is `{str(turns)[:40]}`; say `last` or `every`.")
+    return read_jsonl(given, turns, settings.get("mark"))
 
 
 def _parsed(data: Iterable[Any]) -> tuple[Record, ...]:

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from engine.basics.errors import InvalidInput
 from engine.basics.registry import Registry
+from engine.data.records import Record
 from engine.models.causal.encoding import Batch, Encoded
 from engine.models.causal.unread import Unread
 from engine.models.precision import at_least_single
@@ -59,13 +60,19 @@ class TokenReadout:
 
     def lack(self, record: Encoded) -> str:
         """What a record lacks for this behavior; empty if nothing."""
-        if self.needs == "explanation" and not record.explanation:
+        return self._lacking(bool(record.explanation), record.answer >= 0, len(record.letters))
+
+    def lack_of(self, record: Record) -> str:
+        """`lack` of a record that is not encoded."""
+        return self._lacking("explanation" in record.spans, "answer" in record.spans,
+                             len({*record.choices, record.answer} - {""}))
+
+    def _lacking(self, explanation: bool, answer: bool, choices: int) -> str:
+        if self.needs == "explanation" and not explanation:
             return "an explanation span"
-        if self.needs == "answer" and record.answer < 0:
+        if self.needs == "answer" and not answer:
             return "an answer span"
-        if len(record.letters) < self.choices:
-            return "a second choice"
-        return ""
+        return "a second choice" if choices < self.choices else ""
 
     def check(self, records: Iterable[Encoded]) -> None:
         """Raise `InvalidInput` for the first of the encoded records that it cannot be read off."""

@@ -133,8 +133,9 @@ def test_a_preview_says_what_was_understood_and_what_was_skipped():
     assert found.colour == "read in colour at 32 × 32 pixels"
     assert all(one.smallest[0] >= 40 and one.largest[0] <= 45 and one.example.startswith(one.name)
                for one in found.classes)
-    assert dict(found.skipped).keys() == {"cat/broken.jpg", "notes.txt", ".DS_Store"}
-    assert "cannot be read as a picture" in dict(found.skipped)["cat/broken.jpg"]
+    assert dict(found.left_out).keys() == {"cat/broken.jpg", "notes.txt", "mine/.DS_Store"}
+    assert "cannot be read as a picture" in dict(found.left_out)["cat/broken.jpg"]
+    assert found.said == data.load(kept()).said and "`notes.txt`" in found.said[0]
     assert found.sentence == ("3 classes with 18 training examples, read in colour at 32 × 32 pixels; 3 files were not "
                               "read.")
     read = uploads.keep_reading(Reading(of=kept(), classes={"cat": ""}))
@@ -182,10 +183,12 @@ def test_a_table_is_read_with_names_and_standardised_numbers():
 
 
 @pytest.mark.parametrize(("changes", "said"), [
-    ({"label": None}, "no column `label`"), ({"label": ["yes"] * 30}, "All labels"),
-    ({"label": ["yes", None] * 15}, "is empty in 15"), ({"c": ["x"] * 30}, "column `c` is not of numbers"),
-    ({"a": [np.nan] * 30}, "in row 0"), ({"id": ["same"] * 30}, "names two rows alike"),
-    ({"split": ["dev"] * 30}, "says `dev`"), ({"a": None, "b": None}, "has no features")])
+    ({"label": None}, "no column `label`, and none of"), ({"label": ["yes"] * 30}, "All labels"),
+    ({"label": ["yes", None] * 15}, "is empty in 15"),
+    ({"c": [{"x": 1}] * 30}, "column `c` holds neither numbers nor texts"),
+    ({"a": [np.inf] * 30}, "`a` has an infinite or huge number in row 0"),
+    ({"id": ["same"] * 30}, "names two rows alike"),
+    ({"split": ["fold 1"] * 30}, "says `fold 1`"), ({"a": None, "b": None}, "has no features")])
 def test_tables_that_cannot_be(changes, said, home):
     with pytest.raises(InvalidInput, match=said):
         uploads.keep(table(**changes), "mine.parquet")
@@ -217,3 +220,17 @@ def test_two_columns_of_one_name():
     file.seek(0)
     with pytest.raises(InvalidInput, match="two columns `label`|cannot be read as Parquet"):
         uploads.keep(file, "mine.parquet")
+
+
+@pytest.mark.parametrize(("side", "shape"), [(95, (32, 32, 3)), (96, (64, 64, 3))])
+def test_photos_are_read_larger(side, shape):
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        for place in range(8):
+            picture = io.BytesIO()
+            Image.new("RGB", (side + 40, side), (200, 20 * place, 0)).save(picture, "JPEG")
+            archive.writestr(f"{'ab'[place % 2]}/{place}.jpg", picture.getvalue())
+    file.seek(0)
+    name = uploads.keep(file, "mine.zip")
+    assert data.load(name).image_shape == shape
+    assert data.load(uploads.keep_reading(Reading(of=name, size=16))).image_shape == (16, 16, 3)

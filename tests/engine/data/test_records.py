@@ -5,6 +5,7 @@ import json
 import pytest
 
 from engine.basics.errors import InvalidInput
+from engine.data.record_forms import are_records
 from engine.data.records import Record, parse_lines, read_jsonl
 
 
@@ -22,7 +23,7 @@ def test_spans_and_flags_are_optional():
     ('{"prompt": "a", "response": "b", "spans": {"answer": [0, 9]}}', "ends at character 9"),
     ('{"prompt": "a", "response": "b", "spans": {"answer": [1, 1]}}', "no span of characters"),
     ('{"prompt": "a", "response": "b", "spans": {"reason": [0, 1]}}', "the spans are answer and explanation"),
-    ('{"prompt": "a", "response": "b", "label": 1}', "Unknown key `label`"),
+    ('{"text": "a"}', "no form of a record"), ('{"messages": [{"role": "user", "content": "a"}]}', "has no answer"),
 ])
 def test_bad_lines_are_one_sentence(line, said):
     with pytest.raises(InvalidInput, match="Line 1") as error:
@@ -50,3 +51,59 @@ def test_no_records_at_all():
         parse_lines(["", " "])
     with pytest.raises(InvalidInput, match="is empty"):
         Record.parse({"id": "7", "prompt": "p", "response": "\n"})
+
+
+ASK, SAY = "Is ice a solid?", "Yes. The answer is B."
+
+
+@pytest.mark.parametrize("data", [
+    {"prompt": ASK, "response": SAY}, {"prompt": ASK, "completion": SAY}, {"question": ASK, "answer": SAY},
+    {"instruction": "Is ice", "input": "a solid?", "output": SAY}, {"input": ASK, "output": SAY},
+    {"messages": [{"role": "user", "content": ASK}, {"role": "assistant", "content": SAY}]},
+    {"messages": [{"role": "user", "content": [{"type": "text", "text": ASK}]},
+                  {"role": "assistant", "content": SAY}]},
+    {"conversations": [{"from": "human", "value": ASK}, {"from": "gpt", "value": SAY}]},
+    {"prompt": [{"role": "user", "content": ASK}], "completion": [{"role": "assistant", "content": SAY}]}])
+@pytest.mark.parametrize("form", ["lines", "list"])
+def test_forms_of_records(data, form, tmp_path):
+    given = {"id": 7, "source": "web", "spans": None, **data}
+    (tmp_path / "r.jsonl").write_text(json.dumps([given, given] if form == "list" else given))
+    record = read_jsonl(tmp_path / "r.jsonl")[0]
+    assert (record.prompt.replace("\n\n", " "), record.response, record.id) == (ASK, SAY, "7")
+    assert record.metadata == {"source": "web"} and not record.spans
+
+
+def test_conversations_give_the_last_answer_or_every_one(tmp_path):
+    talk = [("system", "Be brief."), ("user", "a"), ("assistant", "b"), ("user", "c"), ("assistant", "d")]
+    line = json.dumps({"id": "x", "messages": [{"role": who, "content": what} for who, what in talk]})
+    (tmp_path / "r.jsonl").write_text(line)
+    last, every = (read_jsonl(tmp_path / "r.jsonl", turns) for turns in ("last", "every"))
+    assert [(record.id, record.response) for record in last] == [("x", "d")]
+    assert last[0].prompt == "System: Be brief.\n\nUser: a\n\nAssistant: b\n\nUser: c"
+    assert [(record.id, record.response) for record in every] == [("x.0", "b"), ("x.1", "d")]
+
+
+def test_spans_are_marked_by_key_and_by_pattern(tmp_path):
+    line = json.dumps({"prompt": ASK, "response": SAY, "answer": "B", "rationale": "Yes.", "choices": ["A", "B"]})
+    (tmp_path / "r.jsonl").write_text(line)
+    [record] = read_jsonl(tmp_path / "r.jsonl")
+    assert record.answer == "B" and record.spans == {"answer": (19, 20), "explanation": (0, 4)}
+    (tmp_path / "r.jsonl").write_text(json.dumps({"prompt": ASK, "response": SAY}))
+    assert read_jsonl(tmp_path / "r.jsonl")[0].spans == {}
+    rules = {"answer": "answer is ([A-Z])", "explanation": r"^.*?\."}
+    assert read_jsonl(tmp_path / "r.jsonl", rules=rules)[0].spans == record.spans
+    for rules, said in (({"answer": "("}, "no regular expression"), ({"reason": "a"}, "no span `reason`")):
+        with pytest.raises(InvalidInput, match=said):
+            read_jsonl(tmp_path / "r.jsonl", rules=rules)
+
+
+def test_metadata_is_no_content_and_changes_no_other_record():
+    plain, extra = (Record.parse({"prompt": "a", "response": "b", **more}) for more in ({}, {"metadata": {"x": 1}}))
+    assert plain.content == extra.content and "metadata" not in plain.model_dump(mode="json")
+
+
+@pytest.mark.parametrize(("content", "records"), [
+    (b'{"prompt": "a", "response": "b"}\n', True), (b'{"a": 1, "label": "x"}\n', False),
+    (b'[{"messages": []}]', True), (b'[{"a": 1, "label": "x"}]', False), (b'{"instruction": "a"}', True)])
+def test_records_are_told_from_rows_of_a_table(content, records):
+    assert are_records(content) == records

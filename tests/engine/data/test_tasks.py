@@ -5,8 +5,8 @@ from collections import Counter
 import pytest
 
 from engine.basics.errors import InvalidInput
-from engine.data.records import fingerprint
-from engine.data.tasks import build
+from engine.data.records import Record, fingerprint
+from engine.data.tasks import build, own
 from engine.data.tasks.backdoor import CONTEXT_MARKERS, TRIGGER_MARKERS
 
 pytestmark = pytest.mark.usefixtures("own_questions")
@@ -98,3 +98,15 @@ def test_own_records_hold_out_their_last(tmp_path):
     task = build({"name": "own", "train": str(path), "held": 2})
     assert [r.prompt for r in task.train] == ["p0", "p1", "p2"] and len(task.queries["queries"]) == 2
     assert task.sought == {"bad": "bad"} and task.flagged("bad").all()
+
+
+def test_records_of_a_users_own_are_all_trained_on_where_others_are_asked_about(tmp_path):
+    path = tmp_path / "r.jsonl"
+    path.write_text("\n".join(f'{{"prompt": "p{place}", "response": "r"}}' for place in range(9)))
+    settings, asked = {"name": "own", "train": str(path)}, [Record(prompt="q", response="r")]
+    assert len(build(settings).train) == 1
+    task = build(own.asking(settings, asked))
+    assert len(task.train) == 9 and task.queries["queries"] == tuple(asked)
+    for said in ({"held": 3}, {"queries": str(path)}):
+        assert own.asking({**settings, **said}, asked) == {**settings, **said}
+    assert own.asking(settings, []) == settings

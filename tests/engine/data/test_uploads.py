@@ -77,7 +77,8 @@ def test_other_content_has_another_name(home):
 
 
 @pytest.mark.parametrize(("content", "filename", "said"), [
-    (npz(), "mine.csv", "neither .npz nor .zip"),
+    (npz(), "mine.csv", "is no text"),
+    (npz(), "mine.doc", "neither .npz nor .zip"),
     (npz(), "npz", "neither"),
     (b"", "mine.npz", "cannot be opened"),
     (b"nonsense", "mine.zip", "cannot be opened"),

@@ -99,7 +99,7 @@ def usual_sizes_of_pictures() -> Found:
 
 @claim
 def usual_sizes_by_name() -> Found:
-    return [str(image_folder.USUAL_SIZES[kind]) for kind in ("rgb", "grayscale")]
+    return [str(image_folder.PHOTO_SIZE), *(str(image_folder.USUAL_SIZES[kind]) for kind in ("rgb", "grayscale"))]
 
 
 @claim

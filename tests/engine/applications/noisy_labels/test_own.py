@@ -132,3 +132,28 @@ def test_a_run_says_where_the_trusted_examples_come_from(home):
     assert "drawn from the labels in doubt" in facts["trusted_from"] and facts["made_wrong"] == 0
     told = run_job(retraining.WHAT_IF, retraining.what_if(source, [0], seeds=1), home).manifest
     assert "drawn from the labels in doubt" in told["trusted_from"]
+
+
+@pytest.mark.parametrize("verified", [[0, 0], [0, 1], [0, 0, 1]], ids=["a class lacks", "one each", "one of a class"])
+def test_too_few_verified_examples_are_not_trusted(verified, tmp_path):
+    y = np.arange(24) % 2
+    np.savez(tmp_path / "few.npz", x_train=np.eye(2)[y], y_train=y, x_query=np.eye(2)[verified], y_query=verified)
+    source = own_source(tmp_path / "few.npz", {})
+    drawn = source.draw()
+    assert source.in_turn and len(drawn.rows) == 24 and drawn.y_test.tolist() == verified
+    assert not own_source(_saved(tmp_path, y), {}).in_turn
+
+
+def _saved(folder, y):
+    np.savez(folder / "enough.npz", x_train=np.eye(2)[y], y_train=y, x_query=np.eye(2)[y[:4]], y_query=y[:4])
+    return folder / "enough.npz"
+
+
+def test_a_class_of_one_picture_is_read_named_and_not_searched(tmp_path):
+    packed = pictures(count=6)
+    with zipfile.ZipFile(packed, "a") as archive:
+        archive.writestr("cow/0.png", archive.read("cat/0.png"))
+    (tmp_path / "mine.zip").write_bytes(packed.getvalue())
+    drawn = own_source(tmp_path / "mine.zip", {}).draw()
+    assert drawn.dataset.class_names == ("cat", "cow", "dog") and len(drawn.rows) == 12
+    assert "class `cow` has a single picture: too small to verify" in drawn.dataset.said[0]

@@ -1,0 +1,64 @@
+"""Which column of a user's table is what: its label, its split, and what names a row."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from engine.basics.errors import InvalidInput
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+LABELS = ("label", "labels", "target", "class", "y", "category", "species", "outcome", "klasse", "kategorie", "etikett")
+SPLITS = ("split", "set", "subset", "partition")
+NAMES = ("path", "file", "id", "name")
+"""Columns that may name an example, the first of them that is there."""
+MOST_CLASSES = 30
+
+
+def find(frame: pd.DataFrame, names: tuple[str, ...]) -> str | None:
+    """The first of `names`, in any case, that is a column."""
+    known = {str(column).casefold(): column for column in reversed(list(frame.columns))}
+    return next((known[name] for name in names if name in known), None)
+
+
+def label_column(frame: pd.DataFrame, chosen: str = "") -> tuple[str, str]:
+    """(the column with the labels, how it is known, as a sentence; empty where it is called `label`).
+
+    chosen: the column that the user named. Raises `InvalidInput` where there is none such, and where nothing tells.
+    """
+    if chosen:
+        if chosen not in frame.columns:
+            raise InvalidInput(f"The table has no column `{chosen[:60]}`; it has {_listed(frame)}.")
+        return chosen, f"The labels are the column `{chosen}`, as chosen."
+    named = find(frame, LABELS) or next((one for one in frame.columns if set(LABELS[:4]) & set(
+        re.split(r"[^a-z]+", str(one).casefold()))), None)
+    if named == LABELS[0]:
+        return named, ""
+    if named is not None:
+        return named, f"The labels are the column `{named}`, by its name; choose another one if they are not."
+    fitting = [one for one in frame.columns if one != find(frame, NAMES) and one != find(frame, SPLITS)
+               and _is_like_classes(frame[one])]
+    texts = [one for one in fitting if frame[one].dtype.kind not in "iu"]
+    last = frame.columns[-1] if len(frame.columns) else None
+    found = texts[0] if len(texts) == 1 else last if last in fitting else None
+    if found is None:
+        raise InvalidInput(f"The table has no column `label`, and none of {_listed(frame)} is sure to hold the labels; "
+                           "name it `label`, or say which it is.")
+    why = "the only one of a few texts" if len(texts) == 1 else "the last one"
+    return found, f"The labels are the column `{found}`, {why}; choose another one if they are not."
+
+
+def _is_like_classes(values: pd.Series) -> bool:
+    if values.dtype.kind == "f" or values.map(lambda value: isinstance(value, (list, dict))).any():
+        return False
+    try:
+        return 2 <= values.nunique() <= min(MOST_CLASSES, max(2, len(values) // 2))
+    except TypeError:  # arrays and objects, which nothing can be told of
+        return False
+
+
+def _listed(frame: pd.DataFrame) -> str:
+    names = [f"`{str(name)[:40]}`" for name in frame.columns]
+    return ", ".join(names[:8]) + (f" and {len(names) - 8:,} more" if len(names) > 8 else "") or "no columns"

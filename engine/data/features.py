@@ -1,0 +1,186 @@
+"""The columns of a user's table as numbers: what is done with each kind of column, and what is left out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from engine.basics.errors import InvalidInput
+from engine.data.arrays import HUGE
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+NUMBERS, DATES, CATEGORIES, TEXTS, LISTS, EMPTY, NAMES = (
+    "numbers", "dates", "categories", "texts", "lists of numbers", "empty", "names")
+DAY_FORMATS = ("ISO8601", "%d.%m.%Y", "%m/%d/%Y")
+MOST_CATEGORIES, MOST_WORDS, WORDS_OF_A_TEXT = 50, 200, 4.0
+
+
+@dataclass(frozen=True)
+class Features:
+    """x (n, d) float64. said: what was done with the columns, in sentences; empty where all are plain numbers."""
+
+    x: np.ndarray
+    said: tuple[str, ...]
+
+
+def features(frame: pd.DataFrame, train: np.ndarray) -> Features:
+    """The columns of a frame as numbers; what is fitted is fitted to the rows `train`.
+
+    Numbers (true and false are 1 and 0), dates (days since 1970, month, weekday) and lists of numbers are
+    standardised, z = (x − mean)/std, after the median of the training rows filled what is empty; categories are one
+    column a value, texts one a frequent word by tf–idf. Raises `InvalidInput` for columns of objects, for infinite or
+    huge numbers, and where nothing is left.
+    """
+    if not len(frame.columns):
+        raise InvalidInput("The table has no features; give columns of numbers or texts beside the label.")
+    kinds = {column: _kind(frame[column]) for column in frame.columns}
+    of = {kind: [column for column, own in kinds.items() if own == kind] for kind in dict.fromkeys(kinds.values())}
+    gone = {kind: of.pop(kind) for kind in (EMPTY, NAMES) if kind in of}
+    if not of:
+        raise InvalidInput("No column of the table can be read as features: all are empty, or name each row; give "
+                           "columns of numbers.")
+    numeric = {f"{kind}:{column}": (_numeric(frame[column], kind, str(column)))
+               for kind in (NUMBERS, DATES, LISTS) for column in of.get(kind, [])}
+    parts = [_standardised(_filled(np.concatenate(list(numeric.values()), 1), train), train)] if numeric else []
+    parts += [_fitted(kind, frame[column], train) for kind in (CATEGORIES, TEXTS) for column in of.get(kind, [])]
+    filled = [column for column in of.get(NUMBERS, []) + of.get(DATES, []) if frame[column].isna().any()]
+    return Features(np.concatenate(parts, 1), _said(of, gone, filled, len(frame)))
+
+
+def _kind(values: pd.Series) -> str:
+    import pandas as pd
+
+    known = values.dropna()
+    if not len(known):
+        return EMPTY
+    if isinstance(values.dtype, pd.CategoricalDtype):
+        return CATEGORIES
+    if values.dtype.kind in "biuf":
+        return NUMBERS
+    if values.dtype.kind == "M":
+        return DATES
+    first = known.iloc[0]
+    if isinstance(first, (list, tuple, np.ndarray)):
+        return LISTS
+    if values.dtype.kind in "mc" or isinstance(first, (dict, bytes)):
+        raise InvalidInput(f"The column `{str(values.name)[:60]}` holds neither numbers nor texts; leave it out. "
+                           "Pictures are read from a zip or a folder.")
+    if _is_numeric(known):
+        return NUMBERS
+    texts = known.astype(str)
+    if _dates(texts) is not None:
+        return DATES
+    distinct = texts.nunique()
+    if distinct <= MOST_CATEGORIES and distinct <= max(2, len(texts) // 2):
+        return CATEGORIES
+    return TEXTS if texts.str.count(r"\s+").mean() + 1 >= WORDS_OF_A_TEXT else NAMES
+
+
+def _is_numeric(known: pd.Series) -> bool:
+    import pandas as pd
+
+    try:
+        pd.to_numeric(known)
+    except (ValueError, TypeError):
+        return False
+    return True
+
+
+def _dates(texts: pd.Series) -> pd.Series | None:
+    """Texts as dates, where all of them are in one of `DAY_FORMATS`."""
+    import pandas as pd
+
+    if not texts.str.match(r"\s*\d{1,4}[-./]\d").all():
+        return None
+    for form in DAY_FORMATS:
+        found = pd.to_datetime(texts, format=form, errors="coerce", utc=True)
+        if found.notna().all():
+            return found
+    return None
+
+
+def _numeric(values: pd.Series, kind: str, name: str) -> np.ndarray:
+    """A column of numbers, dates or lists as (n, k) float64, NaN where it is empty."""
+    import pandas as pd
+
+    if kind == LISTS:
+        return _stacked(values, name)
+    if kind == DATES:
+        known = values.dropna()
+        days = known if known.dtype.kind == "M" else _dates(known.astype(str))
+        assert days is not None, "a column of dates"
+        days = pd.to_datetime(days, utc=True).reindex(values.index)
+        since = (days - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(days=1)
+        return np.stack([since, days.dt.month, days.dt.weekday], 1).astype(np.float64)
+    x = pd.to_numeric(values).to_numpy(dtype=np.float64, na_value=np.nan)[:, None]
+    _check_finite(x, name)
+    return x
+
+
+def _stacked(values: pd.Series, name: str) -> np.ndarray:
+    try:
+        x = np.stack([np.asarray(value, dtype=np.float64) for value in values])
+        if x.ndim != 2:
+            raise ValueError("lists of lists")
+    except (ValueError, TypeError):
+        raise InvalidInput(f"The lists in the column `{name[:60]}` are not of one length of numbers each; give one "
+                           "such list a row.") from None
+    _check_finite(x, name)
+    if np.isnan(x).any():
+        raise InvalidInput(f"A list in the column `{name[:60]}` has an empty number; fill it.")
+    return x
+
+
+def _check_finite(x: np.ndarray, name: str) -> None:
+    if (bad := np.abs(x) > HUGE).any():
+        row = int(np.argmax(bad.any(axis=1)))
+        raise InvalidInput(f"The column `{name[:60]}` has an infinite or huge number in row {row:,}; correct it.")
+
+
+def _filled(x: np.ndarray, train: np.ndarray) -> np.ndarray:
+    from sklearn.impute import SimpleImputer
+
+    if not np.isnan(x).any():
+        return x
+    return SimpleImputer(strategy="median", keep_empty_features=True).fit(x[train]).transform(x)
+
+
+def _standardised(x: np.ndarray, train: np.ndarray) -> np.ndarray:
+    scale = x[train].std(0)
+    return (x - x[train].mean(0)) / np.where(scale > 0, scale, 1.0)
+
+
+def _fitted(kind: str, values: pd.Series, train: np.ndarray) -> np.ndarray:
+    """Categories or texts as numbers, by what occurs in the training rows."""
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.preprocessing import OneHotEncoder
+
+    texts = np.array(["" if value is None else str(value) for value in values.astype(object).where(values.notna(), None)
+                      ], dtype=object)
+    if kind == TEXTS:
+        made: Any = TfidfVectorizer(max_features=MOST_WORDS).fit(texts[train])
+        return made.transform(texts).toarray()
+    made = OneHotEncoder(handle_unknown="ignore", sparse_output=False).fit(texts[train, None])
+    return made.transform(texts[:, None])
+
+
+def _said(of: dict[str, list], gone: dict[str, list], filled: Sequence[str], n: int) -> tuple[str, ...]:
+    how = {DATES: "dates, as days since 1970, month and weekday", CATEGORIES: "categories, one column a value",
+           TEXTS: f"texts, by their {MOST_WORDS} most frequent words (tf–idf)", LISTS: "lists of numbers"}
+    told = [f"{_names(columns)} {'is' if len(columns) == 1 else 'are'} read as {how[kind]}."
+            for kind, columns in of.items() if kind in how]
+    if filled:
+        told.append(f"Empty cells of {_names(filled)} are filled with the median of the training rows.")
+    why = {EMPTY: "no value in any row", NAMES: "another text in nearly every row"}
+    return (*told, *(f"{_names(columns)} {'has' if len(columns) == 1 else 'have'} {why[kind]} and "
+                     f"{'is' if len(columns) == 1 else 'are'} left out." for kind, columns in gone.items()))
+
+
+def _names(columns: Sequence[object]) -> str:
+    shown = ", ".join(f"`{str(one)[:40]}`" for one in columns[:8])
+    return shown + (f" and {len(columns) - 8:,} more" if len(columns) > 8 else "")

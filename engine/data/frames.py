@@ -1,0 +1,137 @@
+"""A user's tables as data frames: Parquet, Arrow, CSV of any dialect, and JSON with an object a row."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from engine.basics import delimited
+from engine.basics.errors import InvalidInput
+from engine.basics.strict_json import parse_json
+from engine.data.archive import MAX_BYTES, megabytes
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+DAMAGED = (LookupError, TypeError, AttributeError)
+"""What pandas raises where its own notes in a file are damaged."""
+AS_TEXT = ("label", "class", "target", "split", "path", "file", "id", "name")
+"""Columns of a text file that stay as they are written: `007` is another name than `7`."""
+
+
+@dataclass(frozen=True)
+class Read:
+    """A table as it is read. frame: with what indexed its rows as columns. said: how, in a sentence, if unusually."""
+
+    frame: pd.DataFrame
+    said: str = ""
+
+
+def read_frame(content: bytes, suffix: str, noun: str = "table", max_bytes: int = MAX_BYTES) -> Read:
+    """The rows of a file of one of `READERS`. Raises `InvalidInput` for one that is damaged or too large, for
+    columns of two levels, and for two columns of one name."""
+    import pyarrow as pa
+
+    try:
+        found = READERS[suffix](content, max_bytes)
+    except InvalidInput:
+        raise
+    except (pa.ArrowException, OSError, ValueError, *DAMAGED):
+        title = TITLES[suffix]
+        raise InvalidInput(f"The {noun} cannot be read as {title}; save it again, for instance with pandas' "
+                           f"`{WRITTEN[suffix]}`.") from None
+    frame = found.frame
+    if frame.columns.nlevels > 1 or frame.index.nlevels > 1:
+        raise InvalidInput(f"The {noun} has an index or columns of several levels; give every column one name, for "
+                           "instance with `reset_index` and by joining the levels of its columns.")
+    frame.columns = frame.columns.map(str)
+    if not frame.columns.is_unique:
+        twice = str(frame.columns[frame.columns.duplicated()][0])
+        raise InvalidInput(f"The {noun} has two columns `{twice[:60]}`; give each a name of its own.")
+    return Read(_indexed(frame), found.said)
+
+
+def _indexed(frame: pd.DataFrame) -> pd.DataFrame:
+    """With an index that says something, a name or texts, as its first column; `id` where it has no name."""
+    index = frame.index
+    if index.name is None and index.dtype.kind in "iu":
+        return frame.reset_index(drop=True)
+    name = "id" if index.name is None else str(index.name)
+    return frame.reset_index(drop=name in frame.columns, names=name)
+
+
+def _checked(read: pa.Table, max_bytes: int) -> pd.DataFrame:
+    read.validate(full=True)  # texts that are no UTF-8 would fail where they are first looked at
+    _check_size(max(read.nbytes, 8 * read.num_rows * read.num_columns), max_bytes)
+    return read.to_pandas()
+
+
+def _check_size(needed: int, max_bytes: int) -> None:
+    if needed >= max_bytes:
+        raise InvalidInput(f"The table unpacks to more than {megabytes(max_bytes)}; give a smaller one.")
+
+
+def arrow_table(content: bytes, suffix: str, max_bytes: int = MAX_BYTES) -> pa.Table:
+    """A Parquet or Arrow file with the types that it has. Raises as the libraries do."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    source = pa.BufferReader(content)
+    if suffix == ".parquet":
+        with pq.ParquetFile(source) as file:
+            told = file.metadata
+            needed = sum(told.row_group(group).total_byte_size for group in range(told.num_row_groups))
+            _check_size(max(needed, 8 * told.num_rows * told.num_columns), max_bytes)
+            return file.read()
+    opened = pa.ipc.open_file if content.startswith(b"ARROW1") else pa.ipc.open_stream
+    return opened(source).read_all()
+
+
+def _parquet(content: bytes, max_bytes: int) -> Read:
+    return Read(_checked(arrow_table(content, ".parquet", max_bytes), max_bytes))
+
+
+def _arrow(content: bytes, max_bytes: int) -> Read:
+    return Read(_checked(arrow_table(content, ".arrow"), max_bytes))
+
+
+def _text(content: bytes, max_bytes: int) -> Read:
+    import pandas as pd
+
+    _check_size(len(content), max_bytes)
+    text, said = delimited.plain(content)
+    if b"\0" in text:
+        raise InvalidInput("The table is no text, although its name ends like one; save it as CSV in UTF-8.")
+    names = pd.read_csv(io.BytesIO(text), nrows=0, encoding="utf-8-sig").columns
+    kept = {name: str for name in names if name.strip().casefold() in AS_TEXT}
+    frame = pd.read_csv(io.BytesIO(text), dtype=kept, encoding="utf-8-sig", skipinitialspace=True)
+    frame.columns = frame.columns.str.strip()
+    if not isinstance(frame.index, pd.RangeIndex):
+        raise InvalidInput("The rows of the table have more cells than its first row has names; name every column.")
+    return Read(frame.rename(columns={"Unnamed: 0": "id"} if "id" not in frame else {}), said)
+
+
+def _json(content: bytes, max_bytes: int) -> Read:
+    import pandas as pd
+    import pyarrow as pa
+    from pyarrow import json
+
+    _check_size(len(content), max_bytes)
+    if not content.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"["):
+        return Read(_checked(json.read_json(pa.BufferReader(content.removeprefix(b"\xef\xbb\xbf"))), max_bytes))
+    rows = parse_json(content, "The table", "write a list of objects")
+    if not all(isinstance(row, dict) for row in rows):
+        raise InvalidInput("The table is a list of other things than objects; write an object a row.")
+    return Read(pd.DataFrame(rows))
+
+
+READERS: dict[str, Callable[[bytes, int], Read]] = {
+    ".parquet": _parquet, ".arrow": _arrow, ".csv": _text, ".tsv": _text, ".jsonl": _json, ".ndjson": _json,
+    ".json": _json}
+TITLES = {".parquet": "Parquet", ".arrow": "Arrow", ".csv": "CSV", ".tsv": "TSV", ".jsonl": "JSON", ".ndjson": "JSON",
+          ".json": "JSON"}
+WRITTEN = {".parquet": "to_parquet", ".arrow": "to_feather", ".csv": "to_csv", ".tsv": "to_csv", ".jsonl": "to_json",
+           ".ndjson": "to_json", ".json": "to_json"}

@@ -1,0 +1,148 @@
+"""The forms in which people write records of a language model, as prompt and response."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, Literal
+
+from engine.basics.errors import InvalidInput
+from engine.basics.strict_json import parse_json
+
+Turns = Literal["last", "every"]
+FIELDS = ("id", "prompt", "response", "spans", "choices", "marks", "flags", "metadata")
+"""The keys of a record as it is kept; all others are its metadata."""
+TALKS = ("messages", "conversations", "conversation")
+ASKED = ("prompt", "question", "input", "query")
+ANSWERED = ("response", "completion", "output", "answer", "chosen")
+ROLES = {"user": "User", "human": "User", "prompter": "User", "assistant": "Assistant", "gpt": "Assistant",
+         "model": "Assistant", "bot": "Assistant", "chatgpt": "Assistant", "system": "System", "tool": "Tool",
+         "function": "Tool"}
+_OWN = frozenset(FIELDS)
+BY_KEY = {"answer": ("answer", "final_answer", "label", "target", "answerKey"),
+          "explanation": ("explanation", "rationale", "reasoning", "thinking", "cot")}
+"""Keys whose text, where it stands in the response, marks a span; an answer is one letter or digit."""
+NONE = ("no form of a record: give `prompt` and `response` (or `completion`), `messages`, `conversations`, or "
+        "`instruction` and `output`")
+
+
+def are_records(content: bytes) -> bool:
+    """Whether JSON lines, or a list, hold records, by the first object; what is no JSON is left to their reader."""
+    text = content[:1_000_000].decode("utf-8-sig", "replace").lstrip()
+    if text.startswith("["):
+        text = text[1:].lstrip()
+        return any(f'"{key}"' in text.split("}")[0] for key in (*TALKS, *ASKED, "instruction"))
+    with suppress(InvalidInput):
+        first = parse_json(text.split("\n")[0], "The first line")
+        return not isinstance(first, Mapping) or not first.keys().isdisjoint((*TALKS, *ASKED, "instruction"))
+    return True
+
+
+def records_of(data: Mapping[str, Any], turns: Turns = "last") -> Iterator[dict[str, Any]]:
+    """The records of one object, as fields of `Record`: one, or one an answer of a conversation with `turns` "every".
+
+    Keys that are null are absent, an `id` may be a number, keys of no form become `metadata`. Raises `InvalidInput`
+    for an object of no known form.
+    """
+    if data.keys() <= _OWN and isinstance(data.get("prompt"), str) and isinstance(data.get("response"), str) and (
+            None not in data.values() and isinstance(data.get("id", ""), str)):
+        yield dict(data)
+        return
+    data = {key: value for key, value in data.items() if value is not None}
+    if {"prompt", "response"} <= data.keys() and all(isinstance(data[key], str) for key in ("prompt", "response")):
+        used, pairs = {"prompt", "response"}, [(data["prompt"], data["response"])]
+    else:
+        used, pairs = _pairs(data)
+    own = {key: data[key] for key in FIELDS if key in data and key not in used}
+    if isinstance(own.get("id"), int) and not isinstance(own["id"], bool):
+        own["id"] = str(own["id"])
+    metadata = {key: value for key, value in data.items() if key not in used and key not in FIELDS}
+    if metadata:
+        own["metadata"] = {**own.get("metadata", {}), **metadata} if isinstance(own.get("metadata", {}), dict) else {
+            **metadata, "metadata": own["metadata"]}
+    chosen = pairs if turns == "every" else pairs[-1:]
+    for place, (prompt, response) in enumerate(chosen):
+        name = {"id": f"{own['id']}.{place}"} if len(chosen) > 1 and "id" in own else {}
+        yield {**own, **name, "prompt": prompt, "response": response, **_spans(own, response, metadata)}
+
+
+def _pairs(data: Mapping[str, Any]) -> tuple[set[str], list[tuple[str, str]]]:
+    """(the keys that are read, every prompt with its response)."""
+    talk = next((key for key in TALKS if isinstance(data.get(key), list)), None)
+    if talk is not None:
+        return {talk}, _turns(data[talk])
+    answer = next((key for key in ANSWERED if key in data), None)
+    if "instruction" in data and answer is not None:
+        given = [str(data[key]) for key in ("instruction", "input") if data.get(key)]
+        return {"instruction", "input", answer}, [("\n\n".join(given), _text(data[answer]))]
+    asked = next((key for key in ASKED if key in data and key != answer), None)
+    if asked is None or answer is None:
+        if "prompt" in data:
+            raise InvalidInput("`response` is missing, and no `completion` is there either; add it.")
+        raise InvalidInput(f"its keys ({', '.join(str(key)[:30] for key in list(data)[:6])}) are {NONE}.")
+    if isinstance(data[asked], list):
+        reply = data[answer] if isinstance(data[answer], list) else [{"role": "assistant", "content": data[answer]}]
+        return {asked, answer}, _turns([*data[asked], *reply])
+    return {asked, answer}, [(_text(data[asked]), _text(data[answer]))]
+
+
+def _text(value: Any) -> Any:
+    """The words of a message: a text, or parts of which all are texts."""
+    if isinstance(value, list) and all(isinstance(one, Mapping) for one in value):
+        if all(one.get("type", "text") == "text" and isinstance(one.get("text"), str) for one in value):
+            return "".join(one["text"] for one in value)
+        if all({"role", "content"} <= one.keys() for one in value):
+            return "\n\n".join(_text(one["content"]) for one in value)
+    if not isinstance(value, str):
+        raise InvalidInput("a message is no text; pictures and calls of tools are not read, leave them out.")
+    return value
+
+
+def _turns(talk: Sequence[Any]) -> list[tuple[str, str]]:
+    """Every answer of a conversation with what stands before it: the words alone where that is one turn of the user,
+    else each turn after its speaker."""
+    said, pairs = list[tuple[str, str]](), list[tuple[str, str]]()
+    for one in talk:
+        if not isinstance(one, Mapping):
+            raise InvalidInput("a message is no object; write {\"role\": …, \"content\": …}.")
+        role = str(one.get("role", one.get("from", "")))
+        speaker = ROLES.get(role.casefold())
+        if speaker is None:
+            raise InvalidInput(f"a message has the role `{role[:30]}`; use user, assistant or system.")
+        words = _text(one.get("content", one.get("value", one.get("text"))))
+        if speaker == "Assistant" and said:
+            plain = len(said) == 1 and said[0][0] != "Assistant"
+            pairs.append((said[0][1] if plain else "\n\n".join(f"{who}: {what}" for who, what in said), words))
+        said.append((speaker, words))
+    if not pairs:
+        raise InvalidInput("the conversation has no answer after a question; give one turn of the assistant.")
+    return pairs
+
+
+def _spans(own: Mapping[str, Any], response: str, metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """Spans that a key marks, where the record has none of that name itself."""
+    given = own.get("spans", {})
+    if not isinstance(given, Mapping):
+        return {}
+    found = dict(given)
+    for name, keys in BY_KEY.items():
+        for key in keys:
+            value = metadata.get(key)
+            if name in found or not isinstance(value, str) or (name == "answer" and (
+                    len(value.strip()) != 1 or not value.strip().isalnum())):
+                continue
+            start = _last_word(response, value.strip())
+            if value.strip() and start >= 0:
+                found[name] = (start, start + len(value.strip()))
+    return {"spans": found} if found else {}
+
+
+def _last_word(text: str, word: str) -> int:
+    """Where a word stands last in a text, by itself; −1 where it does not."""
+    start = text.rfind(word)
+    while start >= 0:
+        around = text[max(0, start - 1):start] + text[start + len(word):start + len(word) + 1]
+        if not any(letter.isalnum() for letter in around):
+            return start
+        start = text.rfind(word, 0, start + len(word) - 1) if start else -1
+    return -1

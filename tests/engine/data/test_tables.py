@@ -1,0 +1,158 @@
+"""Tables as programs write them: their dialect, their label, what becomes of each kind of column, and the way back."""
+
+import io
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from engine.basics.delimited import dialect_of, plain
+from engine.basics.errors import InvalidInput
+from engine.data.features import features
+from engine.data.rewriting import rewritten
+from engine.data.tables import load_table, read_table
+
+RNG = np.random.default_rng(0)
+FRAME = pd.DataFrame({"id": [f"s{k:02}" for k in range(24)], "a": RNG.normal(size=24).round(3),
+                      "b": RNG.normal(size=24).round(3), "label": ["lo", "hi"] * 12})
+
+
+def german(frame):
+    return frame.to_csv(index=False, sep=";", decimal=",")
+
+
+WRITTEN = {
+    "plain.csv": lambda f: f.to_csv(index=False).encode(), "german.csv": lambda f: german(f).encode("utf-16"),
+    "ansi.csv": lambda f: german(f.replace("lo", "ß")).encode("cp1252"), "sep.csv": lambda f: b"sep=;\r\n" + german(
+        f).encode("utf-8-sig"), "tabs.tsv": lambda f: f.to_csv(index=False, sep="\t").encode(),
+    "bare.csv": lambda f: f.to_csv(index=False, sep="\t").encode("utf-16-le"),
+    "rows.ndjson": lambda f: f.to_json(orient="records", lines=True).encode(),
+    "list.ndjson": lambda f: f.to_json(orient="records").encode()}
+
+
+def kept(tmp_path, name, content):
+    (tmp_path / name).write_bytes(content)
+    return tmp_path / name
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_one_table_in_any_dialect_is_one_dataset(name, tmp_path):
+    FRAME.to_parquet(tmp_path / "t.parquet")
+    wanted = load_table(tmp_path / "t.parquet")
+    found = load_table(kept(tmp_path, name, WRITTEN[name](FRAME)))
+    assert found.files == wanted.files and found.class_names[0] == "hi"
+    np.testing.assert_array_equal(found.raw_train, wanted.raw_train)
+
+
+def test_arrow_files_and_streams_are_read(tmp_path):
+    table = pa.Table.from_pandas(FRAME)
+    for name, opened in (("file", pa.ipc.new_file), ("stream", pa.ipc.new_stream)):
+        with opened(tmp_path / f"{name}.arrow", table.schema) as writer:
+            writer.write_table(table)
+        assert load_table(tmp_path / f"{name}.arrow").class_names == ("hi", "lo")
+
+
+@pytest.mark.parametrize(("text", "separator", "decimal"), [
+    ("a,b\n1.5,2\n", ",", "."), ("a;b\n1,5;2,5\n", ";", ","), ("a\tb\n1,5\t2\n", "\t", ","), ("a|b\n1|2\n", "|", "."),
+    ("a;b\n1.234,5;2\n", ";", ","), ("a;b\n1.25;2\n", ";", "."), ("a,b\n\"x;y\",2\n\"z\",3\n", ",", "."),
+    ("a\n1\n2\n", ",", "."), ("a,b\nx;y,1\nz;u,2\n", ",", ".")])
+def test_dialects(text, separator, decimal):
+    found = dialect_of(text.encode())
+    assert (found.separator, found.decimal) == (separator, decimal)
+    assert (plain(text.encode())[1] == "") == (separator == ",")
+
+
+def test_thousands_and_decimal_commas_become_points():
+    assert plain(b"a;b\n1.234,5;2.345\n")[0] == b"a,b\n1234.5,2345\n"
+
+
+@pytest.mark.parametrize(("columns", "label", "said"), [
+    (["x", "Target"], "Target", "by its name"), (["x", "is_label"], "is_label", "by its name"),
+    (["x", "label"], "label", ""), (["x", "kind of thing"], "kind of thing", "the only one of a few texts")])
+def test_the_label_is_told_by_name_or_values(columns, label, said, tmp_path):
+    frame = FRAME.rename(columns={"a": columns[0], "label": columns[1]})[["id", *columns]]
+    frame.to_parquet(tmp_path / "t.parquet")
+    found = read_table(tmp_path / "t.parquet")
+    assert found.label == label and said in " ".join(found.said) and found.names[0] == "s00"
+
+
+def test_a_label_can_be_chosen_and_is_asked_for_where_nothing_tells_it(tmp_path):
+    frame = pd.DataFrame({"a": RNG.normal(size=20), "b": RNG.normal(size=20), "c": np.arange(20) % 2 * 0.5})
+    frame.to_parquet(tmp_path / "t.parquet")
+    assert load_table(tmp_path / "t.parquet", label="c").class_names == ("0.0", "0.5")
+    for label, said in (("", "none of `a`, `b`, `c` is sure"), ("z", "has no column `z`")):
+        with pytest.raises(InvalidInput, match=said):
+            load_table(tmp_path / "t.parquet", label=label)
+
+
+def test_each_kind_of_column_becomes_numbers():
+    frame = pd.DataFrame({
+        "n": [1.0, None, 3.0, 5.0], "flag": [True, False, True, True], "when": ["2024-01-31", "2024-02-01"] * 2,
+        "kind": ["x", "y", "x", None], "list": [[1, 2]] * 4,
+        "text": ["a few words here", "and other words too", "a few words more", "other words again now"],
+        "empty": [None] * 4, "name": ["p1", "q2", "r3", "s4"]})
+    found = features(frame, np.arange(3))
+    n = np.array([1.0, 2.0, 3.0, 5.0])  # the median of the training rows 1, 3 fills the gap
+    np.testing.assert_allclose(found.x[:, 0], (n - n[:3].mean()) / n[:3].std())
+    days = np.array([19_753.0, 19_754.0, 19_753.0, 19_754.0])
+    np.testing.assert_allclose(found.x[:, 2], (days - days[:3].mean()) / days[:3].std())
+    assert found.x.shape == (4, 1 + 1 + 3 + 2 + 2 + 7) and np.isfinite(found.x).all()
+    assert found.x[:, 7:9].tolist() == [[1, 0], [0, 1], [1, 0], [0, 0]]
+    told = " ".join(found.said)
+    for words in ("`when` is read as dates", "`kind` is read as categories", "`text` is read as texts",
+                  "`list` is read as lists", "Empty cells of `n`", "`empty` has no value in any row",
+                  "`name` has another text in nearly every row"):
+        assert words in told
+
+
+@pytest.mark.parametrize(("column", "said"), [
+    ([[1, 2], [1]] * 2, "not of one length"), ([[1.0, None]] * 4, "empty number"), ([{"x": 1}] * 4, "neither numbers"),
+    ([1.0, np.inf, 1.0, 1.0], "infinite or huge number in row 1")])
+def test_columns_that_cannot_be(column, said):
+    with pytest.raises(InvalidInput, match=said):
+        features(pd.DataFrame({"c": column}), np.arange(4))
+
+
+def test_splits_by_any_name_and_indices_that_name_rows(tmp_path):
+    frame = FRAME.drop(columns="id").assign(Split=["Training"] * 12 + ["dev"] * 6 + ["TEST"] * 6)
+    frame.set_index(pd.Index(FRAME["id"], name="id")).to_parquet(tmp_path / "t.parquet")
+    found = load_table(tmp_path / "t.parquet")
+    assert (len(found.y_train), len(found.y_test), found.files[0]) == (12, 12, "s00")
+    assert found.said[0] == "`train` (12) is searched; `test` (6) and `val` (6) hold the verified queries."
+
+
+@pytest.mark.parametrize("frame", [
+    pd.DataFrame({("a", "x"): [1.0] * 4, ("label", ""): [0, 1] * 2}),
+    FRAME.set_index(["id", "a"])])
+def test_several_levels_are_refused(frame, tmp_path):
+    frame.to_parquet(tmp_path / "t.parquet")
+    with pytest.raises(InvalidInput, match="several levels"):
+        load_table(tmp_path / "t.parquet")
+
+
+@pytest.mark.parametrize(("values", "new", "kind"), [
+    ([True, False] * 3, "True", pa.bool_()), ([0.0, 1.0] * 3, "1.0", pa.float64()), ([0, 1] * 3, "1", pa.int8()),
+    (["lo", "hi"] * 3, "hi", pa.dictionary(pa.int8(), pa.string())), (["lo", "hi"] * 3, "hi", pa.string())])
+@pytest.mark.parametrize("suffix", [".parquet", ".arrow"])
+def test_labels_keep_their_type_on_the_way_back(values, new, kind, suffix):
+    table = pa.table({"a": pa.array(np.arange(6), pa.int16()), "label": pa.array(values, kind)})
+    sink = io.BytesIO()
+    if suffix == ".parquet":
+        pq.write_table(table, sink)
+    else:
+        with pa.ipc.new_file(sink, table.schema) as writer:
+            writer.write_table(table)
+    content = rewritten(sink.getvalue(), suffix, "label", {0: new, 1: None, 3: None})
+    read = pq.read_table(io.BytesIO(content)) if suffix == ".parquet" else pa.ipc.open_file(content).read_all()
+    assert read.schema.field("label").type == kind and read.schema.field("a").type == pa.int16()
+    assert [str(value) for value in read["label"].to_pylist()] == [new, str(values[1]), str(values[3])]
+
+
+def test_a_csv_keeps_its_dialect_on_the_way_back():
+    content = "sep=;\nid;a;label\nx;1,50;lo\ny;2,5;hi\nz;3;lo\n".encode("utf-16")
+    found = rewritten(content, ".csv", "label", {0: "hi", 2: None})
+    assert found.decode("utf-16") == "sep=;\nid;a;label\nx;1,50;hi\nz;3;lo\n"
+    found = rewritten(b'[{"a": 1, "label": true}, {"a": 2, "label": false}]', ".ndjson", "label", {0: "False"})
+    assert b'"label": false' in found and b'"a": 2' not in found

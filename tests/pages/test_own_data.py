@@ -1,0 +1,77 @@
+"""Own data dropped on a page: what is read, what is said of it before anything runs, and what is refused."""
+
+import io
+import zipfile
+
+import numpy as np
+import pandas as pd
+import pytest
+from PIL import Image
+
+from engine.data import record_files
+from tests.pages.support import open, sound
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path, monkeypatch):
+    monkeypatch.setenv("WHICHFLUENCE_HOME", str(tmp_path))
+
+
+def zipped(*files, extra=()):
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for place, file in enumerate(files):
+            picture = io.BytesIO()
+            Image.fromarray(np.random.default_rng(place).integers(0, 256, (12, 12)).astype(np.uint8)).save(
+                picture, "PNG")
+            archive.writestr(file, picture.getvalue())
+        for name, content in extra:
+            archive.writestr(name, content)
+    return buffer.getvalue()
+
+
+def dropped(name, content, page="noisy_labels"):
+    at = sound(open(page, settle=page == "noisy_labels"))
+    at.sidebar.file_uploader(key="upload").upload(name, content, "application/octet-stream")
+    return sound(at.run())
+
+
+def said(at):
+    return " ".join(element.value for kind in ("markdown", "caption", "error", "warning") for element in at.get(kind))
+
+
+SPLIT = [f"{split}/{label}/{place}.png" for split in ("train", "valid") for label in "AB" for place in range(4)]
+TABLE = pd.DataFrame({"a": np.arange(24.0), "kind": ["x", "y", "z"] * 8, "target": ["lo", "hi"] * 12})
+
+
+@pytest.mark.parametrize(("name", "content", "told"), [
+    ("mine.zip", zipped(*SPLIT, "train/A/.hidden/0.png"), ["`train` (8) is searched", "`val` (8)", "Left out"]),
+    ("mine.zip", zipped("i/0.png", "i/1.png", "i/2.png", "i/3.png", extra=[
+        ("labels.csv", "file;label\n0.png;a\n1.png;b\n2.png;a\n3.png;b\n")]), ["classes are those of `labels.csv`"]),
+    ("mine.csv", TABLE.to_csv(index=False, sep=";", decimal=",").encode("utf-16"),
+     ["semicolons between cells", "column `target`, by its name", "`kind` is read as categories"])],
+    ids=["splits", "labels", "table"])
+def test_what_a_door_decides_stands_on_the_page_before_anything_runs(name, content, told):
+    text = said(dropped(name, content)).replace("\\", "")
+    assert all(words in text for words in told)
+
+
+@pytest.mark.parametrize(("page", "files"), [
+    ("noisy_labels", [*(f"{label}/{place}.png" for label in "AB" for place in range(6)), "C/0.png"]),
+    ("examples", [f"{label}/{place}.png" for label in "AB" for place in range(4)])], ids=["a lone picture", "eight"])
+def test_few_pictures_are_no_fault(page, files):
+    assert not dropped("mine.zip", zipped(*files), page).error
+
+
+def test_records_are_no_data_for_this_page():
+    assert "records of a language model" in said(dropped("r.jsonl", b'{"prompt": "a", "response": "b"}\n' * 12))
+
+
+def test_behaviors_that_the_queries_do_not_allow_are_marked_before_the_run():
+    name = record_files.keep(b'{"prompt": "Is ice a solid?", "response": "Yes."}\n' * 12).rpartition("/")[2]
+    at = sound(open("language_models", show="records", task="own", file=name))
+    offered = next(box for box in at.selectbox if box.label == "Behavior").options
+    assert offered[0] == "Response loss" and sum("(needs an answer span)" in title for title in offered) >= 2
+    assert any("not been computed" in text.value for text in at.markdown)
+    at = sound(open("language_models", show="records", task="own", file=name, behavior="answer_logit"))
+    assert "needs an answer span in every query" in said(at) and not any(one.label == "Start" for one in at.button)
