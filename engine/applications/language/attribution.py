@@ -27,7 +27,6 @@ from engine.applications.language.projection import (
     group_gradients,
 )
 from engine.basics import heap
-from engine.basics.errors import InvalidInput
 from engine.basics.values import Value
 from engine.data import tasks
 from engine.data.records import Record, fingerprint
@@ -157,11 +156,7 @@ class Attribution:
     def train(self, check: Check = lambda: None, progress: Progress = lambda share: None) -> list[Checkpoint]:
         """The checkpoints; a training that was finished, or begun, is not repeated. It is held while this object
         lives, so that nobody removes it. progress: as `finetune.finetune` has it."""
-        own = bool(loading.find(self.setting.model).base)
-        lora.check_untrained(self.setting.model, own, self.setting.recipe)
-        if not own and not self.setting.recipe.rank:
-            raise InvalidInput("Records are attributed by gradients of adapters, and `rank` is 0; give at least 1, and "
-                               "`epochs` 0 for a model as it is; `influence` reads all parameters.")
+        lora.check_untrained(self.setting.model, bool(loading.find(self.setting.model).base), self.setting.recipe)
         self._both  # noqa: B018 - what has to be fetched has no revision, and so no digest, before
         self._hold = kept.Hold(self.digest)
         kept.tell(self.digest, {"task": self.setting.task.get("name"), "model": self.setting.model, "seed": self.seed,

@@ -34,6 +34,9 @@ def attach(model: Any, recipe: FineTuning, options: Mapping[str, Any] | None = N
 
     from engine.models.causal.adapted import Adapted
 
+    if not recipe.rank:
+        raise InvalidInput("Records are attributed by gradients of adapters, and `rank` is 0; give at least 1, and "
+                           "`epochs` 0 for a model as it is; `influence` reads all parameters.")
     targets: str | list[str] = recipe.targets if recipe.targets == "all-linear" else recipe.targets.split(",")
     given = {"r": recipe.rank, "lora_dropout": 0.0, "target_modules": targets, "lora_alpha": recipe.scaling,
              **(options or {})}
