@@ -35,6 +35,11 @@ def analyse(problem: Problem, name: str, options: Options | None = None, **field
 
 
 def analyses() -> pd.DataFrame:
-    """Every analysis: name, its parameters, and what it does."""
+    """Every analysis: name, its parameters, and what it does.
+
+    >>> import whichfluence as wf
+    >>> "embedding" in set(wf.analyses().name)
+    True
+    """
     rows = [(name, ", ".join(request(name).model_fields), summary(name)) for name in REQUESTS]
     return pd.DataFrame(rows, columns=["name", "parameters", "what"])

@@ -40,7 +40,7 @@ def test_dimensions_beyond_the_rank_are_zero():
     assert np.isnan(principal_components(torch.ones(4, 2, dtype=torch.float64), 2).kept)
 
 
-@pytest.mark.parametrize("method", [tsne, umap])
+@pytest.mark.parametrize("method", [tsne, pytest.param(umap, marks=pytest.mark.slow)])
 def test_neighbours_stay_together_and_the_map_is_the_same_again(method):
     first, again = (method(BLOBS, 2).coordinates for _ in range(2))
     assert np.array_equal(first, again)
@@ -50,7 +50,7 @@ def test_neighbours_stay_together_and_the_map_is_the_same_again(method):
 
 
 @pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize("method", [tsne, umap])
+@pytest.mark.parametrize("method", [tsne, pytest.param(umap, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("n", "dimensions"), [(3, 2), (4, 3), (7, 3)])
 def test_a_handful_of_examples_has_a_map(method, n, dimensions):
     found = method(BLOBS[:n], dimensions).coordinates

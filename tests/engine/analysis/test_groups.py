@@ -159,7 +159,8 @@ def smooth_network():
     return small
 
 
-@pytest.mark.parametrize("make", [lambda: problem(n=30), smooth_network], ids=["softmax", "network"])
+@pytest.mark.parametrize("make", [
+    lambda: problem(n=30), pytest.param(smooth_network, marks=pytest.mark.slow)], ids=["softmax", "network"])
 def test_a_group_of_one_is_the_single_example(make, one_thread):  # noqa: F811
     """Whatever the process asks for beside its kind: which runs, a baseline, a damping, a number of iterations."""
     small, wrong = make(), []

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from engine.analysis.linear_range import LinearRange, LinearRangeRequest, reach
+from engine.analysis.linear_range import LinearRange, LinearRangeRequest, reach, smoothness
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
 from engine.exact.differentiated_descent import DifferentiatedDescent
@@ -70,9 +70,10 @@ def test_errors_of_a_smooth_training_shrink_with_the_change(found):
 
 
 def test_a_rough_training_turns_its_derivative_more():
-    rough = LinearRangeRequest(candidates=2).run(
-        network(kinked, Recipe(epochs=40, batch_size=2, learning_rate=0.5, momentum=0.9)))
-    assert min(dict(rough.smoothness).values()) < 0.9 and 1e-2 not in rough.told
+    problem = network(kinked, Recipe(epochs=40, batch_size=2, learning_rate=0.5, momentum=0.9))
+    turned = dict(smoothness(problem, "query_loss", Replay(), Options()))
+    rough = LinearRange("query_loss", reach(problem, "query_loss", Replay(), (1e-2,)))
+    assert min(turned.values()) < 0.9 and not rough.told and rough.sentence.startswith("Rough: ")
 
 
 def test_single_precision_is_compared_with_double():

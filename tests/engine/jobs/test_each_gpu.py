@@ -53,6 +53,7 @@ def test_each_worker_sees_one_device_and_they_run_side_by_side(queue, tmp_path):
     assert [queue.store.read(job).manifest["met"] for job in jobs] == [2, 2]
 
 
+@pytest.mark.slow
 def test_a_request_to_stop_reaches_all_of_them(queue):
     started, workers = start(queue, {}), Workers(queue.root)
     deadline = time.monotonic() + 90
@@ -64,6 +65,7 @@ def test_a_request_to_stop_reaches_all_of_them(queue):
     assert (started.returncode, said, workers.alive()) == (0, "", [])
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_killed_is_started_again(queue):
     started, workers = start(queue, {"CUDA_VISIBLE_DEVICES": "0"}), Workers(queue.root)
 

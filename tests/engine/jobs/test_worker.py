@@ -180,7 +180,7 @@ def test_kinds_that_do_not_load_are_said(queue, monkeypatch, capsys):
     assert "no_such_module" in Workers(queue.root).trouble()
 
 
-@pytest.mark.parametrize("again", [False, True], ids=["deleted", "replaced"])
+@pytest.mark.parametrize("again", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["deleted", "replaced"])
 def test_a_home_deleted_under_a_worker_is_said(queue, payload, start, again):
     job = queue.submit("slow", {**payload, "stops_at": 1}).id
     worker = start()

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from engine.analysis.linear_range import linear_range
+from engine.analysis.linear_range import LinearRangeRequest
 from engine.basics.options import Options
 from engine.problems import by_form
 from engine.problems.variants import trained_on, with_random_weights
@@ -52,7 +52,7 @@ def test_neither_do_costs_variants_and_knobs(sides):
     again = [trained_on(problem, problem.examples, Options()).weights for problem in sides]
     np.testing.assert_array_equal(*again)
     np.testing.assert_array_equal(*(with_random_weights(problem, 3).weights for problem in sides))
-    found = [linear_range(problem, "query_loss", (1.0,)) for problem in sides]
+    found = [LinearRangeRequest(candidates=2).run(problem) for problem in sides]
     assert found[0].told == found[1].told and found[0].knobs == found[1].knobs
 
 

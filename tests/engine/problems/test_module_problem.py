@@ -176,10 +176,11 @@ def test_bytes_stay_bytes_only_where_a_module_takes_them(kind):
     assert ModuleProblem(nn.Linear(4, 3), x, y, x[:2], y[:2]).x.dtype == torch.float32
 
 
-def test_candidates_are_rows_or_a_mask():
+def test_candidates_are_rows():
     x, y = torch.randn(6, 4), torch.arange(6) % 3
-    made = ModuleProblem(nn.Linear(4, 3), x, y, x[:2], y[:2], torch.tensor([0, 1, 0, 0, 1, 0]).bool())
+    made = ModuleProblem(nn.Linear(4, 3), x, y, x[:2], y[:2], torch.tensor([1, 4], dtype=torch.uint8))
     assert made.candidates.tolist() == [1, 4]
-    for wrong in ([True, False], [0.5], [6], [-1]):
-        with pytest.raises(InvalidInput, match="whole numbers"):
+    for wrong, said in (([True, False], "mask.nonzero"), ([0.5], "whole numbers"), ([6], "among 0 to 5"),
+                        ([-1], "among 0 to 5"), ([1, 1], "twice")):
+        with pytest.raises(InvalidInput, match=said):
             made.with_candidates(wrong)

@@ -13,7 +13,7 @@ import pytest
 from engine.basics import plugins
 from engine.basics.errors import InvalidInput
 from engine.cli import main
-from engine.jobs import JobQueue
+from engine.jobs import JobQueue, run_job
 from engine.problems import ProblemSource
 from engine.question.behaviors import BEHAVIORS
 from engine.requests import check_queued
@@ -204,9 +204,7 @@ def test_an_analysis_of_a_plugin_is_a_command_a_job_and_a_function(tmp_path, mon
         asked = request("class-counts")(candidates=5)
         desk = Desk(root=tmp_path / "home")
         assert isinstance(desk.ask(SOURCE, asked), Waiting)
-        run = subprocess.run([sys.executable, "-m", "engine.worker", "--home", str(tmp_path / "home"), "--once"],
-                             cwd=ROOT, capture_output=True, text=True, timeout=120)
-        assert run.returncode == 0, run.stderr
+        run_job(asked.name, asked.of(SOURCE).payload(SOURCE), tmp_path / "home")
         pd.testing.assert_frame_equal(desk.ask(SOURCE, asked).counts, answer.counts)
     finally:
         REQUESTS.remove("class-counts")
