@@ -1,4 +1,4 @@
-"""Where each request is declared, by its name: a new one is its file and a line here.
+"""Where each request is declared, by its name: a new one is its file in this room and a line here.
 
 Modules are imported when they are needed, since the command line lists all names at once. A plugin adds its own by
 `register`.
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 
 REQUESTS: Registry[str | type[Request]] = Registry("analysis")
 for _name, _where in {
-    "datamodel": "engine.analysis.subset_bank:SubsetModelsRequest",
-    "embedding": "engine.analysis.embedding:EmbeddingRequest",
-    "error-surface": "engine.analysis.error_surfaces:ErrorSurfaceRequest",
-    "over-seeds": "engine.analysis.over_seeds:SeedRunsRequest",
-    "scorecard": "engine.analysis.scorecard.request:ScorecardRequest",
-    "self-influence": "engine.analysis.self_influence:SelfInfluenceRequest",
-    "group-effect": "engine.analysis.groups:GroupRequest",
-    "linear-range": "engine.analysis.linear_range:LinearRangeRequest",
-    "removal-curve": "engine.analysis.removal_curve:RemovalRequest",
-    "run-errors": "engine.analysis.run_errors:RunErrorsRequest",
+    "datamodel": "subset_bank:SubsetModelsRequest",
+    "embedding": "embedding:EmbeddingRequest",
+    "error-surface": "error_surfaces:ErrorSurfaceRequest",
+    "over-seeds": "over_seeds:SeedRunsRequest",
+    "scorecard": "scorecard.request:ScorecardRequest",
+    "self-influence": "self_influence:SelfInfluenceRequest",
+    "group-effect": "groups:GroupRequest",
+    "linear-range": "linear_range:LinearRangeRequest",
+    "removal-curve": "removal_curve:RemovalRequest",
+    "run-errors": "run_errors:RunErrorsRequest",
 }.items():
     REQUESTS.add(_name, _where)
 
@@ -49,7 +49,7 @@ def request(name: str) -> type[Request]:
     where = REQUESTS[name]
     if not isinstance(where, str):
         return where
-    module, kind = where.split(":")
+    module, kind = _place(where)
     return cast("type[Request]", getattr(import_module(module), kind))
 
 
@@ -58,9 +58,15 @@ def summary(name: str) -> str:
     where = REQUESTS[name]
     if not isinstance(where, str):
         return (inspect.getdoc(where) or "").partition("\n\n")[0]
-    module, kind = where.split(":")
+    module, kind = _place(where)
     spec = find_spec(module)
     assert spec is not None and spec.origin is not None
     tree = ast.parse(Path(spec.origin).read_text(encoding="utf-8"))
     declared = next(node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == kind)
     return (ast.get_docstring(declared) or "").partition("\n\n")[0]
+
+
+def _place(where: str) -> tuple[str, str]:
+    """(module, class), under the name that this package has here."""
+    module, kind = where.split(":")
+    return f"{__name__.rpartition('.')[0]}.{module}", kind
