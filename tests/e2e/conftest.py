@@ -32,6 +32,7 @@ import pytest
 from xdist.scheduler import LoadScopeScheduling
 
 from engine.jobs import JobQueue
+from tests.e2e import visits
 
 ROOT = Path(__file__).parents[2]
 BROWSERS = ("/usr/bin/chromium-headless-shell", "/usr/bin/chromium")  # the first takes a quarter less time
@@ -73,6 +74,15 @@ class ByVisit(LoadScopeScheduling):
     def _split_scope(self, nodeid: str) -> str:
         found = VISIT.search(nodeid)
         return found[1] if found else nodeid.partition("::")[0]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """A visit in another theme than its page is opened in is slow."""
+    for item in items:
+        given = item.callspec.params if hasattr(item, "callspec") else {}
+        if {"visit", "theme"} <= set(given) and given["theme"] != visits.options(given["visit"])["theme"]:
+            item.add_marker(pytest.mark.slow)
 
 
 @pytest.hookimpl(optionalhook=True)

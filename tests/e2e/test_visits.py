@@ -11,7 +11,7 @@ exceeds the bound, the least of five visits counts.
 import pytest
 
 from tests.e2e import faults, keyboard
-from tests.e2e.visits import ADDRESSES, OPENED, OPERATED, PAGES, SIZES, THEMES, Visit, options, visits
+from tests.e2e.visits import ADDRESSES, OPERATED, PAGES, SIZES, THEMES, Visit, options, visits
 
 pytestmark = pytest.mark.e2e
 
@@ -27,14 +27,6 @@ TIMES = 5
 def on(names):
     """A test of these visits."""
     return pytest.mark.parametrize("visit", names, indirect=True)
-
-
-def worn(names, *themes):
-    """A test of these visits in each theme; in another than a page is opened in, it is slow."""
-    return pytest.mark.parametrize(("visit", "theme"), [
-        pytest.param(name, theme, id=f"{theme}-{name}",
-                     marks=() if theme == OPENED[name.partition("@")[2]] else pytest.mark.slow)
-        for theme in themes for name in names], indirect=["visit"])
 
 
 def least(found):
@@ -62,7 +54,8 @@ def test_it_stands_still_while_it_opens(visit, open_page, shifts):
     assert least(found) <= JUMP, found
 
 
-@worn(EVERY, *THEMES)
+@on(EVERY)
+@pytest.mark.parametrize("theme", THEMES)
 def test_it_can_be_read(visit, screenshot, theme):
     visit.wear(theme)
     page = visit.page
@@ -77,7 +70,8 @@ def test_it_can_be_read(visit, screenshot, theme):
     assert len(set(visit.grounds.values())) == len(visit.grounds), visit.grounds  # a theme is more than a name
 
 
-@worn(CHECKED, *THEMES[::-1])  # as the test before leaves it
+@on(CHECKED)
+@pytest.mark.parametrize("theme", THEMES[::-1])  # as the test before leaves it
 def test_axe_finds_nothing_serious(visit, theme):
     visit.wear(theme)
     assert not faults.serious(visit.page)
