@@ -10,11 +10,11 @@ PEER := .venv-pydvl
 PIP := -m pip install --disable-pip-version-check --quiet --no-compile
 PYTEST := $(VENV)/bin/python -m pytest
 # As many processes as there are cores, up to eight, and half as many again of those that wait for pages. SLOW=1 adds
-# the slow tests that need no browser.
+# the slow tests that need no browser, but for those of a minute and more.
 CORES := $(shell cores=$$(getconf _NPROCESSORS_ONLN || echo 2); echo $$((cores > 8 ? 8 : cores)))
 BESIDE := $(PYTEST) -n $(CORES) --dist loadfile --no-loadscope-reorder
 BROWSER := $(PYTEST) -n $(shell expr $(CORES) + $(CORES) / 2) --dist loadfile
-LATER := $(if $(SLOW),,slow or )
+LATER := $(if $(SLOW),long or ,slow or )
 
 unexport PYTHONDONTWRITEBYTECODE  # else every server, worker and command would compile the project anew
 
