@@ -34,7 +34,7 @@ def show(source: NoisySource, done: bool) -> None:
     with st.expander(f"What was understood: {plain(found.sentence)}", expanded=not done, icon=":material/preview:",
                      key=f"own:{name}:{done}"):
         for said in found.said:
-            st.markdown(f"- {plain(said)}")
+            st.markdown(f"- {sentence(said)}")
         classes = _classes(name, found, chosen, dataset)
         _verified_now(dataset, chosen)
         with st.form(f"own:form:{name}", border=False):

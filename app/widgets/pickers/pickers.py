@@ -14,7 +14,7 @@ from app.widgets.jobs.desk import desk
 from app.widgets.pickers import fitting_models, language_presets, weights_picker, worded_picker
 from app.widgets.results import downloads
 from app.widgets.words import glossary, labels
-from app.widgets.words.plain_text import plain, sentence
+from app.widgets.words.plain_text import sentence
 from engine import data
 from engine.basics.errors import WhichfluenceError
 from engine.data import sample_folder
@@ -97,7 +97,7 @@ def _decided(name: str) -> None:
     """What the reader of a user's own data decided by itself."""
     if data.uploads.is_upload(name):
         for said in data.load(name).said:
-            st.caption(plain(said))
+            st.caption(sentence(said))
 
 
 def took(name: str, value: str, forgotten: tuple[str, ...]) -> None:
