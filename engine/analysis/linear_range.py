@@ -170,6 +170,11 @@ class LinearRangeRequest(OfCandidates[LinearRange]):
         turned = smoothness(problem, self.behavior, self.process, options.between(0.5, 1))
         return LinearRange(self.behavior, smoothness=turned, precision=off, knobs=problem.knobs(self.process))
 
+    def together(self, problem: Problem, options: Options, store: Store) -> LinearRange:
+        """All candidates by one derivative of the run."""
+        run = self.compute(problem, WHOLE, options.between(0, 0.5), store)
+        return replace(run, errors=reach(problem, self.behavior, self.process, options=options.between(0.5, 1)))
+
     def sentences(self, answer: LinearRange) -> list[str]:
         return [answer.sentence, answer.smoothness_sentence, answer.precision_sentence]
 

@@ -69,8 +69,11 @@ class SelfInfluenceRequest(OfCandidates[SelfInfluence]):
 
     def compute(self, problem: Problem, chunk: str, options: Options, store: Store) -> SelfInfluence:
         start = int(chunk) * SLICE
-        part = problem.with_candidates(problem.candidates[start:start + SLICE])
-        return SelfInfluence(self_influence(part, self.scoring, options), part.candidates.cpu().numpy())
+        return self.together(problem.with_candidates(problem.candidates[start:start + SLICE]), options, store)
+
+    def together(self, problem: Problem, options: Options, store: Store) -> SelfInfluence:
+        """In blocks of `BLOCK`, which solve for all of their candidates at once."""
+        return SelfInfluence(self_influence(problem, self.scoring, options), problem.candidates.cpu().numpy())
 
     def combine(self, parts: Mapping[str, SelfInfluence]) -> SelfInfluence:
         ordered = [parts[chunk] for chunk in self.chunks]

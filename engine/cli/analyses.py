@@ -92,9 +92,8 @@ def _parts(field: FieldInfo) -> Mapping[str, FieldInfo]:
     """The fields of a value of several parts that are options each; none of a plain field."""
     from engine.requests import Shown
 
-    shown = next((one for one in field.metadata if isinstance(one, Shown)), None)
     kind: Any = field.annotation
-    return {name: kind.model_fields[name] for name in shown.names} if shown else {}
+    return {name: kind.model_fields[name] for name in Shown.of(field)}
 
 
 def _fields(kind: type[Request], given: Mapping[str, Any]) -> dict[str, Any]:

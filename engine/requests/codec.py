@@ -72,8 +72,8 @@ def kept_arrays(scores: Scores, index: int) -> dict[str, np.ndarray]:
 
 
 def read_scores(scoring: Scoring, arrays: Mapping[str, np.ndarray], index: int, provenance: dict[str, Any]) -> Scores:
-    """The scores of which `kept_arrays` were kept; Values are raw, so that what an older run states of
-    their orientation does not count."""
+    """The scores of which `kept_arrays` were stored. Values are raw, so that what an older run states of their
+    orientation does not count."""
     values, converged, residual, resolved = (arrays[f"{index}|{name}"] for name in ("values", "converged", "residual",
                                                                                    "resolved"))
     return Scores(scoring, values, arrays["candidates"], converged, residual,

@@ -7,7 +7,7 @@ from typing import Any
 
 from engine.basics.errors import InvalidInput
 from engine.jobs import Context, Handed, Shares
-from engine.problems import DrawnProblem, Problem, ProblemSource, build_kept
+from engine.problems import DrawnProblem, ProblemSource, build_kept
 from engine.problems.handed import handed, take
 
 MODEL = "model"
@@ -31,12 +31,6 @@ def check_contents(data: Mapping[str, Any], here: Mapping[str, str]) -> None:
     for name, asked in data.get("contents", {}).items():
         if asked and asked != here.get(name):
             raise InvalidInput(f"The {name} of this run have changed since it was asked for; ask again.")
-
-
-def first_candidates(data: Mapping[str, Any], context: Context) -> Problem:
-    """The problem with the first `data["candidates"]` of its drawn candidates."""
-    problem = drawn_problem(data, context, 0.1).problem
-    return problem.with_candidates(problem.candidates[:data["candidates"]])
 
 
 def make_model(data: Mapping[str, Any], name: str, taken: Handed, context: Context) -> Handed:

@@ -27,6 +27,7 @@ from engine.store.sketch import Sketch
 
 if TYPE_CHECKING:
     import pandas as pd
+    from pydantic.fields import FieldInfo
 
 Answer = TypeVar("Answer")
 WHOLE = "whole"
@@ -38,6 +39,11 @@ class Shown:
     """Says of a field that holds a value of several parts which of them a command has as options."""
 
     names: tuple[str, ...]
+
+    @classmethod
+    def of(cls, field: FieldInfo) -> tuple[str, ...]:
+        """The parts of a field that are options; none of a plain field."""
+        return next((one.names for one in field.metadata if isinstance(one, cls)), ())
 
 
 class Request(Value, Generic[Answer]):
@@ -133,13 +139,18 @@ class Request(Value, Generic[Answer]):
 
     def run(self, problem: Problem, options: Options | None = None, store: Store | None = None) -> Answer:
         """The answer, computed in this process; an answer of chunks as a job would give it."""
-        asked, options, store = self.of_problem(problem), options or Options(), store or Store()
-        weights = {chunk: asked.weight(chunk) for chunk in asked.chunks}
-        narrowed, total, done, parts = asked.narrowed(problem), sum(weights.values()), 0.0, {}
+        asked = self.of_problem(problem)
+        return asked.together(asked.narrowed(problem), options or Options(), store or Store())
+
+    def together(self, problem: Problem, options: Options, store: Store) -> Answer:
+        """The answer in one process, where nothing is stored in between: one chunk after the other, or in one piece
+        where that is faster."""
+        weights = {chunk: self.weight(chunk) for chunk in self.chunks}
+        total, done, parts = sum(weights.values()), 0.0, {}
         for chunk, weight in weights.items():
-            parts[chunk] = asked.compute(narrowed, chunk, options.between(done / total, (done + weight) / total), store)
+            parts[chunk] = self.compute(problem, chunk, options.between(done / total, (done + weight) / total), store)
             done += weight
-        return asked.combine(parts)
+        return self.combine(parts)
 
     def payload(self, source: ProblemSource) -> dict[str, Any]:
         """What determines the answer: source, parameters, and the version of the code."""
@@ -156,9 +167,9 @@ class Request(Value, Generic[Answer]):
         """The options of the command that differ from their defaults; a scoring stands in a file."""
         said: list[str] = []
         for name, field in type(self).model_fields.items():
-            value, shown = getattr(self, name), next((one for one in field.metadata if isinstance(one, Shown)), None)
+            value, shown = getattr(self, name), Shown.of(field)
             if value != field.default and not isinstance(value, Scoring):
-                parts = {one: getattr(value, one) for one in shown.names} if shown else {name: value}
+                parts = {one: getattr(value, one) for one in shown} or {name: value}
                 said += [word for part, one in parts.items() for word in (f"--{part.replace('_', '-')}", str(one))]
         return said
 
