@@ -8,9 +8,9 @@ from typing import Any, Literal
 import numpy as np
 
 from engine.basics.errors import InvalidInput
-from engine.brought.claim import bring
-from engine.brought.matching import QUERIES
-from engine.brought.table import Table
+from engine.external.claim import bring
+from engine.external.matching import QUERIES
+from engine.external.table import Table
 from engine.problems import Problem
 from engine.question.specification import Specification as Asked
 from whichfluence.scores import Scores

@@ -24,15 +24,15 @@ from app.widgets.words import glossary
 from app.widgets.words.plain_text import plain, sentence
 from engine.analysis.explanation import Explanation
 from engine.basics.errors import WhichfluenceError
-from engine.brought.claim import MEANING, SIGNS, agreement_with, bring
-from engine.brought.kept import Kept
-from engine.brought.matching import AXES, LISTED, ORDERS, axes_that_fit
-from engine.brought.reading import Preview, preview
-from engine.brought.score_recipes import claim_json
-from engine.brought.table import Table
 from engine.desk import Waiting
 from engine.desk.compared import Compared
 from engine.desk.explained import explained
+from engine.external.claim import MEANING, SIGNS, agreement_with, bring
+from engine.external.kept import Kept
+from engine.external.matching import AXES, LISTED, ORDERS, axes_that_fit
+from engine.external.reading import Preview, preview
+from engine.external.score_recipes import claim_json
+from engine.external.table import Table
 from engine.metrics.agreement import FURTHER, METRICS, Agreement
 from engine.problems import ProblemSource
 from engine.question.specification import Specification

@@ -12,13 +12,13 @@ from app.widgets.words import glossary
 from app.widgets.words.plain_text import plain, sentence
 from app.widgets.words.times import written
 from engine.basics.errors import WhichfluenceError
-from engine.brought import kept as kept_tables
-from engine.brought.budgets import MOST_BYTES
-from engine.brought.files import READERS, read_table
-from engine.brought.header_row import AUTO, CHOICES, Numbering
-from engine.brought.kept import Kept
-from engine.brought.matching import check
-from engine.brought.table import Table
+from engine.external import kept as kept_tables
+from engine.external.budgets import MOST_BYTES
+from engine.external.files import READERS, read_table
+from engine.external.header_row import AUTO, CHOICES, Numbering
+from engine.external.kept import Kept
+from engine.external.matching import check
+from engine.external.table import Table
 from engine.store.results import home
 
 NAME = "brought"

@@ -12,8 +12,8 @@ from app.widgets.results import downloads
 from app.widgets.words import chips, glossary
 from app.widgets.words.plain_text import sentence
 from engine.basics.errors import InvalidInput
-from engine.brought.rebuilt import PROBLEM, WEIGHTS, problem_npz, rebuilt
-from engine.brought.score_recipes import SCORE_RECIPES, ScoreRecipe
+from engine.external.rebuilt import PROBLEM, WEIGHTS, problem_npz, rebuilt
+from engine.external.score_recipes import SCORE_RECIPES, ScoreRecipe
 from engine.problems import Problem
 
 NAME, OWN = "recipe", "own"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from engine.basics.errors import InvalidInput
-from engine.brought.claim import Claim
+from engine.external.claim import Claim
 from engine.question.runs import of_runs
 from engine.question.specification import AXES, AXIS_NAMES
 from engine.scoring.identities import EVERY_PROBLEM, Gives, ProblemFacts, Relation, relation

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from engine.basics.errors import InvalidInput
-from engine.brought.header_row import AUTO, CHOICES, Numbering
 from engine.cli.program import command_line
 from engine.cli.setting import Data, Setting
+from engine.external.header_row import AUTO, CHOICES, Numbering
 
 if TYPE_CHECKING:
-    from engine.brought.reading import Preview
-    from engine.brought.table import Table
+    from engine.external.reading import Preview
+    from engine.external.table import Table
     from engine.problems import Problem
     from engine.scoring.scores import Scores
 
@@ -48,12 +48,12 @@ def bring(
     setting: Setting = Setting(),
 ) -> None:
     """Bring scores of another program, and see how they agree with the exact answer to what they claim."""
-    from engine.brought import claim, matching
-    from engine.brought.reading import preview
     from engine.cli.problem import read_problem
     from engine.cli.score_files import check_scores_output, write_scores
     from engine.cli.spec_files import read_spec
     from engine.desk import answer
+    from engine.external import claim, matching
+    from engine.external.reading import preview
     from engine.scoring.scoring import Scoring
 
     check_scores_output(out, inputs=(scores, data, spec))
@@ -83,7 +83,7 @@ def _check(reading: Reading, axes: Collection[str], signs: Collection[str], orde
 
 def _table(scores: Path, reading: Reading, problem: Problem) -> Table:
     """The table in the file. Raises `InvalidInput` where it is open what its first row is."""
-    from engine.brought.files import read_table
+    from engine.external.files import read_table
 
     table = read_table(scores, "", reading.key, reading.first_row, Numbering.of(problem))
     if table.first_row.doubt:
@@ -110,7 +110,7 @@ def _order(reading: Reading, seen: Preview, axes: str) -> str:
 
 def _sign(reading: Reading, seen: Preview) -> int:
     """+1 or −1, as chosen or as seen. Raises `InvalidInput` where neither tells it."""
-    from engine.brought.claim import SIGNS
+    from engine.external.claim import SIGNS
 
     if reading.sign != AUTO:
         return {text: number for number, text in SIGNS.items()}[reading.sign]
@@ -127,8 +127,8 @@ def _arguments(reading: Reading, first_row: str) -> list[str]:
 
 def _told(seen: Preview, brought: Scores, reference: Scores, axes: str, sign: int) -> str:
     """What was read and how it agrees with the exact answer, as text for the terminal."""
-    from engine.brought.claim import MEANING, SIGNS, agreement_with
-    from engine.brought.matching import AXES
+    from engine.external.claim import MEANING, SIGNS, agreement_with
+    from engine.external.matching import AXES
     from engine.metrics.agreement import METRICS
 
     decided = brought.provenance["brought"]["sign_decided"]["by"]

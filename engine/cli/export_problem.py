@@ -17,9 +17,9 @@ def export_problem(
     out: Annotated[Path, typer.Option(help="The problem to write.", metavar="NPZ")],
 ) -> None:
     """Write the problem that a page shows, for `influence` and `compare`."""
-    from engine.brought.rebuilt import problem_npz
     from engine.cli.score_files import check_output
     from engine.cli.spec_files import parse_source
+    from engine.external.rebuilt import problem_npz
     from engine.problems.source import SOFTMAX, ProblemSource
 
     check_output(out, ".npz", inputs=())

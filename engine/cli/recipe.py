@@ -19,10 +19,10 @@ def recipe(
 ) -> None:
     """Write a script for another program that computes scores of this problem, for `bring`."""
     from engine.basics.files import atomic_write
-    from engine.brought.score_recipes import SCORE_RECIPES
     from engine.cli.problem import read_problem
     from engine.cli.score_files import check_output
     from engine.cli.spec_files import read_source
+    from engine.external.score_recipes import SCORE_RECIPES
 
     check_output(out, ".zip", inputs=(data,))
     chosen = SCORE_RECIPES[program]

@@ -15,8 +15,8 @@ import numpy as np
 from engine.basics.errors import InvalidInput
 from engine.basics.files import read_whole, write_together
 from engine.basics.noted import manifest_part
-from engine.brought.claim import ESTIMATOR, Claim
 from engine.cli.spec_files import read_object
+from engine.external.claim import ESTIMATOR, Claim
 from engine.problems import Problem
 from engine.scoring.scores import Scores
 from engine.scoring.scoring import Scoring

@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 
 from engine.basics.errors import WhichfluenceError
 from engine.basics.sizes import spell_bytes
-from engine.brought import kept as brought_tables
 from engine.data import record_files, samples, uploads
+from engine.external import kept as brought_tables
 from engine.library import notes, views
 from engine.library.entry import Entry, Parameters, Shelf
 from engine.library.notes import Noted

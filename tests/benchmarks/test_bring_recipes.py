@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from engine.analysis.explanation import explain
-from engine.brought.claim import agreement_with, bring
-from engine.brought.files import read_table
-from engine.brought.matching import QUERIES
-from engine.brought.reading import preview
-from engine.brought.score_recipes import SCORE_RECIPES
+from engine.external.claim import agreement_with, bring
+from engine.external.files import read_table
+from engine.external.matching import QUERIES
+from engine.external.reading import preview
+from engine.external.score_recipes import SCORE_RECIPES
 from engine.metrics.agreement import METRICS
 from engine.models.recipe import Recipe
 from engine.problems import ProblemSource

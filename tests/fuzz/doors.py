@@ -16,7 +16,6 @@ from safetensors.numpy import save as save_arrays
 
 from app.widgets.words.plain_text import sentence
 from engine.basics.strict_json import parse_json
-from engine.brought.files import read_table
 from engine.cli.changes import read_changes
 from engine.cli.reading import read_columns
 from engine.cli.spec_files import read_source, read_spec, read_specs
@@ -24,6 +23,7 @@ from engine.data import load_npz
 from engine.data.image_folder import load_image_folder
 from engine.data.records import read_jsonl
 from engine.data.tables import load_table
+from engine.external.files import read_table
 from engine.models.checkpoint import read_state
 from engine.store import comparisons
 

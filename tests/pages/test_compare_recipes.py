@@ -8,7 +8,7 @@ import pytest
 
 from app.compare import recipes
 from app.widgets.pickers import specification_list
-from engine.brought.score_recipes import SCORE_RECIPES
+from engine.external.score_recipes import SCORE_RECIPES
 from engine.problems import ProblemSource
 from engine.scoring.compute import compute
 from engine.scoring.scoring import Scoring

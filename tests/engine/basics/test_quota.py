@@ -8,9 +8,9 @@ import pytest
 from engine.basics.errors import InvalidInput, StoreError
 from engine.basics.folders import HOME, at_home, user_home
 from engine.basics.quota import VARIABLE, quota, require_room, used
-from engine.brought import kept
-from engine.brought.table import Table
 from engine.data import record_files, uploads
+from engine.external import kept
+from engine.external.table import Table
 from engine.jobs import JobQueue
 
 

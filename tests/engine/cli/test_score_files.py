@@ -10,12 +10,12 @@ import pytest
 from engine.analysis.comparison import compare
 from engine.analysis.explanation import explain
 from engine.basics.errors import InvalidInput
-from engine.brought.claim import Claim
-from engine.brought.claim import bring as claimed
-from engine.brought.matching import QUERIES
-from engine.brought.table import Table
 from engine.cli import main
 from engine.cli.score_files import read_scores, write_scores
+from engine.external.claim import Claim
+from engine.external.claim import bring as claimed
+from engine.external.matching import QUERIES
+from engine.external.table import Table
 from engine.scoring.compute import compute
 from engine.scoring.scoring import Scoring
 from tests.engine.cli.commands import REMOVE, STEP, bring, brought, run

@@ -11,9 +11,9 @@ from PIL import Image
 
 from engine.basics.errors import InvalidInput
 from engine.basics.folders import at_home
-from engine.brought import kept as brought_tables
-from engine.brought.table import Table
 from engine.data import record_files, uploads
+from engine.external import kept as brought_tables
+from engine.external.table import Table
 from engine.jobs import JobQueue, run_job
 from engine.library import SHELVES, notes, views
 from engine.problems import ProblemSource

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from engine.basics.errors import MissingData
 from engine.basics.registry import Registry
-from engine.brought.rebuilt import PROBLEM, WEIGHTS, Rebuilt, problem_npz, rebuilt
+from engine.external.rebuilt import PROBLEM, WEIGHTS, Rebuilt, problem_npz, rebuilt
 from engine.problems import Problem
 from engine.question.specification import Specification
 from engine.scoring.scoring import Scoring

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.brought.header_row import AUTO, SCORES, FirstRow, Numbering
+from engine.external.header_row import AUTO, SCORES, FirstRow, Numbering
 
 
 @dataclass(frozen=True, eq=False)

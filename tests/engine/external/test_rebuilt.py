@@ -8,8 +8,8 @@ import torch
 from torch import nn
 
 from engine.basics.errors import InvalidInput
-from engine.brought.rebuilt import problem_npz, rebuilt
 from engine.data import load_npz
+from engine.external.rebuilt import problem_npz, rebuilt
 from engine.models.catalogue import build_model
 from engine.problems import ModuleProblem, SoftmaxProblem
 

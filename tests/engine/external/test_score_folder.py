@@ -9,7 +9,7 @@ import pytest
 from numpy.lib.recfunctions import structured_to_unstructured
 
 from engine.basics.errors import InvalidInput, MissingData
-from engine.brought.files import read_table
+from engine.external.files import read_table
 
 SCORES = np.random.default_rng(0).normal(size=(6, 3)).astype(np.float32)  # a row a training example
 

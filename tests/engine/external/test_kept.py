@@ -5,9 +5,9 @@ import pytest
 
 from engine.basics.errors import InvalidInput, MissingData, StoreError
 from engine.basics.folders import HOME
-from engine.brought import kept as kept_tables
-from engine.brought.header_row import NAMES, FirstRow
-from engine.brought.table import Table
+from engine.external import kept as kept_tables
+from engine.external.header_row import NAMES, FirstRow
+from engine.external.table import Table
 
 VALUES = np.random.default_rng(0).normal(size=(4, 6))
 VALUES[1, 2] = np.nan

@@ -18,9 +18,9 @@ import numpy as np
 from engine.basics.errors import InvalidInput
 from engine.basics.files import read_whole
 from engine.basics.strict_json import parse_object
-from engine.brought import budgets
-from engine.brought.table import Table, Wanted
 from engine.data.archive import open_zip
+from engine.external import budgets
+from engine.external.table import Table, Wanted
 
 INFO, SCORES = "info.json", "scores.bin"
 BFLOAT16 = "bfloat16"

@@ -16,10 +16,10 @@ from safetensors.numpy import save_file
 from safetensors.torch import save as save_tensors
 
 from engine.basics.errors import InvalidInput, MissingData
-from engine.brought import budgets, frames
-from engine.brought.files import read_table
-from engine.brought.header_row import NAMES, Numbering
-from engine.brought.header_row import SCORES as ROW
+from engine.external import budgets, frames
+from engine.external.files import read_table
+from engine.external.header_row import NAMES, Numbering
+from engine.external.header_row import SCORES as ROW
 
 SCORES = np.random.default_rng(0).normal(size=(4, 6))
 
@@ -257,7 +257,7 @@ def test_a_cube_and_a_missing_file(tmp_path):
 
 
 def test_a_large_file_is_refused_before_it_is_read(tmp_path, monkeypatch):
-    monkeypatch.setattr("engine.brought.budgets.MOST_BYTES", 100)
+    monkeypatch.setattr("engine.external.budgets.MOST_BYTES", 100)
     np.save(tmp_path / "large.npy", SCORES)
     with pytest.raises(InvalidInput, match="more than 0 MB"):
         read_table(tmp_path / "large.npy")

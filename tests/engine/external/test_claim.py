@@ -9,10 +9,10 @@ import pytest
 from engine.analysis.comparison import compare
 from engine.analysis.explanation import ERROR_A, explain
 from engine.basics.errors import InvalidInput
-from engine.brought.claim import Claim, agreement_with, bring
-from engine.brought.matching import CANDIDATES, LISTED, QUERIES, TRAINING, axes_that_fit
-from engine.brought.reading import preview
-from engine.brought.table import Table
+from engine.external.claim import Claim, agreement_with, bring
+from engine.external.matching import CANDIDATES, LISTED, QUERIES, TRAINING, axes_that_fit
+from engine.external.reading import preview
+from engine.external.table import Table
 from engine.metrics.agreement import METRICS
 from engine.scoring.compute import compute
 from engine.scoring.scoring import Scoring

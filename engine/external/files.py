@@ -13,12 +13,12 @@ from typing import BinaryIO
 
 from engine.basics.errors import InvalidInput
 from engine.basics.files import read_whole
-from engine.brought import budgets
-from engine.brought.arrays import NEVER, read_npy, read_npz, read_safetensors
-from engine.brought.frames import read_csv, read_parquet
-from engine.brought.header_row import AUTO, CHOICES, Numbering
-from engine.brought.score_folder import read_score_folder, read_zipped
-from engine.brought.table import Table, Wanted
+from engine.external import budgets
+from engine.external.arrays import NEVER, read_npy, read_npz, read_safetensors
+from engine.external.frames import read_csv, read_parquet
+from engine.external.header_row import AUTO, CHOICES, Numbering
+from engine.external.score_folder import read_score_folder, read_zipped
+from engine.external.table import Table, Wanted
 
 READERS: dict[str, Callable[[bytes, Wanted], Table]] = {
     ".npy": read_npy, ".npz": read_npz, ".safetensors": read_safetensors, ".parquet": read_parquet, ".csv": read_csv,

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from engine.brought.claim import MEANING, SIGNS
-from engine.brought.matching import (
+from engine.external.claim import MEANING, SIGNS
+from engine.external.matching import (
     AXES,
     LISTED,
     ORDERS,
@@ -18,7 +18,7 @@ from engine.brought.matching import (
     told_unusable,
     unusable_queries,
 )
-from engine.brought.table import Table
+from engine.external.table import Table
 from engine.metrics.agreement import constant, pairwise
 from engine.metrics.intervals import t_interval
 from engine.problems import Problem

@@ -15,8 +15,8 @@ import numpy as np
 from engine.basics.errors import MissingData
 from engine.basics.folders import home_folder
 from engine.basics.quota import require_room
-from engine.brought.header_row import NAMES, SCORES, FirstRow
-from engine.brought.table import Table
+from engine.external.header_row import NAMES, SCORES, FirstRow
+from engine.external.table import Table
 from engine.store.results import Result, Store
 
 KIND = "brought-table"

@@ -15,10 +15,10 @@ import numpy as np
 from pydantic import field_validator, model_validator
 
 from engine.basics.errors import InvalidInput
-from engine.brought.matching import LISTED, arranged, told_unusable, unusable_queries
-from engine.brought.table import Table
 from engine.estimators import Estimator
 from engine.estimators.cost import NOTHING
+from engine.external.matching import LISTED, arranged, told_unusable, unusable_queries
+from engine.external.table import Table
 from engine.metrics.agreement import Agreement, constant, pairwise, summarize
 from engine.metrics.subsets import over_known
 from engine.problems import Problem
@@ -71,7 +71,7 @@ class Claim(Scoring):
 def bring(problem: Problem, table: Table, specification: Specification, name: str, axes: str, sign: int,
           told: Mapping[str, Any] | None = None, order: str = LISTED) -> Scores:
     """The table as `Scores` of the problem. sign: +1 where a larger score supports the behavior, else −1; told: how
-    it was decided, as `engine.brought.reading.Preview.told` says. order: of training examples without names.
+    it was decided, as `engine.external.reading.Preview.told` says. order: of training examples without names.
 
     A query fewer than half of whose scores are finite is left out: all its scores are 0, which rank nothing. A
     training example with a score that is not finite for another query is flagged as not converged. Raises

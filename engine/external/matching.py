@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from engine.basics.errors import InvalidInput
-from engine.brought.table import Table
+from engine.external.table import Table
 from engine.problems import Problem
 
 QUERIES, CANDIDATES = "queries", "candidates"

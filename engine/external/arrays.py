@@ -13,9 +13,9 @@ import numpy as np
 
 from engine.basics.errors import InvalidInput
 from engine.basics.strict_json import parse_object
-from engine.brought import budgets
-from engine.brought.table import Table, Wanted
 from engine.data.archive import open_zip
+from engine.external import budgets
+from engine.external.table import Table, Wanted
 
 PREFERRED = ("scores", "all_modules")
 """What the array is called in our own files, and in kronfluence's."""
@@ -34,7 +34,7 @@ class Declared:
 
 
 def read_npy(content: bytes, wanted: Wanted) -> Table:
-    """The one array of an npy file; raises as `engine.brought.files.read_table` does, or whatever numpy raises."""
+    """The one array of an npy file; raises as `engine.external.files.read_table` does, or whatever numpy raises."""
     _check(_npy_header(io.BytesIO(content)))
     return Table(np.load(io.BytesIO(content), allow_pickle=False).astype(np.float64))
 

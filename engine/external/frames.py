@@ -15,10 +15,10 @@ from pyarrow import parquet
 
 from engine.basics.delimited import plain
 from engine.basics.errors import InvalidInput
-from engine.brought import budgets
-from engine.brought.header_row import NAMES, Numbering, judge, said
-from engine.brought.names import by_ids, in_file_order, numbered, required
-from engine.brought.table import Table, Wanted
+from engine.external import budgets
+from engine.external.header_row import NAMES, Numbering, judge, said
+from engine.external.names import by_ids, in_file_order, numbered, required
+from engine.external.table import Table, Wanted
 
 LONG = {"query": ("query", "query_index", "test", "test_index"),
         "candidate": ("candidate", "train", "train_index", "example", "index"),

@@ -8,8 +8,8 @@ import zipfile
 import numpy as np
 import pytest
 
-from engine.brought.rebuilt import rebuilt
-from engine.brought.score_recipes import FOLDER, SCORE_RECIPES
+from engine.external.rebuilt import rebuilt
+from engine.external.score_recipes import FOLDER, SCORE_RECIPES
 from engine.problems import SoftmaxProblem
 from engine.scoring.scoring import Scoring
 
