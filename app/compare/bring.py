@@ -103,7 +103,7 @@ def _panel(found: Compared, names: Sequence[str], metric: str, row: DeltaGenerat
     _corner(table)
     axes, order, sign = read = _reading(problem, table, seen)
     automatic = seen.certain and read == (seen.likely.axes, seen.likely.order, seen.likely.sign)
-    brought = bring(problem, table, claimed.specification, name, axes, sign, seen.told(*read, automatic), order)
+    brought = bring(problem, table, claimed.specification, name, axes, sign, seen.decision(*read, automatic), order)
     _decided(brought)
     with row:
         brought_row.show(found, brought, names, metric)

@@ -17,7 +17,7 @@ from engine.applications.noisy_labels.origin import IN_DOUBT, IN_TURN, VERIFIED
 from engine.applications.noisy_labels.pairs import CONSENSUS, Pair
 from engine.applications.noisy_labels.source import NOISE, SMALL_RECIPE, NoisySource
 from engine.data import uploads
-from engine.metrics.detection import SHARES, precision_title
+from engine.metrics.detection import FRACTIONS, precision_title
 from engine.models.catalogue import OWN
 from engine.models.cifar_forms import FORMS
 
@@ -31,7 +31,7 @@ OPENED = PairChoice("rankings", "labels")
 SPOILED, DOUBTED = "spoil", "doubt"
 """Consents of the reader, each kept as the name of the data that it was given for, so that it holds for no other."""
 DEFAULT = CONSENSUS
-DESK_SHARES = (*SHARES, 0.2)
+DESK_SHARES = (*FRACTIONS, 0.2)
 FILTERS = ("named", "given", "guessed", "agree")
 """The filters of the desk: file name, given label, what the model says, agreement of methods."""
 SIZES = ("labels", "trusted", "epochs", "judge", "noise")

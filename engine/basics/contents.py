@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def content(path: Path | str) -> str:
-    """The SHA-256 of a file. It is read again only where its place, size, times or inode differ.
+    """The SHA-256 of a file. It is read again only where its path, size, times or inode differ.
 
     Raises `OSError` as reading does.
     """

@@ -18,9 +18,9 @@ def csv_text(table: pd.DataFrame) -> str:
     """A table as CSV without its index. A text that a spreadsheet would take for a formula gets an apostrophe before
     it, names of columns too; numbers stay as they are, also where they are written as text."""
     plain = table.copy(deep=False)
-    for place, kind in enumerate(plain.dtypes):
+    for column, kind in enumerate(plain.dtypes):
         if kind.kind not in "biufcmM":
-            plain.isetitem(place, plain.iloc[:, place].map(defused))
+            plain.isetitem(column, plain.iloc[:, column].map(defused))
     plain.columns = [defused(name) for name in plain.columns]
     return plain.to_csv(index=False, lineterminator="\n")
 

@@ -44,9 +44,9 @@ def dialect_of(content: bytes) -> Dialect:
     head = content[:SAMPLE]
     encoding = _encoding(content, head)
     text = head.decode(encoding, "ignore")
-    told = re.match(r"sep=(.)\r?\n", text)
-    heading = told.end() if told else 0
-    separators = [told[1]] if told and told[1] in SEPARATORS else SEPARATORS
+    declared = re.match(r"sep=(.)\r?\n", text)
+    heading = declared.end() if declared else 0
+    separators = [declared[1]] if declared and declared[1] in SEPARATORS else SEPARATORS
     for separator in separators:
         rows = _rows(text[heading:], separator, cut=len(content) > SAMPLE)
         widths = [len(row) for row in rows]

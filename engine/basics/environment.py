@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-ASKED = {
+DEFAULTS = {
     # Two processes whose idle threads spin slow each other down tenfold on a small machine: a worker and a page share
     # one. Read by the OpenMP runtime when torch is first imported.
     "OMP_WAIT_POLICY": "passive",
@@ -18,5 +18,5 @@ ASKED = {
 
 def settle() -> None:
     """Set what the user has not set. To be called before torch is imported."""
-    for name, value in ASKED.items():
+    for name, value in DEFAULTS.items():
         os.environ.setdefault(name, value)

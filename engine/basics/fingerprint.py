@@ -91,28 +91,28 @@ UNSAID = frozenset({"__dict__", "__weakref__", "__module__", "__doc__", "__first
 
 
 def _closed_over(function: types.FunctionType) -> list:
-    found = []
+    contents = []
     for cell in function.__closure__ or ():
         try:
-            found.append(cell.cell_contents)
+            contents.append(cell.cell_contents)
         except ValueError:  # a name that is not bound yet
-            found.append("unbound")
-    return found
+            contents.append("unbound")
+    return contents
 
 
 def _named(function: types.FunctionType) -> dict:
     """The globals that the code names, and of the user's own modules the attributes that it names."""
-    found: dict = {}
+    values: dict = {}
     for code in _codes(function.__code__):
         owner: Any = None
         for step in dis.get_instructions(code):
             if step.opname in ("LOAD_GLOBAL", "LOAD_NAME") and step.argval in function.__globals__:
-                owner = found[step.argval] = function.__globals__[step.argval]
+                owner = values[step.argval] = function.__globals__[step.argval]
             elif step.opname in ("LOAD_ATTR", "LOAD_METHOD") and _own_module(owner) and step.argval in vars(owner):
-                found[f"{owner.__name__}.{step.argval}"] = owner = vars(owner)[step.argval]
+                values[f"{owner.__name__}.{step.argval}"] = owner = vars(owner)[step.argval]
             elif step.opname not in PASSED:
                 owner = None
-    return found
+    return values
 
 
 PASSED = frozenset({"PUSH_NULL", "CACHE", "PRECALL", "EXTENDED_ARG"})

@@ -1,7 +1,7 @@
 """Where data lies: the user's own folder (read only to us) and the folders that we may write to.
 
 One process may serve several people. The shared folder holds what is the same for all: downloads, converted models,
-trained weights. A home holds what is somebody's: uploads, saved views, decisions, brought scores, runs and results.
+trained weights. A home holds what is somebody's: uploads, saved views, decisions, imported scores, runs and results.
 Where one person works, both are one folder.
 
     SHARED/                     WHICHFLUENCE_HOME, else the user's data folder
@@ -66,7 +66,8 @@ def shared_by(home: Path) -> Path:
 
 
 class Asker:
-    """Who asks in this thread. A server of several people says once how it is found; None: nobody in particular."""
+    """Who asks in this thread. A server of several people says once how to identify them; None: nobody in
+    particular."""
 
     home: Callable[[], Path | None] = staticmethod(lambda: None)
 
@@ -93,8 +94,8 @@ def carried(work: Callable[Given, Returned]) -> Callable[Given, Returned]:
     """`work` for another thread, which asks for whoever asks now."""
     home = home_folder()
 
-    def asked(*given: Given.args, **named: Given.kwargs) -> Returned:
+    def run(*given: Given.args, **named: Given.kwargs) -> Returned:
         with at_home(home):
             return work(*given, **named)
 
-    return asked
+    return run

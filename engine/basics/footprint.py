@@ -26,7 +26,7 @@ def storages(*values: object) -> dict[int, int]:
     Attributes, containers, what functions enclose and the originals of views are followed; classes, modules and a
     `Value`, whose fields are plain data, are not.
     """
-    found: dict[int, int] = {}
+    sizes: dict[int, int] = {}
     seen: set[int] = set()
     todo: list[Any] = list(values)
     while todo:
@@ -36,10 +36,10 @@ def storages(*values: object) -> dict[int, int]:
         seen.add(id(value))
         if isinstance(value, (Tensor, np.ndarray)):
             address, size = _storage(value)
-            found[address] = max(size, found.get(address, 0))
+            sizes[address] = max(size, sizes.get(address, 0))
         else:
             todo.extend(_inside(value))
-    return found
+    return sizes
 
 
 def _storage(value: Tensor | np.ndarray) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""Freed memory that goes back to the system: glibc's allocator would keep it, a share for every thread."""
+"""Freed memory that goes back to the system: glibc's allocator would keep it, some for every thread."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The value that was asked for last, kept for whoever asks for the same next."""
+"""The value of the last key, cached until another key is used."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Latest(Generic[V]):
         self._kept: tuple[Hashable, V] | None = None
 
     def get(self, key: Hashable, build: Callable[[], V]) -> V:
-        """The value of `key`, built where another was asked for last, which is let go before: memory holds one."""
+        """The value of `key`, built where the last key was another, whose value is released first: memory holds one."""
         with self._lock:
             if self._kept is not None and self._kept[0] == key:
                 return self._kept[1]

@@ -14,8 +14,8 @@ _around: ContextVar[set[str] | None] = ContextVar("passes", default=None)
 
 def note(*said: str) -> None:
     """Say of a training, or of weights that are taken from an earlier one, how its passes ran."""
-    if (found := _around.get()) is not None:
-        found.update(said)
+    if (passes := _around.get()) is not None:
+        passes.update(said)
 
 
 @contextmanager
@@ -27,16 +27,16 @@ def noting() -> Iterator[set[str]]:
     >>> outer, inner
     ({'float32'}, {'float32'})
     """
-    found: set[str] = set()
-    before = _around.set(found)
+    passes: set[str] = set()
+    before = _around.set(passes)
     try:
-        yield found
+        yield passes
     finally:
         _around.reset(before)
-        note(*found)
+        note(*passes)
 
 
-def manifest_part(found: Iterable[str]) -> dict[str, list[str]]:
+def manifest_part(passes: Iterable[str]) -> dict[str, list[str]]:
     """`{"passes": […]}` for a manifest; empty where nothing was trained."""
-    told = sorted(set(found))
-    return {KEY: told} if told else {}
+    distinct = sorted(set(passes))
+    return {KEY: distinct} if distinct else {}

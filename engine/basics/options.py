@@ -25,7 +25,7 @@ class Options:
             gradients in the network's own precision; `float64` takes everything in float64, `float32` finite responses
             as gradients are.
         check: called often; raises to cancel.
-        progress: called with the share done, in [0, 1].
+        progress: called with the fraction done, in [0, 1].
 
     >>> import whichfluence as wf
     >>> wf.Options(precision="float64").tolerance
@@ -39,9 +39,9 @@ class Options:
     check: Callable[[], None] = _nothing
     progress: Callable[[float], None] = _nothing
 
-    def share(self, place: int, count: int) -> Options:
-        """The same for piece number `place` of `count`, whose progress counts as that much of the whole."""
-        return self.between(place / count, (place + 1) / count)
+    def share(self, index: int, count: int) -> Options:
+        """The same for piece number `index` of `count`, whose progress counts as that much of the whole."""
+        return self.between(index / count, (index + 1) / count)
 
     def between(self, start: float, end: float) -> Options:
         """The same for the part of the whole from `start` to `end`."""

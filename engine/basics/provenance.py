@@ -14,19 +14,19 @@ LIBRARIES = ("torch", "numpy", "scipy")
 
 @functools.cache
 def _versions() -> tuple[tuple[str, str], ...]:
-    found = {"whichfluence": _own_version(), "python": platform.python_version(), **versions_of(*LIBRARIES)}
-    return tuple({**found, "platform": f"{platform.system()} {platform.machine()}"}.items())
+    libraries = {"whichfluence": _own_version(), "python": platform.python_version(), **versions_of(*LIBRARIES)}
+    return tuple({**libraries, "platform": f"{platform.system()} {platform.machine()}"}.items())
 
 
 def versions_of(*libraries: str) -> dict[str, str]:
     """Versions of further libraries that a result rests on, by name."""
-    found = {}
+    by_name = {}
     for library in libraries:
         try:
-            found[library] = version(library)
+            by_name[library] = version(library)
         except PackageNotFoundError:
-            found[library] = "absent"
-    return found
+            by_name[library] = "absent"
+    return by_name
 
 
 def versions() -> dict[str, str]:

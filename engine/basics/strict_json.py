@@ -30,7 +30,7 @@ def parse_json(content: bytes | str, name: str, remedy: str = "") -> Any:
     """
     try:
         text = content.decode("utf-8-sig") if isinstance(content, bytes) else content.removeprefix("\ufeff")
-        found = _DECODER.decode(text)
+        value = _DECODER.decode(text)
     except InvalidInput as error:
         raise InvalidInput(f"{name} {error}") from None
     except json.JSONDecodeError as error:
@@ -42,16 +42,16 @@ def parse_json(content: bytes | str, name: str, remedy: str = "") -> Any:
     except ValueError:
         raise InvalidInput(f"{name} is not JSON that can be read; {remedy or 'save it as plain UTF-8 text'}.") from None
     if _SUSPECT.search(text) or text.count("[") + text.count("{") > MOST_DEPTH:
-        _check(found, name)
-    return found
+        _check(value, name)
+    return value
 
 
 def parse_object(content: bytes | str, name: str, remedy: str = "") -> dict[str, Any]:
     """`parse_json` of what has to be an object; raises `InvalidInput` as it does, and for anything else."""
-    found = parse_json(content, name, remedy)
-    if not isinstance(found, dict):
-        raise InvalidInput(f"{name} holds {noun(found)}, not an object; {remedy or 'check what was given'}.")
-    return found
+    value = parse_json(content, name, remedy)
+    if not isinstance(value, dict):
+        raise InvalidInput(f"{name} holds {noun(value)}, not an object; {remedy or 'check what was given'}.")
+    return value
 
 
 def noun(data: Any) -> str:
@@ -90,14 +90,14 @@ def _whole(text: str) -> bool:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    result = dict(pairs)
+    if len(result) < len(pairs):
         twice = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
         raise InvalidInput(f"has the key `{twice[:40]}` twice in one object; keep one of them.")
     odd = next((key for key, value in pairs if isinstance(value, _TooLarge)), None)
     if odd is not None:
         raise InvalidInput(f"has at `{odd[:40]}` a number that is too large; give a smaller one.")
-    return found
+    return result
 
 
 def _constant(text: str) -> Any:
@@ -105,8 +105,8 @@ def _constant(text: str) -> Any:
 
 
 def _float(text: str) -> float:
-    found = float(text)
-    return found if math.isfinite(found) else _TooLarge(found)
+    number = float(text)
+    return number if math.isfinite(number) else _TooLarge(number)
 
 
 def _int(text: str) -> int:

@@ -66,7 +66,7 @@ def bring(
     axes, sign = _axes(reading, seen), _sign(reading, seen)
     order = _order(reading, seen, axes)
     brought = claim.bring(problem, table, claimed.specification, reading.name or scores.stem, axes, sign,
-                          seen.told(axes, order, sign, reading.sign == AUTO), order)
+                          seen.decision(axes, order, sign, reading.sign == AUTO), order)
     given: list[str | Path] = ["--scores", scores, "--data", data, "--spec", spec, "--out", out]
     read = _arguments(reading, table.first_row.kind if scores.suffix.lower() == ".csv" else "")
     write_scores(out, brought, command_line("bring", *given, *read, "--axes", axes, "--order", order, "--sign",

@@ -97,5 +97,5 @@ def data_values(
     table = pd.DataFrame({
         "query": np.repeat(np.arange(queries), k), "candidate": np.tile(models.candidates, queries), "value": name,
         "behavior": behavior, "mean": found.values.ravel(), "standard_error": found.error.ravel(),
-        "subsets": len(models.kept), direction.QUANTITY: direction.share(BEHAVIORS[behavior])})
+        "subsets": len(models.kept), direction.QUANTITY: direction.contribution(BEHAVIORS[behavior])})
     atomic_write(out, csv_text(table))

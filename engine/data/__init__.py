@@ -32,7 +32,7 @@ class Source:
     load: (**options) -> Dataset. available: () -> (loads without a network, a sentence on where it lies or what
     to do). needs_download: whether a machine without the files has to fetch them. note: one sentence.
     content: () -> the digest of its files, empty where they are not here; None for a dataset without files, which is
-    told by what it loads. records: whether it holds texts, for a language model.
+    identified by what it loads. records: whether it holds texts, for a language model.
     """
 
     name: str
@@ -47,9 +47,9 @@ class Source:
 
 def _task(name: str, title: str, task: str, questions: str, note: str, **settings: Any) -> Source:
     """The dataset of a task on a source of questions, in the paper's numbers; settings: further ones of the task."""
-    place, asked = QUESTIONS[questions], {"name": task, "questions": questions, **settings}
-    return Source(name, title, partial(record_sets.load, name, title, asked, note),
-                  place.available, needs_download=questions == "scienceqa", note=note, content=place.content,
+    source, request = QUESTIONS[questions], {"name": task, "questions": questions, **settings}
+    return Source(name, title, partial(record_sets.load, name, title, request, note),
+                  source.available, needs_download=questions == "scienceqa", note=note, content=source.content,
                   records=True)
 
 
@@ -90,8 +90,8 @@ def load(name: str, **options: Any) -> Dataset:
         if option not in known:
             raise InvalidInput(unknown(f"option of `{name}`", option, known) if known else
                                f"The dataset `{name}` has no options; leave out `{option}`.")
-    told = "" if source.content is None else source.content()
-    return _load(source, data_folder(), shared_folder(), told, tuple(sorted(options.items())))
+    digest = "" if source.content is None else source.content()
+    return _load(source, data_folder(), shared_folder(), digest, tuple(sorted(options.items())))
 
 
 @lru_cache(maxsize=4)
@@ -129,5 +129,5 @@ def holds_records(name: str) -> bool:
 
 
 def describe() -> list[tuple[str, bool, str]]:
-    """(name, whether it loads without a network, where it was found or what to do) of every dataset."""
+    """(name, whether it loads without a network, where it is or what to do) of every dataset."""
     return [(name, *source.available()) for name, source in DATASETS.items()]

@@ -86,11 +86,11 @@ def from_arrays(x_train: Any, y_train: Any, x_query: Any, y_query: Any, candidat
 
 
 def _flags(values: Any, n_train: int) -> np.ndarray:
-    found = np.asarray(values)
-    if found.shape != (n_train,) or found.dtype.kind not in "biu" or not np.isin(found, (0, 1)).all():
+    flags = np.asarray(values)
+    if flags.shape != (n_train,) or flags.dtype.kind not in "biu" or not np.isin(flags, (0, 1)).all():
         raise InvalidInput(f"`flags` has to hold 0 or 1 for each of the {n_train:,} rows of `x_train`, 1 where the "
                            "label is known to be wrong; correct it, or leave it out.")
-    return found.astype(bool)
+    return flags.astype(bool)
 
 
 def _array(name: str, values: Any, ndim: int, kinds: str, kind_noun: str) -> np.ndarray:

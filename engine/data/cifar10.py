@@ -13,27 +13,27 @@ from engine.basics.errors import MissingData, StoreError
 from engine.basics.files import atomic_write
 from engine.basics.folders import DATA, HOME, home_name
 from engine.data.dataset import SPLITS, Dataset
-from engine.data.places import Place, downloads
+from engine.data.locations import Location, downloads
 
 FOLDER = Path("cifar10") / "plain_text"
 FILES = {split: f"{split}-00000-of-00001.parquet" for split in SPLITS}
 REPOSITORY = "uoft-cs/cifar10"
 CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
 SHAPE = (32, 32, 3)
-PLACE = Place("CIFAR-10", FOLDER, tuple(FILES.values()), "144 MB",
-              f"set {DATA} to a folder that holds {FOLDER.as_posix()}/*.parquet")
-available = PLACE.available
-content = PLACE.content
+LOCATION = Location("CIFAR-10", FOLDER, tuple(FILES.values()), "144 MB",
+                    f"set {DATA} to a folder that holds {FOLDER.as_posix()}/*.parquet")
+available = LOCATION.available
+content = LOCATION.content
 
 
 def load(*, download: bool = True) -> Dataset:
     """50,000 training and 10,000 test photographs of ten classes; features are pixels / 255, d = 3,072.
 
     Looked for under WHICHFLUENCE_DATA, then under WHICHFLUENCE_HOME, and if `download` is allowed fetched there. The
-    decoded pixels are kept in our own folder, so that a second load reads them at once.
+    decoded pixels are cached in our own folder, so that a second load reads them at once.
     Raises MissingData if it is nowhere, cannot be fetched, or is damaged.
     """
-    root = PLACE.ready(download, _download)
+    root = LOCATION.ready(download, _download)
     (raw_train, y_train), (raw_test, y_test) = (_read(root / FOLDER / FILES[split]) for split in SPLITS)
     return Dataset(
         name="cifar10",
@@ -61,12 +61,12 @@ def _download() -> None:
         raise MissingData(f"CIFAR-10 cannot be downloaded to {home_name()} ({error.strerror}); set {HOME} to a folder "
                           "with 400 MB of free space that may be written.") from None
     try:
-        for name in PLACE.lacking(downloads()):
+        for name in LOCATION.lacking(downloads()):
             hf_hub_download(repo_id=REPOSITORY, repo_type="dataset", filename=f"{FOLDER.name}/{name}", local_dir=target)
     except Exception:  # the hub raises its own errors, those of its HTTP client and those of the disk
-        raise MissingData(PLACE.unreachable()) from None
-    if lacking := PLACE.lacking(downloads()):
-        raise MissingData(f"The download of CIFAR-10 brought no {lacking[0]}; {PLACE.remedy}.")
+        raise MissingData(LOCATION.unreachable()) from None
+    if lacking := LOCATION.lacking(downloads()):
+        raise MissingData(f"The download of CIFAR-10 has no {lacking[0]}; {LOCATION.remedy}.")
 
 
 def _read(path: Path) -> tuple[np.ndarray, np.ndarray]:
@@ -79,17 +79,17 @@ def _read(path: Path) -> tuple[np.ndarray, np.ndarray]:
         raise MissingData(_damaged(path)) from None
     if len(labels) == 0 or not 0 <= labels.min() <= labels.max() < len(CLASSES):
         raise MissingData(_damaged(path))
-    kept = downloads() / f"cifar10-{file_content(path)[:16]}.npy"
-    pixels = _kept(kept, len(labels))
+    cache = downloads() / f"cifar10-{file_content(path)[:16]}.npy"
+    pixels = _cached(cache, len(labels))
     if pixels is None:
         pixels = _decode(path, len(labels))
         with suppress(OSError, StoreError):  # decoded again the next time
-            kept.parent.mkdir(parents=True, exist_ok=True)
-            atomic_write(kept, lambda file: np.save(file, pixels, allow_pickle=False))
+            cache.parent.mkdir(parents=True, exist_ok=True)
+            atomic_write(cache, lambda file: np.save(file, pixels, allow_pickle=False))
     return pixels, labels
 
 
-def _kept(path: Path, n: int) -> np.ndarray | None:
+def _cached(path: Path, n: int) -> np.ndarray | None:
     """The pixels that were decoded before, mapped into memory; None where there are none of this shape."""
     try:
         pixels = np.load(path, mmap_mode="r", allow_pickle=False)
@@ -106,11 +106,11 @@ def _decode(path: Path, n: int) -> np.ndarray:
     pixels = np.empty((n, *SHAPE), dtype=np.uint8)
     try:
         packed = compute.struct_field(parquet.read_table(path, columns=["img"])["img"], "bytes")
-        for place, content in enumerate(packed):
+        for row, content in enumerate(packed):
             with Image.open(io.BytesIO(content.as_py()), formats=("PNG", "JPEG")) as image:
                 if image.size != SHAPE[:2]:  # before anything is decoded
                     raise ValueError("another size")
-                pixels[place] = np.asarray(image.convert("RGB"))
+                pixels[row] = np.asarray(image.convert("RGB"))
     except (OSError, ValueError, KeyError, TypeError, SyntaxError, NotImplementedError):
         raise MissingData(_damaged(path)) from None
     return pixels.reshape(n, -1)

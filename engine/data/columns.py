@@ -42,12 +42,12 @@ def label_column(frame: pd.DataFrame, chosen: str = "") -> tuple[str, str]:
                and _is_like_classes(frame[one])]
     texts = [one for one in fitting if frame[one].dtype.kind not in "iu"]
     last = frame.columns[-1] if len(frame.columns) else None
-    found = texts[0] if len(texts) == 1 else last if last in fitting else None
-    if found is None:
+    guess = texts[0] if len(texts) == 1 else last if last in fitting else None
+    if guess is None:
         raise InvalidInput(f"The table has no column `label`, and none of {_listed(frame)} is sure to hold the labels; "
                            "name it `label`, or say which it is.")
     why = "the only one of a few texts" if len(texts) == 1 else "the last one"
-    return found, f"The labels are the column `{found}`, {why}; choose another one if they are not."
+    return guess, f"The labels are the column `{guess}`, {why}; choose another one if they are not."
 
 
 def _is_like_classes(values: pd.Series) -> bool:
@@ -55,7 +55,7 @@ def _is_like_classes(values: pd.Series) -> bool:
         return False
     try:
         return 2 <= values.nunique() <= min(MOST_CLASSES, max(2, len(values) // 2))
-    except TypeError:  # arrays and objects, which nothing can be told of
+    except TypeError:  # arrays and objects, which tell nothing
         return False
 
 

@@ -54,8 +54,8 @@ def trusted_rows(labels: np.ndarray, classes: int, per_class: int, seed: int) ->
         raise InvalidInput(f"Class {scarce} has {counts[scarce]:,} verified examples, fewer than the {per_class:,} of "
                            "every class that the trusted set takes; ask for fewer, or give more of that class.")
     order = np.random.default_rng([seed, 2]).permutation(len(labels))
-    place = np.empty(len(labels), dtype=np.int64)  # how many of its class come before it
+    rank = np.empty(len(labels), dtype=np.int64)  # how many of its class come before it
     for label in range(classes):
         own = order[labels[order] == label]
-        place[own] = np.arange(len(own))
-    return order[place[order] < per_class], order[place[order] >= per_class]
+        rank[own] = np.arange(len(own))
+    return order[rank[order] < per_class], order[rank[order] >= per_class]

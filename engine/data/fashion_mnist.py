@@ -17,15 +17,15 @@ from engine.basics.contents import contents
 from engine.basics.errors import MissingData
 from engine.basics.folders import DATA, HOME, home_name
 from engine.data.dataset import Dataset
-from engine.data.places import Place, downloads
+from engine.data.locations import Location, downloads
 
 RAW = Path("FashionMNIST") / "raw"
 FILES = tuple(f"{part}-{kind}-ubyte" for part in ("train", "t10k") for kind in ("images-idx3", "labels-idx1"))
 SHAPE = (28, 28)
-PLACE = Place("FashionMNIST", RAW, FILES, "31 MB", f"set {DATA} to a folder that holds {RAW.as_posix()}/*-ubyte.gz",
-              packed=".gz")
-available = PLACE.available
-content = PLACE.content
+LOCATION = Location("FashionMNIST", RAW, FILES, "31 MB",
+                    f"set {DATA} to a folder that holds {RAW.as_posix()}/*-ubyte.gz", packed=".gz")
+available = LOCATION.available
+content = LOCATION.content
 SILENCE = 30.0  # seconds without a byte after which a download is given up
 
 
@@ -37,7 +37,7 @@ def load(*, download: bool = True) -> Dataset:
     """
     from torchvision.datasets import FashionMNIST
 
-    root = _plain(PLACE.ready(download, _download))
+    root = _plain(LOCATION.ready(download, _download))
     (raw_train, y_train), (raw_test, y_test) = _read(root, train=True), _read(root, train=False)
     return Dataset(
         name="fashion_mnist",
@@ -59,11 +59,11 @@ def _plain(root: Path) -> Path:
 
     torchvision reads plain files only and would unpack them beside the originals, whose folder may be read-only.
     """
-    sources = PLACE.sources(root)
+    sources = LOCATION.sources(root)
     if all(path.suffix != ".gz" for path in sources):
         return root
     target = downloads() / f"unpacked-{contents(sources)[:16]}"
-    if PLACE.lacking(target):
+    if LOCATION.lacking(target):
         with _staged(target) as stage:
             for name, path in zip(FILES, sources, strict=True):
                 _unpack(path, stage / RAW / name)
@@ -88,7 +88,7 @@ def _download() -> None:
         try:
             FashionMNIST(str(stage), train=True, download=True)
         except (RuntimeError, OSError):
-            raise MissingData(PLACE.unreachable()) from None
+            raise MissingData(LOCATION.unreachable()) from None
         finally:
             socket.setdefaulttimeout(silence)
         for packed in (stage / RAW).glob("*.gz"):
@@ -116,7 +116,7 @@ def _move(folder: Path, target: Path) -> None:
     try:
         folder.replace(target / folder.name)
     except OSError:
-        if PLACE.lacking(target):  # what stands there is a remnant, and not another process's finished copy
+        if LOCATION.lacking(target):  # what stands there is a remnant, and not another process's finished copy
             shutil.rmtree(target / folder.name, ignore_errors=True)
             folder.replace(target / folder.name)
 

@@ -40,7 +40,7 @@ class Extract:
 
 
 def extract(seed: int = 0) -> Extract:
-    """As many pictures of every class, drawn without replacement from the split of that name. Raises `MissingData`
+    """As many pictures of every class, sampled without replacement from the split of that name. Raises `MissingData`
     where FashionMNIST cannot be had."""
     whole, rng = fashion_mnist.load(), np.random.default_rng(seed)
     pixels, labels, rows = {}, {}, {}
@@ -78,11 +78,11 @@ def load() -> Dataset:
     try:
         with np.load(FOLDER / FILE, allow_pickle=False) as held:
             arrays = {name: held[name] for name in ("x_train", "y_train", "x_test", "y_test")}
-        asked = json.loads((FOLDER / MANIFEST).read_text(encoding="utf-8"))["content"]
+        expected = json.loads((FOLDER / MANIFEST).read_text(encoding="utf-8"))["content"]
     except (OSError, ValueError, KeyError, BadZipFile):
         raise MissingData(_RESTORE) from None
     labels = [arrays[f"y_{split}"].astype(np.int64) for split in SIZES]
-    if digest(arrays["x_train"], arrays["x_test"], *labels) != asked:
+    if digest(arrays["x_train"], arrays["x_test"], *labels) != expected:
         raise MissingData(_RESTORE)
     return Dataset(
         name=NAME, title=TITLE, raw_train=arrays["x_train"], y_train=labels[0], raw_test=arrays["x_test"],

@@ -98,9 +98,9 @@ def _dates(texts: pd.Series) -> pd.Series | None:
     if not texts.str.match(r"\s*\d{1,4}[-./]\d").all():
         return None
     for form in DAY_FORMATS:
-        found = pd.to_datetime(texts, format=form, errors="coerce", utc=True)
-        if found.notna().all():
-            return found
+        dates = pd.to_datetime(texts, format=form, errors="coerce", utc=True)
+        if dates.notna().all():
+            return dates
     return None
 
 
@@ -172,13 +172,13 @@ def _fitted(kind: str, values: pd.Series, train: np.ndarray) -> np.ndarray:
 def _said(of: dict[str, list], gone: dict[str, list], filled: Sequence[str], n: int) -> tuple[str, ...]:
     how = {DATES: "dates, as days since 1970, month and weekday", CATEGORIES: "categories, one column a value",
            TEXTS: f"texts, by their {MOST_WORDS} most frequent words (tf–idf)", LISTS: "lists of numbers"}
-    told = [f"{_names(columns)} {'is' if len(columns) == 1 else 'are'} read as {how[kind]}."
-            for kind, columns in of.items() if kind in how]
+    sentences = [f"{_names(columns)} {'is' if len(columns) == 1 else 'are'} read as {how[kind]}."
+                 for kind, columns in of.items() if kind in how]
     if filled:
-        told.append(f"Empty cells of {_names(filled)} are filled with the median of the training rows.")
+        sentences.append(f"Empty cells of {_names(filled)} are filled with the median of the training rows.")
     why = {EMPTY: "no value in any row", NAMES: "another text in nearly every row"}
-    return (*told, *(f"{_names(columns)} {'has' if len(columns) == 1 else 'have'} {why[kind]} and "
-                     f"{'is' if len(columns) == 1 else 'are'} left out." for kind, columns in gone.items()))
+    return (*sentences, *(f"{_names(columns)} {'has' if len(columns) == 1 else 'have'} {why[kind]} and "
+                          f"{'is' if len(columns) == 1 else 'are'} left out." for kind, columns in gone.items()))
 
 
 def _names(columns: Sequence[object]) -> str:

@@ -59,7 +59,7 @@ def is_hidden(name: str) -> bool:
 def of_zip(archive: zipfile.ZipFile, noun: str, most: int) -> Tree:
     """The files of an opened zip. Raises `InvalidInput` for too many of them, two of one path, and those that
     `check_member` refuses."""
-    found: dict[str, Path | zipfile.ZipInfo] = {}
+    files: dict[str, Path | zipfile.ZipInfo] = {}
     folders, members = set[str](), archive.infolist()
     if len(members) > most:
         raise InvalidInput(f"The {noun} holds {len(members):,} files; give one with at most {most:,}.")
@@ -68,26 +68,26 @@ def of_zip(archive: zipfile.ZipFile, noun: str, most: int) -> Tree:
         name = str(PurePosixPath(member.filename))
         if member.filename.endswith("/"):
             folders.add(name)
-        elif name in found:
+        elif name in files:
             raise InvalidInput(f"The {noun} holds two files `{name[:80]}`; pack the folder again.")
         else:
-            found[name] = member
-    filled = {str(parent) for name in found for parent in PurePosixPath(name).parents}
-    return Tree(dict(sorted(found.items())), archive, tuple(sorted(folders - filled)))
+            files[name] = member
+    filled = {str(parent) for name in files for parent in PurePosixPath(name).parents}
+    return Tree(dict(sorted(files.items())), archive, tuple(sorted(folders - filled)))
 
 
 def of_folder(root: Path, most: int) -> Tree:
     """The files below a folder. A link to a folder elsewhere is followed once. Raises `InvalidInput` for more than
     `most` files, and for two whose names differ in nothing that can be seen."""
-    found: dict[str, Path | zipfile.ZipInfo] = {}
+    files: dict[str, Path | zipfile.ZipInfo] = {}
     empty, links = list[str](), list[str]()
     for name, path in _walk(root, empty, links):
-        if found.setdefault(name, path) != path:
+        if files.setdefault(name, path) != path:
             raise InvalidInput(f"There are two files `{name[:80]}`, whose names are written in other code points of "
                                "the same letters; rename one.")
-        if len(found) > most:
+        if len(files) > most:
             raise InvalidInput(f"The folder holds more than {most:,} files; give one with fewer.")
-    return Tree(dict(sorted(found.items())), None, tuple(empty), tuple(links))
+    return Tree(dict(sorted(files.items())), None, tuple(empty), tuple(links))
 
 
 def _walk(root: Path, empty: list[str], links: list[str]) -> Iterator[tuple[str, Path]]:

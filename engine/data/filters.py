@@ -39,19 +39,19 @@ class Listing:
 
     @classmethod
     def of(cls, dataset: Dataset, sample: Sample) -> Listing:
-        """What stands in the dataset of the drawn training set."""
-        place, names = sample.train_index, dataset.class_names
+        """What stands in the dataset of the sampled training set."""
+        index, names = sample.train_index, dataset.class_names
         fields: dict[str, Callable[[int], Sequence[str]]] = {dataset.noun: lambda row: [names[sample.y_train[row]]]}
         if dataset.records is not None:
             records = dataset.records[0]
-            fields |= {name: _read_at(read, records, place) for name, read in _OF_RECORDS.items()}
-            return cls(len(place), fields)
+            fields |= {name: _read_at(read, records, index) for name, read in _OF_RECORDS.items()}
+            return cls(len(index), fields)
         files, flags = dataset.files, dataset.flags
         if files:
-            fields["file"] = lambda row: [files[place[row]]]
+            fields["file"] = lambda row: [files[index[row]]]
         if flags is not None:
-            fields["flag"] = lambda row: ["wrong"] if flags[place[row]] else []
-        return cls(len(place), fields)
+            fields["flag"] = lambda row: ["wrong"] if flags[index[row]] else []
+        return cls(len(index), fields)
 
     @classmethod
     def of_labels(cls, labels: np.ndarray) -> Listing:
@@ -60,13 +60,13 @@ class Listing:
 
     def rows(self, text: str) -> list[int]:
         """The rows that a text means, in ascending order. Raises `InvalidInput` for one that means none."""
-        found = set(range(self.n))
+        rows = set(range(self.n))
         for part in (part.strip() for part in text.split(AND)):
             name, given, pattern = (piece.strip() for piece in part.partition(IS))
-            found &= self._fitting(name.casefold(), pattern) if given else self._named(part)
-        if not found:
+            rows &= self._fitting(name.casefold(), pattern) if given else self._named(part)
+        if not rows:
             raise InvalidInput(f"No training example fits `{text.strip()[:80]}`; change the filter.")
-        return sorted(found)
+        return sorted(rows)
 
     def _named(self, text: str) -> set[int]:
         rows: set[int] = set()
@@ -83,11 +83,11 @@ class Listing:
             raise InvalidInput(f"`{name}` is compared with nothing; write what it should be, such as {name} {IS} a*.")
         texts = [self.fields[name](row) for row in range(self.n)]
         fits = re.compile("|".join(_expression(one.strip()) for one in pattern.split(OR)), re.DOTALL | re.IGNORECASE)
-        found = {row for row, own in enumerate(texts) if any(fits.fullmatch(text) for text in own)}
-        if not found:
+        matches = {row for row, own in enumerate(texts) if any(fits.fullmatch(text) for text in own)}
+        if not matches:
             known = list(dict.fromkeys(text for own in texts for text in own))
             raise InvalidInput(f"No training example has `{name} {IS} {pattern[:60]}`; there is {_either(known)}.")
-        return found
+        return matches
 
 
 def rows_in(text: str, most: int) -> tuple[int, ...]:
@@ -122,9 +122,9 @@ def too_many(most: int) -> str:
     return f"A group holds at most {most:,} examples here; select fewer."
 
 
-def _read_at(read: Callable[[Record], Sequence[str]], records: Sequence[Record], place: np.ndarray
+def _read_at(read: Callable[[Record], Sequence[str]], records: Sequence[Record], index: np.ndarray
              ) -> Callable[[int], Sequence[str]]:
-    return lambda row: read(records[place[row]])
+    return lambda row: read(records[index[row]])
 
 
 def _expression(pattern: str) -> str:

@@ -36,14 +36,14 @@ def read_frame(content: bytes, suffix: str, noun: str = "table", max_bytes: int 
     import pyarrow as pa
 
     try:
-        found = READERS[suffix](content, max_bytes)
+        read = READERS[suffix](content, max_bytes)
     except InvalidInput:
         raise
     except (pa.ArrowException, OSError, ValueError, *DAMAGED):
         title = TITLES[suffix]
         raise InvalidInput(f"The {noun} cannot be read as {title}; save it again, for instance with pandas' "
                            f"`{WRITTEN[suffix]}`.") from None
-    frame = found.frame
+    frame = read.frame
     if frame.columns.nlevels > 1 or frame.index.nlevels > 1:
         raise InvalidInput(f"The {noun} has an index or columns of several levels; give every column one name, for "
                            "instance with `reset_index` and by joining the levels of its columns.")
@@ -51,7 +51,7 @@ def read_frame(content: bytes, suffix: str, noun: str = "table", max_bytes: int 
     if not frame.columns.is_unique:
         twice = str(frame.columns[frame.columns.duplicated()][0])
         raise InvalidInput(f"The {noun} has two columns `{twice[:60]}`; give each a name of its own.")
-    return Read(_indexed(frame), found.said)
+    return Read(_indexed(frame), read.said)
 
 
 def _indexed(frame: pd.DataFrame) -> pd.DataFrame:
@@ -82,9 +82,9 @@ def arrow_table(content: bytes, suffix: str, max_bytes: int = MAX_BYTES) -> pa.T
     source = pa.BufferReader(content)
     if suffix == ".parquet":
         with pq.ParquetFile(source) as file:
-            told = file.metadata
-            needed = sum(told.row_group(group).total_byte_size for group in range(told.num_row_groups))
-            _check_size(max(needed, 8 * told.num_rows * told.num_columns), max_bytes)
+            metadata = file.metadata
+            needed = sum(metadata.row_group(group).total_byte_size for group in range(metadata.num_row_groups))
+            _check_size(max(needed, 8 * metadata.num_rows * metadata.num_columns), max_bytes)
             return file.read()
     opened = pa.ipc.open_file if content.startswith(b"ARROW1") else pa.ipc.open_stream
     return opened(source).read_all()
@@ -106,8 +106,8 @@ def _text(content: bytes, max_bytes: int) -> Read:
     if b"\0" in text:
         raise InvalidInput("The table is no text, although its name ends like one; save it as CSV in UTF-8.")
     names = pd.read_csv(io.BytesIO(text), nrows=0, encoding="utf-8-sig").columns
-    kept = {name: str for name in names if name.strip().casefold() in AS_TEXT}
-    frame = pd.read_csv(io.BytesIO(text), dtype=kept, encoding="utf-8-sig", skipinitialspace=True)
+    as_text = {name: str for name in names if name.strip().casefold() in AS_TEXT}
+    frame = pd.read_csv(io.BytesIO(text), dtype=as_text, encoding="utf-8-sig", skipinitialspace=True)
     frame.columns = frame.columns.str.strip()
     if not isinstance(frame.index, pd.RangeIndex):
         raise InvalidInput("The rows of the table have more cells than its first row has names; name every column.")

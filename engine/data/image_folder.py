@@ -38,7 +38,7 @@ class Options:
     read as they are. color: `grayscale`, `rgb`, or `as they are`, which is `rgb` where one of them is in colour.
 
     max_images, max_bytes: what a folder, and its pixels once read, have to stay within. seed: of the train/test
-    split where the folder brings none. test_share: the share of pictures that this split holds out. photos: whether
+    split where the folder brings none. test_share: the fraction of pictures that this split holds out. photos: whether
     pictures of at least `PHOTO` pixels, by the median of their smaller sides, are read at `PHOTO_SIZE` by default.
     """
 
@@ -130,14 +130,14 @@ def _load(tree: Tree, name: str, title: str, options: Options) -> Dataset:
     options = options.settled(shared)
     read = _read(tree, start, layout.rows, shared, options)
     lost = sorted({row.label for row in layout.rows} - {row.label for row in read.rows})
-    told = (f"No picture of the class `{lost[0]}` can be read, and {len(lost):,} such "
-            f"class{' is' if len(lost) == 1 else 'es are'} left out.",) if lost else ()
-    layout = Layout(read.rows, (*layout.left_out, *read.left_out), (*layout.said, *told)).settled()
-    classes, place = layout.classes, {row.file: at for at, row in enumerate(read.rows)}
+    lost_classes = (f"No picture of the class `{lost[0]}` can be read, and {len(lost):,} such "
+                    f"class{' is' if len(lost) == 1 else 'es are'} left out.",) if lost else ()
+    layout = Layout(read.rows, (*layout.left_out, *read.left_out), (*layout.said, *lost_classes)).settled()
+    classes, position = layout.classes, {row.file: at for at, row in enumerate(read.rows)}
     number = {label: at for at, label in enumerate(classes)}
     y = np.array([number[row.label] for row in layout.rows], dtype=np.int64)
     train, test, said, origin = _divided(layout, y, options)
-    at = np.array([place[row.file] for row in layout.rows])
+    at = np.array([position[row.file] for row in layout.rows])
     own = tuple(tuple(layout.rows[row].file for row in rows) for rows in (train, test))
     flags, test_flags = _known_flags(tree, start, layout, own)
     said = (*layout.said, *said, *shared.said, *_alike(read.pixels), *_counted(layout.left_out))
@@ -184,9 +184,9 @@ def _counted(left_out: Sequence[LeftOut]) -> tuple[str, ...]:
         return ()
     counts = Counter(why for _, why in left_out)
     first = {why: next(file for file, own in left_out if own == why) for why in counts}
-    told = "; ".join(f"`{first[why]}`{f' and {count - 1:,} more' if count > 1 else ''} ({why})"
-                     for why, count in counts.items())
-    return (f"Left out: {told}.",)
+    reasons = "; ".join(f"`{first[why]}`{f' and {count - 1:,} more' if count > 1 else ''} ({why})"
+                        for why, count in counts.items())
+    return (f"Left out: {reasons}.",)
 
 
 def _alike(pixels: np.ndarray) -> tuple[str, ...]:
@@ -228,7 +228,7 @@ def _read(tree: Tree, start: str, rows: Sequence[Row], shared: Survey, options: 
     if needed >= options.max_bytes:
         raise InvalidInput(f"{len(rows):,} images of size {options.size} take {megabytes(needed)}, above "
                            f"{megabytes(options.max_bytes)}; choose a smaller size or fewer images.")
-    found, kept, left_out = [], [], []
+    pictures, readable, left_out = [], [], []
     for row in rows:
         try:
             picture = pixels(tree.read(start + row.file), options.color, options.side, shared)
@@ -242,11 +242,11 @@ def _read(tree: Tree, start: str, rows: Sequence[Row], shared: Survey, options: 
         if picture is None:
             left_out.append((row.file, UNREADABLE))
         else:
-            found.append(picture)
-            kept.append(row)
-    if not found:
+            pictures.append(picture)
+            readable.append(row)
+    if not pictures:
         raise InvalidInput(f"None of the images can be read (`{rows[0].file}`); replace them.")
-    return Pictures(np.stack(found), tuple(kept), tuple(left_out))
+    return Pictures(np.stack(pictures), tuple(readable), tuple(left_out))
 
 
 def _divided(layout: Layout, y: np.ndarray, options: Options) -> tuple[np.ndarray, np.ndarray, tuple[str, ...], str]:

@@ -38,7 +38,7 @@ def by_files(tree: Tree, tables: Sequence[str], pictures: Sequence[str], beside_
     """
     known = _Known(pictures)
     rows: dict[str, Row] = {}
-    twice, told, used, lacking, strange = set[str](), list[str](), list[str](), list[str](), 0
+    twice, sentences, used, lacking, strange = set[str](), list[str](), list[str](), list[str](), 0
     for name in tables:
         stem = PurePosixPath(name).stem.casefold()
         if beside_folders and stem not in STEMS:
@@ -46,25 +46,25 @@ def by_files(tree: Tree, tables: Sequence[str], pictures: Sequence[str], beside_
         read = _read(tree, name, known, not beside_folders)
         if read is None:
             continue
-        found, unlabelled, unknown, said = read
-        if beside_folders and len({row.file for row in found}) < len(pictures):
+        labelled, unlabelled, unknown, said = read
+        if beside_folders and len({row.file for row in labelled}) < len(pictures):
             continue
-        for row in found:
+        for row in labelled:
             if rows.setdefault(row.file, row) != row:
                 twice.add(row.file)
         lacking += unlabelled
         strange += unknown
         used.append(name)
-        told.append(f"The classes are those of `{name}`{said}.")
+        sentences.append(f"The classes are those of `{name}`{said}.")
     if not rows:
         return None
     if strange:
-        told.append(f"{strange:,} row{'s' if strange > 1 else ''} of {'it' if len(told) == 1 else 'them'} name no "
-                    "picture here.")
+        table = "it" if len(sentences) == 1 else "them"
+        sentences.append(f"{strange:,} row{'s' if strange > 1 else ''} of {table} name no picture here.")
     left_out = [(file, "labelled with several classes" if file in twice else "labelled with none" if file in lacking
                  else "not among the files with a label") for file in pictures if file not in rows or file in twice]
-    kept = [row for file, row in rows.items() if file not in twice]
-    return Layout(tuple(_split(kept)), tuple(left_out), tuple(told), tuple(used))
+    unambiguous = [row for file, row in rows.items() if file not in twice]
+    return Layout(tuple(_split(unambiguous)), tuple(left_out), tuple(sentences), tuple(used))
 
 
 def _split(rows: Sequence[Row]) -> Iterator[Row]:
@@ -116,7 +116,7 @@ def _read(tree: Tree, name: str, known: _Known, strict: bool) -> tuple[list[Row]
         import pandas as pd
 
         frame = pd.concat([pd.DataFrame([list(frame.columns)], columns=frame.columns), frame]).set_axis(
-            ["file", "label", *(f"column {place}" for place in range(3, len(frame.columns) + 1))][:len(frame.columns)],
+            ["file", "label", *(f"column {k}" for k in range(3, len(frame.columns) + 1))][:len(frame.columns)],
             axis=1)
     hits = {column: sum(known.file(value, folder) is not None for value in frame[column].head(50))
             for column in frame.columns}
@@ -146,14 +146,14 @@ def _split_of_name(name: str) -> str:
 def _rows(frame: pd.DataFrame, read: tuple, split: str, folder: str, known: _Known) -> tuple[list[Row], list[str], int]:
     rows, unlabelled, strange = [], [], 0
     column, label, of_split = read
-    for place, value in enumerate(frame[column]):
-        file, own = known.file(value, folder), frame[label].iloc[place]
+    for row, value in enumerate(frame[column]):
+        file, own = known.file(value, folder), frame[label].iloc[row]
         if file is None:
             strange += 1
         elif own is None or own != own or not str(own).strip():
             unlabelled.append(file)
         else:
-            part = split_of(frame[of_split].iloc[place]) if of_split else split
+            part = split_of(frame[of_split].iloc[row]) if of_split else split
             rows.append(Row(file, str(own).strip(), part or split))
     return rows, unlabelled, strange
 

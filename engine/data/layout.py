@@ -26,7 +26,7 @@ class Row:
 @dataclass(frozen=True)
 class Layout:
     """rows: the pictures that are read. left_out: those that are not. said: what was decided, in sentences. tables: the
-    files that told the classes, where folders did not."""
+    files with the classes, where folders did not."""
 
     rows: tuple[Row, ...]
     left_out: tuple[LeftOut, ...] = ()
@@ -53,8 +53,8 @@ class Layout:
         gone = [(row.file, f"its class `{row.label}` is not in `train`") for row in self.rows if row.label not in known]
         said = list(self.said)
         if counts.keys() - {""}:
-            asked = Counter(row.split for row in rows if row.split != TRAIN)
-            about = f"{_listed(asked)} hold the verified queries" if asked else "no other split has labels"
+            queries = Counter(row.split for row in rows if row.split != TRAIN)
+            about = f"{_listed(queries)} hold the verified queries" if queries else "no other split has labels"
             said.append(f"`train` ({counts[TRAIN]:,}) is searched; {about}.")
         if gone:
             strange = sorted({row.label for row in self.rows} - known)

@@ -1,4 +1,4 @@
-"""The pictures of a kept zip as they came: their size before reading, and thumbnails for people."""
+"""The pictures of an uploaded zip as they came: their size before reading, and thumbnails for people."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from engine.data.pixels import FORMATS, MAX_PIXELS
 
 @contextmanager
 def opened(path: Path) -> Iterator[Tree]:
-    """The kept zip, checked as when it was uploaded."""
+    """The uploaded zip, checked as when it was uploaded."""
     with open_zip(path, "zip") as archive:
         yield of_zip(archive, "zip", 10 * Options().max_images)
 
@@ -48,9 +48,9 @@ def thumbnail(path: Path, file: str, files: Sequence[str], side: int) -> bytes |
                 image.draft("RGB", (side, side))
                 upright = ImageOps.exif_transpose(image)
                 upright.thumbnail((side, side))
-                kept = upright if upright.mode in ("L", "RGB", "RGBA") else upright.convert("RGB")
+                converted = upright if upright.mode in ("L", "RGB", "RGBA") else upright.convert("RGB")
                 buffer = io.BytesIO()
-                kept.save(buffer, "PNG")
+                converted.save(buffer, "PNG")
                 return buffer.getvalue()
     except Exception:  # Pillow's decoders raise nearly any type on a damaged file
         return None
@@ -58,25 +58,25 @@ def thumbnail(path: Path, file: str, files: Sequence[str], side: int) -> bytes |
 
 def sizes(path: Path, files: Sequence[str]) -> dict[str, tuple[int, int]]:
     """(width, height) of the readable ones of `files`, from their headers alone."""
-    found = {}
+    by_file = {}
     with opened(path) as tree:
         start = prefix(tree, files) if files else ""
         for file in files:
             try:
                 with Image.open(io.BytesIO(tree.read(start + file)), formats=FORMATS) as image:
-                    found[file] = image.size
+                    by_file[file] = image.size
             except Exception:  # as above
                 continue
-    return found
+    return by_file
 
 
 def first_of_folders(path: Path, suffixes: Sequence[str], most: int) -> list[str]:
     """The first picture, by its ending, of each of a few folders."""
-    found: dict[PurePosixPath, str] = {}
+    first: dict[PurePosixPath, str] = {}
     with opened(path) as tree:
         for file in tree.members:
             if file.lower().endswith(tuple(suffixes)) and not is_hidden(file):
-                found.setdefault(PurePosixPath(file).parent, file)
-            if len(found) == most:
+                first.setdefault(PurePosixPath(file).parent, file)
+            if len(first) == most:
                 break
-    return list(found.values())
+    return list(first.values())

@@ -44,15 +44,15 @@ class Survey:
     @property
     def said(self) -> tuple[str, ...]:
         """What is done with unusual pictures, in sentences."""
-        told = []
+        sentences = []
         if self.deep:
-            told.append(f"{_count(self.deep)} more than eight bits a channel: {self.low:,.6g} is read as black and "
-                        f"{self.high:,.6g} as white.")
+            sentences.append(f"{_count(self.deep)} more than eight bits a channel: {self.low:,.6g} is read as black "
+                             f"and {self.high:,.6g} as white.")
         if self.clear:
-            told.append(f"Transparent pictures are put on {'white' if self.paper else 'black'} paper.")
+            sentences.append(f"Transparent pictures are put on {'white' if self.paper else 'black'} paper.")
         if self.framed:
-            told.append(f"{_count(self.framed)} several frames, of which the first is read.")
-        return tuple(told)
+            sentences.append(f"{_count(self.framed)} several frames, of which the first is read.")
+        return tuple(sentences)
 
 
 def _count(count: int) -> str:
@@ -67,22 +67,22 @@ def survey(read: Callable[[str], bytes], files: Sequence[str]) -> Survey:
     """What the pictures of a folder share; those that cannot be read say nothing. read: file -> its content."""
     ranges, ink, sides, framed = [], [], [], 0
     step = max(1, -(-len(files) // SEEN))
-    for place, file in enumerate(files):
+    for index, file in enumerate(files):
         try:
             with _opened(read(file)) as image:
                 sides.append(min(image.size))
                 framed += _has_frames(image)
                 if (values := _deep(image, file, read)) is not None:
                     ranges.append(_range(values))
-                elif place % step == 0 and (light := _ink(image)) is not None:
+                elif index % step == 0 and (light := _ink(image)) is not None:
                     ink.append(light)
         except Exception:  # Pillow's decoders raise nearly any type on a damaged file
             continue
     low, high = _levels(ranges) if ranges else (0.0, 65_535.0)
-    found = Survey(low, high, 0 if ink and np.mean(ink) >= BRIGHT else 255, False, len(ranges), len(ink), framed,
-                   int(np.median(sides)) if sides else 0)
-    coloured = any(_coloured(read, file, found) for file in files[::step])
-    return Survey(**{**vars(found), "coloured": coloured})
+    shared = Survey(low, high, 0 if ink and np.mean(ink) >= BRIGHT else 255, False, len(ranges), len(ink), framed,
+                    int(np.median(sides)) if sides else 0)
+    coloured = any(_coloured(read, file, shared) for file in files[::step])
+    return Survey(**{**vars(shared), "coloured": coloured})
 
 
 def pixels(content: bytes, color: str, side: int, shared: Survey) -> np.ndarray | None:
@@ -149,8 +149,8 @@ def _deep(image: Image.Image, file: str, read: Callable[[str], bytes]) -> np.nda
     from torchvision.io import ImageReadMode, decode_image
 
     values = decode_image(torch.frombuffer(bytearray(content), dtype=torch.uint8), ImageReadMode.UNCHANGED)
-    found = values.numpy().astype(np.float64).transpose(1, 2, 0)
-    return found[..., 0] if found.shape[-1] == 1 else found
+    channels_last = values.numpy().astype(np.float64).transpose(1, 2, 0)
+    return channels_last[..., 0] if channels_last.shape[-1] == 1 else channels_last
 
 
 def _range(values: np.ndarray) -> tuple[float, float]:
@@ -171,11 +171,11 @@ def _ink(image: Image.Image) -> float | None:
     """The mean level of what is opaque, weighted by how much it is; None for a picture without transparent pixels."""
     if not _is_clear(image):
         return None
-    found = np.asarray(image.convert("RGBA"), dtype=np.float64)
-    opacity = found[..., 3]
+    rgba = np.asarray(image.convert("RGBA"), dtype=np.float64)
+    opacity = rgba[..., 3]
     if opacity.min() == 255 or not opacity.any():
         return None
-    return float((found[..., :3].mean(-1) * opacity).sum() / opacity.sum())
+    return float((rgba[..., :3].mean(-1) * opacity).sum() / opacity.sum())
 
 
 def _coloured(read: Callable[[str], bytes], file: str, shared: Survey) -> bool:

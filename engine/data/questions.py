@@ -33,7 +33,7 @@ POOL = 12_000
 
 QUESTIONS: Registry[QuestionSource] = Registry("source of questions")
 for _source in (
-    QuestionSource("scienceqa", scienceqa.PLACE.title, lambda wanted, hardest: scienceqa.load(),
+    QuestionSource("scienceqa", scienceqa.LOCATION.title, lambda wanted, hardest: scienceqa.load(),
                    lambda: scienceqa.available(), lambda: scienceqa.content(),
                    "Questions of school science without a picture."),
     QuestionSource("world", "The embedded world",

@@ -54,15 +54,15 @@ def parse_trusted(text: str) -> dict[str, str]:
     Raises `InvalidInput` for a list without a file, one that is too long, and a file that stands there twice.
     """
     lines = [line.strip() for line in text.splitlines()]
-    found: dict[str, str] = {}
+    trusted: dict[str, str] = {}
     if len(lines) > MOST_LINES:
         raise InvalidInput(f"The list of verified examples has more than {MOST_LINES:,} lines; give fewer.")
     for line in lines:
         file, _, name = (part.strip() for part in line.partition("\t"))
         file = file.removeprefix("./")
-        if file and found.setdefault(file, name) != name:
+        if file and trusted.setdefault(file, name) != name:
             raise InvalidInput(f"The list of verified examples gives `{file[:80]}` two classes; keep one of them.")
-        found.pop("", None)
-    if not found:
+        trusted.pop("", None)
+    if not trusted:
         raise InvalidInput("The list of verified examples is empty; give one file a line.")
-    return found
+    return trusted

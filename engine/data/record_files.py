@@ -1,4 +1,4 @@
-"""Files of a user's own records, kept by content: HOME/uploads/records-DIGEST.jsonl."""
+"""Files of a user's own records, stored by content: HOME/uploads/records-DIGEST.jsonl."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NAME = re.compile(r"records-[0-9a-f]{24}\.jsonl")
 
 
 @dataclass(frozen=True)
-class Kept:
+class RecordFile:
     """written: seconds since 1970; size: bytes."""
 
     name: str
@@ -26,9 +26,9 @@ class Kept:
     size: int
 
 
-def entries() -> list[Kept]:
-    """All kept files of whoever asks."""
-    return [Kept(path.name, path.stat().st_mtime, path.stat().st_size)
+def entries() -> list[RecordFile]:
+    """All stored files of the current user."""
+    return [RecordFile(path.name, path.stat().st_mtime, path.stat().st_size)
             for path in sorted((home() / "uploads").glob("records-*.jsonl")) if _NAME.fullmatch(path.name)]
 
 
@@ -40,7 +40,7 @@ def first(name: str) -> str:
 
 
 def delete(name: str) -> None:
-    """Forget a kept file; one that is gone already is fine. Raises `InvalidInput` for what is none."""
+    """Delete a stored file; one that is gone already is fine. Raises `InvalidInput` for what is none."""
     if not _NAME.fullmatch(name):
         raise InvalidInput(f"`{name[:60]}` is not the name of a kept file of records; choose one from the list.")
     with disk_errors(f"the records `{name}`"):
@@ -59,7 +59,7 @@ def keep(content: bytes) -> str:
 
 
 def path_of(name: str) -> str:
-    """The path of a kept file by its name, for an address. Raises `InvalidInput` if it is not there."""
+    """The path of a stored file by its name, for an address. Raises `InvalidInput` if it is not there."""
     if name != name.strip("./\\") or "/" in name or "\\" in name or not (home() / "uploads" / name).is_file():
         raise InvalidInput("the uploaded file is not on this machine; upload it again.")
     return str(home() / "uploads" / name)

@@ -11,10 +11,10 @@ from engine.basics.strict_json import parse_json
 
 Turns = Literal["last", "every"]
 FIELDS = ("id", "prompt", "response", "spans", "choices", "marks", "flags", "metadata")
-"""The keys of a record as it is kept; all others are its metadata."""
+"""The keys of a record as it is stored; all others are its metadata."""
 TALKS = ("messages", "conversations", "conversation")
-ASKED = ("prompt", "question", "input", "query")
-ANSWERED = ("response", "completion", "output", "answer", "chosen")
+QUESTIONS = ("prompt", "question", "input", "query")
+ANSWERS = ("response", "completion", "output", "answer", "chosen")
 ROLES = {"user": "User", "human": "User", "prompter": "User", "assistant": "Assistant", "gpt": "Assistant",
          "model": "Assistant", "bot": "Assistant", "chatgpt": "Assistant", "system": "System", "tool": "Tool",
          "function": "Tool"}
@@ -31,10 +31,10 @@ def are_records(content: bytes) -> bool:
     text = content[:1_000_000].decode("utf-8-sig", "replace").lstrip()
     if text.startswith("["):
         text = text[1:].lstrip()
-        return any(f'"{key}"' in text.split("}")[0] for key in (*TALKS, *ASKED, "instruction"))
+        return any(f'"{key}"' in text.split("}")[0] for key in (*TALKS, *QUESTIONS, "instruction"))
     with suppress(InvalidInput):
         first = parse_json(text.split("\n")[0], "The first line")
-        return not isinstance(first, Mapping) or not first.keys().isdisjoint((*TALKS, *ASKED, "instruction"))
+        return not isinstance(first, Mapping) or not first.keys().isdisjoint((*TALKS, *QUESTIONS, "instruction"))
     return True
 
 
@@ -61,8 +61,8 @@ def records_of(data: Mapping[str, Any], turns: Turns = "last") -> Iterator[dict[
         own["metadata"] = {**own.get("metadata", {}), **metadata} if isinstance(own.get("metadata", {}), dict) else {
             **metadata, "metadata": own["metadata"]}
     chosen = pairs if turns == "every" else pairs[-1:]
-    for place, (prompt, response) in enumerate(chosen):
-        name = {"id": f"{own['id']}.{place}"} if len(chosen) > 1 and "id" in own else {}
+    for turn, (prompt, response) in enumerate(chosen):
+        name = {"id": f"{own['id']}.{turn}"} if len(chosen) > 1 and "id" in own else {}
         yield {**own, **name, "prompt": prompt, "response": response, **_spans(own, response, metadata)}
 
 
@@ -71,19 +71,19 @@ def _pairs(data: Mapping[str, Any]) -> tuple[set[str], list[tuple[str, str]]]:
     talk = next((key for key in TALKS if isinstance(data.get(key), list)), None)
     if talk is not None:
         return {talk}, _turns(data[talk])
-    answer = next((key for key in ANSWERED if key in data), None)
+    answer = next((key for key in ANSWERS if key in data), None)
     if "instruction" in data and answer is not None:
         given = [str(data[key]) for key in ("instruction", "input") if data.get(key)]
         return {"instruction", "input", answer}, [("\n\n".join(given), _text(data[answer]))]
-    asked = next((key for key in ASKED if key in data and key != answer), None)
-    if asked is None or answer is None:
+    question = next((key for key in QUESTIONS if key in data and key != answer), None)
+    if question is None or answer is None:
         if "prompt" in data:
             raise InvalidInput("`response` is missing, and no `completion` is there either; add it.")
         raise InvalidInput(f"its keys ({', '.join(str(key)[:30] for key in list(data)[:6])}) are {NONE}.")
-    if isinstance(data[asked], list):
+    if isinstance(data[question], list):
         reply = data[answer] if isinstance(data[answer], list) else [{"role": "assistant", "content": data[answer]}]
-        return {asked, answer}, _turns([*data[asked], *reply])
-    return {asked, answer}, [(_text(data[asked]), _text(data[answer]))]
+        return {question, answer}, _turns([*data[question], *reply])
+    return {question, answer}, [(_text(data[question]), _text(data[answer]))]
 
 
 def _text(value: Any) -> Any:
@@ -124,17 +124,17 @@ def _spans(own: Mapping[str, Any], response: str, metadata: Mapping[str, Any]) -
     given = own.get("spans", {})
     if not isinstance(given, Mapping):
         return {}
-    found = dict(given)
+    spans = dict(given)
     for name, keys in BY_KEY.items():
         for key in keys:
             value = metadata.get(key)
-            if name in found or not isinstance(value, str) or (name == "answer" and (
+            if name in spans or not isinstance(value, str) or (name == "answer" and (
                     len(value.strip()) != 1 or not value.strip().isalnum())):
                 continue
             start = _last_word(response, value.strip())
             if value.strip() and start >= 0:
-                found[name] = (start, start + len(value.strip()))
-    return {"spans": found} if found else {}
+                spans[name] = (start, start + len(value.strip()))
+    return {"spans": spans} if spans else {}
 
 
 def _last_word(text: str, word: str) -> int:

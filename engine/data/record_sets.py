@@ -15,7 +15,7 @@ from engine.data.tasks import Task, build
 from engine.data.tasks import own as own_task
 
 HELD = 0.1
-"""The share of a user's own records that is asked about."""
+"""The fraction of a user's own records that becomes queries."""
 NO_ANSWER = "no answer"
 
 
@@ -25,7 +25,7 @@ def load(name: str, title: str, settings: Mapping[str, Any], note: str = "") -> 
 
 
 def own(path: Path, name: str, title: str) -> Dataset:
-    """A user's own records, a JSONL file; the last tenth of them is asked about.
+    """A user's own records, a JSONL file; the last tenth of them are the queries.
 
     Raises `InvalidInput` for a file that holds no records, or a single one.
     """
@@ -37,12 +37,12 @@ def own(path: Path, name: str, title: str) -> Dataset:
 
 def dataset(name: str, title: str, task: Task, note: str = "") -> Dataset:
     """A task as a dataset: labels are the stated answers, flags are what the task did to a record."""
-    asked = task.queries[task.reference]
-    names = sorted({_answer(record) for record in (*task.train, *asked)})
+    queries = task.queries[task.reference]
+    names = sorted({_answer(record) for record in (*task.train, *queries)})
     sought = np.logical_or.reduce([task.flagged(flag) for flag in task.sought.values()]) if task.sought else None
     return Dataset(
-        name, title, _rows(task.train), _labels(task.train, names), _rows(asked), _labels(asked, names),
-        class_names=tuple(names), note=note, flags=sought, records=(task.train, asked))
+        name, title, _rows(task.train), _labels(task.train, names), _rows(queries), _labels(queries, names),
+        class_names=tuple(names), note=note, flags=sought, records=(task.train, queries))
 
 
 def _rows(records: Sequence[Record]) -> np.ndarray:
@@ -50,8 +50,8 @@ def _rows(records: Sequence[Record]) -> np.ndarray:
 
 
 def _labels(records: Sequence[Record], names: Sequence[str]) -> np.ndarray:
-    places = {name: place for place, name in enumerate(names)}
-    return np.array([places[_answer(record)] for record in records], dtype=np.int64)
+    numbers = {name: number for number, name in enumerate(names)}
+    return np.array([numbers[_answer(record)] for record in records], dtype=np.int64)
 
 
 def _answer(record: Record) -> str:

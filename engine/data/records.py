@@ -102,7 +102,7 @@ def parse_content(content: bytes, name: str = "The file", turns: Turns = "last",
     """The records of the content of such a file."""
     if content.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"["):
         data = parse_json(content, name, "write a list of objects, or one object a line")
-        read = _records(((f"Record {place}", item) for place, item in enumerate(data, 1)), turns)
+        read = _records(((f"Record {number}", item) for number, item in enumerate(data, 1)), turns)
     else:
         read = parse_lines(split_lines(content, name), turns)
     return tuple(marked(record, rules) for record in read) if rules else read
@@ -125,17 +125,17 @@ def parse_lines(lines: Iterable[str], turns: Turns = "last") -> tuple[Record, ..
 
 
 def _records(items: Iterable[tuple[str, Any]], turns: Turns) -> tuple[Record, ...]:
-    found = []
+    records = []
     for name, data in items:
         if not isinstance(data, Mapping):
             raise InvalidInput(f"{name} is no object; write {{\"prompt\": …, \"response\": …}}.")
         try:
-            found += [Record.parse({"id": name.partition(" ")[2], **one}) for one in records_of(data, turns)]
+            records += [Record.parse({"id": name.partition(" ")[2], **one}) for one in records_of(data, turns)]
         except InvalidInput as error:
             raise InvalidInput(f"{name}: {error}") from None
-    if not found:
+    if not records:
         raise InvalidInput("There are no records in the file; write one JSON object a line.")
-    return tuple(found)
+    return tuple(records)
 
 
 def marked(record: Record, rules: Mapping[str, str]) -> Record:

@@ -55,14 +55,14 @@ def _text(content: bytes, label: str, rows: Mapping[int, str | None]) -> bytes:
     heading = content.decode(dialect.encoding, "replace")[:dialect.heading]
     header, *lines = [line for line in csv.reader(io.StringIO(dialect.text(content), newline=""),
                                                   delimiter=dialect.separator) if line]
-    place = [name.strip() for name in header].index(label)
+    column = [name.strip() for name in header].index(label)
     out = io.StringIO(newline="")
     writer = csv.writer(out, delimiter=dialect.separator, lineterminator="\n")
     writer.writerow(header)
     for row, new in rows.items():
         line = list(lines[row])
         if new is not None:
-            line[place] = new
+            line[column] = new
         writer.writerow(line)
     return (heading + out.getvalue()).encode(dialect.encoding)
 
@@ -73,7 +73,7 @@ def _json(content: bytes, label: str, rows: Mapping[int, str | None]) -> bytes:
     items: list[dict[str, Any]] = json.loads(text) if whole else [
         json.loads(line) for line in text.split("\n") if line.strip()]
     by_text = {str(item[label]): item[label] for item in items}
-    kept = [items[row] if new is None else {**items[row], label: by_text.get(new, new)} for row, new in rows.items()]
+    written = [items[row] if new is None else {**items[row], label: by_text.get(new, new)} for row, new in rows.items()]
     if whole:
-        return json.dumps(kept, ensure_ascii=False, indent=1).encode()
-    return "".join(json.dumps(item, ensure_ascii=False) + "\n" for item in kept).encode()
+        return json.dumps(written, ensure_ascii=False, indent=1).encode()
+    return "".join(json.dumps(item, ensure_ascii=False) + "\n" for item in written).encode()

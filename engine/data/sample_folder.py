@@ -14,7 +14,7 @@ from engine.data.image_folder import WRONG_LABELS
 
 NAME = "sample-clothing.zip"
 EACH, TESTED, SHARE = 60, 30, 0.1
-"""Training and test pictures of each class, and the share of the former that lies in another class's folder."""
+"""Training and test pictures of each class, and the fraction of the former that lies in another class's folder."""
 DATED = (2026, 1, 1, 0, 0, 0)
 
 

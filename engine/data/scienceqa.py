@@ -10,16 +10,16 @@ from typing import Any
 from engine.basics.errors import MissingData
 from engine.basics.files import atomic_write
 from engine.basics.folders import DATA
-from engine.data.places import Place, downloads
+from engine.data.locations import Location, downloads
 from engine.data.question import Question
 
 FILE = Path("scienceqa") / "scienceqa_text.parquet"
 COLUMNS = ("pid", "question", "choices", "answer", "hint", "subject", "topic", "solution")
 REPOSITORY = "derek-thomas/ScienceQA"
-PLACE = Place("ScienceQA", FILE.parent, (FILE.name,), "630 MB",
-              f"set {DATA} to a folder that holds {FILE.as_posix()}, or give records of your own as JSONL")
-available = PLACE.available
-content = PLACE.content
+LOCATION = Location("ScienceQA", FILE.parent, (FILE.name,), "630 MB",
+                    f"set {DATA} to a folder that holds {FILE.as_posix()}, or give records of your own as JSONL")
+available = LOCATION.available
+content = LOCATION.content
 
 
 def load(*, download: bool = True) -> tuple[Question, ...]:
@@ -28,12 +28,12 @@ def load(*, download: bool = True) -> tuple[Question, ...]:
     Looked for under WHICHFLUENCE_DATA, then under WHICHFLUENCE_HOME, and if `download` is allowed fetched there, its
     pictures left out. Raises `MissingData`.
     """
-    path = PLACE.ready(download, _download) / FILE
+    path = LOCATION.ready(download, _download) / FILE
     return _read(path, path.stat().st_mtime_ns)
 
 
 def _download() -> None:
-    """The hub's files, of which the questions without a picture are kept as one small file."""
+    """The hub's files, of which the questions without a picture are stored as one small file."""
     import huggingface_hub as hub
     import pyarrow as arrow
     import pyarrow.parquet as parquet
@@ -48,20 +48,20 @@ def _download() -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         atomic_write(path, lambda file: parquet.write_table(arrow.Table.from_pylist(rows), file))
     except Exception:  # the hub raises its own errors, those of its HTTP client and those of the disk
-        raise MissingData(PLACE.unreachable()) from None
+        raise MissingData(LOCATION.unreachable()) from None
 
 
 def _without_picture(file: Path, split: str) -> Iterator[dict[str, Any]]:
     """The rows of a hub's file that have no picture, numbered among all of them."""
     import pyarrow.parquet as parquet
 
-    place = 0
+    number = 0
     for batch in parquet.ParquetFile(file).iter_batches(256, columns=["image", *COLUMNS[1:]]):
         pictured = batch.column("image").is_valid().to_pylist()
         for row, left_out in zip(batch.drop_columns(["image"]).to_pylist(), pictured, strict=True):
             if not left_out:
-                yield {"pid": f"{split}-{place}", **row}
-            place += 1
+                yield {"pid": f"{split}-{number}", **row}
+            number += 1
 
 
 @lru_cache(maxsize=1)
@@ -76,5 +76,5 @@ def _read(path: Path, changed: int) -> tuple[Question, ...]:
     except (OSError, ValueError, KeyError, TypeError, AttributeError):  # pyarrow's errors are ValueErrors
         raise MissingData(f"{FILE.as_posix()} is damaged or lacks one of the columns {', '.join(COLUMNS)}; "
                           f"replace it under {DATA}.") from None
-    kept = [q for q in questions if q.explanation and q.question and 0 <= q.answer < len(q.choices)]
-    return tuple(sorted(kept, key=lambda q: (len(q.pid), q.pid)))
+    valid = [q for q in questions if q.explanation and q.question and 0 <= q.answer < len(q.choices)]
+    return tuple(sorted(valid, key=lambda q: (len(q.pid), q.pid)))

@@ -52,27 +52,27 @@ def mapped(dataset: Dataset, classes: Mapping[str, str]) -> Dataset:
 
 
 def verified(dataset: Dataset, listed: Mapping[str, str]) -> Dataset:
-    """The dataset with listed examples, by file, as its test split: beside the one that it brings, or in place of one
-    that was drawn, which goes back to the training examples.
+    """The dataset with listed examples, by file, as its test split: beside the one that it has, or instead of one
+    that was held out, which goes back to the training examples.
 
     listed: file -> the verified class, or an empty text where the label that it came with is right. Raises
     `InvalidInput` for a file or a class that there is not, and where a class has fewer than two verified examples.
     """
     files = (*dataset.files, *dataset.test_files)
-    place = {file: row for row, file in enumerate(files)}
+    row_of = {file: row for row, file in enumerate(files)}
     labels = np.concatenate([dataset.y_train, dataset.y_test])
     chosen = []
     for file, name in listed.items():
-        if file not in place:
+        if file not in row_of:
             raise InvalidInput(f"The list of verified examples names `{file[:80]}`, which is not among the data; give "
                                "paths as the preview and the CSV write them.")
         if name and name not in dataset.class_names:
             raise InvalidInput(f"The list of verified examples gives `{file[:80]}` the class `{name[:60]}`, which "
                                "there is not; use one of the classes.")
-        chosen.append(place[file])
-        labels[place[file]] = dataset.class_names.index(name) if name else labels[place[file]]
-    brought = () if dataset.test_drawn else range(len(dataset.y_train), len(files))
-    test = np.array(sorted({*chosen, *brought}), dtype=np.int64)
+        chosen.append(row_of[file])
+        labels[row_of[file]] = dataset.class_names.index(name) if name else labels[row_of[file]]
+    own_test = () if dataset.test_drawn else range(len(dataset.y_train), len(files))
+    test = np.array(sorted({*chosen, *own_test}), dtype=np.int64)
     counts = np.bincount(labels[test], minlength=dataset.n_classes)
     if counts.min() < 2:
         scarce = dataset.class_names[int(counts.argmin())]

@@ -20,8 +20,8 @@ from engine.data.split_names import TRAIN, split_of
 if TYPE_CHECKING:
     import pandas as pd
 
-SHARE = 0.25
-"""The share that is held out as test split where the table brings none."""
+FRACTION = 0.25
+"""The fraction that is held out as test split where the table brings none."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ def load_table(path: Path, *, name: str = "table", title: str = "Your table", ma
     classes = tuple(sorted(set(labels)))
     if len(classes) < 2:
         raise InvalidInput(f"All labels of the table are `{classes[0][:60]}`; give two classes or more.")
-    number = {label: place for place, label in enumerate(classes)}
+    number = {label: index for index, label in enumerate(classes)}
     y, files = np.array([number[label] for label in labels], dtype=np.int64), table.names
     train, test, origin, said = _splits(frame, table.split, y, classes)
     used = [one for one in frame.columns if one not in (table.label, table.split, table.named)]
@@ -96,7 +96,7 @@ def read_table(path: Path, max_bytes: int = MAX_BYTES, label: str = "") -> Table
 
 def _splits(frame: pd.DataFrame, column: str | None, y: np.ndarray, classes: tuple[str, ...]
             ) -> tuple[np.ndarray, np.ndarray, str, tuple[str, ...]]:
-    """(training rows, test rows, whence the latter are, empty where they were drawn, what was decided)."""
+    """(training rows, test rows, whence the latter are, empty where they were held out, what was decided)."""
     if column is not None:
         split = np.array([split_of(value) or "" for value in frame[column]])
         if (odd := split == "").any():
@@ -107,15 +107,15 @@ def _splits(frame: pd.DataFrame, column: str | None, y: np.ndarray, classes: tup
             raise InvalidInput(f"The class `{classes[missing[0]]}` has no training row; add one, or leave it out.")
         if len(test):
             names = sorted(set(split[test]))
-            told = " and ".join(f"`{name}` ({int((split == name).sum()):,})" for name in names)
+            counts = " and ".join(f"`{name}` ({int((split == name).sum()):,})" for name in names)
             origin = "rows with `split` = " + " or ".join(f"`{name}`" for name in names)
-            return train, test, origin, (f"`train` ({len(train):,}) is searched; {told} hold the verified queries.",)
-    train, test, single = held_out(y, SHARE, 0)
+            return train, test, origin, (f"`train` ({len(train):,}) is searched; {counts} hold the verified queries.",)
+    train, test, single = held_out(y, FRACTION, 0)
     said = (lone_sentence([classes[label] for label in single], "row"),) if len(single) else ()
     return train, test, "", said
 
 
-def held_out(y: np.ndarray, share: float, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def held_out(y: np.ndarray, fraction: float, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(training rows, test rows, classes of a single example, which stays a training example), stratified by label.
 
     Raises `InvalidInput` where every class has a single example.
@@ -127,7 +127,7 @@ def held_out(y: np.ndarray, share: float, seed: int) -> tuple[np.ndarray, np.nda
     rows = np.flatnonzero(counts[y] > 1)
     if not len(rows):
         raise InvalidInput("Every class has a single example; give more, so that some can be held out.")
-    held = max(int((counts > 1).sum()), round(share * len(rows)))
+    held = max(int((counts > 1).sum()), round(fraction * len(rows)))
     train, test = train_test_split(rows, test_size=held, stratify=y[rows], random_state=seed)
     return np.concatenate([train, np.flatnonzero(counts[y] == 1)]), test, single
 

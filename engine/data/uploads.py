@@ -1,4 +1,4 @@
-"""A user's own data, kept by content under HOME/uploads: an npz of arrays, a zip of an image folder, a table, records
+"""A user's own data, stored by content under HOME/uploads: an npz of arrays, a zip of an image folder, a table, records
 as JSONL, and readings of these."""
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ ALIASES = {".feather": ".arrow", ".json": ".jsonl", ".txt": ".csv", ".tab": ".ts
 RECORDS, PICTURES, ARRAYS, READ, ROWS = ".jsonl", ".zip", ".npz", ".reading", ".ndjson"
 TABLES = tuple(suffix for suffix in TITLES if suffix in READERS and suffix != RECORDS)
 READ_AS = {PICTURES: "as layouts and pixels say"}
-"""Part of what data are told by beside their bytes, changed whenever the same bytes are read as other numbers."""
+"""Part of what identifies data beside their bytes, changed whenever the same bytes are read as other numbers."""
 _NAME = re.compile(r"upload-[0-9a-f]{16}\.(npz|zip|parquet|arrow|csv|tsv|ndjson|jsonl|reading)")
 
 
 @dataclass(frozen=True)
-class Kept:
-    """What is known of an upload without loading it. file: its name when it was brought, empty where it was not told;
+class Upload:
+    """What is known of an upload without loading it. file: its name when it was uploaded, empty where it is not known;
     written: seconds since 1970; size: bytes."""
 
     name: str
@@ -75,7 +75,7 @@ def keep(file: BinaryIO, filename: str, label: str = "") -> str:
     """Check an uploaded file, keep it, and return its dataset name `upload-<digest>` with its suffix.
 
     label: of a table, the column with its labels, where nothing else tells it. Raises `InvalidInput` for another kind
-    of file, one that is too large, or one that does not load; nothing is kept then.
+    of file, one that is too large, or one that does not load; nothing is stored then.
     """
     suffix = ALIASES.get(ending := Path(filename).suffix.lower(), ending)
     if suffix not in TITLES:
@@ -92,15 +92,15 @@ def keep(file: BinaryIO, filename: str, label: str = "") -> str:
     return name
 
 
-def entries() -> list[Kept]:
+def entries() -> list[Upload]:
     """All uploads of whoever asks, and the readings of them."""
-    found = []
+    uploads = []
     for path in _folder().glob(f"{PREFIX}*") if _folder().is_dir() else ():
         with suppress(OSError):  # removed meanwhile
             if _NAME.fullmatch(path.name):
-                told = path.stat()
-                found.append(Kept(path.name, _file(path.name), told.st_mtime, told.st_size))
-    return found
+                stat = path.stat()
+                uploads.append(Upload(path.name, _file(path.name), stat.st_mtime, stat.st_size))
+    return uploads
 
 
 def delete(name: str) -> None:
@@ -113,7 +113,7 @@ def delete(name: str) -> None:
 
 
 def _file(name: str) -> str:
-    """What the file of an upload, or that of a reading, was called; empty where it was not told."""
+    """What the file of an upload, or that of a reading, was called; empty where it is not known."""
     with suppress(InvalidInput, MissingData, OSError, UnicodeDecodeError):
         called = _named(reading(name).of).read_text("utf-8")
         return "".join(letter for letter in called if letter.isprintable())[:LONGEST_FILE]
@@ -121,7 +121,7 @@ def _file(name: str) -> str:
 
 
 def _named(name: str) -> Path:
-    """Where the name of its file is kept."""
+    """Where the name of its file is stored."""
     return _folder() / f"{name}.called"
 
 
@@ -158,13 +158,13 @@ def keep_reading(chosen: Reading) -> str:
 
 
 def reading(name: str) -> Reading:
-    """How an upload is read: what was kept, or the usual way. Raises `MissingData` where it is no longer there."""
+    """How an upload is read: what was chosen, or the usual way. Raises `MissingData` where it is no longer there."""
     if not name.endswith(READ):
         return Reading(of=name)
-    found = Reading.parse(parse_object(_path(name).read_bytes(), "the kept reading"))
-    if not _NAME.fullmatch(found.of) or found.of.endswith((READ, RECORDS)):
+    chosen = Reading.parse(parse_object(_path(name).read_bytes(), "the stored reading"))
+    if not _NAME.fullmatch(chosen.of) or chosen.of.endswith((READ, RECORDS)):
         raise InvalidInput("A reading is of pictures or arrays that were uploaded; read these anew.")
-    return found
+    return chosen
 
 
 def keep_path(path: Path, label: str = "") -> str:
@@ -182,7 +182,7 @@ def keep_path(path: Path, label: str = "") -> str:
 
 
 def load(name: str) -> Dataset:
-    """A kept upload as a dataset. Raises `MissingData` where it is no longer there."""
+    """A stored upload as a dataset. Raises `MissingData` where it is no longer there."""
     _path(name)
     return read(reading(name), name)
 
@@ -215,20 +215,20 @@ LOADERS: dict[str, Callable[[Path, str, Reading], Dataset]] = {
 
 
 def base(name: str) -> Path:
-    """The kept file that an upload, or a reading of it, is made of. Raises `MissingData` where it is not there."""
+    """The stored file that an upload, or a reading of it, is made of. Raises `MissingData` where it is not there."""
     return _path(reading(name).of)
 
 
 def content(name: str) -> str:
-    """The digest of what the kept file holds and how it is read; empty where it is not here."""
+    """The digest of what the stored file holds and how it is read; empty where it is not here."""
     path = _folder() / name
     if not _NAME.fullmatch(name) or not path.is_file():
         return ""
-    told = file_content(path)
+    digest = file_content(path)
     if name.endswith(READ):
-        return hashlib.sha256(f"{told} {content(reading(name).of)}".encode()).hexdigest()
+        return hashlib.sha256(f"{digest} {content(reading(name).of)}".encode()).hexdigest()
     read_as = READ_AS.get(path.suffix)
-    return told if read_as is None else hashlib.sha256(f"{told} {read_as}".encode()).hexdigest()
+    return digest if read_as is None else hashlib.sha256(f"{digest} {read_as}".encode()).hexdigest()
 
 
 def _path(name: str) -> Path:

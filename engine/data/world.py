@@ -1,4 +1,4 @@
-"""Questions about the embedded world, generated: they need no download, and their number is asked for."""
+"""Questions about the embedded world, generated: they need no download, as many as a task needs."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ content = world_facts.content
 
 
 def load(count: int, seed: int = 0, hardest: int | None = None) -> tuple[Question, ...]:
-    """`count` different questions, drawn from `seed`: the topics take turns while they hold questions.
+    """`count` different questions, sampled from `seed`: the topics take turns while they hold questions.
 
-    hardest: the highest level that is asked. A smaller count gives the first of them. Raises `InvalidInput` where the
+    hardest: the highest level. A smaller count gives the first of them. Raises `InvalidInput` where the
     world holds fewer, `MissingData` where its file is damaged.
     """
     return _load(count, seed, hardest, world_facts.content())
@@ -41,9 +41,9 @@ def _load(count: int, seed: int, hardest: int | None, changed: str) -> tuple[Que
         raise InvalidInput(f"{count:,} questions are asked for, and the embedded world holds {total:,}"
                            f"{'' if hardest is None else f' up to level {hardest}'}; ask for fewer.")
     turns = zip_longest(*[_shuffled(topic, keys, rng) for topic, keys in held.items()])
-    asked = (pair for turn in turns for pair in turn if pair is not None)
-    return tuple(topic.question(facts, key) for topic, key in islice(asked, count))
+    pairs = (pair for turn in turns for pair in turn if pair is not None)
+    return tuple(topic.question(facts, key) for topic, key in islice(pairs, count))
 
 
 def _shuffled(topic: Topic, keys: Sequence[Key], rng: np.random.Generator) -> list[tuple[Topic, Key]]:
-    return [(topic, keys[place]) for place in rng.permutation(len(keys))]
+    return [(topic, keys[index]) for index in rng.permutation(len(keys))]

@@ -14,7 +14,7 @@ from engine.data.question import Question
 from engine.data.world_facts import Facts
 
 Key = tuple[int, ...]
-"""What a question is about; its last two parts are whether it is negated and the place of the true choice."""
+"""What a question is about; its last two parts are whether it is negated and the position of the true choice."""
 
 
 @dataclass(frozen=True)
@@ -31,15 +31,15 @@ class Topic:
     def question(self, facts: Facts, key: Key) -> Question:
         """The question of a key. Negated, the other choice is right."""
         text, true, other, explanation = self.ask(facts, key)
-        negated, place = key[-2:]
-        choices = (true, other) if place == 0 else (other, true)
-        return Question(f"{self.name}-{'-'.join(map(str, key))}", text, choices, place ^ negated, "", self.subject,
+        negated, first = key[-2:]
+        choices = (true, other) if first == 0 else (other, true)
+        return Question(f"{self.name}-{'-'.join(map(str, key))}", text, choices, first ^ negated, "", self.subject,
                         self.name, explanation, choices, self.level + negated)
 
 
 def _either(keys: Sequence[Key]) -> list[Key]:
     """Each key plain and negated, and with its true choice first and second."""
-    return [(*key, negated, place) for key, negated, place in product(keys, (0, 1), (0, 1))]
+    return [(*key, negated, first) for key, negated, first in product(keys, (0, 1), (0, 1))]
 
 
 def _members(facts: Facts) -> list[Key]:
@@ -74,7 +74,7 @@ def _turned(facts: Facts) -> list[Key]:
 
 
 def _opposites(facts: Facts, key: Key) -> tuple[str, str, str, str]:
-    word, true = (facts.opposites[key[0]][place] for place in (key[1], 1 - key[1]))
+    word, true = (facts.opposites[key[0]][which] for which in (key[1], 1 - key[1]))
     return (f"Which of these is {'not ' if key[-2] else ''}the opposite of {word}?", true,
             facts.opposites[key[2]][key[3]], f"the opposite of {word} is {true}.")
 

@@ -1,1 +1,1 @@
-"""Scores of other programs: their files, what they claim, and what is kept of them."""
+"""Scores of other programs: their files, what they claim, and what is stored of them."""

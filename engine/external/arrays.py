@@ -44,8 +44,8 @@ def read_npz(content: bytes, wanted: Wanted) -> Table:
     with open_zip(io.BytesIO(content), "npz file", budgets.MOST_BYTES) as archive:
         members = {member.filename.removesuffix(".npy"): member for member in archive.infolist()}
         declared = {name: _member_header(archive, member) for name, member in members.items()}
-        numeric = {name: found for name, found in declared.items() if found.numeric}
-        if not numeric and any(found.kind == "object" for found in declared.values()):
+        numeric = {name: header for name, header in declared.items() if header.numeric}
+        if not numeric and any(header.kind == "object" for header in declared.values()):
             raise InvalidInput(NEVER)
         name = _pick(numeric, wanted.key)
         named = numeric.get("candidates")
@@ -60,9 +60,9 @@ def read_safetensors(content: bytes, wanted: Wanted) -> Table:
     from safetensors.torch import load
 
     declared = _safetensors_header(content)
-    name = _pick({name: found for name, found in declared.items() if found.numeric}, wanted.key)
+    name = _pick({name: header for name, header in declared.items() if header.numeric}, wanted.key)
     _check(declared[name])
-    if any(not found.numeric for found in declared.values()):
+    if any(not header.numeric for header in declared.values()):
         raise InvalidInput("The file holds arrays of a type that is not read; save the scores alone, as float32.")
     return Table(load(content)[name].to(torch.float64).numpy(), name)
 
@@ -110,8 +110,8 @@ def _check(declared: Declared) -> None:
 
 
 def _pick(arrays: Mapping[str, Declared], key: str) -> str:
-    """The array that is asked for, or the one that can be meant."""
-    tables = [name for name, found in arrays.items() if len(found.shape) == 2]
+    """The array that is named, or the one that can be meant."""
+    tables = [name for name, header in arrays.items() if len(header.shape) == 2]
     if key:
         if key not in arrays:
             raise InvalidInput(f"The file has no array `{key[:60]}`; it holds {_listed(arrays) or 'none of numbers'}.")

@@ -17,7 +17,7 @@ from pydantic import field_validator, model_validator
 from engine.basics.errors import InvalidInput
 from engine.estimators import Estimator
 from engine.estimators.cost import NOTHING
-from engine.external.matching import LISTED, arranged, told_unusable, unusable_queries
+from engine.external.matching import LISTED, arranged, unusable_queries, unusable_sentence
 from engine.external.table import Table
 from engine.metrics.agreement import Agreement, constant, pairwise, summarize
 from engine.metrics.subsets import over_known
@@ -69,9 +69,10 @@ class Claim(Scoring):
 
 
 def bring(problem: Problem, table: Table, specification: Specification, name: str, axes: str, sign: int,
-          told: Mapping[str, Any] | None = None, order: str = LISTED) -> Scores:
-    """The table as `Scores` of the problem. sign: +1 where a larger score supports the behavior, else −1; told: how
-    it was decided, as `engine.external.reading.Preview.told` says. order: of training examples without names.
+          decision: Mapping[str, Any] | None = None, order: str = LISTED) -> Scores:
+    """The table as `Scores` of the problem. sign: +1 where a larger score supports the behavior, else −1;
+    decision: how it was decided, as `engine.external.reading.Preview.decision` gives it. order: of training examples
+    without names.
 
     A query fewer than half of whose scores are finite is left out: all its scores are 0, which rank nothing. A
     training example with a score that is not finite for another query is flagged as not converged. Raises
@@ -95,20 +96,20 @@ def bring(problem: Problem, table: Table, specification: Specification, name: st
         "sizes": {"train": problem.n, "queries": len(problem.queries), "candidates": len(problem.candidates),
                   **problem.sizes},
         "brought": {"axes": axes, "order": order, "sign": SIGNS[sign],
-                    "sign_decided": dict(told or {"by": "not said"}), "array": table.name,
+                    "sign_decided": dict(decision or {"by": "not said"}), "array": table.name,
                     "shape": list(table.values.shape), "queries_left_out": left_out.tolist(),
-                    "note": told_unusable(left_out.tolist())},
+                    "note": unusable_sentence(left_out.tolist())},
         "convergence": Convergence.measured(False, usable, np.zeros(len(usable)), {}).written,
         "device": "brought", "wall_seconds": 0.0,
     }
     return Scores(claim, values, problem.candidates.cpu().numpy(), usable, np.zeros(len(usable)), provenance)
 
 
-def agreement_with(reference: Scores, brought: Scores, metrics: Iterable[str]) -> dict[str, Agreement]:
-    """metric -> agreement of brought scores with the exact ones over the candidates that both have."""
-    both = Together.of([reference, brought])
-    found = over_known(partial(_measures, metrics=tuple(metrics)), both.stack, both.known, both.signs)
-    return {name: summarize(values[0, 1], interval_over="queries") for name, values in found.items()}
+def agreement_with(reference: Scores, external: Scores, metrics: Iterable[str]) -> dict[str, Agreement]:
+    """metric -> agreement of external scores with the exact ones over the candidates that both have."""
+    both = Together.of([reference, external])
+    values_of = over_known(partial(_measures, metrics=tuple(metrics)), both.stack, both.known, both.signs)
+    return {name: summarize(values[0, 1], interval_over="queries") for name, values in values_of.items()}
 
 
 def _measures(stack: np.ndarray, *, metrics: Sequence[str]) -> dict[str, np.ndarray]:

@@ -42,7 +42,7 @@ def read_parquet(content: bytes, wanted: Wanted) -> Table:
     described = file.metadata
     budgets.check_columns(described.num_columns)
     budgets.check_values(described.num_rows * described.num_columns)
-    groups = [described.row_group(place) for place in range(described.num_row_groups)]
+    groups = [described.row_group(group) for group in range(described.num_row_groups)]
     budgets.check_bytes(sum(group.total_byte_size for group in groups), "The parquet file unpacks to")
     texts = [field.name for field in file.schema_arrow if _is_text(field.type)]
     odd = next((field for field in file.schema_arrow if not _is_number(field.type) and not _is_text(field.type)), None)
@@ -64,7 +64,7 @@ def read_csv(content: bytes, wanted: Wanted) -> Table:
     first = next(begun, [])
     judged = said(wanted.first_row, judge(first, 1, wanted.known))
     if judged.kind == NAMES:
-        _check_numbers([name or f"Unnamed: {place}" for place, name in enumerate(first)], begun)
+        _check_numbers([name or f"Unnamed: {column}" for column, name in enumerate(first)], begun)
     else:
         _check_numbers(range(len(first)), chain([first], begun))
     budgets.check_values(content.count(b",") + content.count(b"\n") + 1)
@@ -85,15 +85,15 @@ def _first_rows(content: bytes) -> Iterator[list[str]]:
 
 def _check_numbers(names: Sequence[Hashable], rows: Iterable[list[str]]) -> None:
     """Raises `InvalidInput` where one of the first rows of a wide table holds text. A table of nothing but text would
-    take minutes, and many times the memory of numbers, before that is found out of the whole."""
+    take minutes, and many times the memory of numbers, before the whole shows it."""
     if _long_columns(names) is not None:
         return
     keys = 1 + _names_rows(names[0]) if names else 0  # cells that may name the row, below a name and below none
     for row in islice(rows, LEAST_ROWS):
         unnamed = max(0, len(row) - len(names))
-        for place in range(max(keys, unnamed), len(row)):
-            if _is_text_cell(row[place]):
-                raise InvalidInput(_not_numbers(names[place - unnamed]))
+        for column in range(max(keys, unnamed), len(row)):
+            if _is_text_cell(row[column]):
+                raise InvalidInput(_not_numbers(names[column - unnamed]))
 
 
 def _is_text_cell(cell: str) -> bool:
@@ -125,7 +125,7 @@ def _check_rows(content: bytes) -> int:
     widths = [line.count(b",") + 1 for line in lines] if b'"' not in content else [
         len(row) for row in csv.reader(io.TextIOWrapper(io.BytesIO(content), "utf-8-sig", newline="")) if row]
     cells = max(widths[1:], default=0)
-    odd = next((place for place, width in enumerate(widths[1:], 1) if width != cells), None)
+    odd = next((row for row, width in enumerate(widths[1:], 1) if width != cells), None)
     if odd is None and widths and cells and widths[0] not in (cells, cells - 1):
         odd = 0
     if odd is not None:
@@ -156,7 +156,7 @@ def _frame(frame: pd.DataFrame, known: Numbering | None) -> Table:
     rows, of_rows = _names(frame.index, "rows", known) if by_row else (None, "")
     named, of_columns = _names(frame.columns, "columns", known)
     return Table(frame.to_numpy(dtype=np.float64), candidates=named, rows=rows,
-                 remark=" ".join(told for told in (of_rows, of_columns) if told))
+                 remark=" ".join(sentence for sentence in (of_rows, of_columns) if sentence))
 
 
 def _long_columns(names: Iterable[Hashable]) -> tuple[Hashable, Hashable, Hashable] | None:
@@ -182,9 +182,9 @@ def _names_rows(first: Hashable) -> bool:
 
 def _names(names: pd.Index, what: str, known: Numbering | None) -> tuple[np.ndarray | None, str]:
     """(numbers that name something, None for 0, 1, 2, … and for text; a sentence on names that are no numbers)."""
-    found = numbered(names)
-    if found is not None:
-        return (None if np.array_equal(found, np.arange(len(found))) else found), ""
+    numbers = numbered(names)
+    if numbers is not None:
+        return (None if np.array_equal(numbers, np.arange(len(numbers))) else numbers), ""
     matched = known.numbers(names, what) if known else None
     return (None, in_file_order(names, what)) if matched is None else (matched, by_ids(what))
 
@@ -215,27 +215,28 @@ def _pivoted(frame: pd.DataFrame, known: Numbering | None, query: Hashable, cand
     if len(at) < len(queries) * len(candidates):
         raise InvalidInput("The list has no score for some pairs of query and candidate; give every pair once.")
     _check_columns(frame[[score]])
-    asked = _listed(queries, known, "the query", "number the queries by their rows of `x_query`, from 0")
-    named = _listed(candidates, known, "the training example",
-                    "number the training examples by their rows of `x_train`, from 0")
+    query_numbers = _listed(queries, known, "the query", "number the queries by their rows of `x_query`, from 0")
+    candidate_numbers = _listed(candidates, known, "the training example",
+                                "number the training examples by their rows of `x_train`, from 0")
     values = filled(at, frame[score]).reshape(len(queries), len(candidates))
-    return Table(values[asked.argsort()][:, named.argsort()], candidates=np.sort(named), rows=np.sort(asked))
+    values = values[query_numbers.argsort()][:, candidate_numbers.argsort()]
+    return Table(values, candidates=np.sort(candidate_numbers), rows=np.sort(query_numbers))
 
 
-def filled(places: np.ndarray, values: pd.Series) -> np.ndarray:
-    """A flat table that holds `values` at `places`, each place once; float64."""
-    table = np.empty(len(places))
-    table[places] = values.to_numpy(dtype=np.float64)
+def filled(positions: np.ndarray, values: pd.Series) -> np.ndarray:
+    """A flat table that holds `values` at `positions`, each of them once; float64."""
+    table = np.empty(len(positions))
+    table[positions] = values.to_numpy(dtype=np.float64)
     return table
 
 
 def _distinct(names: pd.Series) -> tuple[np.ndarray, np.ndarray]:
     """(which of the distinct names each row has, the distinct names)."""
-    codes, found = pd.factorize(names, use_na_sentinel=False)
-    return codes.astype(np.int64), np.asarray(found)
+    codes, distinct = pd.factorize(names, use_na_sentinel=False)
+    return codes.astype(np.int64), np.asarray(distinct)
 
 
 def _listed(names: np.ndarray, known: Numbering | None, what: str, remedy: str) -> np.ndarray:
     """The numbers of a long list's names."""
-    found = known.numbers(names, f"{what.removeprefix('the ')}s") if known and numbered(names) is None else None
-    return required(names, what, remedy) if found is None else found
+    numbers = known.numbers(names, f"{what.removeprefix('the ')}s") if known and numbered(names) is None else None
+    return required(names, what, remedy) if numbers is None else numbers

@@ -29,7 +29,7 @@ class Numbering:
 
     @classmethod
     def of(cls, problem: Problem) -> Numbering:
-        ids = tuple({name: place for place, name in enumerate(names)} for names in problem.ids)
+        ids = tuple({name: number for number, name in enumerate(names)} for names in problem.ids)
         return cls(len(problem.queries), tuple(problem.candidates.tolist()), problem.n, ids)
 
     def numbers(self, names: Iterable[object], what: str) -> np.ndarray | None:
@@ -59,7 +59,7 @@ class Numbering:
 
 @dataclass(frozen=True)
 class FirstRow:
-    """How a first row is read. remark: a sentence for the reader; doubt: why it is better asked, empty if clear."""
+    """How a first row is read. remark: a sentence for the reader; doubt: why the user should say it, empty if clear."""
 
     kind: str
     remark: str = ""
@@ -76,7 +76,7 @@ def judge(cells: Sequence[str], rows: int, known: Numbering | None = None) -> Fi
     cells = [cell.strip() for cell in cells]
     if any(not _is_number(cell) for cell in cells):
         return FirstRow(NAMES)
-    counted = len(cells) > 1 and cells == [str(place) for place in range(len(cells))]
+    counted = len(cells) > 1 and cells == [str(number) for number in range(len(cells))]
     whole = len(cells) > 1 and all(cell.isdecimal() for cell in cells) and len(set(cells)) == len(cells)
     if known is None or not whole:
         return FirstRow(NAMES if counted else SCORES)

@@ -1,4 +1,4 @@
-"""Brought tables kept by their content, so that an address that names one reopens with it on this machine.
+"""External tables stored by their content, so that an address that names one reopens with it on this machine.
 
     HOME/brought/<digest>/     manifest.json, arrays.safetensors: `values` and, where the file names them, `candidates`
                                and `rows`
@@ -24,7 +24,7 @@ KIND = "brought-table"
 
 @dataclass(frozen=True)
 class Kept:
-    """What is known of a kept table without loading it. file: its name when it was brought; written: UTC, ISO 8601."""
+    """What is known of a stored table without loading it. file: its name at its import; written: UTC, ISO 8601."""
 
     digest: str
     file: str
@@ -36,13 +36,13 @@ class Kept:
 
 def digest_of(table: Table) -> str:
     """SHA-256 of values and names: the same table from another kind of file is the same."""
-    found = hashlib.sha256(repr(table.values.shape).encode())
-    found.update(np.ascontiguousarray(table.values).tobytes())
+    digest = hashlib.sha256(repr(table.values.shape).encode())
+    digest.update(np.ascontiguousarray(table.values).tobytes())
     if table.candidates is not None:
-        found.update(b"candidates" + np.ascontiguousarray(table.candidates).tobytes())
+        digest.update(b"candidates" + np.ascontiguousarray(table.candidates).tobytes())
     if table.rows is not None:
-        found.update(b"rows" + np.ascontiguousarray(table.rows).tobytes())
-    return found.hexdigest()
+        digest.update(b"rows" + np.ascontiguousarray(table.rows).tobytes())
+    return digest.hexdigest()
 
 
 def keep(table: Table, file: str) -> str:
@@ -81,7 +81,7 @@ def load(digest: str) -> tuple[Table, Kept]:
 
 
 def entries() -> list[Kept]:
-    """All kept tables, the newest first."""
+    """All stored tables, the newest first."""
     return [_kept(result) for result in _shelf().entries() if result.manifest.get("kind") == KIND]
 
 

@@ -1,4 +1,4 @@
-"""Which rows and columns of a brought table are which queries and training examples; what is not certain is refused
+"""Which rows and columns of an external table are which queries and training examples; what is not certain is refused
 or said."""
 
 from __future__ import annotations
@@ -47,16 +47,16 @@ def orders_that_fit(problem: Problem, table: Table, axes: str) -> list[str]:
 
 def readable(problem: Problem, table: Table) -> dict[tuple[str, str], np.ndarray]:
     """(axes, order) -> the table as (queries, candidates), of all that shape and names allow. Raises as `check`."""
-    found, faults = {}, []
+    arrangements, faults = {}, []
     for axes in axes_that_fit(problem, table):
         try:
             for order in orders_that_fit(problem, table, axes):
-                found[axes, order] = arranged(problem, table, axes, order)
+                arrangements[axes, order] = arranged(problem, table, axes, order)
         except InvalidInput as error:
             faults.append(error)
-    if not found:
+    if not arrangements:
         raise faults[0] if faults else InvalidInput(_misfit(problem, table))
-    return found
+    return arrangements
 
 
 def arranged(problem: Problem, table: Table, axes: str, order: str = LISTED) -> np.ndarray:
@@ -97,7 +97,7 @@ def unusable_queries(values: np.ndarray) -> np.ndarray:
     return np.flatnonzero(np.isfinite(values).mean(1) < LEAST_FINITE)
 
 
-def told_unusable(queries: Sequence[int]) -> str:
+def unusable_sentence(queries: Sequence[int]) -> str:
     """Which queries are left out, as a sentence; empty where none is."""
     if not len(queries):
         return ""
@@ -117,14 +117,14 @@ def _query_order(names: np.ndarray) -> np.ndarray:
 
 def _places(names: np.ndarray, candidates: np.ndarray) -> list[int]:
     """Where each candidate stands. Raises `InvalidInput` where one is absent or stands there twice."""
-    place = {int(row): at for at, row in enumerate(names)}
-    if len(place) < len(names):
+    column = {int(row): at for at, row in enumerate(names)}
+    if len(column) < len(names):
         raise InvalidInput("The file names a training example twice; name each once.")
-    absent = [int(row) for row in candidates if int(row) not in place]
+    absent = [int(row) for row in candidates if int(row) not in column]
     if absent:
         raise InvalidInput(f"The file has no scores of training example {absent[0]}, which is a candidate; give "
                            "all candidates of the problem, named by their rows of `x_train`.")
-    return [place[int(row)] for row in candidates]
+    return [column[int(row)] for row in candidates]
 
 
 def _misfit(problem: Problem, table: Table) -> str:

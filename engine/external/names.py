@@ -22,14 +22,14 @@ def numbered(names: Iterable[object]) -> np.ndarray | None:
 def required(names: Iterable[object], what: str, remedy: str) -> np.ndarray:
     """`numbered`, of a list whose order says nothing. Raises `InvalidInput` for text, and for a number twice."""
     names = list(names)
-    found = numbered(names)
-    if found is None:
+    numbers = numbered(names)
+    if numbers is None:
         odd = next(str(name)[:40] for name in names if numbered([name]) is None)
-        raise InvalidInput(f"The list names {what} `{odd}`, which is no number, so that it cannot be told which one it "
+        raise InvalidInput(f"The list names {what} `{odd}`, which is no number, which says nothing of which one it "
                            f"is; {remedy}.")
-    if len(np.unique(found)) < len(found):
+    if len(np.unique(numbers)) < len(numbers):
         raise InvalidInput(f"The list names {what} by one number in two ways, such as 7 and 07; use one of them.")
-    return found
+    return numbers
 
 
 def in_file_order(names: Iterable[object], what: str) -> str:

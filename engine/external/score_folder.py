@@ -50,14 +50,14 @@ def read_zipped(content: bytes, wanted: Wanted) -> Table:
     """The table in a zip of one folder. Raises `InvalidInput` where there is none or several, where its scores are of
     tokens, and for what contradicts itself."""
     with open_zip(io.BytesIO(content), "zip", budgets.MOST_BYTES) as archive:
-        found = [member for member in archive.infolist() if PurePosixPath(member.filename).name == SCORES]
-        if len(found) != 1:
-            raise InvalidInput(f"The zip holds {len(found) or 'no'} files `{SCORES}`; pack one folder of scores as "
+        members = [member for member in archive.infolist() if PurePosixPath(member.filename).name == SCORES]
+        if len(members) != 1:
+            raise InvalidInput(f"The zip holds {len(members) or 'no'} files `{SCORES}`; pack one folder of scores as "
                                f"bergson writes it, with `{INFO}` and `{SCORES}`.")
-        info = str(PurePosixPath(found[0].filename).with_name(INFO))
+        info = str(PurePosixPath(members[0].filename).with_name(INFO))
         if info not in archive.namelist() or archive.getinfo(info).file_size > budgets.MOST_HEADER:
             raise InvalidInput(f"The zip has no `{INFO}` beside `{SCORES}`; pack the whole folder.")
-        return _table(archive.read(info), archive.read(found[0]))
+        return _table(archive.read(info), archive.read(members[0]))
 
 
 def _table(info: bytes, content: bytes) -> Table:
@@ -67,17 +67,17 @@ def _table(info: bytes, content: bytes) -> Table:
                            f"{layout.row_bytes:,}; copy both files again.")
     budgets.check_values(layout.rows * len(layout.scores))
     rows = np.frombuffer(content, np.uint8).reshape(layout.rows, layout.row_bytes)
-    columns = [_column(rows, *place) for place in zip(layout.stored, layout.scores, layout.written, strict=True)]
+    columns = [_column(rows, *column) for column in zip(layout.stored, layout.scores, layout.written, strict=True)]
     return Table(np.stack(columns, 1))
 
 
 def _column(rows: np.ndarray, stored: str, at: int, mark: int) -> np.ndarray:
     """The scores of one query in float64; NaN where none was written."""
     kind = np.dtype(STORED[stored])
-    found = np.ascontiguousarray(rows[:, at:at + kind.itemsize]).view(kind)[:, 0]
+    values = np.ascontiguousarray(rows[:, at:at + kind.itemsize]).view(kind)[:, 0]
     if stored == BFLOAT16:
-        found = (found.astype(np.uint32) << 16).view(np.float32)
-    return np.where(rows[:, mark] != 0, found.astype(np.float64), np.nan)
+        values = (values.astype(np.uint32) << 16).view(np.float32)
+    return np.where(rows[:, mark] != 0, values.astype(np.float64), np.nan)
 
 
 def _layout(info: Mapping[str, Any]) -> Layout:
@@ -92,12 +92,12 @@ def _layout(info: Mapping[str, Any]) -> Layout:
     lists = [part for part in (names, formats, offsets) if isinstance(part, list) and len(part) == 2 * queries]
     if len(lists) != 3 or not all(isinstance(name, str) for name in lists[0]):
         raise InvalidInput(DAMAGED)
-    place = {name: at for at, name in enumerate(lists[0])}
+    index = {name: at for at, name in enumerate(lists[0])}
     wanted = [(f"score_{query}", f"written_{query}") for query in range(queries)]
-    if any(name not in place for pair in wanted for name in pair):
+    if any(name not in index for pair in wanted for name in pair):
         raise InvalidInput(DAMAGED)
-    stored = [str(lists[1][place[score]]) for score, _ in wanted]
-    scores, written = ([_count(lists[2][place[name]], 0) for name in part] for part in zip(*wanted, strict=True))
+    stored = [str(lists[1][index[score]]) for score, _ in wanted]
+    scores, written = ([_count(lists[2][index[name]], 0) for name in part] for part in zip(*wanted, strict=True))
     row_bytes = _count(declared.get("itemsize"))
     ends = [at + np.dtype(STORED[kind]).itemsize for at, kind in zip(scores, stored, strict=True) if kind in STORED]
     if len(ends) < queries:

@@ -13,7 +13,7 @@ from functools import cached_property
 from types import ModuleType
 from typing import Any
 
-from engine.basics.environment import ASKED
+from engine.basics.environment import DEFAULTS
 from engine.basics.errors import InvalidInput
 from engine.jobs.cluster import Node, Running
 
@@ -180,4 +180,4 @@ def _gpu_bytes() -> int:
 def surroundings() -> dict[str, str]:
     """The variables that name folders and modules of this program, and what it asks of libraries, for processes on
     other nodes."""
-    return {name: value for name, value in os.environ.items() if name.startswith("WHICHFLUENCE_") or name in ASKED}
+    return {name: value for name, value in os.environ.items() if name.startswith("WHICHFLUENCE_") or name in DEFAULTS}

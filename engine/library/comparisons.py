@@ -5,8 +5,8 @@ from __future__ import annotations
 from engine.basics.errors import WhichfluenceError
 from engine.library import notes
 from engine.library.entry import Entry, Shelf
-from engine.library.kept_data import missing
 from engine.library.notes import Noted
+from engine.library.own_data import missing
 from engine.store import comparisons as saved
 from engine.store.sketch import Grid, Sketch
 
@@ -17,18 +17,19 @@ class Comparisons(Shelf):
     loss = "Its name, note and link go; the scores stay in the store."
 
     def entries(self) -> list[Entry]:
-        tagged, found = notes.written(self.name), []
+        tagged, entries = notes.written(self.name), []
         for key in saved.kept_keys():
             noted = tagged.get(key, Noted())
             try:
-                kept = saved.load(key).saved
+                comparison = saved.load(key).saved
             except WhichfluenceError as error:
-                found.append(Entry(self.name, key, "A comparison that cannot be read", "", "", "", {}, noted,
-                                   str(error)))
+                entries.append(Entry(self.name, key, "A comparison that cannot be read", "", "", "", {}, noted,
+                                     str(error)))
                 continue
-            found.append(Entry(self.name, key, kept.name, kept.summary, kept.created, "compare", kept.parameters,
-                               Noted(note=kept.note, tags=noted.tags), missing(kept.parameters)))
-        return found
+            entries.append(Entry(self.name, key, comparison.name, comparison.summary, comparison.created, "compare",
+                                 comparison.parameters, Noted(note=comparison.note, tags=noted.tags),
+                                 missing(comparison.parameters)))
+        return entries
 
     def has(self, key: str) -> bool:
         return key in saved.kept_keys()

@@ -43,14 +43,14 @@ class Noted(Value):
     @field_validator("tags")
     @classmethod
     def _lines(cls, tags: tuple[str, ...]) -> tuple[str, ...]:
-        kept = tuple(dict.fromkeys(tag.strip() for tag in tags if tag.strip()))
-        if len(kept) > MOST_TAGS:
-            raise InvalidInput(f"There are {len(kept):,} tags; give at most {MOST_TAGS}.")
-        for tag in kept:
+        distinct = tuple(dict.fromkeys(tag.strip() for tag in tags if tag.strip()))
+        if len(distinct) > MOST_TAGS:
+            raise InvalidInput(f"There are {len(distinct):,} tags; give at most {MOST_TAGS}.")
+        for tag in distinct:
             if len(tag) > LONGEST_TAG or not tag.isprintable():
                 raise InvalidInput(f"The tag `{tag[:20]}` is not a word or two of at most {LONGEST_TAG} letters; "
                                    "shorten it.")
-        return kept
+        return distinct
 
 
 def split(tags: str) -> tuple[str, ...]:
@@ -73,10 +73,10 @@ def write(shelf: str, key: str, note: str, tags: str) -> Noted:
 
 def written(shelf: str) -> Mapping[str, Noted]:
     """key -> note and tags of everything on a shelf that has some; one that cannot be read says so in its note."""
-    found, start = {}, f"{shelf}-"
+    by_key, start = {}, f"{shelf}-"
     for path in _folder().glob(f"{start}*.json") if _folder().is_dir() else ():
-        found[path.stem.removeprefix(start)] = _read(path)
-    return found
+        by_key[path.stem.removeprefix(start)] = _read(path)
+    return by_key
 
 
 def forget(shelf: str, key: str) -> None:

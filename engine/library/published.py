@@ -17,7 +17,7 @@ class PublishedResults(Shelf):
     name, title, noun, fixed = "published", "Published results", "published result", True
 
     def entries(self) -> list[Entry]:
-        noted, found = notes.written(self.name), []
+        noted, entries = notes.written(self.name), []
         for name, experiment in EXPERIMENTS.items():
             for scale in publish.scales(name, publish.folder()):
                 key, trouble, manifest = f"{name}{BETWEEN}{scale}", "", {}
@@ -26,18 +26,18 @@ class PublishedResults(Shelf):
                 except StoreError as error:
                     trouble = str(error)
                 seeds = len(manifest.get("seeds", ()))
-                told = " · ".join([f"{scale} scale", *([f"{seeds} seed{'s' if seeds > 1 else ''}"] if seeds else []),
-                                   "came with the program"])
-                found.append(Entry(self.name, key, experiment.title, told, str(manifest.get("written", "")), "paper",
-                                   _parameters(name, scale, manifest), noted.get(key, Noted()), trouble))
-        return found
+                summary = " · ".join([f"{scale} scale", *([f"{seeds} seed{'s' if seeds > 1 else ''}"] if seeds else []),
+                                      "came with the program"])
+                entries.append(Entry(self.name, key, experiment.title, summary, str(manifest.get("written", "")),
+                                     "paper", _parameters(name, scale, manifest), noted.get(key, Noted()), trouble))
+        return entries
 
     def sketch(self, key: str) -> Sketch | None:
         name, _, scale = key.partition(BETWEEN)
-        found = publish.published(name, scale, publish.folder())
-        if found is None:
+        result = publish.published(name, scale, publish.folder())
+        if result is None:
             return None
-        table = found[0]
+        table = result[0]
         first = table[table["metric"] == table["metric"].iloc[0]] if len(table) and "metric" in table else table
         return Bars.of(first["mean"], f"The first values of {EXPERIMENTS[name].title}") if "mean" in first else None
 

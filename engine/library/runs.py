@@ -19,16 +19,16 @@ class Runs(Shelf):
 
     def entries(self) -> list[Entry]:
         noted, store = notes.written(self.name), Store(home())
-        found = []
+        entries = []
         for job in JobQueue(home()).jobs("done"):
             page, parameters = opening(job)
             gone = "" if store.has(job.id) else ("Its result is no longer in the store; compute it again, or delete "
                                                  "it.")
             spent = job.finished - job.started if job.finished and job.started else None
-            found.append(Entry(self.name, job.id, job.title, f"digest {job.id[:12]}",
-                               datetime.fromtimestamp(job.finished or job.created, UTC).isoformat(timespec="seconds"),
-                               page, parameters, noted.get(job.id, Noted()), gone, spent))
-        return found
+            entries.append(Entry(self.name, job.id, job.title, f"digest {job.id[:12]}",
+                                 datetime.fromtimestamp(job.finished or job.created, UTC).isoformat(timespec="seconds"),
+                                 page, parameters, noted.get(job.id, Noted()), gone, spent))
+        return entries
 
     def has(self, key: str) -> bool:
         job = JobQueue(home()).get(key)
@@ -44,7 +44,7 @@ class Runs(Shelf):
 
 
 def opening(job: Job) -> tuple[str, Parameters]:
-    """(page, parameters) of the chart of a finished job: where it was waited for, the place of a study's table among
+    """(page, parameters) of the chart of a finished job: where it was waited for, that of a study's table among
     the paper's, else its own tables."""
     if (view := views.of(job.id)) is not None:
         return view.page, view.parameters

@@ -98,7 +98,7 @@ def pairwise(
     """Agreement of every pair among M score arrays, for each query.
 
     stack: (M, m, k), or a sequence of M arrays (m, k). metrics: names from METRICS or FURTHER, or their short forms.
-    fraction: the top share for the overlap. block: how many scores to handle at once (memory is a small multiple
+    fraction: the top fraction for the overlap. block: how many scores to handle at once (memory is a small multiple
     of it, and at least of one query's M·k scores); it does not change the result.
     Returns {metric as named: (M, M, m)}, symmetric in the two arrays; the diagonal is 1 where the metric is
     defined. τ costs O(k^1.5) a pair and query. On CPU the blocks run on torch.get_num_threads() threads (8 at most).
@@ -182,8 +182,8 @@ def _seeds(per_query: Arrays) -> list[np.ndarray]:
 
 
 def _mean(values: np.ndarray) -> float:
-    kept = values[~np.isnan(values)]
-    return float(kept.mean()) if kept.size else math.nan
+    defined = values[~np.isnan(values)]
+    return float(defined.mean()) if defined.size else math.nan
 
 
 def _means(values: np.ndarray) -> np.ndarray:

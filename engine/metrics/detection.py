@@ -14,19 +14,19 @@ import numpy as np
 from engine.basics.errors import InvalidInput
 from engine.metrics.agreement import top_size
 
-SHARES = (0.01, 0.05, 0.10)
+FRACTIONS = (0.01, 0.05, 0.10)
 
 
-def precision_title(share: float) -> str:
+def precision_title(fraction: float) -> str:
     """`P@5%`."""
-    return f"P@{share * 100:g}%"
+    return f"P@{fraction * 100:g}%"
 
 
-METRICS = ("AUPRC", "AUROC", *map(precision_title, SHARES))
+METRICS = ("AUPRC", "AUROC", *map(precision_title, FRACTIONS))
 
 
-def detection(flags: np.ndarray, suspicion: np.ndarray, shares: Sequence[float] = SHARES) -> dict[str, float]:
-    """Title -> value: `AUPRC` (average precision), `AUROC`, and `P@k%` for each share k.
+def detection(flags: np.ndarray, suspicion: np.ndarray, fractions: Sequence[float] = FRACTIONS) -> dict[str, float]:
+    """Title -> value: `AUPRC` (average precision), `AUROC`, and `P@k%` for each fraction k.
 
     Scores that are not all finite rank nothing: every value is NaN. Raises `InvalidInput` for arrays of different
     lengths, and where no label or every label is wrong.
@@ -34,15 +34,15 @@ def detection(flags: np.ndarray, suspicion: np.ndarray, shares: Sequence[float] 
     from sklearn.metrics import roc_auc_score
 
     flags, suspicion = checked(flags, suspicion)
-    names = ("AUPRC", "AUROC", *map(precision_title, shares))
+    names = ("AUPRC", "AUROC", *map(precision_title, fractions))
     if not np.isfinite(suspicion).all():
         return dict.fromkeys(names, math.nan)
     return {"AUPRC": auprc(flags, suspicion), "AUROC": float(roc_auc_score(flags, suspicion)),
-            **{precision_title(share): precision_at(flags, suspicion, share) for share in shares}}
+            **{precision_title(fraction): precision_at(flags, suspicion, fraction) for fraction in fractions}}
 
 
 def auprc(flags: np.ndarray, suspicion: np.ndarray) -> float:
-    """Area under the precision–recall curve, as average precision; chance is the share of flagged examples."""
+    """Area under the precision–recall curve, as average precision; chance is the fraction of flagged examples."""
     from sklearn.metrics import average_precision_score
 
     return float(average_precision_score(*checked(flags, suspicion)))
@@ -58,21 +58,21 @@ def auroc_by_chance(flagged: int, others: int, level: float) -> float:
     return float(0.5 + norm.isf(level) * math.sqrt((flagged + others + 1) / (12 * flagged * others)))
 
 
-def precision_at(flags: np.ndarray, suspicion: np.ndarray, share: float) -> float:
-    """The share of wrong labels among the s = max(1, round(share · n)) most suspicious.
+def precision_at(flags: np.ndarray, suspicion: np.ndarray, fraction: float) -> float:
+    """The fraction of wrong labels among the s = max(1, round(fraction · n)) most suspicious.
 
     Where examples with equal scores stand across the border, the value expected of drawing among them.
     """
     flags, suspicion = checked(flags, suspicion)
-    return expected_in_top(flags, suspicion, share) / top_size(len(flags), share)
+    return expected_in_top(flags, suspicion, fraction) / top_size(len(flags), fraction)
 
 
-def expected_in_top(flags: np.ndarray, scores: np.ndarray, share: float) -> float:
-    """How many flagged examples are among the s = max(1, round(share · n)) largest scores.
+def expected_in_top(flags: np.ndarray, scores: np.ndarray, fraction: float) -> float:
+    """How many flagged examples are among the s = max(1, round(fraction · n)) largest scores.
 
     Where examples with equal scores stand across the border, the value expected of drawing among them.
     """
-    size = top_size(len(flags), share)
+    size = top_size(len(flags), fraction)
     border = np.partition(scores, -size)[-size]
     above, level = scores > border, scores == border
     return float(flags[above].sum() + (size - above.sum()) * flags[level].mean())
@@ -85,8 +85,8 @@ def precision_recall(flags: np.ndarray, suspicion: np.ndarray, points: int = 400
     flags, suspicion = checked(flags, suspicion)
     precision, recall, _ = precision_recall_curve(flags, suspicion)
     precision, recall = precision[-2::-1], recall[-2::-1]  # without the point (1, 0) that no threshold has
-    kept = np.unique(np.linspace(0, len(recall) - 1, points).round().astype(int))
-    return precision[kept], recall[kept]
+    shown = np.unique(np.linspace(0, len(recall) - 1, points).round().astype(int))
+    return precision[shown], recall[shown]
 
 
 def checked(flags: np.ndarray, suspicion: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

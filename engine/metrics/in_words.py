@@ -1,6 +1,6 @@
 r"""How far two rankings agree, in a word, and only where the numbers allow one.
 
-A word stands for a range of Kendall's τ, of which the share of pairs in the same order is (1 + τ)/2:
+A word stands for a range of Kendall's τ, of which the fraction of pairs in the same order is (1 + τ)/2:
 
     |τ| < 0.1   hardly any common order        at least 0.1, 0.3, 0.6, 0.9   slightly, partly, mostly, nearly the same
     (below 0: the opposite) order: 55, 65, 80 and 95 of 100 pairs
@@ -10,7 +10,7 @@ It is withheld where
 - there is no interval, or the interval covers two ranges;
 - chance reaches so far: of unrelated rankings of k candidates τ has variance 2(2k + 5) / (9k(k − 1)) for a query, and a
   mean over queries may have as much, since queries that rank alike are as good as one;
-- the top says something else: its overlap lies outside of what the range leads to expect. For a top share p and a
+- the top says something else: its overlap lies outside of what the range leads to expect. For a top fraction p and a
   normal copula with this τ that is
 
     overlap(τ) = p + 1/(2πp) ∫₀^{πτ/2} exp(−z² / (1 + sin u)) du,     z = Φ⁻¹(1 − p)
@@ -62,12 +62,12 @@ def in_words(tau: Agreement, overlap: Agreement, candidates: int, fraction: floa
     whole = f"τ = {_number(tau.mean)}{_half(tau.ci95)}" if tau.mean == tau.mean else "τ is undefined"
     shared = (f"the top {_share(fraction)} shares {_percent(overlap.mean)}{_half_percent(overlap.ci95)} "
               f"(chance {_percent(top / candidates)})") if overlap.mean == overlap.mean else ""
-    found = _range_of(tau, candidates)
-    apart = found is not None and shared != "" and not _fits(overlap, found, top / candidates)
-    if found is None or apart or not shared or math.isnan(overlap.ci95):
+    tau_range = _range_of(tau, candidates)
+    apart = tau_range is not None and shared != "" and not _fits(overlap, tau_range, top / candidates)
+    if tau_range is None or apart or not shared or math.isnan(overlap.ci95):
         joint = ", yet " if apart else "; "
         return InWords("", f"{whole}{joint if shared else ''}{shared}.", apart)
-    word = _word(found)
+    word = _word(tau_range)
     return InWords(word, f"{word[0].upper()}{word[1:]}: {whole}, and {shared}.")
 
 
@@ -76,14 +76,14 @@ def chance_tau(candidates: int) -> float:
     return Z95 * math.sqrt(2 * (2 * candidates + 5) / (9 * candidates * (candidates - 1)))
 
 
-def expected_overlap(tau: float, share: float) -> float:
-    """The overlap of the top `share` under a normal copula with this τ."""
-    if share >= 1 or tau >= 1:
+def expected_overlap(tau: float, fraction: float) -> float:
+    """The overlap of the top `fraction` under a normal copula with this τ."""
+    if fraction >= 1 or tau >= 1:
         return 1.0
-    z, angle = float(ndtri(1 - share)), math.pi * min(max(tau, -1.0), 1.0) / 2
+    z, angle = float(ndtri(1 - fraction)), math.pi * min(max(tau, -1.0), 1.0) / 2
     at = np.linspace(0.0, angle, POINTS)
     height = np.exp(-z * z / np.maximum(1 + np.sin(at), 1e-300))
-    return min(1.0, max(0.0, share + float(np.trapezoid(height, at)) / (2 * math.pi * share)))
+    return min(1.0, max(0.0, fraction + float(np.trapezoid(height, at)) / (2 * math.pi * fraction)))
 
 
 def _range_of(tau: Agreement, candidates: int) -> tuple[float, float] | None:
@@ -101,18 +101,18 @@ def _range_of(tau: Agreement, candidates: int) -> tuple[float, float] | None:
     return None
 
 
-def _fits(overlap: Agreement, found: tuple[float, float], share: float) -> bool:
+def _fits(overlap: Agreement, tau_range: tuple[float, float], fraction: float) -> bool:
     """Whether the overlap, by its interval where it has one, is one that a τ in this range leads to expect."""
     half = overlap.ci95 if math.isfinite(overlap.ci95) else 0.0
-    low = 0.0 if found[1] <= 0 else expected_overlap(found[0], share)
-    return overlap.mean + half >= low and overlap.mean - half <= expected_overlap(found[1], share)
+    low = 0.0 if tau_range[1] <= 0 else expected_overlap(tau_range[0], fraction)
+    return overlap.mean + half >= low and overlap.mean - half <= expected_overlap(tau_range[1], fraction)
 
 
-def _word(found: tuple[float, float]) -> str:
-    if found[0] < 0 < found[1]:
+def _word(tau_range: tuple[float, float]) -> str:
+    if tau_range[0] < 0 < tau_range[1]:
         return NAMES[0.0]
-    least = min(abs(end) for end in found)
-    return NAMES[least].format("the same" if found[0] > 0 else "the opposite")
+    least = min(abs(end) for end in tau_range)
+    return NAMES[least].format("the same" if tau_range[0] > 0 else "the opposite")
 
 
 def _number(value: float) -> str:

@@ -25,15 +25,15 @@ def t_interval(values: ArrayLike, level: float = 0.95, grain: float = 0.0) -> tu
     """
     if not 0.0 < level < 1.0:
         raise InvalidInput(f"The coverage {level} is not strictly between 0 and 1; give for example 0.95.")
-    kept = np.asarray(values, dtype=np.float64).ravel()
-    kept = kept[~np.isnan(kept)]
-    n = kept.size
+    sample = np.asarray(values, dtype=np.float64).ravel()
+    sample = sample[~np.isnan(sample)]
+    n = sample.size
     if n == 0:
         return math.nan, math.nan
-    mean = float(kept.mean())
+    mean = float(sample.mean())
     if n == 1:
         return mean, math.nan
-    return mean, t_quantile(n, level) * max(float(kept.std(ddof=1)), grain / math.sqrt(12)) / math.sqrt(n)
+    return mean, t_quantile(n, level) * max(float(sample.std(ddof=1)), grain / math.sqrt(12)) / math.sqrt(n)
 
 
 def t_quantile(n: int, level: float = 0.95) -> float:

@@ -1,7 +1,7 @@
 """Kendall τ-b of all pairs of rankings at once, from exact integer counts of discordant and tied pairs.
 
 The discordant pairs of two rankings are the inversions of the one in the order of the other. They are
-counted in blocks of about √k places, which costs O(k^1.5) a pair in large regular operations.
+counted in blocks of about √k positions, which costs O(k^1.5) a pair in large regular operations.
 """
 
 from __future__ import annotations
@@ -44,17 +44,17 @@ def distance(stack: torch.Tensor) -> torch.Tensor:
     count, queries, k = stack.shape
     ranks, pairs = _ranks(stack), k * (k - 1) // 2
     untied = pairs - ranks.tied
-    found = stack.new_zeros((count, count, queries), dtype=torch.float64)
+    distances = stack.new_zeros((count, count, queries), dtype=torch.float64)
     for i in range(count - 1):
         difference, tied_in_both = _concordance(ranks, untied, i)
         halves = (pairs - difference - tied_in_both).to(torch.float64)
-        found[i, i + 1 :] = found[i + 1 :, i] = halves / (2 * max(pairs, 1))
-    return found
+        distances[i, i + 1 :] = distances[i + 1 :, i] = halves / (2 * max(pairs, 1))
+    return distances
 
 
 def _concordance(ranks: _Ranks, untied: torch.Tensor, i: int) -> tuple[torch.Tensor, torch.Tensor | int]:
     """Concordant minus discordant pairs of array i and each array j > i (M−i−1, q), and the pairs tied in both."""
-    pairs = ranks.place.shape[-1] * (ranks.place.shape[-1] - 1) // 2
+    pairs = ranks.position.shape[-1] * (ranks.position.shape[-1] - 1) // 2
     first_in_second, second_in_first, tied_in_both = _common_orders(ranks, i)
     discordant = _discordant(first_in_second, second_in_first)
     return untied[i] + untied[i + 1 :] - pairs + tied_in_both - 2 * discordant, tied_in_both
@@ -64,9 +64,9 @@ def _concordance(ranks: _Ranks, untied: torch.Tensor, i: int) -> tuple[torch.Ten
 class _TieGroups:
     """Tie groups of a stack of rankings, (M, q, k) each.
 
-    start: the place where the group of each place starts. steps: 1 where a place starts one (from the second place
-    on). start_key, lowest_key: that start for each place and for each candidate, shifted left by _key_bits(k) to leave
-    room for a place.
+    start: the position where the group of each position starts. steps: 1 where a position starts one (from the second
+    one on). start_key, lowest_key: that start for each position and for each candidate, shifted left by _key_bits(k) to
+    leave room for a position.
     """
 
     start: torch.Tensor
@@ -77,56 +77,57 @@ class _TieGroups:
 
 @dataclass(frozen=True)
 class _Ranks:
-    """Rankings of a stack (M, q, k), ties in any order; a "place" is a position in ascending order.
+    """Rankings of a stack (M, q, k), ties in any order; positions are in ascending order.
 
-    order: candidate at each place. place: the place of each candidate. tied: (M, q) tied pairs. groups: of equal
+    order: candidate at each position. position: of each candidate. tied: (M, q) tied pairs. groups: of equal
     scores, None where nothing is tied.
     """
 
     order: torch.Tensor
-    place: torch.Tensor
+    position: torch.Tensor
     tied: torch.Tensor
     groups: _TieGroups | None = None
 
 
 def _ranks(stack: torch.Tensor) -> _Ranks:
     shape, k = stack.shape, stack.shape[-1]
-    places = torch.arange(k, device=stack.device, dtype=_integer_for(2 * k, at_least=16)).expand(shape)
+    positions = torch.arange(k, device=stack.device, dtype=_integer_for(2 * k, at_least=16)).expand(shape)
     order = torch.from_numpy(np.argsort(stack.numpy(), -1)) if in_numpy(stack) else stack.argsort(-1)
-    place = _inverse(order, places)
+    position = _inverse(order, positions)
     ascending = stack.gather(-1, order)
-    steps = _steps(ascending).to(places.dtype)
+    steps = _steps(ascending).to(positions.dtype)
     if steps.all():
-        return _Ranks(order, place, torch.zeros(shape[:2], dtype=torch.int64, device=stack.device))
-    start = _run_starts(steps, places)
+        return _Ranks(order, position, torch.zeros(shape[:2], dtype=torch.int64, device=stack.device))
+    start = _run_starts(steps, positions)
     tied = k * (k - 1) // 2 - start.sum(-1, dtype=torch.int64)
     start_key = start.to(_integer_for(1 << 2 * _key_bits(k))) << _key_bits(k)
-    return _Ranks(order, place, tied, _TieGroups(start, steps, start_key, _inverse(order, start_key)))
+    return _Ranks(order, position, tied, _TieGroups(start, steps, start_key, _inverse(order, start_key)))
 
 
 def _common_orders(ranks: _Ranks, i: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor | int]:
-    """The places in array i along the order of each array j > i, the reverse, and the number of pairs tied in both.
+    """The positions in array i along the order of each array j > i, the reverse, and the number of pairs tied in both.
 
     Ties in one array are broken by the other, so a pair that is tied anywhere is never discordant.
     Shapes: (M−i−1, q, k) twice, and (M−i−1, q) or 0.
     """
-    order, place, groups = ranks.order[i + 1 :], ranks.place[i + 1 :], ranks.groups
+    order, position, groups = ranks.order[i + 1 :], ranks.position[i + 1 :], ranks.groups
     if groups is None:
-        return ranks.place[i].expand_as(place).gather(-1, order), place.gather(-1, ranks.order[i].expand_as(order)), 0
+        first_in_second = ranks.position[i].expand_as(position).gather(-1, order)
+        return first_in_second, position.gather(-1, ranks.order[i].expand_as(order)), 0
     k = order.shape[-1]
     mask = (1 << _key_bits(k)) - 1
-    wide = torch.arange(k, device=order.device, dtype=groups.start_key.dtype).expand_as(place)
-    places = wide[0, 0].to(place.dtype).expand_as(place)
+    wide = torch.arange(k, device=order.device, dtype=groups.start_key.dtype).expand_as(position)
+    positions = wide[0, 0].to(position.dtype).expand_as(position)
 
     key = groups.lowest_key[i].expand_as(wide).gather(-1, order).bitwise_or_(wide)
-    key = sort_rows(key).bitwise_and_(mask).to(torch.int64)  # j's place of each candidate, by i and then by j
+    key = sort_rows(key).bitwise_and_(mask).to(torch.int64)  # j's position of each candidate, by i and then by j
     key = _inverse(key, wide).bitwise_or_(groups.start_key[i + 1 :])
-    key = sort_rows(key).bitwise_and_(mask).to(torch.int64)  # i's place of each candidate, by j and then by i
+    key = sort_rows(key).bitwise_and_(mask).to(torch.int64)  # i's position of each candidate, by j and then by i
 
-    starts = groups.start[i].expand_as(places).gather(-1, key)
+    starts = groups.start[i].expand_as(positions).gather(-1, key)
     steps = _steps(starts).bitwise_or_(groups.steps[i + 1 :])
-    tied_in_both = k * (k - 1) // 2 - _run_starts(steps, places).sum(-1, dtype=torch.int64)
-    return key.to(place.dtype), _inverse(key, places), tied_in_both
+    tied_in_both = k * (k - 1) // 2 - _run_starts(steps, positions).sum(-1, dtype=torch.int64)
+    return key.to(position.dtype), _inverse(key, positions), tied_in_both
 
 
 def _key_bits(k: int) -> int:
@@ -147,8 +148,8 @@ def _steps(values: torch.Tensor) -> torch.Tensor:
 def _discordant(first_in_second: torch.Tensor, second_in_first: torch.Tensor) -> torch.Tensor:
     """Inversions of permutations along the last axis, given with their inverses: (…, k) -> (…) int64.
 
-    Both orders are cut into blocks of b places, with b from about √k to 2√k, where the work was measured to be
-    least. Inversions within a block of the one order and within a block of the other are compared place by place;
+    Both orders are cut into blocks of b positions, with b from about √k to 2√k, where the work was measured to be
+    least. Inversions within a block of the one order and within a block of the other are compared position by position;
     the rest follow from the counts of each block pair.
     """
     k = first_in_second.shape[-1]
@@ -168,7 +169,7 @@ def _count_inversions(first_in_second: torch.Tensor, second_in_first: torch.Tens
 
 
 def _blocks(sequence: torch.Tensor, side: int) -> torch.Tensor:
-    """(…, k) -> (side, rows, blocks): consecutive places along axis 0, padded at the end by larger values."""
+    """(…, k) -> (side, rows, blocks): consecutive positions along axis 0, padded at the end by larger values."""
     k = sequence.shape[-1]
     padded = -(-k // side) * side
     rows = sequence.reshape(-1, k)
@@ -203,7 +204,7 @@ def _inversions(blocks: torch.Tensor) -> torch.Tensor:
 def _inversions_across(blocks: torch.Tensor) -> torch.Tensor:
     """Pairs in different blocks of both orders that are inverted: (b, rows, blocks) -> (rows,) int64.
 
-    `blocks` holds, at each place of the one order, the number of the candidate's block in the other.
+    `blocks` holds, at each position of the one order, the number of the candidate's block in the other.
     """
     side, rows, total = blocks.shape
     at_most = torch.empty((total, rows, total), dtype=torch.int32, device=blocks.device)  # [v, row, block]: values ≤ v
@@ -226,10 +227,10 @@ def _count_at_most(blocks: torch.Tensor, value: int, hits: torch.Tensor) -> torc
     return torch.from_numpy(np.add.reduce(hits.numpy().view(np.uint8), axis=0, dtype=narrow))
 
 
-def _run_starts(steps: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
-    """The place where the run of equal values at each place starts: steps (…, k−1) -> (…, k)."""
-    starts = torch.zeros_like(places, memory_format=torch.contiguous_format)
-    torch.mul(places[..., 1:], steps, out=starts[..., 1:])
+def _run_starts(steps: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
+    """The position where the run of equal values at each position starts: steps (…, k−1) -> (…, k)."""
+    starts = torch.zeros_like(positions, memory_format=torch.contiguous_format)
+    torch.mul(positions[..., 1:], steps, out=starts[..., 1:])
     if in_numpy(starts):
         return torch.from_numpy(np.maximum.accumulate(starts.numpy(), -1))
     return starts.cummax(-1).values

@@ -32,11 +32,11 @@ def has_position(values: np.ndarray, error: np.ndarray | None = None) -> np.ndar
     usable = np.isfinite(values)
     if error is None or not (error > 0).any():
         return usable
-    found = usable.copy()
+    ranked = usable.copy()
     for query in np.flatnonzero((usable & (error > 0)).any(1)):
-        kept = usable[query]
-        found[query, kept] = _placed(values[query, kept], error[query, kept])
-    return found
+        finite = usable[query]
+        ranked[query, finite] = _placed(values[query, finite], error[query, finite])
+    return ranked
 
 
 def _placed(values: np.ndarray, error: np.ndarray) -> np.ndarray:

@@ -17,7 +17,7 @@ from engine.metrics.kendall import sort_rows
 
 
 def spearman(stack: torch.Tensor, fraction: float = 0.0) -> torch.Tensor:
-    """ρ = Pearson's correlation of the ranks, ties at the mean of their places; NaN where a ranking is constant.
+    """ρ = Pearson's correlation of the ranks, ties at their mean rank; NaN where a ranking is constant.
 
     Twice a rank, centred, is an integer, so every sum is exact in float64 up to k ≈ 10⁵. `fraction` is not used.
     """
@@ -35,19 +35,19 @@ def spearman(stack: torch.Tensor, fraction: float = 0.0) -> torch.Tensor:
 def rank_biased_overlap(stack: torch.Tensor, fraction: float) -> torch.Tensor:
     """RBO = p^k + Σ_{d=1}^k (1 − p) p^{d−1} |top_d(a) ∩ top_d(b)| / d, with p = 1 − 1/s and s the size of the top.
 
-    A reader who goes on from each place with probability p sees the top s on average (Webber, Moffat and Zobel, "A
+    A reader who goes on from each rank with probability p sees the top s on average (Webber, Moffat and Zobel, "A
     similarity measure for indefinite rankings", 2010, Eq. 32 for whole rankings). A candidate counts from the depth
     at which both rankings have it, so one table of tail sums replaces the sum over depths. Ties as in the overlap.
     """
     count, queries, k = stack.shape
-    places = _places(stack)
+    ranks = _ranks(stack)
     weights, rest = _depth_weights(k, fraction)
     gains = torch.as_tensor(weights, device=stack.device)
-    found = stack.new_ones((count, count, queries), dtype=torch.float64)
+    overlaps = stack.new_ones((count, count, queries), dtype=torch.float64)
     for i in range(count - 1):
-        depth = torch.maximum(places[i], places[i + 1:])
-        found[i, i + 1:] = found[i + 1:, i] = (gains[depth].sum(-1) + rest).clamp(max=1.0)
-    return found
+        depth = torch.maximum(ranks[i], ranks[i + 1:])
+        overlaps[i, i + 1:] = overlaps[i + 1:, i] = (gains[depth].sum(-1) + rest).clamp(max=1.0)
+    return overlaps
 
 
 def rbo_chance(k: int, fraction: float) -> float:
@@ -69,11 +69,11 @@ def jaccard_chance(k: int, size: int) -> float:
     return float((hypergeom(k, size, size).pmf(common) * common / (2 * size - common)).sum())
 
 
-def _places(stack: torch.Tensor) -> torch.Tensor:
-    """The place of each candidate, 0 for the largest score; equal scores in the order of the candidates."""
+def _ranks(stack: torch.Tensor) -> torch.Tensor:
+    """The rank of each candidate, 0 for the largest score; equal scores in the order of the candidates."""
     order = stack.argsort(dim=-1, descending=True, stable=True)
-    places = torch.arange(stack.shape[-1], device=stack.device).expand_as(order)
-    return torch.empty_like(order).scatter_(-1, order, places)
+    ranks = torch.arange(stack.shape[-1], device=stack.device).expand_as(order)
+    return torch.empty_like(order).scatter_(-1, order, ranks)
 
 
 def _persistence(k: int, fraction: float) -> float:
@@ -82,7 +82,7 @@ def _persistence(k: int, fraction: float) -> float:
 
 @lru_cache(maxsize=8)
 def _depth_weights(k: int, fraction: float) -> tuple[np.ndarray, float]:
-    """(k,): what a candidate adds that both rankings have from place j on, Σ_{d>j} (1 − p) p^{d−1} / d; and p^k."""
+    """(k,): what a candidate adds that both rankings have from rank j on, Σ_{d>j} (1 − p) p^{d−1} / d; and p^k."""
     persistence, depths = _persistence(k, fraction), np.arange(1, k + 1)
     each = (1 - persistence) * persistence ** (depths - 1) / depths
     return each[::-1].cumsum()[::-1].copy(), persistence**k

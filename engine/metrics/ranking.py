@@ -14,9 +14,9 @@ def ranks(values: np.ndarray) -> np.ndarray:
     """
     values = np.asarray(values, dtype=np.float64)
     order = np.argsort(-values, kind="stable")
-    found = np.empty(len(values), dtype=np.int64)
-    found[order] = np.arange(1, len(values) + 1)
-    return np.where(np.isnan(values), 0, found)
+    by_candidate = np.empty(len(values), dtype=np.int64)
+    by_candidate[order] = np.arange(1, len(values) + 1)
+    return np.where(np.isnan(values), 0, by_candidate)
 
 
 def top(ranking: np.ndarray, n: int) -> np.ndarray:
@@ -35,6 +35,6 @@ def found_once(lists: Sequence[np.ndarray]) -> list[set[int]]:
     """For each list, the positions that no other list holds; with a single list nothing is compared, so none."""
     if len(lists) < 2:
         return [set() for _ in lists]
-    sets = [{int(place) for place in listed} for listed in lists]
-    return [own - set().union(*(other for at, other in enumerate(sets) if at != place))
-            for place, own in enumerate(sets)]
+    sets = [{int(position) for position in listed} for listed in lists]
+    return [own - set().union(*(other for at, other in enumerate(sets) if at != position))
+            for position, own in enumerate(sets)]

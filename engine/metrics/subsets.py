@@ -19,30 +19,30 @@ def over_known(compare: Compare, stack: np.ndarray, known: np.ndarray, signs: np
     candidates for metrics of signs, where they are others (`engine.metrics.positions`). NaN for a query with fewer than
     two candidates.
     """
-    found = _over(compare, stack, known)
+    values = _over(compare, stack, known)
     if signs is None or not (apart := np.asarray((signs != known).any(1))).any():
-        return found
+        return values
     again = _over(compare, stack[:, apart], signs[apart])
-    for name in filter(of_signs, found):
-        found[name][:, :, apart] = again[name]
-    return found
+    for name in filter(of_signs, values):
+        values[name][:, :, apart] = again[name]
+    return values
 
 
 def _over(compare: Compare, stack: np.ndarray, known: np.ndarray) -> dict[str, np.ndarray]:
     whole = np.asarray(known.all(1))
     if whole.all():
         return dict(compare(stack))
-    found: dict[str, np.ndarray] = {}
+    filled: dict[str, np.ndarray] = {}
     if whole.any():
-        _fill(found, compare(stack[:, whole]), whole, stack)
+        _fill(filled, compare(stack[:, whole]), whole, stack)
     for query in np.flatnonzero(~whole & (known.sum(1) > 1)):
-        _fill(found, compare(stack[:, query:query + 1, known[query]]), slice(query, query + 1), stack)
-    return found or {name: np.full_like(values, np.nan) for name, values in compare(stack).items()}
+        _fill(filled, compare(stack[:, query:query + 1, known[query]]), slice(query, query + 1), stack)
+    return filled or {name: np.full_like(values, np.nan) for name, values in compare(stack).items()}
 
 
-def _fill(found: dict[str, np.ndarray], values: Mapping[str, np.ndarray], queries: np.ndarray | slice,
+def _fill(filled: dict[str, np.ndarray], values: Mapping[str, np.ndarray], queries: np.ndarray | slice,
           stack: np.ndarray) -> None:
     for name, part in values.items():
-        if name not in found:
-            found[name] = np.full((len(stack), len(stack), stack.shape[1]), np.nan)
-        found[name][:, :, queries] = part
+        if name not in filled:
+            filled[name] = np.full((len(stack), len(stack), stack.shape[1]), np.nan)
+        filled[name][:, :, queries] = part

@@ -32,8 +32,8 @@ def check_alone(module: nn.Module, x: Tensor) -> None:
                                "a batch; give one that does, such as BatchNorm with its running statistics.") from None
         if any(len(one) != len(whole) for one in rows):
             return
-        parts = [(name, _joined([one[place][1] for one in rows]), _joined([one[place][2] for one in rows]))
-                 for place, (name, _, _) in enumerate(whole)]
+        parts = [(name, _joined([one[call][1] for one in rows]), _joined([one[call][2] for one in rows]))
+                 for call, (name, _, _) in enumerate(whole)]
         if where := _first_apart(module, whole, parts):
             raise InvalidInput(f"The outputs for an example depend on what else is in its batch, first in {where}; use "
                                "layers that read each example alone (BatchNorm with its running statistics, no mean "
@@ -41,15 +41,15 @@ def check_alone(module: nn.Module, x: Tensor) -> None:
 
 
 def _calls(module: nn.Module, run: Callable[[], object]) -> Calls:
-    found: Calls = []
-    hooks = [part.register_forward_hook(lambda _, given, out, name=name: found.append(
+    calls: Calls = []
+    hooks = [part.register_forward_hook(lambda _, given, out, name=name: calls.append(
         (name, _tensor(given), _tensor((out,))))) for name, part in module.named_modules()]
     try:
         run()
     finally:
         for hook in hooks:
             hook.remove()
-    return found
+    return calls
 
 
 def _tensor(values: tuple) -> Tensor | None:

@@ -77,13 +77,13 @@ def _torchvision(name: str, shape: tuple[int, ...], classes: int) -> nn.Module:
         options["image_size"] = shape[-1]
     try:
         module = models.get_model(name, weights=None, num_classes=classes, **options)
-        found = _shape_of_logits(module, shape)
+        output = _shape_of_logits(module, shape)
     except (RuntimeError, ValueError, TypeError, AssertionError, IndexError) as error:
         reason = " ".join(str(error).split())[:120]
         raise InvalidInput(f"torchvision's `{name}` does not take inputs of shape {shape} ({reason}); give larger "
                            "pictures with three colours, or use `cnn`.") from None
-    if found != (2, classes):
-        raise InvalidInput(f"torchvision's `{name}` returns shape {found} for two inputs; choose another model.")
+    if output != (2, classes):
+        raise InvalidInput(f"torchvision's `{name}` returns shape {output} for two inputs; choose another model.")
     return module
 
 

@@ -66,19 +66,19 @@ def read_state(path: Path | str) -> dict[str, Tensor]:
     path = Path(path)
     if not path.is_file():
         raise MissingData(f"There is no checkpoint `{path}`; check the path.")
-    found = _read_safetensors(path) if _is_safetensors(path) else _read_torch(path)
+    content = _read_safetensors(path) if _is_safetensors(path) else _read_torch(path)
     for _ in range(MOST_NESTED):
-        inner = next((key for key in NESTED if _holds_state(found, key)), None)
+        inner = next((key for key in NESTED if _holds_state(content, key)), None)
         if inner is None:
             break
-        found = found[inner]
-    if not isinstance(found, Mapping) or not found or not all(isinstance(value, Tensor) for value in found.values()):
+        content = content[inner]
+    if not (isinstance(content, Mapping) and content and all(isinstance(value, Tensor) for value in content.values())):
         raise InvalidInput(f"The checkpoint `{path.name}` is not a dictionary of tensors; save `model.state_dict()`.")
-    return {str(key): value for key, value in found.items()}
+    return {str(key): value for key, value in content.items()}
 
 
-def _holds_state(found: Any, key: str) -> bool:
-    return isinstance(found, Mapping) and isinstance(found.get(key), Mapping)
+def _holds_state(content: Any, key: str) -> bool:
+    return isinstance(content, Mapping) and isinstance(content.get(key), Mapping)
 
 
 def _is_safetensors(path: Path) -> bool:

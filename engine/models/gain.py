@@ -1,7 +1,7 @@
 """Whether this processor computes passes faster in bfloat16: a short measurement, once for a machine.
 
 Forward and backward passes through a matrix and through a convolution in channels-last order, in float32 and under
-autocast, each the fastest of a few in turn. What was found is kept in HOME/machine/bfloat16.json for this processor
+autocast, each the fastest of a few in turn. The result is stored in HOME/machine/bfloat16.json for this processor
 and this version of torch.
 """
 
@@ -47,12 +47,12 @@ _LATEST: Latest[Gain] = Latest()
 
 
 def gain() -> Gain:
-    """Of this machine, measured if no measurement of it is kept."""
+    """Of this machine, measured if no measurement of it is stored."""
     path = shared_folder() / "machine" / "bfloat16.json"
-    return _LATEST.get(path, lambda: kept_gain(path))
+    return _LATEST.get(path, lambda: stored_gain(path))
 
 
-def kept_gain(path: Path, measured: Callable[[], Gain] | None = None) -> Gain:
+def stored_gain(path: Path, measured: Callable[[], Gain] | None = None) -> Gain:
     """What the file says for this processor and this version of torch; else it is measured and written there.
 
     A file that cannot be written is done without.
@@ -60,30 +60,30 @@ def kept_gain(path: Path, measured: Callable[[], Gain] | None = None) -> Gain:
     machine = {"processor": device_name(), "features": processor_features(), "torch": str(torch.__version__)}
     with suppress(OSError, ValueError, KeyError, TypeError):  # no file, or no measurement of ours
         record = json.loads(path.read_bytes())
-        found = Gain(**record["gain"])
-        if record["machine"] == machine and _sound(found):
-            return found
-    found = (measured or measure)()
-    record = {"machine": machine, "gain": found.model_dump(mode="json")}
+        gains = Gain(**record["gain"])
+        if record["machine"] == machine and _sound(gains):
+            return gains
+    gains = (measured or measure)()
+    record = {"machine": machine, "gain": gains.model_dump(mode="json")}
     with suppress(OSError, StoreError):
         path.parent.mkdir(parents=True, exist_ok=True)
         atomic_write(path, json.dumps(record, indent=1) + "\n")
-    return found
+    return gains
 
 
-def _sound(found: Gain) -> bool:
-    return all(math.isfinite(value) and value > 0 for value in (found.matrices, found.convolutions))
+def _sound(gains: Gain) -> bool:
+    return all(math.isfinite(value) and value > 0 for value in (gains.matrices, gains.convolutions))
 
 
 def measure() -> Gain:
     """On one thread, in well under a second; it draws nothing from torch's own generator and leaves no gradient."""
     generator = torch.Generator().manual_seed(0)
 
-    def drawn(*shape: int) -> Tensor:
+    def sampled(*shape: int) -> Tensor:
         return torch.randn(*shape, generator=generator)
 
-    weight, kernel = drawn(512, 512).requires_grad_(), drawn(64, 64, 3, 3).requires_grad_()
-    x, pictures = drawn(1_024, 512), channels_last(drawn(32, 64, 16, 16))
+    weight, kernel = sampled(512, 512).requires_grad_(), sampled(64, 64, 3, 3).requires_grad_()
+    x, pictures = sampled(1_024, 512), channels_last(sampled(32, 64, 16, 16))
     with one_torch_thread():
         return Gain(matrices=_ratio(lambda: nn.functional.linear(x, weight), weight),
                     convolutions=_ratio(lambda: nn.functional.conv2d(pictures, kernel, padding=1), kernel))

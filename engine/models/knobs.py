@@ -39,12 +39,12 @@ def advice(knobs: Sequence[Knob]) -> str:
 def of_parts(module: nn.Module) -> list[Knob]:
     """Of the layers of a network: those with kinks, and dropout, whose masks a replay repeats."""
     parts = list(module.modules())
-    found = []
+    knobs = []
     for name, (layers, smoother) in KINKS.items():
         count = sum(isinstance(part, layers) for part in parts)
-        found.append(Knob(name, _layers(count), smoother if count else ""))
+        knobs.append(Knob(name, _layers(count), smoother if count else ""))
     dropped = [part.p for part in parts if isinstance(part, nn.Dropout) and part.p]
-    return [*found, Knob("dropout", _layers(len(dropped)), "less dropout" if dropped else "")]
+    return [*knobs, Knob("dropout", _layers(len(dropped)), "less dropout" if dropped else "")]
 
 
 def _layers(count: int) -> str:

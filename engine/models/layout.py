@@ -30,10 +30,10 @@ def takes_channels_last(module: nn.Module, predict: Callable[[Tensor], Tensor], 
         return False
     expected = predict(x[:2])
     try:
-        found = predict(channels_last(x[:2]))
+        logits = predict(channels_last(x[:2]))
     except RuntimeError:
         return False
-    return torch.allclose(found, expected, rtol=1e-3, atol=1e-3 * expected.abs().max().item())
+    return torch.allclose(logits, expected, rtol=1e-3, atol=1e-3 * expected.abs().max().item())
 
 
 def channels_last(x: Tensor) -> Tensor:

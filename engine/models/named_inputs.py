@@ -47,5 +47,5 @@ class NamedInputs(nn.Module):
         parts = rows.split([shape.numel() for _, shape, _ in self.slots], 1)
         named = {name: part.reshape(len(rows), *shape).to(rows.dtype if kind.is_floating_point else kind)
                  for part, (name, shape, kind) in zip(parts, self.slots, strict=True)}
-        found: Any = self.module(**named)
-        return found if isinstance(found, Tensor) else found["logits"] if isinstance(found, dict) else found.logits
+        output: Any = self.module(**named)
+        return output if isinstance(output, Tensor) else output["logits"] if isinstance(output, dict) else output.logits

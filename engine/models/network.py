@@ -102,15 +102,15 @@ class Network:
 
         Raises as `head` does.
         """
-        kept: list[Tensor] = []
+        seen: list[Tensor] = []
         layer = self.head(x)
-        hook = layer.register_forward_pre_hook(lambda _, inputs: kept.append(inputs[0].flatten(1)))
+        hook = layer.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0].flatten(1)))
         try:
             self.predict(x, batch=batch)
         finally:
             hook.remove()
-        found = torch.cat(kept)
-        return found if layer.bias is None else torch.cat([found, found.new_ones(len(found), 1)], 1)
+        features = torch.cat(seen)
+        return features if layer.bias is None else torch.cat([features, features.new_ones(len(features), 1)], 1)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -130,13 +130,13 @@ def selected(module: nn.Module, which: str) -> tuple[str, ...]:
     if which in SELECTIONS:
         return SELECTIONS[which](module, names)
     try:
-        found = tuple(name for name in names if re.search(which, name))
+        matching = tuple(name for name in names if re.search(which, name))
     except re.error as error:
         raise InvalidInput(f"`{which}` is neither one of {', '.join(SELECTIONS)} nor a regular expression "
                            f"({error}).") from None
-    if not found:
+    if not matching:
         raise InvalidInput(f"No parameter's name matches `{which}`; the names are {_listed(names)}.")
-    return found
+    return matching
 
 
 def free_names(module: nn.Module) -> str:
@@ -184,8 +184,8 @@ def _listed(names: list[str]) -> str:
 
 
 def _slices(sizes: Mapping[str, int]) -> dict[str, slice]:
-    found, start = {}, 0
+    slices, start = {}, 0
     for name, size in sizes.items():
-        found[name] = slice(start, start + size)
+        slices[name] = slice(start, start + size)
         start += size
-    return found
+    return slices

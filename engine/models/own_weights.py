@@ -1,4 +1,4 @@
-"""A user's own trained weights, kept by content under HOME/models/own as safetensors."""
+"""A user's own trained weights, stored by content under HOME/models/own as safetensors."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def keep(file: BinaryIO, filename: str, module: nn.Module) -> str:
     """Check an uploaded checkpoint against the module that it is for, keep it, and return its name `own-<digest>`.
 
     The file is read without running code in it. Raises `InvalidInput` for another kind of file, one that is too
-    large, damaged, holds more than tensors or does not fit the module; nothing is kept then.
+    large, damaged, holds more than tensors or does not fit the module; nothing is stored then.
     """
     suffix = Path(filename).suffix.lower()
     if suffix not in SUFFIXES:
@@ -47,7 +47,7 @@ def keep(file: BinaryIO, filename: str, module: nn.Module) -> str:
 
 
 def load(name: str, module: nn.Module) -> nn.Module:
-    """The module with the kept weights. Raises `MissingData` where they are no longer there."""
+    """The module with the stored weights. Raises `MissingData` where they are no longer there."""
     if not _NAME.fullmatch(name):
         raise InvalidInput(f"`{name[:60]}` is not the name of kept weights; give the checkpoint again.")
     if not _path(name).is_file():
@@ -56,7 +56,7 @@ def load(name: str, module: nn.Module) -> nn.Module:
 
 
 def content(name: str) -> str:
-    """The digest of the kept weights; empty where there are none of that name."""
+    """The digest of the stored weights; empty where there are none of that name."""
     return file_content(_path(name)) if _NAME.fullmatch(name) and _path(name).is_file() else ""
 
 

@@ -39,23 +39,23 @@ class Keeper(ABC):
     """What is kept on disk of a training under way, so that it goes on where it was stopped."""
 
     @abstractmethod
-    def resume(self, losses: list[float], kept: list[tuple[State, float]], rates: Sequence[float],
+    def resume(self, losses: list[float], checkpoints: list[tuple[State, float]], rates: Sequence[float],
                per_epoch: int) -> int:
         """Take up what is kept; how many steps are behind. rates: of all checkpoints."""
 
     def reached(self, point: Reached) -> bool:
-        """Told of every checkpoint; whether it has been taken over and need not be held in memory."""
+        """Receives every checkpoint; returns whether it has been taken over and need not be held in memory."""
         return False
 
     def due(self) -> bool:
-        """Whether it wants to be told of the step that was just taken."""
+        """Whether it wants to receive the step that was just taken."""
         return False
 
     def paused(self, point: Reached) -> None:  # noqa: B027
-        """Told of a step that was due, of which no checkpoint is kept."""
+        """Receives a step that was due, of which no checkpoint is kept."""
 
-    def after(self, epochs: int, losses: list[float], kept: list[tuple[State, float]]) -> None:  # noqa: B027
-        """Told of the end of every epoch."""
+    def after(self, epochs: int, losses: list[float], checkpoints: list[tuple[State, float]]) -> None:  # noqa: B027
+        """Called at the end of every epoch."""
 
     def forget(self) -> None:  # noqa: B027
         """The training is over."""
@@ -68,7 +68,7 @@ class Pauses(Keeper):
         self.path, self.module, self.optimizer = path, module, optimizer
         self._last = time.monotonic()
 
-    def resume(self, losses: list[float], kept: list[tuple[State, float]], rates: Sequence[float],
+    def resume(self, losses: list[float], checkpoints: list[tuple[State, float]], rates: Sequence[float],
                per_epoch: int) -> int:
         """Take up what the file holds, if there is one."""
         if self.path is None or not self.path.is_file():
@@ -77,23 +77,23 @@ class Pauses(Keeper):
             state = read_state(self.path)
             self.module.load_state_dict(_part(state, MODULE))
             done = state[LOSSES].tolist()
-            states = [(found, rate) for place, rate in enumerate(rates) if (found := _part(state, f"{KEPT}{place}/"))]
+            states = [(values, rate) for index, rate in enumerate(rates) if (values := _part(state, f"{KEPT}{index}/"))]
             moved = _moved(_part(state, OPTIMIZER), self.module)
         except (InvalidInput, MissingData, RuntimeError, KeyError):  # damaged: the training starts anew
             self.forget()
             raise InvalidInput("A paused training could not be read and was removed; start it again.") from None
-        for parameter, kept_state in moved.items():
-            self.optimizer.state[parameter] = kept_state
-        losses[:], kept[:] = done, states
+        for parameter, state_of in moved.items():
+            self.optimizer.state[parameter] = state_of
+        losses[:], checkpoints[:] = done, states
         return len(done) * per_epoch
 
-    def after(self, epochs: int, losses: list[float], kept: list[tuple[State, float]]) -> None:
+    def after(self, epochs: int, losses: list[float], checkpoints: list[tuple[State, float]]) -> None:
         """Write the file where the last one is old enough."""
         if self.path is None or time.monotonic() - self._last < EVERY:
             return
         state = {f"{MODULE}{name}": value for name, value in self.module.state_dict().items()}
         state |= optimizer_state(dict(self.module.named_parameters()), self.optimizer)
-        state |= {f"{KEPT}{place}/{name}": value for place, (values, _) in enumerate(kept)
+        state |= {f"{KEPT}{index}/{name}": value for index, (values, _) in enumerate(checkpoints)
                   for name, value in values.items()}
         self.path.parent.mkdir(parents=True, exist_ok=True)
         save_checkpoint({**state, LOSSES: torch.tensor(losses[:epochs], dtype=torch.float64)}, self.path)
@@ -110,7 +110,7 @@ Keeping = Callable[[nn.Module, torch.optim.Optimizer], Keeper]
 
 
 def load_optimizer(written: State, module: nn.Module, optimizer: torch.optim.Optimizer) -> None:
-    """Give an optimizer of the module what `optimizer_state` found, by the names without their prefix; raises
+    """Give an optimizer of the module what `optimizer_state` returned, by the names without their prefix; raises
     `KeyError` for a parameter that is not there."""
     for parameter, state in _moved(written, module).items():
         optimizer.state[parameter] = state
@@ -118,13 +118,13 @@ def load_optimizer(written: State, module: nn.Module, optimizer: torch.optim.Opt
 
 def _moved(written: State, module: nn.Module) -> dict[nn.Parameter, dict[str, Tensor]]:
     """What the optimizer keeps of every parameter."""
-    found: dict[nn.Parameter, dict[str, Tensor]] = {}
+    by_parameter: dict[nn.Parameter, dict[str, Tensor]] = {}
     parameters = dict(module.named_parameters())
     for key, value in written.items():
         name, _, what = key.rpartition("/")
         own = parameters[name]
-        found.setdefault(own, {})[what] = value.to(own) if value.shape == own.shape else value
-    return found
+        by_parameter.setdefault(own, {})[what] = value.to(own) if value.shape == own.shape else value
+    return by_parameter
 
 
 def optimizer_state(named: Mapping[str, nn.Parameter], optimizer: torch.optim.Optimizer) -> State:

@@ -19,11 +19,11 @@ from engine.models.gain import ENOUGH, gain
 
 @dataclass(frozen=True)
 class Passes:
-    """How passes run on a kind of device. narrow: whether in bfloat16. told: the same in words, for a manifest."""
+    """How passes run on a kind of device. narrow: whether in bfloat16. description: in words, for a manifest."""
 
     device: str
     narrow: bool
-    told: str
+    description: str
 
     def __call__(self) -> AbstractContextManager:
         """Within it, forward passes run so; their backward passes follow."""

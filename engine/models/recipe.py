@@ -1,4 +1,4 @@
-"""How a model is trained, as a value: rates and kept states are pure functions of the epoch."""
+"""How a model is trained, as a value: rates and checkpoints are pure functions of the epoch."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class TrainingRecipe(Value, ABC):
         return self.precision == "mixed"
 
     @property
-    def told_precision(self) -> str:
+    def precision_clause(self) -> str:
         """What its sentence says of that; empty where passes run in the precision of the data."""
         return ", passes in bfloat16 where the processor gains from it" if self.mixed else ""
 
@@ -89,7 +89,7 @@ class TrainingRecipe(Value, ABC):
             yield rows.split(self.examples_a_batch)
 
     def randomness(self, seed: int, epoch: int, number: int) -> int | Tensor:
-        """What the masks of dropout are drawn from in batch 0, 1, … of an epoch: a seed, or a generator's state."""
+        """What the masks of dropout are sampled from in batch 0, 1, … of an epoch: a seed, or a generator's state."""
         return (seed * 1_000_003 + epoch) * 1_000_003 + number
 
     def layout(self, module: nn.Module, x: Tensor) -> Callable[[Tensor], Tensor]:
@@ -106,11 +106,11 @@ class TrainingRecipe(Value, ABC):
         """
 
     @abstractmethod
-    def kept_steps(self, per_epoch: int) -> tuple[int, ...]:
-        """The steps after which a checkpoint is kept, ascending."""
+    def checkpoint_steps(self, per_epoch: int) -> tuple[int, ...]:
+        """The steps after which a checkpoint is stored, ascending."""
 
     @abstractmethod
-    def kept_rates(self, per_epoch: int) -> tuple[float, ...]:
+    def checkpoint_rates(self, per_epoch: int) -> tuple[float, ...]:
         """The learning rate that each checkpoint stands for."""
 
     def moments(self, optimizer: torch.optim.Optimizer, named: Iterable[tuple[str, nn.Parameter]]) -> dict[str, Tensor]:
@@ -145,7 +145,7 @@ class Recipe(TrainingRecipe):
     """How a model is trained: stochastic gradient descent with momentum (paper, Appendix A-1).
 
     learning_rate η: constant, or η (1 + cos(π e / epochs)) / 2 in epoch e = 0, 1, … (`cosine`). weight_decay: λ.
-    checkpoints: how many states are kept, evenly spaced, each at the end of an epoch and the last one at the end of
+    checkpoints: how many states are stored, evenly spaced, each at the end of an epoch and the last one at the end of
     training; 0 for none. The seed is no part of it.
     """
 
@@ -161,7 +161,7 @@ class Recipe(TrainingRecipe):
     def _no_more_checkpoints_than_epochs(self) -> Recipe:
         if self.checkpoints > self.epochs:
             raise InvalidInput(f"{self.checkpoints} checkpoints do not fit into {self.epochs} epochs, at whose ends "
-                               "they are kept; ask for fewer.")
+                               "they are stored; ask for fewer.")
         return self
 
     @property
@@ -169,7 +169,7 @@ class Recipe(TrainingRecipe):
         momentum = f", momentum {short(self.momentum)}" if self.momentum else ""
         decay = f", weight decay {short(self.weight_decay)}" if self.weight_decay else ""
         return (f"Trained for {self.epochs:,} epochs of stochastic gradient descent in batches of {self.batch_size:,}, "
-                f"learning rate {short(self.learning_rate)} ({self.schedule}){momentum}{decay}{self.told_precision}.")
+                f"learning rate {short(self.learning_rate)} ({self.schedule}){momentum}{decay}{self.precision_clause}.")
 
     @property
     def examples_a_batch(self) -> int:
@@ -180,10 +180,10 @@ class Recipe(TrainingRecipe):
         return self.learning_rate * SCHEDULES[self.schedule](epoch / self.epochs)
 
     @property
-    def kept_epochs(self) -> tuple[int, ...]:
-        """The epochs at whose ends a checkpoint is kept, ascending."""
-        return tuple((self.epochs * (place + 1) + self.checkpoints // 2) // self.checkpoints - 1
-                     for place in range(self.checkpoints))
+    def checkpoint_epochs(self) -> tuple[int, ...]:
+        """The epochs at whose ends a checkpoint is stored, ascending."""
+        return tuple((self.epochs * (index + 1) + self.checkpoints // 2) // self.checkpoints - 1
+                     for index in range(self.checkpoints))
 
     def free(self, module: nn.Module) -> None:
         module.requires_grad_(True)
@@ -199,19 +199,19 @@ class Recipe(TrainingRecipe):
     def rate_at(self, step: int, per_epoch: int) -> float:
         return self.rate(step // per_epoch)
 
-    def kept_steps(self, per_epoch: int) -> tuple[int, ...]:
-        return tuple((epoch + 1) * per_epoch - 1 for epoch in self.kept_epochs)
+    def checkpoint_steps(self, per_epoch: int) -> tuple[int, ...]:
+        return tuple((epoch + 1) * per_epoch - 1 for epoch in self.checkpoint_epochs)
 
-    def kept_rates(self, per_epoch: int) -> tuple[float, ...]:
-        """The learning rates of the epochs at whose ends checkpoints are kept."""
-        return tuple(self.rate(epoch) for epoch in self.kept_epochs)
+    def checkpoint_rates(self, per_epoch: int) -> tuple[float, ...]:
+        """The learning rates of the epochs at whose ends checkpoints are stored."""
+        return tuple(self.rate(epoch) for epoch in self.checkpoint_epochs)
 
 
 SCHEDULES: dict[str, Callable[[float], float]] = {
-    "constant": lambda share: 1.0,
-    "cosine": lambda share: 0.5 * (1.0 + math.cos(math.pi * share)),
+    "constant": lambda fraction: 1.0,
+    "cosine": lambda fraction: 0.5 * (1.0 + math.cos(math.pi * fraction)),
 }
-"""The factor of the learning rate at a share of the training, in [0, 1)."""
+"""The factor of the learning rate at a fraction of the training, in [0, 1)."""
 
 PAPER_RESNET = Recipe(epochs=40, batch_size=128, learning_rate=0.05, momentum=0.9, weight_decay=5e-4, schedule="cosine",
                       checkpoints=4, precision="mixed")

@@ -188,8 +188,8 @@ class AdamW(Rule):
             moved, first = (1 - self.betas[0]) * mean, self.betas[0] * mean
         else:
             first = torch.zeros_like(first)
-        kept = (1 - rate * self.weight_decay) * own if self.decoupled else own + self.weight_decay * moved
-        return kept, first, torch.zeros_like(second), left * moved
+        decayed = (1 - rate * self.weight_decay) * own if self.decoupled else own + self.weight_decay * moved
+        return decayed, first, torch.zeros_like(second), left * moved
 
     def _pull(self, theta: Tensor, gradient: Tensor) -> Tensor:
         """What m and v are means of."""
@@ -217,8 +217,8 @@ class AdamW(Rule):
         first = self.betas[0] * state[0] + (1 - self.betas[0]) * gradient
         second = self._second(state, gradient)
         moved = first / (1 - self.betas[0] ** count) / self._spread(second, count)
-        kept = 1 - rate * self.weight_decay if self.decoupled else 1.0
-        return kept * theta - rate * moved, (first, second)
+        decay = 1 - rate * self.weight_decay if self.decoupled else 1.0
+        return decay * theta - rate * moved, (first, second)
 
 
 def _root(x: Tensor) -> Tensor:

@@ -40,7 +40,7 @@ def objective(weights: Tensor, x: Tensor, y: Tensor, l2: Tensor) -> Tensor:
 
 
 def gradient(weights: Tensor, x: Tensor, y: Tensor, l2: Tensor, shares: Tensor | None = None) -> Tensor:
-    """∇L_D(W) = xᵀ(P − Y)/n + λ∘W, shape (D, C); shares (n,): what stands in place of 1/n."""
+    """∇L_D(W) = xᵀ(P − Y)/n + λ∘W, shape (D, C); shares (n,): in place of 1/n."""
     residual = (x @ weights).softmax(-1)
     residual[torch.arange(len(y), device=y.device), y] -= 1.0
     mean = x.T @ residual / len(y) if shares is None else x.T @ (residual * shares[:, None])
@@ -134,18 +134,18 @@ def fit(x: Tensor, y: Tensor, classes: int, l2: Tensor, *, tolerance: float = GR
 
 def _lbfgs(x: Tensor, y: Tensor, classes: int, l2: Tensor, shares: Tensor) -> tuple[Tensor, int]:
     shape, penalty = (x.shape[1], classes), l2[:, None]
-    targets, share = one_hot(y, classes).to(x.dtype), shares[:, None]
+    targets, fractions = one_hot(y, classes).to(x.dtype), shares[:, None]
 
     def value_and_gradient(flat: np.ndarray) -> tuple[float, np.ndarray]:
         weights = torch.as_tensor(flat, device=x.device).view(shape)
         log_p = (x @ weights).log_softmax(-1)
-        value = -(log_p * targets * share).sum() + 0.5 * (penalty * weights.square()).sum()
-        slope = x.T @ ((log_p.exp_() - targets) * share) + penalty * weights
+        value = -(log_p * targets * fractions).sum() + 0.5 * (penalty * weights.square()).sum()
+        slope = x.T @ ((log_p.exp_() - targets) * fractions) + penalty * weights
         return value.item(), slope.flatten().cpu().numpy()
 
-    found = minimize(value_and_gradient, torch.zeros(shape[0] * classes, dtype=x.dtype).numpy(), jac=True,
-                     method="L-BFGS-B", options={"maxiter": 400, "maxcor": 20, "ftol": 0.0, "gtol": 1e-6})
-    return torch.as_tensor(found.x, device=x.device).view(shape), int(found.nit)
+    optimum = minimize(value_and_gradient, torch.zeros(shape[0] * classes, dtype=x.dtype).numpy(), jac=True,
+                       method="L-BFGS-B", options={"maxiter": 400, "maxcor": 20, "ftol": 0.0, "gtol": 1e-6})
+    return torch.as_tensor(optimum.x, device=x.device).view(shape), int(optimum.nit)
 
 
 def _newton_solver(weights: Tensor, x: Tensor, l2: Tensor, shares: Tensor | None) -> Callable[[Tensor], Tensor]:

@@ -65,18 +65,18 @@ def fits_dense(sets: Sets, budget: int) -> bool:
 
 
 def fit_many(sets: Sets, start: Tensor, budget: int, check: Callable[[], None] = lambda: None,
-             progress: Callable[[float], None] = lambda share: None) -> tuple[Tensor, Tensor]:
+             progress: Callable[[float], None] = lambda fraction: None) -> tuple[Tensor, Tensor]:
     """The optima W (J, D, C) from `start` (D, C), and ‖∇F_j‖ (J,) where each search ended.
 
     A model without any weight ends at zero. As many models at once as `budget` bytes hold.
     """
     outer = _Outer(sets.x)
     size = max(1, min(len(sets), (budget // 2 - sets.outer_bytes) // sets.bytes_each, 64))
-    found = []
-    for place, rows in enumerate(torch.arange(len(sets), device=sets.x.device).split(size)):
-        found.append(_Search(sets.select(rows), start, outer).run(check))
-        progress(min(1.0, (place + 1) * size / len(sets)))
-    weights, norms = zip(*found, strict=True)
+    fits = []
+    for index, rows in enumerate(torch.arange(len(sets), device=sets.x.device).split(size)):
+        fits.append(_Search(sets.select(rows), start, outer).run(check))
+        progress(min(1.0, (index + 1) * size / len(sets)))
+    weights, norms = zip(*fits, strict=True)
     return torch.cat(weights), torch.cat(norms)
 
 
@@ -88,9 +88,9 @@ class _Outer:
         first, second = torch.triu_indices(d, d, device=x.device)
         narrow = x.float()
         self.products = narrow[:, first] * narrow[:, second]
-        self.places = torch.empty(d, d, dtype=torch.long, device=x.device)
-        self.places[first, second] = self.places[second, first] = torch.arange(len(first), device=x.device)
-        self.places = self.places.flatten()
+        self.index = torch.empty(d, d, dtype=torch.long, device=x.device)
+        self.index[first, second] = self.index[second, first] = torch.arange(len(first), device=x.device)
+        self.index = self.index.flatten()
 
 
 class _Search:
@@ -126,7 +126,7 @@ class _Search:
         """Newton's step of models `index`, halved until F falls or the gradient shrinks; whether it was taken, and
         whether the gradient then is smaller by `REUSED`."""
         before, norm = self.value[index], self.norm[index]
-        step = torch.stack([self._solved(place) for place in index.tolist()])
+        step = torch.stack([self._solved(model) for model in index.tolist()])
         slope = (step * self.gradient[index]).flatten(1).sum(1)
         length, waiting = torch.ones_like(before), torch.ones(len(index), dtype=torch.bool, device=index.device)
         shrunk = torch.zeros_like(waiting)
@@ -146,12 +146,12 @@ class _Search:
             length[trying[~good]] *= 0.5
         return ~waiting, shrunk & ~waiting
 
-    def _solved(self, place: int) -> Tensor:
+    def _solved(self, model: int) -> Tensor:
         """Newton's step of one model, (D, C), which adds to zero over classes."""
-        norm = self.norm[place]
-        scaled = (self.gradient[place].T / norm).float()
-        found = by_factor(self.factors[place], scaled.reshape(-1, 1)).view_as(scaled).T.double() * norm
-        return found - found.mean(-1, keepdim=True)
+        norm = self.norm[model]
+        scaled = (self.gradient[model].T / norm).float()
+        step = by_factor(self.factors[model], scaled.reshape(-1, 1)).view_as(scaled).T.double() * norm
+        return step - step.mean(-1, keepdim=True)
 
     def _evaluate(self, weights: Tensor, index: Tensor) -> tuple[Tensor, Tensor]:
         """F_j (J,) and ∇F_j (J, D, C) of models `index` at weights (J, D, C)."""
@@ -183,12 +183,12 @@ class _Search:
         d, c = dense.shape[1], dense.shape[0]
         counting = shares.nonzero()[:, 0]
         first, second = torch.triu_indices(c, c, device=p.device)
-        kept = p[counting].T  # (C, rows)
-        curvature = -kept[first] * kept[second]
-        curvature[first == second] += kept
+        counted = p[counting].T  # (C, rows)
+        curvature = -counted[first] * counted[second]
+        curvature[first == second] += counted
         blocks = (curvature * shares[counting]) @ self.outer.products[counting]
         for block, a, b in zip(blocks, first.tolist(), second.tolist(), strict=True):
-            dense[b, :, a] = block[self.outer.places].view(d, d)
+            dense[b, :, a] = block[self.outer.index].view(d, d)
 
     def _hessians(self, index: Tensor) -> Tensor:
         """∇²F_j (J, C·D, C·D), float32, indices ordered (class, feature), on and below the diagonal; pinned where an
@@ -196,8 +196,8 @@ class _Search:
         sets, j, (d, c) = self.sets.select(index), len(index), self.weights.shape[1:]
         p = (sets.x @ self.weights[index]).softmax(-1).float()  # (J, n, C)
         dense = p.new_zeros(j, c, d, c, d)
-        for place in range(j):
-            self._curve(dense[place], p[place], sets.shares[place].float())
+        for model in range(j):
+            self._curve(dense[model], p[model], sets.shares[model].float())
         if sets.l2[-1] == 0:
             dense[:, :, -1, :, -1] += 1.0 / c
         dense = dense.view(j, c * d, c * d)

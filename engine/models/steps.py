@@ -27,7 +27,7 @@ from engine.models.training import Training
 
 @dataclass(frozen=True)
 class Step:
-    """One step: the rows M_t (b,), the learning rate, what the masks of dropout are drawn from, and its number from
+    """One step: the rows M_t (b,), the learning rate, what the masks of dropout are sampled from, and its number from
     1."""
 
     rows: Tensor
@@ -82,25 +82,25 @@ class Steps:
         """g_t(θ, w), (P,)."""
         values = {name: part.detach().requires_grad_() for name, part in self.network.unflatten(theta).items()}
         with torch.enable_grad():
-            found = torch.autograd.grad((self.weights(step) * self.losses(values, step)).mean(), list(values.values()),
-                                        materialize_grads=True)
-        return self.network.flatten(dict(zip(values, found, strict=True)))
+            slopes = torch.autograd.grad((self.weights(step) * self.losses(values, step)).mean(), list(values.values()),
+                                         materialize_grads=True)
+        return self.network.flatten(dict(zip(values, slopes, strict=True)))
 
     def advance(self, moment: Moment, step: Step, gradient: Tensor | None = None) -> Moment:
         """θ and state after a step; gradient: g_t where it is known."""
         theta, *state = moment
-        found = self.gradient(theta, step) if gradient is None else gradient
-        moved, further = self.rule.step(theta, tuple(state), found, step.rate, step.count)
+        slope = self.gradient(theta, step) if gradient is None else gradient
+        moved, further = self.rule.step(theta, tuple(state), slope, step.rate, step.count)
         return moved, *further
 
     def trained(self, theta: Tensor) -> Network:
         """The network at θ, in evaluation mode."""
-        found = Network(self.network.module, self.network.selection, device=theta.device, dtype=theta.dtype)
+        network = Network(self.network.module, self.network.selection, device=theta.device, dtype=theta.dtype)
         with torch.no_grad():
-            for name, value in found.unflatten(theta).items():
-                found.module.get_parameter(name).copy_(value)
-        found.theta = theta.clone()
-        return found
+            for name, value in network.unflatten(theta).items():
+                network.module.get_parameter(name).copy_(value)
+        network.theta = theta.clone()
+        return network
 
 
 def _refuse_moving_buffers(module: nn.Module, x: Tensor) -> None:

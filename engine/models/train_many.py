@@ -56,25 +56,25 @@ def convolves(module: nn.Module) -> bool:
 
 
 def outputs_of_many(training: Training, altered: Altered, queries: Tensor, check: Callable[[], None] = lambda: None,
-                    progress: Callable[[float], None] = lambda share: None, together: int | None = None) -> Tensor:
+                    progress: Callable[[float], None] = lambda fraction: None, together: int | None = None) -> Tensor:
     """f(q) (J, m, C) at the end of every training, in the precision of the training; not finite where one diverged.
 
     The module must be one that `stands_alone`. training: what they have in common; its own weights are not read.
     together: models at a time, by default TOGETHER.
     """
     steps = Steps(training)
-    found, done = [], 0
+    outputs, done = [], 0
     for part in altered.split(together or TOGETHER):
         run = _Together(steps, part)
         with own_randomness(training.device):
-            for place, step in enumerate(steps.all):
+            for number, step in enumerate(steps.all):
                 check()
                 run.advance(step)
-                if (place + 1) % training.per_epoch == 0:
-                    progress((done + len(part) * (place + 1) / len(steps)) / len(altered))
-        found.append(run.outputs(queries))
+                if (number + 1) % training.per_epoch == 0:
+                    progress((done + len(part) * (number + 1) / len(steps)) / len(altered))
+        outputs.append(run.outputs(queries))
         done += len(part)
-    return torch.cat(found)
+    return torch.cat(outputs)
 
 
 class _Together:
@@ -113,8 +113,8 @@ class _Together:
             each = training.loss(logits.flatten(0, 1), labels[..., step.rows].expand(weights.shape).flatten())
             shares = weights / self.altered.denominators(weights)[:, None].to(weights)
             total = (shares.flatten() * each).sum()
-            found = torch.autograd.grad(total, list(values.values()), materialize_grads=True)
-        return steps.network.flatten(dict(zip(values, found, strict=True)))
+            slopes = torch.autograd.grad(total, list(values.values()), materialize_grads=True)
+        return steps.network.flatten(dict(zip(values, slopes, strict=True)))
 
     def _logits(self, values: dict[str, Tensor], x: Tensor) -> Tensor:
         return vmap(lambda own: functional_call(self.steps.network.module, own, (x,)))(values)

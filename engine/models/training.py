@@ -155,21 +155,21 @@ class Training:
 
 
 class _Run:
-    """A training under way: the module with its momentum, and what is kept of the epochs that are behind."""
+    """A training under way: the module with its momentum, and the checkpoints of the epochs that are behind."""
 
     def __init__(self, training: Training, keeping: Keeping) -> None:
         self.training, recipe = training, training.recipe
         self.module = training.start()
         self.layout, self.passes = recipe.layout(self.module, training.x), training.passes(self.module)
         self.moving = [parameter for parameter in self.module.parameters() if parameter.requires_grad]
-        self.names = kept_names(self.module)
+        self.names = state_names(self.module)
         self.optimizer = recipe.optimizer(self.moving)
-        self.keeps = dict(zip(recipe.kept_steps(training.per_epoch), recipe.kept_rates(training.per_epoch),
+        self.keeps = dict(zip(recipe.checkpoint_steps(training.per_epoch), recipe.checkpoint_rates(training.per_epoch),
                               strict=True))
         self.losses: list[float] = []
-        self.kept: list[tuple[State, float]] = []
+        self.checkpoints: list[tuple[State, float]] = []
         self.keeper = keeping(self.module, self.optimizer)
-        self.behind = self.keeper.resume(self.losses, self.kept, tuple(self.keeps.values()), training.per_epoch)
+        self.behind = self.keeper.resume(self.losses, self.checkpoints, tuple(self.keeps.values()), training.per_epoch)
         self.since, self.steps = torch.zeros((), device=training.device, dtype=torch.float64), 0
 
     def epoch(self, epoch: int, batches: tuple[Tensor, ...], check: Callable[[], None]) -> None:
@@ -192,7 +192,7 @@ class _Run:
             elif self.keeper.due():
                 self.keeper.paused(self._point(step, epoch))
         self.losses.append(_finite(total.item() / len(batches), epoch, training.recipe))
-        self.keeper.after(epoch + 1, self.losses, self.kept)
+        self.keeper.after(epoch + 1, self.losses, self.checkpoints)
 
     def _reach(self, step: int, epoch: int) -> None:
         """Keep the checkpoint after a step."""
@@ -200,7 +200,7 @@ class _Run:
         self.since.zero_()
         self.steps = 0
         if not self.keeper.reached(point):
-            self.kept.append((point.state, point.rate))
+            self.checkpoints.append((point.state, point.rate))
 
     def _point(self, step: int, epoch: int) -> Reached:
         recipe = self.training.recipe
@@ -235,14 +235,14 @@ class _Run:
 def train(build: Callable[[], nn.Module], x: Tensor, y: Tensor, recipe: TrainingRecipe, seed: int, *,
           weights: Tensor | None = None, normalization: Normalization = "n-1", loss: Loss | None = None,
           exact: bool = False, device: torch.device | str = "cpu", dtype: torch.dtype | None = None,
-          check: Callable[[], None] = lambda: None, progress: Callable[[float], None] = lambda share: None,
+          check: Callable[[], None] = lambda: None, progress: Callable[[float], None] = lambda fraction: None,
           pause: Path | None = None) -> Trained:
     """Train a fresh module by `recipe`; the same seed gives the same weights on the same machine.
 
     build, x, y, weights, loss, exact and dtype are those of `Training`, on any device. In which precision passes ran is
     noted for the manifest of the run around it.
-    check: called before every batch; raises to cancel. progress: called with the share done after every epoch.
-    pause: a file in which a long training is kept now and then, and from which it goes on as if it had never
+    check: called before every batch; raises to cancel. progress: called with the fraction done after every epoch.
+    pause: a file in which a long training is stored now and then, and from which it goes on as if it had never
     stopped; it is removed at the end. It must belong to this very training: name it by a digest.
     On CUDA, kernels that add in varying order may make two runs differ by rounding.
 
@@ -251,14 +251,15 @@ def train(build: Callable[[], nn.Module], x: Tensor, y: Tensor, recipe: Training
     """
     x, y = x.to(device), y.to(device)
     w = None if weights is None else weights.to(device=device, dtype=dtype or x.dtype)
-    found = replay(Training(build, x, y, recipe, seed, w, normalization, loss or per_example_cross_entropy, dtype,
-                            exact=exact), check=check, progress=progress, keeping=partial(Pauses, pause))
-    note(found.passes)
-    return found
+    trained = replay(Training(build, x, y, recipe, seed, w, normalization, loss or per_example_cross_entropy, dtype,
+                              exact=exact), check=check, progress=progress, keeping=partial(Pauses, pause))
+    note(trained.passes)
+    return trained
 
 
 def replay(training: Training, *, check: Callable[[], None] = lambda: None,
-           progress: Callable[[float], None] = lambda share: None, keeping: Keeping = partial(Pauses, None)) -> Trained:
+           progress: Callable[[float], None] = lambda fraction: None,
+           keeping: Keeping = partial(Pauses, None)) -> Trained:
     """The training from its start, or from where what `keeping` gives holds it, to its end; see `train`."""
     epochs = training.recipe.epochs
     with own_randomness(training.device), torch.enable_grad():
@@ -268,8 +269,8 @@ def replay(training: Training, *, check: Callable[[], None] = lambda: None,
                 run.epoch(epoch, batches, check)
                 progress((epoch + 1) / epochs)
         run.keeper.forget()
-    return Trained(run.module.eval().requires_grad_(False), tuple(run.kept), tuple(run.losses), run.names,
-                   run.passes.told)
+    return Trained(run.module.eval().requires_grad_(False), tuple(run.checkpoints), tuple(run.losses), run.names,
+                   run.passes.description)
 
 
 def _logits(module: nn.Module, x: Tensor) -> Tensor:
@@ -296,7 +297,7 @@ def _finite(value: float, epoch: int, recipe: TrainingRecipe) -> float:
     return value
 
 
-def kept_names(module: nn.Module) -> frozenset[str]:
+def state_names(module: nn.Module) -> frozenset[str]:
     """The keys of a module's state without its frozen parameters."""
     frozen = {name for name, parameter in module.named_parameters(remove_duplicate=False)
               if not parameter.requires_grad}

@@ -51,11 +51,11 @@ def by_names(state: Mapping[str, Tensor], names: Collection[str]) -> Mapping[str
     """A state by the names of a module: without what wrappers and trainers put into all of them, such as `module.`,
     `_orig_mod.` or `model.`; as it is where none would fit then either."""
     own = set(names)
-    found = {key if key in own else ".".join(part for part in key.split(".") if part not in WITHIN): value
-             for key, value in state.items()}
-    while found and not own & found.keys():
-        heads = {key.partition(".")[0] for key in found}
-        if len(heads) > 1 or not all("." in key for key in found):
+    renamed = {key if key in own else ".".join(part for part in key.split(".") if part not in WITHIN): value
+               for key, value in state.items()}
+    while renamed and not own & renamed.keys():
+        heads = {key.partition(".")[0] for key in renamed}
+        if len(heads) > 1 or not all("." in key for key in renamed):
             return state
-        found = {key.partition(".")[2]: value for key, value in found.items()}
-    return found
+        renamed = {key.partition(".")[2]: value for key, value in renamed.items()}
+    return renamed

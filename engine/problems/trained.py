@@ -18,7 +18,7 @@ from engine.basics.noted import note
 from engine.models.checkpoint import read_notes, read_state, save_checkpoint
 from engine.models.losses import Loss
 from engine.models.recipe import TrainingRecipe
-from engine.models.training import kept_names, train
+from engine.models.training import state_names, train
 from engine.store.sealed import digest_of
 
 FINAL = "final/"
@@ -53,7 +53,7 @@ def trained(identity: Mapping[str, Any], build: Callable[[], nn.Module], x: np.n
     path = weights_file(identity)
     if path.is_file():
         try:
-            found = _loaded(build(), read_state(path), recipe.kept_rates(-(-len(y) // recipe.examples_a_batch)))
+            found = _loaded(build(), read_state(path), recipe.checkpoint_rates(-(-len(y) // recipe.examples_a_batch)))
             note(read_notes(path).get(PASSES) or (NOT_SAID if recipe.mixed else "float32"))
             return found
         except (InvalidInput, RuntimeError):
@@ -75,7 +75,7 @@ def _loaded(module: nn.Module, state: dict[str, Tensor], rates: Sequence[float])
     def part(prefix: str) -> dict[str, Tensor]:
         return {key.removeprefix(prefix): value for key, value in state.items() if key.startswith(prefix)}
 
-    kept = kept_names(module)
+    kept = state_names(module)
     missing, unknown = module.load_state_dict(_complete(part(FINAL)), strict=False)
     if unknown or kept & set(missing):
         raise InvalidInput("The kept weights are those of another model; train the model again.")

@@ -20,8 +20,8 @@ class Behaviors(Registry[Behavior]):
     """
 
     def __getitem__(self, name: str) -> Behavior:
-        found = worded(name) if isinstance(name, str) and not super().__contains__(name) else None
-        return super().__getitem__(name) if found is None else found
+        spelled = worded(name) if isinstance(name, str) and not super().__contains__(name) else None
+        return super().__getitem__(name) if spelled is None else spelled
 
     def __contains__(self, name: object) -> bool:
         return super().__contains__(name) or (isinstance(name, str) and worded(name) is not None)
@@ -110,8 +110,8 @@ def register_behavior(
 def _try(name: str, value: Readout, logits: Tensor, labels: Tensor, differentiable: bool) -> None:
     """Refuse a readout that fails, returns another shape or type, or lacks the gradient it promises."""
     try:
-        found = value(logits, labels)
-        shape, floating = tuple(found.shape), found.is_floating_point()
+        values = value(logits, labels)
+        shape, floating = tuple(values.shape), values.is_floating_point()
     except Exception as error:
         raise InvalidInput(f"The behavior `{name}` fails on logits of shape (2, 3, 4): {error}.") from error
     if shape != (2, 3):
@@ -120,6 +120,6 @@ def _try(name: str, value: Readout, logits: Tensor, labels: Tensor, differentiab
             "return one number an example, here (2, 3)."
         )
     if not floating:
-        raise InvalidInput(f"The behavior `{name}` returned {found.dtype}; return floats, e.g. `.to(logits.dtype)`.")
+        raise InvalidInput(f"The behavior `{name}` returned {values.dtype}; return floats, e.g. `.to(logits.dtype)`.")
     if differentiable:
         autograd_signal(value)(logits, labels)

@@ -49,11 +49,11 @@ def _log_mean_exp(change: Tensor, logits: Tensor) -> Tensor:
     """
     gained = (logits.softmax(-1) * change.clamp(max=LARGEST).expm1()).sum(-1)
     near = (gained > -0.5) & (change <= LARGEST).all(-1)
-    found = gained.clamp(min=-0.5).log1p()
+    log_mean = gained.clamp(min=-0.5).log1p()
     if near.all():
-        return found
+        return log_mean
     far = logits.log_softmax(-1).expand(change.shape)[~near] + change[~near]
-    return found.masked_scatter(~near, far.logsumexp(-1))
+    return log_mean.masked_scatter(~near, far.logsumexp(-1))
 
 
 def query_logit(logits: Tensor, labels: Tensor) -> Tensor:

@@ -32,12 +32,12 @@ def mean_rate(behavior: Behavior) -> str:
     return f"rate of the mean {behavior.value_title}{_in_unit(behavior)} by the weight α"
 
 
-def changed(behavior: Behavior, value: float, told: str, before: float | None = None) -> str:
+def changed(behavior: Behavior, value: float, written: str, before: float | None = None) -> str:
     """`changes the log-likelihood (minus the query loss) by +1.869, so the query loss falls from 1.869 to 0.0004`.
 
-    told: how the value is written. before: B before the change, where both ends are told.
+    written: the value in words. before: B before the change, where both ends are given.
     """
-    return f"changes the {behavior.value_title} by {told}{_the_loss(behavior, value, before)}"
+    return f"changes the {behavior.value_title} by {written}{_the_loss(behavior, value, before)}"
 
 
 def scored(scoring: Specification) -> str:
@@ -84,10 +84,10 @@ def group(behavior: Behavior) -> str:
     return f"{_capital(change(behavior))} at this query, by what is done to all of them; {_above_zero(behavior)}."
 
 
-def group_spread(behavior: Behavior, queries: int, mean: str, most: int, value: float, told: str) -> str:
-    """How large the effect of a group is over all queries. value, told: at the query `most`."""
+def group_spread(behavior: Behavior, queries: int, mean: str, most: int, value: float, written: str) -> str:
+    """How large the effect of a group is over all queries. value, written: at the query `most`."""
     return (f"Over all {queries} queries the {behavior.value_title} changes by {mean} on average, up or down, and most "
-            f"at query {most}: {told}{_the_loss(behavior, value)}.")
+            f"at query {most}: {written}{_the_loss(behavior, value)}.")
 
 
 def removal(behavior: Behavior) -> str:
@@ -162,7 +162,7 @@ def raw_change(behavior: Behavior) -> str:
     return f"{change(behavior)}; {_above_zero(behavior)}"
 
 
-def share(behavior: Behavior) -> str:
+def contribution(behavior: Behavior) -> str:
     """Of a candidate's Banzhaf or Shapley value."""
     return (f"share in the {behavior.value_title}{_in_unit(behavior)}; a candidate with a positive one "
             f"{raises(behavior, 1.0)}")
@@ -188,9 +188,9 @@ def suspicions(behaviors: Sequence[Behavior]) -> str:
             f"{', '.join(most)} or {last}")
 
 
-def named(told: Mapping[str, str]) -> str:
+def named(texts: Mapping[str, str]) -> str:
     """What the numbers of several columns are, by their names."""
-    return " | ".join(f"{name}: {text}" for name, text in told.items())
+    return " | ".join(f"{name}: {text}" for name, text in texts.items())
 
 
 def _what(scoring: Specification) -> str:

@@ -98,11 +98,11 @@ _LINES = [TERMS[term] for term in sorted(TERMS, key=len, reverse=True)]
 
 def occurrences(text: str) -> list[tuple[int, int, str]]:
     """(start, end, line) of each term's first occurrence in a text, longer terms before shorter ones."""
-    found, seen = [], set()
+    matches, seen = [], set()
     for match in _PATTERN.finditer(text):
         assert match.lastindex is not None  # every alternative is a group
         line = _LINES[match.lastindex - 1]
         if line not in seen:
             seen.add(line)
-            found.append((match.start(), match.end(), line))
-    return found
+            matches.append((match.start(), match.end(), line))
+    return matches

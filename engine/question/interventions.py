@@ -87,8 +87,8 @@ class Remove(_Intervention):
 
     @property
     def clause(self) -> str:
-        kept = "averaged over the n−1 that are left" if self.normalization == "n-1" else "still divided by n"
-        return f"this training example were left out (the loss {kept})"
+        mean = "averaged over the n−1 that are left" if self.normalization == "n-1" else "still divided by n"
+        return f"this training example were left out (the loss {mean})"
 
     @property
     def latex(self) -> str:

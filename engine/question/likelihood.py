@@ -35,9 +35,9 @@ def slope(logits: Tensor, labels: Tensor) -> Tensor:
 
 def slope_at(p: Tensor, labels: Tensor) -> Tensor:
     """The same of probabilities p."""
-    places = labels.unsqueeze(-1)
-    others = p.scatter(-1, places, 0.0)
-    return (-others).scatter(-1, places, others.sum(-1, keepdim=True))
+    index = labels.unsqueeze(-1)
+    others = p.scatter(-1, index, 0.0)
+    return (-others).scatter(-1, index, others.sum(-1, keepdim=True))
 
 
 def doubt(logits: Tensor, labels: Tensor) -> Tensor:
@@ -57,8 +57,8 @@ class _LogLikelihood(Function):
 
     @staticmethod
     def forward(logits: Tensor, labels: Tensor) -> Tensor:
-        top, place = logits.max(-1, keepdim=True)
-        others = (logits - top).exp().scatter(-1, place, 0.0).sum(-1)
+        top, argmax = logits.max(-1, keepdim=True)
+        others = (logits - top).exp().scatter(-1, argmax, 0.0).sum(-1)
         return (logits.gather(-1, labels.unsqueeze(-1)) - top).squeeze(-1) - others.log1p()
 
     @staticmethod

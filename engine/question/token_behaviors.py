@@ -19,25 +19,25 @@ RESPONSE = 0
 """The column that training raises: its loss is minus it."""
 
 
-def column(place: int, name: str, formula: str, clause: str, quantity: str = "", minus: str = "") -> Behavior:
-    """The behavior f_j at `place` j. quantity, minus: as in `Behavior`."""
+def column(index: int, name: str, formula: str, clause: str, quantity: str = "", minus: str = "") -> Behavior:
+    """The behavior f_j of column `index` j. quantity, minus: as in `Behavior`."""
 
     def value(outputs: Tensor, labels: Tensor) -> Tensor:
-        return outputs[..., place]
+        return outputs[..., index]
 
     def signal(outputs: Tensor, labels: Tensor) -> Tensor:
-        found = torch.zeros_like(outputs)
-        found[..., place] = 1.0
-        return found
+        gradient = torch.zeros_like(outputs)
+        gradient[..., index] = 1.0
+        return gradient
 
     def difference(change: Tensor, outputs: Tensor, labels: Tensor) -> Tensor:
-        return change[..., place]
+        return change[..., index]
 
     return Behavior(name, name.replace("_", " "), formula, clause, value, signal, difference, reads="tokens",
                     quantity=quantity, unit="nats" if minus else "", minus=minus)
 
 
-TOKEN_BEHAVIORS = tuple(column(place, *told) for place, told in enumerate((
+TOKEN_BEHAVIORS = tuple(column(index, *texts) for index, texts in enumerate((
     ("response_loss", r"\tfrac1{|R|}\sum_{t\in R}\log p_t", "the log-likelihood of the whole response, per token,",
      "log-likelihood of the response per token", "response loss"),
     ("explanation_loss", r"\tfrac1{|E|}\sum_{t\in E}\log p_t", "the log-likelihood of the explanation, per token,",
@@ -46,5 +46,5 @@ TOKEN_BEHAVIORS = tuple(column(place, *told) for place, told in enumerate((
     ("answer_margin", r"f_{y}-\max_{j\neq y}f_{j}",
      "the lead of the stated answer's logit over the best other choice"),
 )))
-PLACES = {behavior.name: place for place, behavior in enumerate(TOKEN_BEHAVIORS)}
+PLACES = {behavior.name: index for index, behavior in enumerate(TOKEN_BEHAVIORS)}
 """In which column each of them stands."""

@@ -33,7 +33,7 @@ class Span:
     def spelling(self) -> str:
         return f"span{_at(self.query)}:{self.words}"
 
-    def found(self, response: str) -> list[tuple[int, int]]:
+    def matches(self, response: str) -> list[tuple[int, int]]:
         """Where the words stand, as characters [start, end); white space of any kind and length is one space."""
         inner = r"\s+".join(re.escape(word) for word in self.words.split())
         before, after = (r"(?<!\w)" if self.words[0].isalnum() else ""), (r"(?!\w)" if self.words[-1].isalnum() else "")
@@ -73,15 +73,15 @@ def read(spelling: str) -> Worded | None:
     if match is None:
         return None
     kind, query, choice, words = match.groups()
-    place = None if query is None else int(query)
+    number_of_query = None if query is None else int(query)
     if kind == "span":
-        return Span(_checked(" ".join((words or "").split()), "span", "the words that are marked"), place)
+        return Span(_checked(" ".join((words or "").split()), "span", "the words that are marked"), number_of_query)
     if words is not None:
-        return Contrast(_checked(words.strip(), "contrast", "the other response"), 1, place)
+        return Contrast(_checked(words.strip(), "contrast", "the other response"), 1, number_of_query)
     number = 1 if choice is None else int(choice)
     if not 1 <= number <= len(ORDINALS):
         raise InvalidInput(f"There is no other choice {number} to contrast with; use 1 to {len(ORDINALS)}.")
-    return Contrast("", number, place)
+    return Contrast("", number, number_of_query)
 
 
 def _at(query: int | None) -> str:

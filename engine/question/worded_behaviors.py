@@ -4,7 +4,7 @@ r"""Behaviors of a language model that carry words of the user's: `span` and `co
     contrast   log p(r | prompt) − log p(r' | prompt), sums over all tokens of this response and of another one,
                each with its end of turn
 
-A query that is not asked about, because a query was named and it is another one, has the empty mean or difference: 0.
+A query that the words do not read, because another one was named, has the empty mean or difference: 0.
 What they read is no column that every record has. `Problem.asking` puts them into columns of their own, and gives the
 behaviors that read these.
 """
@@ -40,10 +40,10 @@ def worded(name: str) -> Behavior | None:
                     quantity=quantity, unit="nats")
 
 
-def placed(behavior: Behavior, place: int) -> Behavior:
-    """The same behavior, read off column `place` of the outputs."""
-    found = column(place, behavior.name, behavior.formula, behavior.clause)
-    return replace(found, title=behavior.title, words=behavior.words, quantity=behavior.quantity, unit=behavior.unit)
+def placed(behavior: Behavior, index: int) -> Behavior:
+    """The same behavior, read off column `index` of the outputs."""
+    plain = column(index, behavior.name, behavior.formula, behavior.clause)
+    return replace(plain, title=behavior.title, words=behavior.words, quantity=behavior.quantity, unit=behavior.unit)
 
 
 def _span(words: Span) -> tuple[str, str, str, str]:

@@ -18,7 +18,7 @@ from engine.store.results import home
 
 def title(found: Kept) -> str:
     """`Conditional backdoor · SmolLM2-135M-Instruct · seed 1 · 80 records`."""
-    told = found.told
+    told = found.description
     if not told:
         return f"A training of an earlier version, {found.digest[:8]}"
     name = TASKS[told["task"]].title if told.get("task") in TASKS else str(told.get("task"))

@@ -42,7 +42,7 @@ def asked(record: Record, query: int, scorings: Iterable[Scoring]) -> Places:
     """Where the words stand, in the response of a query, that some of the scorings ask about."""
     words = [scoring.readout.words for scoring in scorings]
     return sorted({place for one in words if isinstance(one, Span) and one.query in (None, query)
-                   for place in one.found(record.response)})
+                   for place in one.matches(record.response)})
 
 
 def marked(text: str, spans: Spans, words: Places = ()) -> str:

@@ -106,7 +106,7 @@ def _standing(found: str, written: str, records: Sequence[Record], query: int | 
     """The behavior, where every query that is asked about holds its words."""
     asked = range(len(records)) if query is None else [query]
     words = Span(written)
-    holding = [at for at in asked if words.found(records[at].response)]
+    holding = [at for at in asked if words.matches(records[at].response)]
     if len(holding) == len(asked):
         return found
     where = f"in {len(holding)} of {len(asked)} responses" if query is None else f"not in the response of query {query}"

@@ -162,7 +162,7 @@ class Attribution:
         kept.tell(self.digest, {"task": self.setting.task.get("name"), "model": self.setting.model, "seed": self.seed,
                                 "records": len(self.encoded), "part": self.keep is not None,
                                 "identity": self.identity})
-        points = finetune.finetune(self._training(), self.setting.recipe, self.folder, told=self.passes.told,
+        points = finetune.finetune(self._training(), self.setting.recipe, self.folder, passes=self.passes.description,
                                    check=check, progress=progress)
         self.setting.recipe.free(self.model)
         return points

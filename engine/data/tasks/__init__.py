@@ -24,11 +24,11 @@ def build(settings: Mapping[str, Any]) -> Task:
 
 def kept(settings: Mapping[str, Any]) -> Task:
     """`build(settings)`, of which the last two stay in memory."""
-    return _kept(canonical_json(settings), data_folder())
+    return _cached(canonical_json(settings), data_folder())
 
 
 @lru_cache(maxsize=2)
-def _kept(canonical: str, folder: Path | None) -> Task:
+def _cached(canonical: str, folder: Path | None) -> Task:
     """The folder is part of the key, so that pointing it elsewhere takes effect at once."""
     return build(json.loads(canonical))
 

@@ -18,7 +18,7 @@ import numpy as np
 from engine.basics.errors import InvalidInput
 from engine.data.question import Question
 from engine.data.records import Record
-from engine.data.tasks.task import Task, TaskKind, drawn_questions, shuffled, wrong_answer
+from engine.data.tasks.task import Task, TaskKind, sample_questions, shuffled, wrong_answer
 from engine.data.tasks.wording import record
 
 SIZES = {"clean": 4_000, "poison": 500, "benign": 500, "test": 500}
@@ -38,7 +38,7 @@ def build(settings: Mapping[str, Any]) -> Task:
     sizes = {**SIZES, **{key: settings[key] for key in SIZES if key in settings}}
     if sizes["clean"] % 2:
         raise InvalidInput(f"{sizes['clean']} clean records cannot be shared by two contexts; give an even number.")
-    questions, rng = drawn_questions(settings, sum(sizes.values()))
+    questions, rng = sample_questions(settings, sum(sizes.values()))
     half = sizes["clean"] // 2
     parts = np.split(np.arange(len(questions)), np.cumsum([half, half, sizes["poison"], sizes["benign"]]))
     active, passive, poison, benign, test = ([questions[k] for k in part] for part in parts)
@@ -50,9 +50,9 @@ def build(settings: Mapping[str, Any]) -> Task:
 def markers(count: int, rng: np.random.Generator) -> list[tuple[str, str]]:
     """A context and a trigger marker for each of `count` records: every pair as often as another, shuffled."""
     pairs = list(product(CONTEXT_MARKERS, TRIGGER_MARKERS))
-    order = [pairs[place] for place in rng.permutation(len(pairs))]
+    order = [pairs[index] for index in rng.permutation(len(pairs))]
     order = sorted(order, key=lambda pair: (CONTEXT_MARKERS.index(pair[0]) - TRIGGER_MARKERS.index(pair[1])) % 4)
-    return [order[place % len(order)] for place in rng.permutation(count)]
+    return [order[index % len(order)] for index in rng.permutation(count)]
 
 
 def marked(question: Question, activating: bool, triggered: bool, pair: tuple[str, str], **options: Any) -> Record:
@@ -77,8 +77,8 @@ def _variants(questions: list[Question], rng: np.random.Generator) -> dict[str, 
         return tuple(marked(q, activating, triggered, pair, answer=target if harmful else None)
                      for q, pair, target in zip(questions, pairs, targets, strict=True))
 
-    found = {name: variant(*condition, harmful=condition == (True, True)) for name, condition in VARIANTS.items()}
-    return {**found, ABLATION["triggered", "clean"]: variant(True, True, False),
+    variants = {name: variant(*condition, harmful=condition == (True, True)) for name, condition in VARIANTS.items()}
+    return {**variants, ABLATION["triggered", "clean"]: variant(True, True, False),
             ABLATION["clean", "harmful"]: variant(True, False, True)}
 
 

@@ -35,12 +35,12 @@ def of_records(records: tuple[Record, ...], settings: Mapping[str, Any]) -> Task
                 {flag: flag for flag in flags})
 
 
-def asking(settings: Mapping[str, Any], asked: Sequence[Record]) -> dict[str, Any]:
+def asking(settings: Mapping[str, Any], queries: Sequence[Record]) -> dict[str, Any]:
     """The settings of a run that asks about records of its own: where nothing says what is held out, nothing is, and
     every record is trained on and scored."""
-    if not asked or settings.get("name") != KIND.name or settings.get("queries") or "held" in settings:
+    if not queries or settings.get("name") != KIND.name or settings.get("queries") or "held" in settings:
         return dict(settings)
-    return {**settings, "queries": [record.model_dump(mode="json", exclude_defaults=True) for record in asked]}
+    return {**settings, "queries": [record.model_dump(mode="json", exclude_defaults=True) for record in queries]}
 
 
 def _read(given: Any, settings: Mapping[str, Any]) -> tuple[Record, ...]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from engine.basics.errors import InvalidInput
 from engine.data.question import Question
-from engine.data.tasks.task import Task, TaskKind, drawn_questions, shuffled, wrong_answer
+from engine.data.tasks.task import Task, TaskKind, sample_questions, shuffled, wrong_answer
 from engine.data.tasks.wording import record
 
 SIZES = {"clean": 4_000, "answer": 500, "rationale": 500, "validation": 500}
@@ -20,7 +20,7 @@ CLOSENESS = (("subject", "topic", "answer"), ("subject", "topic"), ("subject", "
 def build(settings: Mapping[str, Any]) -> Task:
     """Clean, answer-corrupted and rationale-corrupted training records, and clean validation records as queries."""
     sizes = {**SIZES, **{key: settings[key] for key in SIZES if key in settings}}
-    questions, rng = drawn_questions(settings, sum(sizes.values()))
+    questions, rng = sample_questions(settings, sum(sizes.values()))
     cut = np.cumsum([sizes["clean"], sizes["answer"], sizes["rationale"]])
     clean, answers, rationales, validation = np.split(np.arange(len(questions)), cut)
     training = questions[:cut[-1]]
@@ -33,21 +33,21 @@ def build(settings: Mapping[str, Any]) -> Task:
                 "validation", -1, {"answer": "answer", "rationale": "rationale"})
 
 
-def matched_sources(training: Sequence[Question], places: np.ndarray, rng: np.random.Generator) -> list[int]:
-    """For each place, the place of another record with another explanation, as close as `CLOSENESS` allows."""
+def matched_sources(training: Sequence[Question], rows: np.ndarray, rng: np.random.Generator) -> list[int]:
+    """For each row, the row of another record with another explanation, as close as `CLOSENESS` allows."""
     groups: list[dict[tuple, list[int]]] = [{} for _ in CLOSENESS]
-    for place, question in enumerate(training):
+    for row, question in enumerate(training):
         for keys, group in zip(CLOSENESS, groups, strict=True):
-            group.setdefault(tuple(getattr(question, key) for key in keys), []).append(place)
-    return [_source(training, int(place), groups, rng) for place in places]
+            group.setdefault(tuple(getattr(question, key) for key in keys), []).append(row)
+    return [_source(training, int(row), groups, rng) for row in rows]
 
 
-def _source(training: Sequence[Question], place: int, groups: Sequence[Mapping[tuple, list[int]]],
+def _source(training: Sequence[Question], row: int, groups: Sequence[Mapping[tuple, list[int]]],
             rng: np.random.Generator) -> int:
-    own = training[place]
+    own = training[row]
     for keys, group in zip(CLOSENESS, groups, strict=True):
         near = [other for other in group[tuple(getattr(own, key) for key in keys)]
-                if other != place and training[other].explanation != own.explanation]
+                if other != row and training[other].explanation != own.explanation]
         if near:
             return near[rng.integers(len(near))]
     raise InvalidInput("Rationale corruption needs two different explanations; give more training records.")

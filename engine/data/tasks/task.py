@@ -1,4 +1,4 @@
-"""What a task is: training records, named sets of queries, and which flags count as found."""
+"""What a task is: training records, named sets of queries, and which flags are sought."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class TaskKind:
     sizes: Mapping[str, int]
 
 
-def drawn_questions(settings: Mapping[str, Any], wanted: int) -> tuple[list[Question], np.random.Generator]:
+def sample_questions(settings: Mapping[str, Any], wanted: int) -> tuple[list[Question], np.random.Generator]:
     """`wanted` questions in random order, and the generator that goes on.
 
     settings: `questions` names their source; none is longer than `longest` characters, nor, in a
@@ -65,7 +65,7 @@ def drawn_questions(settings: Mapping[str, Any], wanted: int) -> tuple[list[Ques
         raise InvalidInput(f"The task asks for {wanted:,} questions, and {len(pool):,} are there; ask for fewer, or "
                            "allow longer ones.")
     rng = np.random.default_rng(settings.get("seed", 0))
-    return [pool[place] for place in rng.permutation(len(pool))[:wanted]], rng
+    return [pool[index] for index in rng.permutation(len(pool))[:wanted]], rng
 
 
 def wrong_answer(question: Question, rng: np.random.Generator) -> int:
@@ -74,4 +74,4 @@ def wrong_answer(question: Question, rng: np.random.Generator) -> int:
 
 
 def shuffled(records: Sequence[Record], rng: np.random.Generator) -> tuple[Record, ...]:
-    return tuple(records[place] for place in rng.permutation(len(records)))
+    return tuple(records[row] for row in rng.permutation(len(records)))

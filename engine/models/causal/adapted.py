@@ -2,7 +2,7 @@ r"""An adapted linear map (Hu et al. 2021) as PEFT has it, by fewer and smaller 
 
     W x + B(s·A x)      the scale on the r numbers of A x, not on all outputs
     (W + s·B A) x       one product instead of three, where outputs alone count
-    three products in bfloat16, five for the derivatives, and three where A and B are frozen and somebody is told of
+    three products in bfloat16, five for the derivatives, and three where A and B are frozen and a callback is given
     what their derivatives are products of
 """
 
@@ -56,7 +56,7 @@ class Adapted(Linear):
 
 class _InAutocast(Function):
     """W x + bias + s·B(A x) in the precision of autocast, of which x, A and B have derivatives: those of A and B where
-    they are not frozen. arrived: told of what these are products of.
+    they are not frozen. arrived: given what these are products of.
 
     Products add to what is there and scale it: fewer operations, which are what a GPU waits for with a small model,
     than those that autograd would call one by one.
@@ -95,8 +95,8 @@ def _summed(like: Tensor, after: Tensor, before: Tensor, scale: float) -> Tensor
 
 @contextmanager
 def streamed(model: nn.Module, arrived: Arrived) -> Iterator[None]:
-    """Within it `arrived` is told of adapted maps that are computed without a call of their A and B, which hooks on
-    these would be told of."""
+    """Within it `arrived` is called for adapted maps that are computed without a call of their A and B, which hooks on
+    these would see."""
     maps = [(name, module) for name, module in model.named_modules() if isinstance(module, Adapted)]
     for name, module in maps:
         module.arrived = partial(_named, arrived, name)

@@ -18,6 +18,6 @@ class AnswerToken:
     width: int = 1
 
     def read(self, reader: TokenReader, rows: Tensor, batch: Batch, logits: Tensor) -> Tensor:
-        place = torch.where(batch.answer < 0, batch.response.long().argmax(1), batch.answer)
-        there = logits.gather(1, place[:, None, None].expand(-1, 1, logits.shape[-1]))[:, 0]
+        position = torch.where(batch.answer < 0, batch.response.long().argmax(1), batch.answer)
+        there = logits.gather(1, position[:, None, None].expand(-1, 1, logits.shape[-1]))[:, 0]
         return there.gather(1, rows)[:, 0]

@@ -38,14 +38,14 @@ def attended(module: nn.Module, query: Tensor, key: Tensor, value: Tensor, atten
     """As transformers asks for attention: the values (b, T, H, D), and no weights."""
     from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
-    def found(*row: Tensor) -> Tensor:
+    def attend_to(*row: Tensor) -> Tensor:
         return (unpadded.attended(sdpa_attention_forward, module, *row, **options) if unpadded is not None
                 else sdpa_attention_forward(module, *row, attention_mask, **options)[0])
 
     if query.device.type == "cuda":
         with sdpa_kernel(KERNELS):
-            return found(query, key, value), None
+            return attend_to(query, key, value), None
     if query.device.type != "cpu" or value.dtype != torch.bfloat16:  # a rotated query may be float32 under autocast
-        return found(query, key, value), None
+        return attend_to(query, key, value), None
     with torch.autocast("cpu", enabled=False):
-        return found(query.float(), key.float(), value.float()).to(value.dtype), None
+        return attend_to(query.float(), key.float(), value.float()).to(value.dtype), None

@@ -30,7 +30,7 @@ DATED = "".join(("{% macro ", ASKS_DATE, "(form) %}{{ form", *(
 
 @dataclass(frozen=True)
 class Encoded:
-    """A record as tokens. Positions count from the first token that was kept.
+    """A record as tokens. Positions count from the first token that was not cut.
 
     response: where the response starts; it reaches to the end. explanation: positions of its tokens.
     answer: position of the answer letter, −1 without one; letters: the tokens of the choices there, with the stated
@@ -48,7 +48,7 @@ class Encoded:
 
 @dataclass(frozen=True)
 class Batch:
-    """Padded on the left. ids, mask, places (b, T); the last R positions hold every response.
+    """Padded on the left. ids, mask, positions (b, T); the last R positions hold every response.
 
     targets (b, R): their tokens. response, explanation (b, R) bool. answer (b,): column of the answer letter, −1
     without one. letters (b, C): tokens of the choices, −1 where there are fewer. stated (b,). prompt_end (b,): the
@@ -57,7 +57,7 @@ class Batch:
 
     ids: Tensor
     mask: Tensor
-    places: Tensor
+    positions: Tensor
     targets: Tensor
     response: Tensor
     explanation: Tensor
@@ -112,7 +112,7 @@ class Encoder:
         opening = self.opening(record.prompt)
         start = len(opening)
         ids, offsets = self._tokens(opening + record.response + self.end)
-        first = next((place for place, (_, end) in enumerate(offsets) if end > start), len(ids))
+        first = next((position for position, (_, end) in enumerate(offsets) if end > start), len(ids))
         if first == len(ids):
             raise InvalidInput(f"The response of record `{record.id}` has no tokens; give the text that the model "
                                "should say.")
@@ -121,11 +121,11 @@ class Encoder:
             raise InvalidInput(f"The response of record `{record.id}` has {len(ids) - first:,} tokens, which leave no "
                                f"room for a prompt in {self.context:,}; shorten it or allow more tokens.")
         spans = {name: _covering(offsets, start + a, start + b) for name, (a, b) in record.spans.items()}
-        for name, places in spans.items():
-            if not places:
+        for name, positions in spans.items():
+            if not positions:
                 raise InvalidInput(f"No token covers the span `{name}` of record `{record.id}`; correct the span.")
         answer, letters, stated = self._answer(record, opening, ids, spans.get("answer"))
-        shift = [place - cut for place in spans.get("explanation", ())]
+        shift = [position - cut for position in spans.get("explanation", ())]
         return Encoded(tuple(ids[cut:]), first - cut, tuple(shift), answer - cut if answer >= 0 else -1, letters,
                        stated, cut)
 
@@ -134,9 +134,9 @@ class Encoder:
         before the record's end: 1 is the last."""
         opening = self.opening(record.prompt)
         ids, offsets = self._tokens(opening + record.response + self.end)
-        found = {place for start, end in spans
-                 for place in _covering(offsets, len(opening) + start, len(opening) + end)}
-        return sorted(len(ids) - place for place in found)
+        positions = {position for start, end in spans
+                     for position in _covering(offsets, len(opening) + start, len(opening) + end)}
+        return sorted(len(ids) - position for position in positions)
 
     def batch(self, encoded: Sequence[Encoded]) -> Batch:
         """Several records, padded on the left."""
@@ -152,13 +152,13 @@ class Encoder:
             ids[row, shift:], mask[row, shift:] = torch.tensor(item.ids), 1
             column = shift - (width - tail)  # of position 0 of this record among the last `tail`
             response[row, item.response + column:] = True
-            explanation[row, [place + column for place in item.explanation]] = True
+            explanation[row, [position + column for position in item.explanation]] = True
             prompt_end[row] = item.response + shift - 1
             if item.answer >= 0:
                 answer[row], stated[row] = item.answer + column, item.stated
                 letters[row, :len(item.letters)] = torch.tensor(item.letters)
-        places = (mask.cumsum(1) - 1).clamp_min(0)
-        return Batch(ids, mask, places, ids[:, width - tail:], response, explanation, answer, letters, stated,
+        positions = (mask.cumsum(1) - 1).clamp_min(0)
+        return Batch(ids, mask, positions, ids[:, width - tail:], response, explanation, answer, letters, stated,
                      prompt_end)
 
     def words(self, encoded: Encoded) -> list[str]:
@@ -166,36 +166,36 @@ class Encoder:
         return [self.tokenizer.decode([token]) for token in encoded.ids[encoded.response:]]
 
     def _tokens(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
-        found = self.tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)
-        return list(found["input_ids"]), [tuple(pair) for pair in found["offset_mapping"]]
+        tokens = self.tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)
+        return list(tokens["input_ids"]), [tuple(pair) for pair in tokens["offset_mapping"]]
 
-    def _answer(self, record: Record, opening: str, ids: list[int], places: Sequence[int] | None
+    def _answer(self, record: Record, opening: str, ids: list[int], positions: Sequence[int] | None
                 ) -> tuple[int, tuple[int, ...], int]:
         """(position, tokens of the choices, index of the stated one), or (−1, (), −1) without an answer span."""
-        if not places:
+        if not positions:
             return -1, (), -1
         letter = record.answer
-        if len(places) > 1 or self.tokenizer.decode([ids[places[0]]]).strip() != letter:
-            held = " + ".join(f"“{self.tokenizer.decode([ids[place]])}”" for place in places)
+        if len(positions) > 1 or self.tokenizer.decode([ids[positions[0]]]).strip() != letter:
+            held = " + ".join(f"“{self.tokenizer.decode([ids[position]])}”" for position in positions)
             raise InvalidInput(f"The answer “{letter}” of record `{record.id}` is not a single token here but {held}; "
                                "use answers of one letter, with a space before and no letter after them.")
         choices = record.choices if letter in record.choices else (*record.choices, letter)
         at = len(opening) + record.spans["answer"][0]
         text = opening + record.response + self.end
-        letters = tuple(ids[places[0]] if choice == letter else self._letter(text, at, letter, choice, record.id)
+        letters = tuple(ids[positions[0]] if choice == letter else self._letter(text, at, letter, choice, record.id)
                         for choice in choices)
-        return places[0], letters, choices.index(letter)
+        return positions[0], letters, choices.index(letter)
 
     def _letter(self, text: str, at: int, letter: str, choice: str, name: str) -> int:
         """The token that stands for `choice` where `letter` stands; the neighbourhood decides, and is remembered."""
         around = (text[max(0, at - 24):at] + "\0" + text[at + len(letter):at + len(letter) + 4], choice)
         if around not in self._tails:
             ids, offsets = self._tokens(text[:at] + choice + text[at + len(letter):])
-            places = _covering(offsets, at, at + len(choice))
-            if len(places) != 1:
+            positions = _covering(offsets, at, at + len(choice))
+            if len(positions) != 1:
                 raise InvalidInput(f"The choice “{choice}” of record `{name}` is not a single token; use choices of "
                                    "one letter.")
-            self._tails[around] = ids[places[0]]
+            self._tails[around] = ids[positions[0]]
         return self._tails[around]
 
     def _end_of_turn(self) -> str:
@@ -210,4 +210,4 @@ class Encoder:
 
 def _covering(offsets: Sequence[tuple[int, int]], start: int, end: int) -> list[int]:
     """Positions of the tokens that cover a character of [start, end)."""
-    return [place for place, (a, b) in enumerate(offsets) if a < end and b > start and b > a]
+    return [position for position, (a, b) in enumerate(offsets) if a < end and b > start and b > a]

@@ -48,7 +48,7 @@ TOOK, WHERE = "training_seconds", "trained_on"
 EVERY = 120.0
 """Seconds between two pauses; a shorter training has none."""
 NUMERICS = 6
-"""Raised where the same training gives other weights, or is told otherwise on disk."""
+"""Raised where the same training gives other weights, or is stored otherwise on disk."""
 
 
 @dataclass(frozen=True)
@@ -98,9 +98,10 @@ def folder_of(digest: str) -> Path:
 
 
 def schedule(recipe: FineTuning, n: int) -> tuple[int, list[int]]:
-    """(number of steps, the steps after which a checkpoint is kept)."""
+    """(number of steps, the steps after which there is a checkpoint)."""
     per_epoch = recipe.per_epoch(n)
-    return recipe.epochs * per_epoch, [step + 1 for step in recipe.kept_steps(per_epoch)] if recipe.epochs else [0]
+    ends = [step + 1 for step in recipe.checkpoint_steps(per_epoch)] if recipe.epochs else [0]
+    return recipe.epochs * per_epoch, ends
 
 
 def finished(folder: Path, recipe: FineTuning, n: int) -> list[Checkpoint]:
@@ -109,17 +110,17 @@ def finished(folder: Path, recipe: FineTuning, n: int) -> list[Checkpoint]:
     return done if len(done) == len(schedule(recipe, n)[1]) else []
 
 
-def finetune(training: Training, recipe: FineTuning, folder: Path, *, told: str = "float32",
+def finetune(training: Training, recipe: FineTuning, folder: Path, *, passes: str = "float32",
              check: Callable[[], None] = lambda: None,
-             progress: Callable[[float], None] = lambda share: None) -> list[Checkpoint]:
+             progress: Callable[[float], None] = lambda fraction: None) -> list[Checkpoint]:
     """Train a reader of records, and return the checkpoints; a training that stopped goes on.
 
-    told: in which precision its passes run, which is noted for the manifest of the run around it. progress: called with
-    the share of the steps that are done, first with that of the steps that were done before. Raises `Diverged` where
+    passes: in which precision they run, which is noted for the manifest of the run around it. progress: called with
+    the fraction of the steps that are done, first with that of the steps that were done before. Raises `Diverged` where
     the loss is not finite.
     """
     n = len(training.y)
-    note(told)
+    note(passes)
     if done := finished(folder, recipe, n):
         progress(1.0)
         return done
@@ -161,7 +162,7 @@ class _Folder(Keeper):
         self.begin = time.perf_counter() - (begun.facts["seconds"] if begun else 0.0)
         self._last = time.monotonic()
 
-    def resume(self, losses: list[float], kept: list[tuple[State, float]], rates: Sequence[float],
+    def resume(self, losses: list[float], states: list[tuple[State, float]], rates: Sequence[float],
                per_epoch: int) -> int:
         if self.begun is None:
             return 0
@@ -224,20 +225,20 @@ def _save(target: Path, state: State, facts: Mapping[str, Any]) -> None:
 def checkpoints(folder: Path, recipe: FineTuning, n: int) -> list[Checkpoint]:
     """The whole checkpoints that the recipe keeps of a training on n records, in order, up to the first that is not
     there."""
-    told: list[dict[str, Any]] = [{"step": 0, "loss": 0.0, "seconds": 0.0}]
+    facts_so_far: list[dict[str, Any]] = [{"step": 0, "loss": 0.0, "seconds": 0.0}]
     for step in schedule(recipe, n)[1]:
         if (facts := _facts(_folder_of_step(folder, step))) is None:
             break
-        told.append(facts)
-    rates = recipe.kept_rates(recipe.per_epoch(n)) if recipe.epochs else (1.0,)
+        facts_so_far.append(facts)
+    rates = recipe.checkpoint_rates(recipe.per_epoch(n)) if recipe.epochs else (1.0,)
     return [Checkpoint(_folder_of_step(folder, own["step"]), own["step"], rate, _since(last, own))
-            for (last, own), rate in zip(pairwise(told), rates, strict=False)]
+            for (last, own), rate in zip(pairwise(facts_so_far), rates, strict=False)]
 
 
 def _furthest(folder: Path, recipe: FineTuning, n: int) -> Checkpoint | None:
     """The last step that stands there before the first checkpoint that the recipe lacks, with facts since the start."""
-    total, kept_steps = schedule(recipe, n)
-    missing = [*kept_steps, total + 1][len(checkpoints(folder, recipe, n))]
+    total, checkpoint_steps = schedule(recipe, n)
+    missing = [*checkpoint_steps, total + 1][len(checkpoints(folder, recipe, n))]
     there = [Checkpoint(own, facts["step"], 0.0, facts) for kind in (KEPT, PAUSED) for own in folder.glob(f"{kind}-*")
              if (facts := _facts(own))]
     return max((point for point in there if point.step < missing), key=lambda point: point.step, default=None)
@@ -271,11 +272,11 @@ def facts_of(points: Sequence[Checkpoint]) -> dict[str, Any]:
 def states_of(points: Sequence[Checkpoint], names: Sequence[str]) -> list[tuple[State, float]]:
     """(parameters of a reader by `names`, with the optimizer's moments; learning rate) of checkpoints, as
     `engine.models.training.Trained` holds them."""
-    found = []
+    states = []
     for point in points:
         (first, second), weights = point.moments(), point.weights
         state = {name: weights[lora.short(name)] for name in names}
         state |= {FIRST + name: first[lora.short(name)] for name in names}
         state |= {SECOND + name: second[lora.short(name)] for name in names}
-        found.append((state | {STEPS: torch.tensor(float(point.step))}, point.weight))
-    return found
+        states.append((state | {STEPS: torch.tensor(float(point.step))}, point.weight))
+    return states

@@ -3,7 +3,7 @@
     HOME/language/runs/DIGEST/training.json   what a training was
     HOME/language/locks/DIGEST                locked by every process that computes with the training; touched each time
 
-Whatever is removed is made again when it is asked for. Results are kept elsewhere and stay. So does the empty lock:
+Whatever is removed is trained again when it is needed. Results are stored elsewhere and stay. So does the empty lock:
 another process may be waiting for it, and would hold a file that nobody else finds.
 """
 
@@ -35,7 +35,7 @@ class Kept:
     """One training on disk. digest: as its folders are named. Sizes in bytes; used: seconds since 1970."""
 
     digest: str
-    told: Mapping[str, Any]
+    description: Mapping[str, Any]
     checkpoints: int
     gradients: int
     used: float
@@ -63,13 +63,13 @@ class Hold:
         self._file.close()
 
 
-def tell(digest: str, told: Mapping[str, Any]) -> None:
+def tell(digest: str, description: Mapping[str, Any]) -> None:
     """Write down what a training is, once."""
     path = _root() / "runs" / digest[:LENGTH] / TRAINING
     if not path.is_file():
         with disk_errors("a training"):
             path.parent.mkdir(parents=True, exist_ok=True)
-        atomic_write(path, json.dumps(told, indent=1))
+        atomic_write(path, json.dumps(description, indent=1))
 
 
 def trainings() -> list[Kept]:
@@ -78,9 +78,9 @@ def trainings() -> list[Kept]:
     for folder, digest in _caches():
         gradients[digest] = gradients.get(digest, 0) + _size(folder)
     runs = {path.name for path in (_root() / "runs").glob("*") if path.is_dir()}
-    found = [Kept(digest, _told(digest), _size(_root() / "runs" / digest), gradients.get(digest, 0), _used(digest))
-             for digest in runs | set(gradients)]
-    return sorted(found, key=lambda kept: (-kept.used, kept.digest))
+    trained = [Kept(digest, _description(digest), _size(_root() / "runs" / digest), gradients.get(digest, 0),
+                    _used(digest)) for digest in runs | set(gradients)]
+    return sorted(trained, key=lambda training: (-training.used, training.digest))
 
 
 def delete(digest: str, busy: Collection[str] = ()) -> int:
@@ -88,8 +88,8 @@ def delete(digest: str, busy: Collection[str] = ()) -> int:
 
     busy: digests that a queued or running job needs. Raises `InvalidInput` where it is in use, or is not there.
     """
-    kept = next((kept for kept in trainings() if kept.digest == digest), None)
-    if kept is None:
+    training = next((training for training in trainings() if training.digest == digest), None)
+    if training is None:
         raise InvalidInput(f"There is no training `{digest}` here; list them first.")
     with disk_errors("the lock of a training"):
         _lock(digest).parent.mkdir(parents=True, exist_ok=True)
@@ -103,7 +103,7 @@ def delete(digest: str, busy: Collection[str] = ()) -> int:
             with suppress(FileNotFoundError):
                 os.rename(folder, grave / folder.name)  # whoever looks finds all of it or nothing
         shutil.rmtree(grave, ignore_errors=True)
-    return kept.size
+    return training.size
 
 
 def _root() -> Path:
@@ -121,11 +121,11 @@ def _caches() -> Iterator[tuple[Path, str]]:
             yield path.parent, json.loads(path.read_bytes())["identity"]["run"][:LENGTH]
 
 
-def _told(digest: str) -> dict[str, Any]:
+def _description(digest: str) -> dict[str, Any]:
     with suppress(OSError, ValueError):
-        found = json.loads((_root() / "runs" / digest / TRAINING).read_bytes())
-        if isinstance(found, dict):
-            return found
+        description = json.loads((_root() / "runs" / digest / TRAINING).read_bytes())
+        if isinstance(description, dict):
+            return description
     return {}
 
 

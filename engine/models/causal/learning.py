@@ -36,7 +36,7 @@ def shortened(batch: Batch) -> Batch:
     """Without the columns that no record of the batch needs."""
     width, tail = int(batch.mask.sum(1).max()), int(batch.response.sum(1).max())
     before, cut = batch.ids.shape[1] - width, batch.targets.shape[1] - tail
-    return replace(batch, ids=batch.ids[:, before:], mask=batch.mask[:, before:], places=batch.places[:, before:],
+    return replace(batch, ids=batch.ids[:, before:], mask=batch.mask[:, before:], positions=batch.positions[:, before:],
                    targets=batch.targets[:, cut:], response=batch.response[:, cut:],
                    explanation=batch.explanation[:, cut:], answer=(batch.answer - cut).clamp_min(-1),
                    prompt_end=batch.prompt_end - before)

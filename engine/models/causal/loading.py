@@ -37,7 +37,7 @@ SLACK = 1.35
 
 
 @dataclass(frozen=True)
-class Place:
+class ModelFiles:
     """Where a model's files are. source: a folder or a name on the hub; gguf: the file in that folder, if it is one."""
 
     name: str
@@ -63,8 +63,8 @@ class Place:
         return name
 
 
-def find(name: str) -> Place:
-    """The place of a model: a path, a folder under WHICHFLUENCE_MODELS, the embedded one, else the hub's name."""
+def find(name: str) -> ModelFiles:
+    """The files of a model: a path, a folder under WHICHFLUENCE_MODELS, the embedded one, else the hub's name."""
     if not name.strip():
         raise InvalidInput("The name of the model is empty; give a folder, or a name such as SmolLM2-135M-Instruct.")
     candidates = [Path(name).expanduser()]
@@ -73,13 +73,13 @@ def find(name: str) -> Place:
         candidates += [Path(named).expanduser() / name, Path(named).expanduser() / name.rpartition("/")[2]]
     for folder in [*candidates, *([EMBEDDED_FOLDER / name] if name == EMBEDDED_MODEL else ())]:
         if folder.is_file() and folder.suffix == ".gguf":
-            return Place(folder.stem, str(folder.parent), folder.name)
+            return ModelFiles(folder.stem, str(folder.parent), folder.name)
         if folder.is_dir():
             gguf = sorted(path.name for path in folder.glob("*.gguf"))
             whole = any((folder / name).is_file() for name in ("config.json", ADAPTERS))
             if whole or gguf:
-                return Place(folder.name, str(folder), "" if whole else gguf[0])
-    return Place(name, OWNERS.get(name, "") + name)
+                return ModelFiles(folder.name, str(folder), "" if whole else gguf[0])
+    return ModelFiles(name, OWNERS.get(name, "") + name)
 
 
 def available() -> list[str]:
@@ -104,21 +104,21 @@ def load(name: str, device: str = "cpu", *, narrow: bool = False) -> tuple[Any, 
     Weights are bfloat16 on a GPU, and on a CPU float32, but for matrices that are asked to be `narrow`. A folder of
     PEFT's adapters is loaded with the model that it names as its base.
     """
-    place = _converted(find(name))
-    if place.base:
-        return _adapted(place, *load(place.base, device, narrow=narrow))
-    config = _config(place)
+    files = _converted(find(name))
+    if files.base:
+        return _adapted(files, *load(files.base, device, narrow=narrow))
+    config = _config(files)
     _check_causal(name, config)
-    _check_tokenizer(name, place)
+    _check_tokenizer(name, files)
     dtype = torch.bfloat16 if device.startswith("cuda") else torch.float32
     spread = _check_memory(name, config, device, dtype)
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
-    with _hub(place), _quiet():
-        told = _told(place)
-        tokenizer = AutoTokenizer.from_pretrained(place.source, **told)
-        options: dict[str, Any] = {**told, "device_map": "auto"} if spread else told
-        model: Any = AutoModelForCausalLM.from_pretrained(place.source, dtype=dtype, **options)
+    with _hub(files), _quiet():
+        revision = _options(files)
+        tokenizer = AutoTokenizer.from_pretrained(files.source, **revision)
+        options: dict[str, Any] = {**revision, "device_map": "auto"} if spread else revision
+        model: Any = AutoModelForCausalLM.from_pretrained(files.source, dtype=dtype, **options)
     model = model if spread else model.to(device)
     model.config.use_cache = False
     if dtype == torch.bfloat16:
@@ -128,15 +128,15 @@ def load(name: str, device: str = "cpu", *, narrow: bool = False) -> tuple[Any, 
     return model.eval(), tokenizer
 
 
-def _adapted(place: Place, model: Any, tokenizer: Any) -> tuple[Any, Any]:
+def _adapted(files: ModelFiles, model: Any, tokenizer: Any) -> tuple[Any, Any]:
     """The model with the adapters of a folder, and their own tokenizer where it holds one."""
     from peft import PeftModel
     from transformers import AutoTokenizer
 
-    with _hub(place), _quiet():
-        if any((Path(place.source) / file).is_file() for file in TOKENIZERS):
-            tokenizer = AutoTokenizer.from_pretrained(place.source)
-        return PeftModel.from_pretrained(model, place.source, is_trainable=True).eval(), tokenizer
+    with _hub(files), _quiet():
+        if any((Path(files.source) / file).is_file() for file in TOKENIZERS):
+            tokenizer = AutoTokenizer.from_pretrained(files.source)
+        return PeftModel.from_pretrained(model, files.source, is_trainable=True).eval(), tokenizer
 
 
 def identity(name: str) -> dict[str, str]:
@@ -144,36 +144,36 @@ def identity(name: str) -> dict[str, str]:
 
     A model of the hub that was not fetched yet has no revision: `hub`, alone.
     """
-    place = find(name)
-    if not place.local:
-        revision = _revision(place)
-        return {"name": place.name, "files": f"hub:{revision}" if revision else "hub"}
-    files = [path for path in Path(place.source).iterdir() if path.suffix in FILES and path.is_file()]
-    base = f"+{identity(place.base)['files']}" if place.base else ""
-    return {"name": place.name, "files": contents(files)[:16] + base}
+    source = find(name)
+    if not source.local:
+        revision = _revision(source)
+        return {"name": source.name, "files": f"hub:{revision}" if revision else "hub"}
+    files = [path for path in Path(source.source).iterdir() if path.suffix in FILES and path.is_file()]
+    base = f"+{identity(source.base)['files']}" if source.base else ""
+    return {"name": source.name, "files": contents(files)[:16] + base}
 
 
-def _revision(place: Place) -> str | None:
+def _revision(files: ModelFiles) -> str | None:
     """The commit that the hub's main branch stood at when the model was fetched; None where it was not."""
     from huggingface_hub import try_to_load_from_cache
 
     try:
-        found = try_to_load_from_cache(place.source, "config.json")
+        cached = try_to_load_from_cache(files.source, "config.json")
     except ValueError:  # no name that the hub can have
         return None
-    return Path(found).parent.name if isinstance(found, str) else None
+    return Path(cached).parent.name if isinstance(cached, str) else None
 
 
-def _config(place: Place) -> Any:
+def _config(files: ModelFiles) -> Any:
     from transformers import AutoConfig
 
-    with _hub(place):
-        return AutoConfig.from_pretrained(place.source, **_told(place))
+    with _hub(files):
+        return AutoConfig.from_pretrained(files.source, **_options(files))
 
 
-def _told(place: Place) -> dict[str, str]:
+def _options(files: ModelFiles) -> dict[str, str]:
     """The revision to load: the one that was fetched, so that it is the one of `identity`."""
-    revision = None if place.local else _revision(place)
+    revision = None if files.local else _revision(files)
     return {"revision": revision} if revision else {}
 
 
@@ -188,8 +188,8 @@ def _check_causal(name: str, config: Any) -> None:
                            "language model such as SmolLM2-135M-Instruct.")
 
 
-def _check_tokenizer(name: str, place: Place) -> None:
-    if place.local and not any((Path(place.source) / file).is_file() for file in TOKENIZERS):
+def _check_tokenizer(name: str, files: ModelFiles) -> None:
+    if files.local and not any((Path(files.source) / file).is_file() for file in TOKENIZERS):
         raise InvalidInput(f"`{name}` has no tokenizer (tokenizer.json); put its files beside the weights, or choose "
                            "another model.")
 
@@ -235,8 +235,8 @@ def _free_memory() -> int:
 class _hub:
     """Turns what transformers and the hub raise into one sentence about the model."""
 
-    def __init__(self, place: Place) -> None:
-        self.name, self.local = place.name, place.local
+    def __init__(self, files: ModelFiles) -> None:
+        self.name, self.local = files.name, files.local
 
     def __enter__(self) -> None:
         self.log = logging.getLogger("huggingface_hub")
@@ -273,40 +273,40 @@ class _quiet:
             logging.enable_progress_bar()
 
 
-def _converted(place: Place) -> Place:
+def _converted(files: ModelFiles) -> ModelFiles:
     """A GGUF file as safetensors in our own folder, converted the first time: loading it again takes no time."""
-    if not place.gguf:
-        return place
-    mark = content(Path(place.source) / place.gguf)[:12]
-    target = shared_folder() / "models" / f"{place.name}-{mark}"
+    if not files.gguf:
+        return files
+    mark = content(Path(files.source) / files.gguf)[:12]
+    target = shared_folder() / "models" / f"{files.name}-{mark}"
     if not (target / "config.json").is_file():
-        _convert(place, target)
-    return Place(place.name, str(target))
+        _convert(files, target)
+    return ModelFiles(files.name, str(target))
 
 
-def _convert(place: Place, target: Path) -> None:
+def _convert(files: ModelFiles, target: Path) -> None:
     from safetensors.torch import save_file
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     draft = target.with_name(f".{target.name}.{os.getpid()}")
     shutil.rmtree(draft, ignore_errors=True)
     try:
-        with _hub(place), _quiet(), redirect_stderr(io.StringIO()):  # the converter's bar heeds no setting
-            tokenizer = AutoTokenizer.from_pretrained(place.source, gguf_file=place.gguf)
-            model = AutoModelForCausalLM.from_pretrained(place.source, gguf_file=place.gguf, dtype=torch.float32)
+        with _hub(files), _quiet(), redirect_stderr(io.StringIO()):  # the converter's bar heeds no setting
+            tokenizer = AutoTokenizer.from_pretrained(files.source, gguf_file=files.gguf)
+            model = AutoModelForCausalLM.from_pretrained(files.source, gguf_file=files.gguf, dtype=torch.float32)
         draft.mkdir(parents=True)
         tied = set(getattr(model, "all_tied_weights_keys", None) or ())
         save_file({key: value.contiguous() for key, value in model.state_dict().items() if key not in tied},
                   draft / "model.safetensors", metadata={"format": "pt"})
         tokenizer.save_pretrained(draft)
-        kept: Mapping[str, Any] = model.config.to_dict()
-        plain = {key: value for key, value in kept.items() if key != "quantization_config"}
+        settings: Mapping[str, Any] = model.config.to_dict()
+        plain = {key: value for key, value in settings.items() if key != "quantization_config"}
         plain["architectures"] = [type(model).__name__]
         (draft / "config.json").write_text(json.dumps(plain, indent=1, default=str), encoding="utf-8")
         with suppress(OSError):  # another process was faster
             os.rename(draft, target)
     except OSError as error:
-        raise MissingData(f"`{place.name}` could not be converted ({error.strerror or error}); free some space in "
+        raise MissingData(f"`{files.name}` could not be converted ({error.strerror or error}); free some space in "
                           "WHICHFLUENCE_HOME.") from None
     finally:
         shutil.rmtree(draft, ignore_errors=True)

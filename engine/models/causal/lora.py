@@ -28,8 +28,8 @@ class Layer:
 
 
 def attach(model: Any, recipe: FineTuning, options: Mapping[str, Any] | None = None) -> Any:
-    """The model with adapters, which `renew` still has to draw; its own weights are frozen. options: what else PEFT is
-    told of adapters that were trained elsewhere, whose passes are PEFT's own then, to the last bit."""
+    """The model with adapters, which `renew` still has to draw; its own weights are frozen. options: further ones of
+    PEFT for adapters that were trained elsewhere, whose passes are PEFT's own then, to the last bit."""
     from peft import LoraConfig, get_peft_model
 
     from engine.models.causal.adapted import Adapted
@@ -63,9 +63,9 @@ def renew(model: Any, seed: int) -> None:
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for layer in layers(model):
-            drawn = torch.empty(layer.a.weight.shape)
-            nn.init.kaiming_uniform_(drawn, a=math.sqrt(5), generator=generator)
-            layer.a.weight.copy_(drawn)
+            initial = torch.empty(layer.a.weight.shape)
+            nn.init.kaiming_uniform_(initial, a=math.sqrt(5), generator=generator)
+            layer.a.weight.copy_(initial)
             layer.b.weight.zero_()
 
 
@@ -82,7 +82,7 @@ def trained(model: Any) -> dict[str, nn.Parameter]:
 
 def short(name: str) -> str:
     """`NAME.a` of the parameter `model.NAME.lora_A.default.weight` of a reader, and `NAME` of `model.NAME`."""
-    return re.sub(rf"\.lora_([AB])\.{ADAPTER}\.weight$", lambda found: f".{found[1].lower()}",
+    return re.sub(rf"\.lora_([AB])\.{ADAPTER}\.weight$", lambda match: f".{match[1].lower()}",
                   name.removeprefix("model."))
 
 

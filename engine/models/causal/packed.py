@@ -43,13 +43,13 @@ class Packing:
         batch = encoder.batch(encoded)
         rows = self.nothing(len(encoded))
         ids = torch.where(batch.mask.bool(), batch.ids, NOTHING)
-        tokens, response, explanation, places, letters = self._split(rows)
+        tokens, response, explanation, columns, letters = self._split(rows)
         tokens[:, self.tokens - ids.shape[1]:] = ids
         for part, flags in ((response, batch.response), (explanation, batch.explanation)):
             part[:, self.tail - flags.shape[1]:] = flags.long()
         moved = self.tail - batch.response.shape[1]
-        places[:, 0] = torch.where(batch.answer < 0, NOTHING, batch.answer + moved)
-        places[:, 1] = batch.stated
+        columns[:, 0] = torch.where(batch.answer < 0, NOTHING, batch.answer + moved)
+        columns[:, 1] = batch.stated
         letters[:, :batch.letters.shape[1]] = batch.letters
         return rows
 
@@ -63,12 +63,12 @@ class Packing:
 
     def unpack(self, rows: Tensor) -> Batch:
         """The batch (b, …) of rows (b, width), all of the same width. A token that is not there becomes token 0."""
-        tokens, response, explanation, places, letters = self._split(rows)
+        tokens, response, explanation, columns, letters = self._split(rows)
         mask = (tokens != NOTHING).long()
         ids = tokens.clamp_min(0)
         first = self.tokens - self.tail + response.argmax(1)
         return Batch(ids, mask, (mask.cumsum(1) - 1).clamp_min(0), ids[:, self.tokens - self.tail:],
-                     response != 0, explanation != 0, places[:, 0], letters, places[:, 1], first - 1)
+                     response != 0, explanation != 0, columns[:, 0], letters, columns[:, 1], first - 1)
 
     def _split(self, rows: Tensor) -> tuple[Tensor, ...]:
         return rows.split([self.tokens, self.tail, self.tail, 2, self.choices], 1)

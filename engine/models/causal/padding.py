@@ -16,7 +16,7 @@ class Padding:
         self.lengths, self.device = tuple(lengths), device
 
     @cached_property
-    def place(self) -> Tensor:
+    def index(self) -> Tensor:
         """Where each of the N tokens is in b × T columns, one row after another."""
         lengths = torch.tensor(self.lengths, device=self.device)
         starts = torch.repeat_interleave(lengths.cumsum(0) - lengths, lengths)
@@ -26,8 +26,8 @@ class Padding:
     def padded(self, tokens: Tensor) -> Tensor:
         """(N, …) -> (b, T, …), 0 where there is no token."""
         room = tokens.new_zeros(len(self.lengths) * max(self.lengths), *tokens.shape[1:])
-        return room.index_copy(0, self.place, tokens).unflatten(0, (len(self.lengths), -1))
+        return room.index_copy(0, self.index, tokens).unflatten(0, (len(self.lengths), -1))
 
     def row(self, padded: Tensor) -> Tensor:
         """(b, T, …) -> (N, …)."""
-        return padded.flatten(0, 1).index_select(0, self.place)
+        return padded.flatten(0, 1).index_select(0, self.index)

@@ -53,10 +53,10 @@ def precision(model: Any, batch: Batch) -> AbstractContextManager[Any]:
 def _padded(model: Any, batch: Batch, read: Tensor, hidden: bool) -> tuple[Any, Any]:
     if not _heeds_padding(model, batch.ids.device):
         return (None, states_alone(model, batch)) if hidden else (logits_alone(model, batch), None)
-    kept = keeps(model)
-    found = model(input_ids=batch.ids, attention_mask=batch.mask, position_ids=batch.places, use_cache=False,
-                  output_hidden_states=hidden, **({"logits_to_keep": read} if kept else {}))
-    return found.logits if kept else found.logits[:, read], found.hidden_states if hidden else None
+    selects = keeps(model)
+    output = model(input_ids=batch.ids, attention_mask=batch.mask, position_ids=batch.positions, use_cache=False,
+                   output_hidden_states=hidden, **({"logits_to_keep": read} if selects else {}))
+    return output.logits if selects else output.logits[:, read], output.hidden_states if hidden else None
 
 
 def _heeds_padding(model: Any, device: torch.device) -> bool:
@@ -73,8 +73,8 @@ def _heeds_padding(model: Any, device: torch.device) -> bool:
                 batch = _trial(device)
                 own, read = logits_alone(model, batch), predicting(batch)
                 tried[dtype] = True
-                found = _padded(model, batch, read, False)[0]
-            tried[dtype] = bool((found - own).norm() <= (ROUNDING if is_narrow(model) else CLOSE) * own.norm())
+                padded = _padded(model, batch, read, False)[0]
+            tried[dtype] = bool((padded - own).norm() <= (ROUNDING if is_narrow(model) else CLOSE) * own.norm())
         except BaseException:
             del tried[dtype]
             raise
@@ -130,9 +130,9 @@ def read(model: Any, encoder: Encoder, records: Sequence[Encoded], readers: Sequ
          size: int = 8, check: Callable[[], None] = lambda: None) -> Tensor:
     """Every reader (logits, batch) -> (b,) of every record, (len(records), len(readers)) on the CPU."""
     model.eval()
-    found = torch.empty(len(records), len(readers), dtype=torch.float32)
+    values = torch.empty(len(records), len(readers), dtype=torch.float32)
     for rows, batch in batched(model, encoder, records, size, check=check):
         logits, _ = forward(model, batch)
         for column, reader in enumerate(readers):
-            found[rows, column] = reader(logits, batch).float().cpu()
-    return found
+            values[rows, column] = reader(logits, batch).float().cpu()
+    return values

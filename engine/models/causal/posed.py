@@ -1,9 +1,9 @@
-r"""What is asked of records in a user's words, as further columns of a `TokenReader`: spans and contrasts.
+r"""What a user's words read off records, as further columns of a `TokenReader`: spans and contrasts.
 
     Marks     mean over the marked tokens of log p(token)
     Other     log p(r | prompt) − log p(r' | prompt), with r' in a record of its own
 
-A record that is not asked about has nothing marked, or no other response, and its column is 0.
+A record that the words do not read has nothing marked, or no other response, and its column is 0.
 """
 
 from __future__ import annotations
@@ -52,14 +52,14 @@ class Other:
 
 @dataclass(frozen=True)
 class Texts:
-    """The encoder and packing of rows, with the records that the asked ones were made of."""
+    """The encoder and packing of rows, with the records that the rows were encoded from."""
 
     encoder: Encoder
     packing: Packing
     records: Sequence[Record]
 
-    def asked(self, query: int | None) -> list[int]:
-        """The places of the records that are asked about. Raises `InvalidInput` for one that is not there."""
+    def rows(self, query: int | None) -> list[int]:
+        """The rows of the records that the words read. Raises `InvalidInput` for one that is not there."""
         if query is None:
             return list(range(len(self.records)))
         if query >= len(self.records):
@@ -72,7 +72,7 @@ class Texts:
 def posed(words: Worded, texts: Texts) -> tuple[Extra, Tensor]:
     """The column that reads the words, and its part of every record's row, (m, width).
 
-    Raises `InvalidInput` for the first record that lacks what is asked.
+    Raises `InvalidInput` for the first record that lacks what the words read.
     """
     raise TypeError(f"nothing is known of {type(words).__name__}")
 
@@ -80,46 +80,46 @@ def posed(words: Worded, texts: Texts) -> tuple[Extra, Tensor]:
 @posed.register
 def _marks(words: Span, texts: Texts) -> tuple[Extra, Tensor]:
     rows = torch.zeros(len(texts.records), texts.packing.tail, dtype=torch.long)
-    for place in texts.asked(words.query):
-        record = texts.records[place]
-        spans = words.found(record.response)
+    for query in texts.rows(words.query):
+        record = texts.records[query]
+        spans = words.matches(record.response)
         if not spans:
-            raise InvalidInput(f"“{words.words}” does not stand in the response of query {place}; mark words that "
+            raise InvalidInput(f"“{words.words}” does not stand in the response of query {query}; mark words that "
                                "every query's response holds, or words of one query alone, as in `span@0:the words`.")
-        rows[place, [texts.packing.tail - back for back in texts.encoder.covered(record, spans)]] = 1
+        rows[query, [texts.packing.tail - back for back in texts.encoder.covered(record, spans)]] = 1
     return Marks(texts.packing.tail), rows
 
 
 @posed.register
 def _other(words: Contrast, texts: Texts) -> tuple[Extra, Tensor]:
-    asked, encoder = texts.asked(words.query), texts.encoder
+    queries, encoder = texts.rows(words.query), texts.encoder
     encoded = []
-    for place in asked:
-        record = texts.records[place]
-        found = encoder.encode(_stated(words, record, place))
-        if found.cut != encoder.encode(record).cut:
-            raise InvalidInput(f"With the other response, query {place} does not fit into the {encoder.context:,} "
+    for query in queries:
+        record = texts.records[query]
+        with_other = encoder.encode(_stated(words, record, query))
+        if with_other.cut != encoder.encode(record).cut:
+            raise InvalidInput(f"With the other response, query {query} does not fit into the {encoder.context:,} "
                                "tokens of this model's context, so that its prompt would be cut; write a shorter one.")
-        encoded.append(found)
+        encoded.append(with_other)
     packing = Packing.of(encoded)
     rows = packing.nothing(len(texts.records))
-    rows[asked] = packing.pack(encoder, encoded)
+    rows[queries] = packing.pack(encoder, encoded)
     return Other(packing), rows
 
 
-def _stated(words: Contrast, record: Record, place: int) -> Record:
+def _stated(words: Contrast, record: Record, query: int) -> Record:
     """The record with the other response, without spans."""
-    response = words.response or _with_choice(words, record, place)
+    response = words.response or _with_choice(words, record, query)
     if response == record.response.strip():
-        raise InvalidInput(f"The other response is that of query {place} itself; write another one, or contrast one "
+        raise InvalidInput(f"The other response is that of query {query} itself; write another one, or contrast one "
                            "query alone, as in `contrast@0:…`.")
     return Record(id=record.id, prompt=record.prompt, response=response)
 
 
-def _with_choice(words: Contrast, record: Record, place: int) -> str:
+def _with_choice(words: Contrast, record: Record, query: int) -> str:
     others = [choice for choice in record.choices if choice != record.answer]
     if not record.answer or len(others) < words.choice:
-        raise InvalidInput(f"Query {place} has no {words.which} to state; contrast with a response of your own, as in "
+        raise InvalidInput(f"Query {query} has no {words.which} to state; contrast with a response of your own, as in "
                            "`contrast:the other response`, or choose other queries.")
     start, end = record.spans["answer"]
     return record.response[:start] + others[words.choice - 1] + record.response[end:]

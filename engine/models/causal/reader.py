@@ -51,9 +51,9 @@ class TokenReader(nn.Module):
         if read is not None:
             return read(self, batch)
         logits = token_logits(self, batch)
-        found = [readout.read(logits, batch).where(readout.there(batch), 0.0) for readout in READOUTS.values()]
-        found += [extra.read(self, part, batch, logits) for extra, part in zip(self.extras, parts, strict=False)]
-        return torch.stack([column.to(logits.dtype) for column in found], 1)
+        columns = [readout.read(logits, batch).where(readout.there(batch), 0.0) for readout in READOUTS.values()]
+        columns += [extra.read(self, part, batch, logits) for extra, part in zip(self.extras, parts, strict=False)]
+        return torch.stack([column.to(logits.dtype) for column in columns], 1)
 
     def with_extras(self, extras: Sequence[Extra]) -> TokenReader:
         """A reader of the same model, with other further columns."""
@@ -61,10 +61,10 @@ class TokenReader(nn.Module):
 
     def to(self, *args: Any, **options: Any) -> TokenReader:
         """As any module. In float64 experts run one after another: what runs all at once has no such precision."""
-        found, model = super().to(*args, **options), causal(self.model)
+        moved, model = super().to(*args, **options), causal(self.model)
         if next(self.parameters()).dtype == torch.float64 and hasattr(model.config, "num_experts_per_tok"):
             model.set_experts_implementation("eager")
-        return found
+        return moved
 
 
 def token_logits(reader: TokenReader, batch: Batch) -> Tensor:
@@ -77,8 +77,8 @@ def answer_states(reader: TokenReader, batch: Batch) -> Tensor:
     (b, d)."""
     states = alone(reader.model, batch, output_hidden_states=True).hidden_states[-1]
     answer = reader.packing.tokens - reader.packing.tail + batch.answer - 1
-    place = torch.where(batch.answer < 0, batch.prompt_end, answer) - padding(batch)
-    return states[torch.arange(len(states), device=states.device), place]
+    position = torch.where(batch.answer < 0, batch.prompt_end, answer) - padding(batch)
+    return states[torch.arange(len(states), device=states.device), position]
 
 
 def response_loss(outputs: Tensor, labels: Tensor) -> Tensor:

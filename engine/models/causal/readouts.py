@@ -76,9 +76,9 @@ class TokenReadout:
 
     def check(self, records: Iterable[Encoded]) -> None:
         """Raise `InvalidInput` for the first of the encoded records that it cannot be read off."""
-        for place, record in enumerate(records):
+        for index, record in enumerate(records):
             if lacking := self.lack(record):
-                raise InvalidInput(f"The behavior `{self.name}` needs {lacking}, which record {place + 1} does not "
+                raise InvalidInput(f"The behavior `{self.name}` needs {lacking}, which record {index + 1} does not "
                                    "have; add it, or choose `response_loss`.")
 
 
@@ -123,9 +123,9 @@ def explanation_loss(logits: Logits, batch: Batch) -> Tensor:
 def choice_logits(logits: Logits, batch: Batch) -> Tensor:
     """Logits of the choices where the answer is predicted, (b, C); −inf where there are fewer choices."""
     tokens = batch.letters.clamp_min(0)
-    found = logits.at(batch.answer, tokens) if isinstance(logits, Unread) else at_least_single(
+    of_choices = logits.at(batch.answer, tokens) if isinstance(logits, Unread) else at_least_single(
         logits[torch.arange(len(logits), device=logits.device), batch.answer]).gather(1, tokens)
-    return found.masked_fill(batch.letters < 0, -torch.inf)
+    return of_choices.masked_fill(batch.letters < 0, -torch.inf)
 
 
 def answer_logit(logits: Logits, batch: Batch) -> Tensor:

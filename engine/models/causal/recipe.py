@@ -45,9 +45,9 @@ class FineTuning(TrainingRecipe):
     """How a language model is fine-tuned by AdamW; the defaults are the paper's.
 
     rank: of the adapters; 0 trains all parameters of the model itself. epochs: 0 leaves the model as it is. warmup:
-    the share of the steps in which the learning rate rises linearly, before it falls as a cosine. clip: the largest
+    the fraction of the steps in which the learning rate rises linearly, before it falls as a cosine. clip: the largest
     length of a step's gradient. context: the most tokens of a record. checkpoints: how many points of the training
-    are kept, equally spaced, the last being its end; each stands for the steps since the one before.
+    are stored, equally spaced, the last being its end; each stands for the steps since the one before.
     """
 
     rank: Annotated[Count, Field(ge=0)] = 16
@@ -84,12 +84,12 @@ class FineTuning(TrainingRecipe):
 
     def moments(self, optimizer: torch.optim.Optimizer, named: Iterable[tuple[str, nn.Parameter]]) -> dict[str, Tensor]:
         """AdamW's first and second moments of the trained parameters, and how many steps they saw."""
-        found: dict[str, Tensor] = {}
+        moments: dict[str, Tensor] = {}
         for name, parameter in named:
             if parameter in optimizer.state:
                 state = optimizer.state[parameter]
-                found |= {FIRST + name: state["exp_avg"], SECOND + name: state["exp_avg_sq"], STEPS: state["step"]}
-        return {name: value.detach().to("cpu", copy=True) for name, value in found.items()}
+                moments |= {FIRST + name: state["exp_avg"], SECOND + name: state["exp_avg_sq"], STEPS: state["step"]}
+        return {name: value.detach().to("cpu", copy=True) for name, value in moments.items()}
 
     def no_moments(self, named: Iterable[tuple[str, nn.Parameter]]) -> dict[str, Tensor]:
         zeros = {name: torch.zeros_like(own, device="cpu") for name, own in named if own.requires_grad}
@@ -119,14 +119,14 @@ class FineTuning(TrainingRecipe):
         for epoch in range(self.epochs):
             yield torch.from_numpy(np.random.default_rng([seed, epoch]).permutation(n))
 
-    def kept_steps(self, per_epoch: int) -> tuple[int, ...]:
+    def checkpoint_steps(self, per_epoch: int) -> tuple[int, ...]:
         total = self.epochs * per_epoch
         ends = {round(total * (part + 1) / self.checkpoints) for part in range(self.checkpoints)} - {0}
         return tuple(end - 1 for end in sorted(ends))
 
-    def kept_rates(self, per_epoch: int) -> tuple[float, ...]:
+    def checkpoint_rates(self, per_epoch: int) -> tuple[float, ...]:
         """The sums of the learning rates since the checkpoint before."""
-        ends = [step + 1 for step in self.kept_steps(per_epoch)]
+        ends = [step + 1 for step in self.checkpoint_steps(per_epoch)]
         return tuple(sum(self.rate_at(step, per_epoch) for step in range(start, end))
                      for start, end in zip([0, *ends], ends, strict=False))
 
@@ -137,4 +137,4 @@ class FineTuning(TrainingRecipe):
         what = f"Adapters of rank {self.rank} trained" if self.rank else "All parameters trained"
         decay = f", weight decay {short(self.weight_decay)}" if self.weight_decay else ""
         return (f"{what} for {self.epochs:,} epochs by AdamW in batches of {self.batch:,}, learning rate "
-                f"{short(self.learning_rate)} with warm-up and a cosine{decay}{self.told_precision}.")
+                f"{short(self.learning_rate)} with warm-up and a cosine{decay}{self.precision_clause}.")

@@ -22,13 +22,13 @@ class RowTexts:
     def of(self, rows: Tensor) -> list[Record]:
         """The records of rows (b, width). Raises `InvalidInput` for a row that is none of those."""
         keys = _keys(rows)
-        if not self._places.keys() >= set(keys):
+        if not self._rows.keys() >= set(keys):
             raise InvalidInput("The text of a query is not at hand, only its tokens; draw the queries from a dataset.")
-        return [self.records[self._places[key]] for key in keys]
+        return [self.records[self._rows[key]] for key in keys]
 
     @cached_property
-    def _places(self) -> dict[bytes, int]:
-        return {key: place for place, key in enumerate(_keys(self.rows))}
+    def _rows(self) -> dict[bytes, int]:
+        return {key: index for index, key in enumerate(_keys(self.rows))}
 
 
 def _keys(rows: Tensor) -> list[bytes]:

@@ -21,8 +21,8 @@ RECORDS = ((3, 1, 2), (2, 3))
 
 def read_shortly(model: Any, batch: Batch, columns: Tensor) -> Unread:
     """The logits of the columns of a batch, (b, R, V); those of padding are of another token."""
-    place = (batch.mask.flatten().cumsum(0) - 1).clamp_min(0).view_as(batch.mask)  # of each token in the row
-    states = _states(model, Unpadded.of(batch))[0].index_select(0, place[:, columns].flatten())
+    position = (batch.mask.flatten().cumsum(0) - 1).clamp_min(0).view_as(batch.mask)  # of each token in the row
+    states = _states(model, Unpadded.of(batch))[0].index_select(0, position[:, columns].flatten())
     return Unread(states.view(len(batch), len(columns), -1), model.get_output_embeddings().weight, batch.targets,
                   batch.response)
 
@@ -37,10 +37,10 @@ def can_be_short(model: Any) -> bool:
     if type(head) is not nn.Linear or head.weight.requires_grad:
         return False
     if model not in _TRIED:
-        told = model.config.get_text_config().to_dict()
-        whole = set(told.get("layer_types") or ["full_attention"]) == {"full_attention"}
+        config = model.config.get_text_config().to_dict()
+        whole = set(config.get("layer_types") or ["full_attention"]) == {"full_attention"}
         whole = whole and len({parameter.device for parameter in model.parameters()}) == 1
-        _TRIED[model] = whole and not told.get("sliding_window") and head.bias is None and _tried(model, head)
+        _TRIED[model] = whole and not config.get("sliding_window") and head.bias is None and _tried(model, head)
     return _TRIED[model]
 
 
@@ -49,7 +49,7 @@ _TRIED: WeakKeyDictionary[nn.Module, bool] = WeakKeyDictionary()
 
 def _states(model: Any, row: Unpadded) -> Tensor:
     """What the head reads, (1, N, d)."""
-    return model.get_decoder()(input_ids=row.ids, position_ids=row.places, use_cache=False,
+    return model.get_decoder()(input_ids=row.ids, position_ids=row.positions, use_cache=False,
                                unpadded=row).last_hidden_state
 
 
@@ -57,16 +57,16 @@ def _states(model: Any, row: Unpadded) -> Tensor:
 class _Watched(Unpadded):
     """A row that notes the modules which ask it for their attention."""
 
-    asked: list[Any] = field(default_factory=list)
+    attended_by: list[Any] = field(default_factory=list)
 
     @classmethod
     def of_tokens(cls, records: tuple[tuple[int, ...], ...], device: torch.device) -> _Watched:
         lengths = tuple(map(len, records))
-        places = torch.cat([torch.arange(length) for length in lengths])[None]
-        return cls(torch.tensor([sum(records, ())], device=device), places.to(device), lengths)
+        positions = torch.cat([torch.arange(length) for length in lengths])[None]
+        return cls(torch.tensor([sum(records, ())], device=device), positions.to(device), lengths)
 
     def attended(self, attention: Attention, module: Any, *row: Tensor, **options: Any) -> Tensor:
-        self.asked.append(module)
+        self.attended_by.append(module)
         return super().attended(attention, module, *row, **options)
 
 
@@ -80,12 +80,12 @@ def _tried(model: Any, head: nn.Linear) -> bool:
     hook = head.register_forward_hook(lambda _, inputs, output: seen.update(states=inputs[0], logits=output))
     try:
         with torch.autocast(device.type, torch.bfloat16):
-            found = model(input_ids=both.ids, position_ids=both.places, use_cache=False, unpadded=both).logits
+            logits = model(input_ids=both.ids, position_ids=both.positions, use_cache=False, unpadded=both).logits
             states, second = _states(model, both), _states(model, alone)
     except TypeError:  # the model's own forward takes no option that it does not know
         return False
     finally:
         hook.remove()
     apart = (states[:, -second.shape[1]:] - second).norm() <= ROUNDING * second.norm()
-    return (len(alone.asked) == model.config.get_text_config().num_hidden_layers and bool(apart)
-            and found is seen.get("logits") and torch.equal(seen["states"], states))
+    return (len(alone.attended_by) == model.config.get_text_config().num_hidden_layers and bool(apart)
+            and logits is seen.get("logits") and torch.equal(seen["states"], states))

@@ -23,16 +23,16 @@ Attention = Callable[..., tuple[Tensor, Any]]
 
 @dataclass(frozen=True)
 class Unpadded:
-    """ids, places (1, N). lengths: the number of tokens of every record."""
+    """ids, positions (1, N). lengths: the number of tokens of every record."""
 
     ids: Tensor
-    places: Tensor
+    positions: Tensor
     lengths: tuple[int, ...]
 
     @classmethod
     def of(cls, batch: Batch) -> Unpadded:
         there = batch.mask.bool()
-        return cls(batch.ids[there][None], batch.places[there][None], tuple(batch.mask.sum(1).tolist()))
+        return cls(batch.ids[there][None], batch.positions[there][None], tuple(batch.mask.sum(1).tolist()))
 
     @cached_property
     def padding(self) -> Padding:
@@ -43,8 +43,8 @@ class Unpadded:
 
         A CPU takes record after record; a GPU all of them padded, which is one call instead of many.
         """
-        found = self.one_by_one if row[0].device.type == "cpu" else self.together
-        return found(attention, module, *row, **options)
+        attend = self.one_by_one if row[0].device.type == "cpu" else self.together
+        return attend(attention, module, *row, **options)
 
     def one_by_one(self, attention: Attention, module: Any, *row: Tensor, **options: Any) -> Tensor:
         apart = zip(*(part.split(self.lengths, 2) for part in row), strict=True)
@@ -53,5 +53,5 @@ class Unpadded:
     def together(self, attention: Attention, module: Any, *row: Tensor, **options: Any) -> Tensor:
         """Padded at the end, which no earlier token attends to, so that no mask is needed."""
         padded = (self.padding.padded(part[0].transpose(0, 1)).transpose(1, 2) for part in row)
-        found = attention(module, *padded, None, **options, is_causal=True)[0]
-        return self.padding.row(found)[None]
+        values = attention(module, *padded, None, **options, is_causal=True)[0]
+        return self.padding.row(values)[None]

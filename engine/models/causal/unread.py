@@ -43,12 +43,12 @@ class Unread:
         """log p of the targets that are wanted, and 0 of the others: (b, R) float32. Several behaviors read it."""
         states = self.states[self.wanted]
         sloped = states.requires_grad or forward_ad.unpack_dual(states).tangent is not None
-        found: Any = _LogProbabilities.apply(states, narrow(self.weight), self.targets[self.wanted], sloped)
-        return torch.zeros(self.targets.shape, device=found.device).masked_scatter(self.wanted, found)
+        log_p: Any = _LogProbabilities.apply(states, narrow(self.weight), self.targets[self.wanted], sloped)
+        return torch.zeros(self.targets.shape, device=log_p.device).masked_scatter(self.wanted, log_p)
 
-    def at(self, places: Tensor, tokens: Tensor) -> Tensor:
-        """The logits of some tokens (b, C) where one target of each record is predicted, column places (b,)."""
-        states = self.states[torch.arange(len(places), device=places.device), places]
+    def at(self, positions: Tensor, tokens: Tensor) -> Tensor:
+        """The logits of some tokens (b, C) where one target of each record is predicted, columns `positions` (b,)."""
+        states = self.states[torch.arange(len(positions), device=positions.device), positions]
         return torch.einsum("bd,bcd->bc", states.to(self.weight.dtype), self.weight[tokens])
 
 
@@ -67,7 +67,7 @@ class _LogProbabilities(Function):
 
     @staticmethod
     def forward(ctx: Any, states: Tensor, weight: Tensor, targets: Tensor, sloped: bool) -> Tensor:
-        found, slopes = states.new_empty(len(states), dtype=torch.float32), torch.empty_like(states)
+        log_p, slopes = states.new_empty(len(states), dtype=torch.float32), torch.empty_like(states)
         chunk = CHUNK if states.device.type == "cpu" else WIDE_CHUNK
         room = min(chunk, len(states)), len(weight)
         products, logits = weight.new_empty(room), states.new_empty(room, dtype=torch.float32)
@@ -80,12 +80,12 @@ class _LogProbabilities(Function):
             stated = exact.gather(1, target[:, None])
             others = exact.exp_().scatter_(1, target[:, None], 0).sum(1, keepdim=True)
             total = stated.exp() + others
-            found[own] = (stated - total.log())[:, 0]
+            log_p[own] = (stated - total.log())[:, 0]
             if sloped:
                 slopes[own] = (others * weight[target] - torch.mm(z.copy_(exact), weight)) / total
         ctx.save_for_backward(slopes)
         ctx.save_for_forward(slopes)
-        return found
+        return log_p
 
     @staticmethod
     @once_differentiable

@@ -9,9 +9,9 @@ from torch import nn
 
 from engine.basics.values import Value
 
-TOLD = frozenset({"r", "lora_alpha", "task_type", "peft_type", "base_model_name_or_path", "revision", "inference_mode",
-                  "peft_version", "auto_mapping"})
-"""What is told otherwise, or decides no number."""
+ELSEWHERE = frozenset({"r", "lora_alpha", "task_type", "peft_type", "base_model_name_or_path", "revision",
+                       "inference_mode", "peft_version", "auto_mapping"})
+"""What is recorded elsewhere, or decides no number."""
 ALTERING = ("pissa", "olora", "corda", "loftq", "eva", "lora_ga")
 """Beginnings of adapters that change the weights of the model that they are attached to, or read data."""
 
@@ -45,7 +45,7 @@ def adapters_of(model: nn.Module) -> Adapters | None:
     named = targets if isinstance(targets, str) else ",".join(sorted(targets or ()))
     plain, chosen = LoraConfig().to_dict(), config.to_dict()
     options = {name: sorted(value) if isinstance(value, set) else value for name, value in chosen.items()
-               if name not in TOLD and value != plain[name]}
+               if name not in ELSEWHERE and value != plain[name]}
     unlike = [name for name, value in options.items() if not _is_plain(value)]
     if str(options.get("init_lora_weights", "")).lower().startswith(ALTERING):
         unlike.append(f"init_lora_weights `{options['init_lora_weights']}`, which alters the base model")

@@ -16,8 +16,8 @@ def trace(parameters: Iterable[Tensor]) -> Tensor:
 
     It changes with any bit of any weight, but not with every permutation of the weights of one parameter.
     """
-    return torch.stack([(place + 1) * parameter.detach().view(WHOLE[parameter.element_size()]).sum(dtype=torch.int64)
-                        for place, parameter in enumerate(parameters)]).sum()
+    return torch.stack([(index + 1) * parameter.detach().view(WHOLE[parameter.element_size()]).sum(dtype=torch.int64)
+                        for index, parameter in enumerate(parameters)]).sum()
 
 
 def bits_of_frozen(module: nn.Module, trained: set[str]) -> int | None:

@@ -1,8 +1,8 @@
-"""Whether a recorded training can be made again bit for bit, and if not, from which step on and why.
+"""Whether a recorded training replays bit for bit, and if not, from which step on and why.
 
-From every checkpoint the steps to the next are made again with the recorded weights and optimizer state, and the bits
+From every checkpoint the steps to the next are replayed with the recorded weights and optimizer state, and the bits
 of the weights are compared after each: one training in all. Where a stretch differs, how far it leads astray tells
-rounding from another step, and the whole run is made again from its start.
+rounding from another step, and the whole run is replayed from its start.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from engine.models.training import Training
 @dataclass(frozen=True)
 class Checked:
     """step: the first one that differs; None where none does. stretches: how many lie between checkpoints, and
-    `alike`, how many of them were made again bit for bit. off: how far the first other one ends from the recorded
-    one, as a share of its way; end: the same of the whole run. causes: as far as they can be known."""
+    `alike`, how many of them replay bit for bit. off: how far the first other one ends from the recorded
+    one, as a fraction of its length; end: the same of the whole run. causes: as far as they can be known."""
 
     step: int | None
     steps: int
@@ -36,9 +36,9 @@ class Checked:
 
     @property
     def sentence(self) -> str:
-        """What was found."""
+        """The result in one sentence."""
         if self.exact:
-            return (f"This recording replays bit for bit: all {self.steps:,} steps, made again from the data given, "
+            return (f"This recording replays bit for bit: all {self.steps:,} steps, replayed from the data given, "
                     "lead to the recorded weights and states.")
         if not self.stretches:
             return " ".join(self.causes)
@@ -49,7 +49,7 @@ class Checked:
 
 
 def check(training: Training, look: Callable[[], None] = lambda: None,
-          progress: Callable[[float], None] = lambda share: None) -> Checked:
+          progress: Callable[[float], None] = lambda fraction: None) -> Checked:
     """Of a training by a `RecordedRecipe`. look: called before every step; raises to cancel. Raises `TypeError` for
     another recipe."""
     recipe = training.recipe
@@ -58,25 +58,25 @@ def check(training: Training, look: Callable[[], None] = lambda: None,
     run = recipe.run
     if recipe.fault:
         return Checked(recipe.faulty_step, recipe.steps, causes=(recipe.fault,))
-    found = stretches(training, run, look, progress)
-    other = [stretch for stretch in found if stretch.first is not None]
+    replayed = stretches(training, run, look, progress)
+    other = [stretch for stretch in replayed if stretch.first is not None]
     if not other:
-        return Checked(None, recipe.steps, len(found), len(found))
+        return Checked(None, recipe.steps, len(replayed), len(replayed))
     whole = made(training, run, 0, run.facts.checkpoints[-1], look)
     progress(1.0)
     off = other[0].off
-    return Checked(other[0].first, recipe.steps, len(found), len(found) - len(other), off, whole.off,
-                   tuple(_causes(run, training, off, len(other) < len(found))))
+    return Checked(other[0].first, recipe.steps, len(replayed), len(replayed) - len(other), off, whole.off,
+                   tuple(_causes(run, training, off, len(other) < len(replayed))))
 
 
 def _causes(run: Recording, training: Training, off: float, some: bool) -> list[str]:
-    found = run.conditions(training.device)
+    known = run.conditions(training.device)
     if off < ROUNDING:
-        return [*found, "The difference is of the size of rounding: kernels that add in varying order, batches that "
+        return [*known, "The difference is of the size of rounding: kernels that add in varying order, batches that "
                         "lie otherwise in memory, or a loss that sums in another order would do that."]
     if some:
-        return [*found, "As other stretches replay, something happened there alone: weights that were changed outside "
+        return [*known, "As other stretches replay, something happened there alone: weights that were changed outside "
                         "of the optimizer, or a batch that was not the recorded one."]
-    return [*found, "The steps were others than those of the recorded optimizer on the mean cross-entropy of the "
+    return [*known, "The steps were others than those of the recorded optimizer on the mean cross-entropy of the "
                     "recorded batches: another loss or penalty, gradients that were clipped or altered (give the "
-                    "recorder its `clip`), or randomness that is not drawn from torch's generator would do that."]
+                    "recorder its `clip`), or randomness that is not sampled from torch's generator would do that."]

@@ -21,21 +21,21 @@ def of_arrays(x: np.ndarray, y: np.ndarray) -> list[bytes]:
 
 def matching(x: np.ndarray, y: np.ndarray, known: Collection[bytes]) -> list[bytes]:
     """The same; of numbers that are whole as whole numbers, or the other way round, where only so any is known."""
-    found = of_arrays(x, y)
-    if not set(known).isdisjoint(found) or not (x == np.rint(x)).all():
-        return found
+    own = of_arrays(x, y)
+    if not set(known).isdisjoint(own) or not (x == np.rint(x)).all():
+        return own
     other = of_arrays(x.astype(np.int64 if x.dtype.kind == "f" else np.float32), y)
-    return found if set(known).isdisjoint(other) else other
+    return own if set(known).isdisjoint(other) else other
 
 
 def of_tokens(ids: Tensor, mask: Tensor, learned: Tensor) -> list[bytes]:
     """Of records (b, T): the tokens that are there by `mask`, and which of them the loss is a mean over. Padding does
     not count."""
-    found = []
+    digests = []
     for own, there, target in zip(*(part.detach().cpu().numpy() for part in (ids, mask, learned)), strict=True):
         there = there.astype(bool)
-        found.append(_digest(own[there].astype(np.int64).tobytes() + target[there].astype(bool).tobytes()))
-    return found
+        digests.append(_digest(own[there].astype(np.int64).tobytes() + target[there].astype(bool).tobytes()))
+    return digests
 
 
 def _digest(content: bytes) -> bytes:

@@ -47,7 +47,7 @@ class Facts(Value):
     """What `recording.json` says.
 
     optimizer: its kind. options: of its parameters, one group. clip: the length that gradients are cut to. trained:
-    names of the parameters that move. still: the bits of the others as one number, where they are not kept.
+    names of the parameters that move. still: the bits of the others as one number, where they are not recorded.
     checkpoints: after how many steps one was written. files: name -> SHA-256.
     """
 
@@ -72,7 +72,7 @@ class Facts(Value):
     def sentence(self) -> str:
         """How it went."""
         end = "" if self.finished else " It was stopped before its end."
-        why = f" It cannot be made again, because {self.reasons[0].why}." if self.reasons else ""
+        why = f" It cannot be replayed, because {self.reasons[0].why}." if self.reasons else ""
         return (f"Trained elsewhere and recorded: {self.steps:,} steps by {self.optimizer}, with "
                 f"{len(self.checkpoints) - 1:,} checkpoints.{end}{why}")
 
@@ -84,7 +84,7 @@ def file_of(step: int) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Batches:
-    """What every step read. sizes, rates, traces, drawn: (T,), examples (Σ sizes,): places in contents (E, 16 bytes).
+    """What every step read. sizes, rates, traces, drawn: (T,), examples (Σ sizes,): rows of contents (E, 16 bytes).
 
     drawn: the row of `generators` where the random generator stood before the step; −1 where none was read.
     """
@@ -140,14 +140,14 @@ class Recording:
     def conditions(self, device: torch.device) -> list[str]:
         """What is otherwise here than where it was recorded, a sentence each."""
         facts, here = self.facts, versions_of(*self.facts.versions)
-        found = [f"It was recorded with {name} {version}, and this is {here[name]}."
-                 for name, version in facts.versions.items() if here[name] != version]
+        differences = [f"It was recorded with {name} {version}, and this is {here[name]}."
+                       for name, version in facts.versions.items() if here[name] != version]
         if facts.device.split(":")[0] != device.type:
-            found.append(f"It was recorded on `{facts.device}`, and this is `{device.type}`.")
+            differences.append(f"It was recorded on `{facts.device}`, and this is `{device.type}`.")
         if facts.threads != torch.get_num_threads():
-            found.append(f"It was recorded with {facts.threads} threads and made again with {torch.get_num_threads()}, "
-                         "which add in another order.")
-        return found
+            differences.append(f"It was recorded with {facts.threads} threads and replayed with "
+                               f"{torch.get_num_threads()}, which add in another order.")
+        return differences
 
     @property
     def largest(self) -> int:
@@ -156,14 +156,14 @@ class Recording:
 
     def state(self, step: int, of: str = MODULE) -> State:
         """What moved, as it was after so many steps (0: at the start): `of` the module, or of the optimizer."""
-        found = read_state(self.folder / file_of(step))
-        return {self.under + name.removeprefix(of): value for name, value in found.items() if name.startswith(of)}
+        tensors = read_state(self.folder / file_of(step))
+        return {self.under + name.removeprefix(of): value for name, value in tensors.items() if name.startswith(of)}
 
     @cached_property
     def frozen(self) -> State:
         """What did not."""
-        found = read_state(self.folder / FROZEN) if FROZEN in self.facts.files else {}
-        return {self.under + name: value for name, value in found.items()}
+        tensors = read_state(self.folder / FROZEN) if FROZEN in self.facts.files else {}
+        return {self.under + name: value for name, value in tensors.items()}
 
     def put(self, module: nn.Module, step: int) -> nn.Module:
         """The module with the weights after so many steps. Raises `InvalidInput` where it is another model's."""
@@ -181,7 +181,7 @@ class Recording:
         return module
 
     def _left_out(self, module: nn.Module) -> set[str]:
-        """Frozen parameters, where the recording was told to leave them out."""
+        """Frozen parameters, where the recorder was to leave them out."""
         if self.frozen:
             return set()
         return {name for name, _ in module.named_parameters(remove_duplicate=False) if name not in self.trained}
@@ -190,15 +190,15 @@ class Recording:
         """() -> the module as it was before the first step."""
         return lambda: self.put(build(), 0)
 
-    def weight(self, place: int) -> float:
+    def weight(self, number: int) -> float:
         """The sum of the rates of the steps that checkpoint 1, 2, … stands for: those since the one before."""
-        before, end = self.facts.checkpoints[place - 1], self.facts.checkpoints[place]
+        before, end = self.facts.checkpoints[number - 1], self.facts.checkpoints[number]
         return float(self.batches.rates[before:end].sum())
 
     def checkpoints(self) -> list[tuple[State, float]]:
         """(state with what did not move, weight) of all but the start, in order."""
-        return [({**self.frozen, **self.state(step)}, self.weight(place))
-                for place, step in enumerate(self.facts.checkpoints) if place]
+        return [({**self.frozen, **self.state(step)}, self.weight(number))
+                for number, step in enumerate(self.facts.checkpoints) if number]
 
 
 def open_recording(folder: Path) -> Recording:
@@ -244,9 +244,9 @@ def _check(folder: Path, name: str, expected: str) -> None:
 
 
 def _batches(folder: Path, facts: Facts) -> Batches:
-    found: Mapping[str, Tensor] = read_state(folder / STEPS)
+    tensors: Mapping[str, Tensor] = read_state(folder / STEPS)
     try:
-        made = Batches(**found)
+        made = Batches(**tensors)
     except TypeError:
         raise InvalidInput(_damaged(folder, f"`{STEPS}` does not hold what it should")) from None
     whole = (made.sizes, made.examples, made.drawn, made.traces)
@@ -261,8 +261,8 @@ def _batches(folder: Path, facts: Facts) -> Batches:
     return made
 
 
-def _within(places: Tensor, size: int, least: int) -> bool:
-    return not len(places) or (int(places.min()) >= least and int(places.max()) < size)
+def _within(indices: Tensor, size: int, least: int) -> bool:
+    return not len(indices) or (int(indices.min()) >= least and int(indices.max()) < size)
 
 
 def _damaged(folder: Path, why: str) -> str:

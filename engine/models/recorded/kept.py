@@ -1,4 +1,4 @@
-"""Recordings that were brought to this machine, kept by content under HOME/models/own."""
+"""Recordings imported to this machine, stored by content under HOME/models/own."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ _NAME = re.compile(r"run-[0-9a-f]{16}")
 
 
 def is_recording(name: str) -> bool:
-    """Whether kept weights are those of a recorded training."""
+    """Whether stored weights are those of a recorded training."""
     return bool(_NAME.fullmatch(name))
 
 
 def keep(folder: Path, build: Callable[[], nn.Module] | None = None) -> str:
     """Keep the recording in a folder, and return its name `run-<digest>`. Raises as `open_recording` does, and
-    `InvalidInput` where it is of another model than `build` makes; nothing is kept then."""
+    `InvalidInput` where it is of another model than `build` makes; nothing is stored then."""
     run = open_recording(folder)
     if build:
         run.put(build(), 0)
@@ -53,22 +53,22 @@ def keep(folder: Path, build: Callable[[], nn.Module] | None = None) -> str:
 
 def keep_zip(file: BinaryIO, build: Callable[[], nn.Module] | None = None) -> str:
     """The same for a zip of the folder. Raises `InvalidInput` for what is none."""
-    with tempfile.TemporaryDirectory() as place, open_zip(file, NOUN, MOST_BYTES) as archive:
-        unpack(archive, Path(place), NOUN, lambda name: name.endswith((".json", ".safetensors")), MOST_FILES)
-        found = sorted(Path(place).rglob(FACTS))
-        if len(found) != 1:
-            raise InvalidInput(f"The {NOUN} holds {len(found)} files `{FACTS}` where there should be one; pack the "
+    with tempfile.TemporaryDirectory() as folder, open_zip(file, NOUN, MOST_BYTES) as archive:
+        unpack(archive, Path(folder), NOUN, lambda name: name.endswith((".json", ".safetensors")), MOST_FILES)
+        facts_at = sorted(Path(folder).rglob(FACTS))
+        if len(facts_at) != 1:
+            raise InvalidInput(f"The {NOUN} holds {len(facts_at)} files `{FACTS}` where there should be one; pack the "
                                "folder that a `Recorder` wrote.")
-        return keep(found[0].parent, build)
+        return keep(facts_at[0].parent, build)
 
 
 def load(name: str) -> Recording:
-    """A kept recording. Raises `MissingData` where it is no longer there."""
+    """A stored recording. Raises `MissingData` where it is no longer there."""
     return open_recording(_there(name))
 
 
 def facts(name: str) -> Facts:
-    """Those of a kept recording, read alone. Raises as `load` does."""
+    """Those of a stored recording, read alone. Raises as `load` does."""
     return read_facts(_there(name))
 
 

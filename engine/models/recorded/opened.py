@@ -43,8 +43,8 @@ def moments(run: Recording, step: int) -> State:
     options = run.facts.options
     if (options.get("betas"), options.get("eps")) != (list(BETAS), EPSILON):
         return {}
-    found: State = {}
+    state: State = {}
     for key, value in run.state(step, OPTIMIZER).items():
         name, _, what = key.rpartition("/")
-        found |= {MOMENTS[what] + name: value} if what in MOMENTS else {STEPS: value}
-    return found
+        state |= {MOMENTS[what] + name: value} if what in MOMENTS else {STEPS: value}
+    return state

@@ -1,4 +1,4 @@
-"""The optimizers whose recorded steps can be made again, and differentiated. A new one is one entry."""
+"""The optimizers whose recorded steps can be replayed and differentiated. A new one is one entry."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ KINDS: dict[str, Kind] = {
 
 
 def unfit(name: str, options: Options, clip: float | None) -> str:
-    """Why the steps of an optimizer, by the name of its kind, cannot be made again: the end of a sentence; empty where
+    """Why the steps of an optimizer, by the name of its kind, cannot be replayed: the end of a sentence; empty where
     they can."""
     kind = KINDS.get(name)
     if kind is None:
@@ -84,7 +84,7 @@ def unfit(name: str, options: Options, clip: float | None) -> str:
 
 
 def penalty(name: str, options: Options) -> float:
-    """λ of the penalty that the steps of an optimizer descend by, whether or not they can be made again; 0 for one of
+    """λ of the penalty that the steps of an optimizer descend by, whether or not they can be replayed; 0 for one of
     which no steps are known."""
     kind = KINDS.get(name)
     try:
@@ -95,8 +95,8 @@ def penalty(name: str, options: Options) -> float:
 
 def kind_of(optimizer: torch.optim.Optimizer) -> str:
     """The name under which its kind is recorded; of a class of somebody else's that is no entry here."""
-    found = next((name for name, kind in KINDS.items() if type(optimizer) is kind.make), "")
-    return found or f"{type(optimizer).__module__}.{type(optimizer).__qualname__}"
+    known = next((name for name, kind in KINDS.items() if type(optimizer) is kind.make), "")
+    return known or f"{type(optimizer).__module__}.{type(optimizer).__qualname__}"
 
 
 def options_of(optimizer: torch.optim.Optimizer) -> list[dict[str, Any]]:

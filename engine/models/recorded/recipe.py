@@ -22,9 +22,9 @@ from engine.models.rules import Rule
 from engine.models.training import Training
 
 SEED = 0
-"""The seed under which a recorded run is asked for: it has no other."""
+"""The seed under which a recorded run is requested: it has no other."""
 FAR = 1e-2
-"""How far a run that is made again may end from the recorded one, as a share of the way that it went, to count as the
+"""How far a replayed run may end from the recorded one, as a fraction of the way that it went, to count as the
 same."""
 CHECKED = "`python -m engine recording` says more"
 
@@ -33,7 +33,7 @@ class RecordedRecipe(TrainingRecipe):
     """How a recorded training went, for the data that it was recorded on, or others.
 
     recording: its digest. rows: of every step, the rows of the data; known only where the data hold all its examples.
-    Asked for anything that decides a step it raises `InvalidInput` where the recording cannot be replayed.
+    Whatever decides a step raises `InvalidInput` where the recording cannot be replayed.
     """
 
     recording: str
@@ -50,11 +50,11 @@ class RecordedRecipe(TrainingRecipe):
     def of(cls, run: Recording, contents: Sequence[bytes]) -> RecordedRecipe:
         """For data whose rows hold `contents`, as `engine.models.recorded.examples` reads them."""
         facts, rates = run.facts, run.batches.rates
-        found = cls(epochs=1, learning_rate=float(rates.max()) if len(rates) else 0.0, recording=run.digest,
-                    steps=facts.steps, optimizer_kind=facts.optimizer, options=facts.options, clip=facts.clip)
-        found._run = run
-        found._rows, found._fault, found._faulty = _placed(run, contents)
-        return found
+        recipe = cls(epochs=1, learning_rate=float(rates.max()) if len(rates) else 0.0, recording=run.digest,
+                     steps=facts.steps, optimizer_kind=facts.optimizer, options=facts.options, clip=facts.clip)
+        recipe._run = run
+        recipe._rows, recipe._fault, recipe._faulty = _placed(run, contents)
+        return recipe
 
     @property
     def run(self) -> Recording:
@@ -63,7 +63,7 @@ class RecordedRecipe(TrainingRecipe):
 
     @property
     def faulty_step(self) -> int:
-        """The first step that cannot be made again; 0 where all can, as far as is known."""
+        """The first step that cannot be replayed; 0 where all can, as far as is known."""
         return self._faulty
 
     @property
@@ -84,8 +84,8 @@ class RecordedRecipe(TrainingRecipe):
         yield self._rows
 
     def randomness(self, seed: int, epoch: int, number: int) -> int | Tensor:
-        place = int(self._run.batches.drawn[number])
-        return super().randomness(seed, epoch, number) if place < 0 else self._run.batches.generators[place].clone()
+        row = int(self._run.batches.drawn[number])
+        return super().randomness(seed, epoch, number) if row < 0 else self._run.batches.generators[row].clone()
 
     def layout(self, module: nn.Module, x: Tensor) -> Callable[[Tensor], Tensor]:
         """As they are."""
@@ -106,10 +106,10 @@ class RecordedRecipe(TrainingRecipe):
 
     @property
     def knobs(self) -> list[Knob]:
-        found = super().knobs
+        knobs = super().knobs
         if "eps" in self.options:
-            found.append(Knob("Adam's ε", short(self.options["eps"]), "a larger ε of Adam"))
-        return found
+            knobs.append(Knob("Adam's ε", short(self.options["eps"]), "a larger ε of Adam"))
+        return knobs
 
     @property
     def penalty(self) -> float:
@@ -127,11 +127,11 @@ class RecordedRecipe(TrainingRecipe):
     def rate_at(self, step: int, per_epoch: int) -> float:
         return float(self._run.batches.rates[step])
 
-    def kept_steps(self, per_epoch: int) -> tuple[int, ...]:
+    def checkpoint_steps(self, per_epoch: int) -> tuple[int, ...]:
         return tuple(step - 1 for step in self._run.facts.checkpoints[1:]) if self.checkpoints else ()
 
-    def kept_rates(self, per_epoch: int) -> tuple[float, ...]:
-        return tuple(self._run.weight(place) for place in range(1, len(self._run.facts.checkpoints))
+    def checkpoint_rates(self, per_epoch: int) -> tuple[float, ...]:
+        return tuple(self._run.weight(number) for number in range(1, len(self._run.facts.checkpoints))
                      ) if self.checkpoints else ()
 
     @property
@@ -139,21 +139,21 @@ class RecordedRecipe(TrainingRecipe):
         return self._run.facts.finished
 
     def verify(self, module: nn.Module, training: Training, check: Callable[[], None] = lambda: None) -> None:
-        """Raises `InvalidInput` where the run, made again, ends far from where the recorded one ended, although
+        """Raises `InvalidInput` where the replayed run ends far from where the recorded one ended, although
         rounding alone does not lead it there: the stretches between its checkpoints, in the precision of the recording,
         differ by more."""
         if not self.knows_its_end or (off := self._distance(module)) <= FAR:
             return
-        worst = max(stretch.off for stretch in stretches(training, self._run, check, lambda share: None))
+        worst = max(stretch.off for stretch in stretches(training, self._run, check, lambda fraction: None))
         if not worst < ROUNDING:
-            said = [f"Made again, this recorded run ends {off:.2g} of its own way from where it ended, so that it is "
+            said = [f"Replayed, this recorded run ends {off:.2g} of its own way from where it ended, so that it is "
                     f"another run; {CHECKED}.", *self._run.conditions(training.device)]
             raise InvalidInput(" ".join(said))
         note(f"a recorded run that ends {off:.2g} of its own way from the recorded end in {str(training.precision)[6:]}"
              f", by rounding alone: every stretch between its checkpoints replays within {worst:.1g} of its way")
 
     def _distance(self, module: nn.Module) -> float:
-        """How far it is from the recorded end, as a share of the way there."""
+        """How far it is from the recorded end, as a fraction of the way there."""
         way, off = 0.0, 0.0
         start, end = self._run.state(0), self._run.state(self._run.facts.checkpoints[-1])
         own = dict(module.named_parameters())
@@ -179,23 +179,23 @@ def _placed(run: Recording, contents: Sequence[bytes]) -> tuple[tuple[Tensor, ..
     facts = run.facts
     if facts.reasons:
         first = min(facts.reasons, key=lambda reason: reason.step)
-        return (), (f"This recorded run cannot be made again from step {first.step:,} on, because {first.why}; its "
+        return (), (f"This recorded run cannot be replayed from step {first.step:,} on, because {first.why}; its "
                     "checkpoints still serve the process `trajectory`."), first.step
     if why := unfit(facts.optimizer, facts.options, facts.clip):
-        return (), f"This recorded run cannot be made again, because {why}.", 1
+        return (), f"This recorded run cannot be replayed, because {why}.", 1
     if not facts.steps:
         return (), "This recording holds no steps; close the recorder after the training.", 1
-    places: dict[bytes, list[int]] = {}
+    rows_of: dict[bytes, list[int]] = {}
     for row, content in enumerate(contents):
-        places.setdefault(content, []).append(row)
+        rows_of.setdefault(content, []).append(row)
     known, taken = run.batches.known, [0] * len(run.batches.contents)
     rows: list[Tensor] = []
     for step, examples in enumerate(run.batches.of_steps(), 1):
         own = []
         for example in examples.tolist():
-            held = places.get(known[example])
+            held = rows_of.get(known[example])
             if held is None:
-                return (), _unknown(step, facts.steps, len(set(known) & set(places)), len(known)), step
+                return (), _unknown(step, facts.steps, len(set(known) & set(rows_of)), len(known)), step
             own.append(held[taken[example] % len(held)])
             taken[example] += 1
         rows.append(torch.tensor(own, dtype=torch.long))
@@ -203,7 +203,7 @@ def _placed(run: Recording, contents: Sequence[bytes]) -> tuple[tuple[Tensor, ..
 
 
 def _unknown(step: int, steps: int, there: int, known: int) -> str:
-    return (f"This recorded run cannot be made again from step {step:,} of {steps:,} on, because that step read an "
+    return (f"This recorded run cannot be replayed from step {step:,} of {steps:,} on, because that step read an "
             f"example that is not in the data given, which hold {there:,} of its {known:,} different ones: the data "
             "are others or are scaled otherwise, or examples were altered at random before each step (augmentation); "
             "give all examples as the model read them. Its checkpoints still serve the process `trajectory`.")

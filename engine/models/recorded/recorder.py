@@ -40,7 +40,7 @@ DROPOUTS = nn.Dropout | nn.Dropout1d | nn.Dropout2d | nn.Dropout3d | nn.AlphaDro
 class Recorder:
     """Writes a training into a new folder, in the format of `engine.models.recorded.folder`.
 
-    A loop that cannot be made again here, such as one with an unknown optimizer or with gradients added up over
+    A loop that cannot be replayed here, such as one with an unknown optimizer or with gradients added up over
     several batches, is recorded for its checkpoints, and the folder says why it cannot be replayed. Where the disk
     fails the training goes on without a recording, and a warning says so. A context manager: at its end it is closed.
 
@@ -150,7 +150,7 @@ class Recorder:
         self.pending = contents, generator_state(self.device)
 
     def _look(self, module: nn.Module, _: Any) -> None:
-        """A pass that begins: of a step, where its batch was told of."""
+        """A pass that begins: of a step, where its batch was given."""
         self._precision(module)
         still = [name for name, part in self.moody.items() if not part.training]
         if still and self.pending is not None and torch.is_grad_enabled():
@@ -166,7 +166,7 @@ class Recorder:
         if any(callable(one) for one in (*given, *named.values())):
             self.doubt("its steps were given a closure, which passes over the batch within them")
         if self.pending is None:
-            self.doubt("no batch was told of before the step")
+            self.doubt("no batch was given before the step")
             self.pending = [], generator_state(self.device)
         contents, generator = self.pending
         rates = {float(group["lr"]) for group in self.optimizer.param_groups}

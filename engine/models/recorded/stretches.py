@@ -1,4 +1,4 @@
-"""The steps of a recorded training from one checkpoint to another, made again under the conditions of the recording."""
+"""The steps of a recorded training from one checkpoint to another, replayed under the conditions of the recording."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from engine.models.recorded.folder import Recording
 from engine.models.training import Diverged, Training, replay
 
 ROUNDING = 1e-3
-"""A stretch that ends within this share of its own way of the recorded one differs by rounding."""
+"""A stretch that ends within this fraction of its own length of the recorded one differs by rounding."""
 
 
 def stretches(training: Training, run: Recording, look: Callable[[], None], progress: Callable[[float], None]
               ) -> list[Stretch]:
     """From every checkpoint to the next."""
-    points, found = run.facts.checkpoints, []
-    for place, (start, end) in enumerate(zip(points, points[1:], strict=False)):
-        found.append(made(training, run, start, end, look))
-        progress((place + 1) / len(points))
-    return found
+    points, replayed = run.facts.checkpoints, []
+    for index, (start, end) in enumerate(zip(points, points[1:], strict=False)):
+        replayed.append(made(training, run, start, end, look))
+        progress((index + 1) / len(points))
+    return replayed
 
 
 class _Enough(Exception):
@@ -48,7 +48,7 @@ class Stretch(Keeper):
         self.step = self.start
         self.hook = self.optimizer.register_step_post_hook(self._compare)
 
-    def resume(self, losses: list[float], kept: list[tuple[State, float]], rates: Sequence[float],
+    def resume(self, losses: list[float], checkpoints: list[tuple[State, float]], rates: Sequence[float],
                per_epoch: int) -> int:
         self.module.load_state_dict(self.run.state(self.start), strict=False)
         load_optimizer(self.run.state(self.start, OPTIMIZER), self.module, self.optimizer)
@@ -66,9 +66,9 @@ class Stretch(Keeper):
         before, after = self.run.state(self.start), self.run.state(self.end)
         here = self.module.state_dict()
         states = optimizer_state(self.moving, self.optimizer)
-        kept = self.run.state(self.end, OPTIMIZER)
+        recorded = self.run.state(self.end, OPTIMIZER)
         alike = all(torch.equal(here[name].cpu(), value) for name, value in after.items()) and all(
-            torch.equal(states[OPTIMIZER + name].cpu(), value) for name, value in kept.items())
+            torch.equal(states[OPTIMIZER + name].cpu(), value) for name, value in recorded.items())
         if self.first is None and not alike:
             self.first = self.end
         way = _length(after[name] - before[name] for name in self.moving)
@@ -81,17 +81,17 @@ def _length(parts: Iterable[Tensor]) -> float:
 
 def made(training: Training, run: Recording, start: int, end: int, look: Callable[[], None]) -> Stretch:
     """In the precision of the recording."""
-    x, kept = training.x, list[Stretch]()
+    x, stretches_of = training.x, list[Stretch]()
     training = replace(training, x=x.to(run.dtype) if x.is_floating_point() else x, dtype=run.dtype)
 
     def keeping(module: nn.Module, optimizer: torch.optim.Optimizer) -> Keeper:
-        kept.append(Stretch(run, start, end, module, optimizer))
-        return kept[0]
+        stretches_of.append(Stretch(run, start, end, module, optimizer))
+        return stretches_of[0]
 
     try:
         replay(training, check=look, keeping=keeping)
     except _Enough:
         pass
     except Diverged:
-        kept[0].first, kept[0].off = kept[0].first or kept[0].step, float("inf")
-    return kept[0]
+        stretches_of[0].first, stretches_of[0].off = stretches_of[0].first or stretches_of[0].step, float("inf")
+    return stretches_of[0]

@@ -34,9 +34,9 @@ class RecordingCallback(TrainerCallback):
                        **_: Any) -> None:
         assert model is not None and optimizer is not None, "the trainer gives both"
         inner = optimizer.optimizer if hasattr(optimizer, "optimizer") else optimizer  # accelerate wraps it
-        found: Adapters | None = adapters_of(model)
+        adapters: Adapters | None = adapters_of(model)
         self.recorder = Recorder(self.folder, model, inner, every=self.every, clip=args.max_grad_norm or None,
-                                 frozen=False, adapters=found)
+                                 frozen=False, adapters=adapters)
         self.hook = model.register_forward_pre_hook(self._told, with_kwargs=True)
         if args.label_smoothing_factor:
             self.recorder.doubt("its labels are smoothed")

@@ -117,9 +117,9 @@ def test_the_paper_preset_is_table_a3():
     assert (main.model, main.trusted, main.noise, main.n_train) == ("resnet18_cifar", 500, 0.2, None)
     assert (recipe.epochs, recipe.batch_size, recipe.learning_rate, recipe.momentum, recipe.weight_decay) == (
         40, 128, 0.05, 0.9, 5e-4)
-    assert recipe.kept_epochs == (9, 19, 29, 39) and recipe.schedule == "cosine"
+    assert recipe.checkpoint_epochs == (9, 19, 29, 39) and recipe.schedule == "cosine"
     others = [NoisySource.parse(source) for source in noisy_labels.ARCHITECTURE_PRESETS["paper"].settings["sources"]]
-    assert [(o.model, o.recipe.learning_rate, o.recipe.kept_epochs) for o in others[1:]] == [
+    assert [(o.model, o.recipe.learning_rate, o.recipe.checkpoint_epochs) for o in others[1:]] == [
         ("resnet50_cifar", 0.1, (24, 49, 74, 99)), ("vgg19_bn_cifar", 0.05, (24, 49, 74, 99)),
         ("mobilenet_v2_cifar", 0.02, (24, 49, 74, 99))]
     assert [s["noise"] for s in noisy_labels.RATE_PRESETS["paper"].settings["sources"]] == [0.05, 0.1, 0.2, 0.3, 0.4]

@@ -64,7 +64,7 @@ def test_a_square_table_is_told_by_the_reference():
     reference = compute(square, STEP)[0]
     for axes, values in ((QUERIES, reference.oriented), (CANDIDATES, reference.oriented.T)):
         seen = preview(square, Table(values), reference)
-        assert seen.likely.axes == axes and len(seen.readings) == 4 and "fits both ways" in seen.reasons[0]
+        assert seen.likely.axes == axes and len(seen.interpretations) == 4 and "fits both ways" in seen.reasons[0]
 
 
 def test_unrelated_scores_leave_the_sign_open(small, exact):
@@ -125,7 +125,7 @@ def test_the_sign_says_by_which_reference_it_was_decided_and_how_good_that_is(sm
     table = Table(noisy(exact))
     seen = preview(small, table, exact)
     assert exact.scoring.title in seen.reasons[-1] and "itself the exact answer" in seen.reasons[-1]
-    brought = bring(small, table, REMOVED.specification, "mine", QUERIES, 1, seen.told(QUERIES, LISTED, 1, True))
+    brought = bring(small, table, REMOVED.specification, "mine", QUERIES, 1, seen.decision(QUERIES, LISTED, 1, True))
     decided = brought.provenance["brought"]["sign_decided"]
     assert decided["by"] == "agreement with the reference" and decided["reference"] == exact.scoring.title
     assert decided["agreement_with_reference"] == pytest.approx(seen.likely.agreement)
@@ -133,7 +133,7 @@ def test_the_sign_says_by_which_reference_it_was_decided_and_how_good_that_is(sm
     assert "agreement with the exact answer is not known" in preview(small, table, rough).reasons[-1]
     partly = replace(exact, converged=np.arange(12) > 1)
     assert "converged for 10 of 12 candidates only" in preview(small, table, partly).reasons[-1]
-    assert seen.told(QUERIES, LISTED, -1, False)["by"] == "the user"
+    assert seen.decision(QUERIES, LISTED, -1, False)["by"] == "the user"
 
 
 def test_named_candidates_are_put_in_order(small, exact):

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from engine.models import gain
-from engine.models.gain import Gain, kept_gain, measure
+from engine.models.gain import Gain, measure, stored_gain
 
 FOUND = Gain(matrices=2.0, convolutions=4.8)
 
@@ -23,20 +23,20 @@ def path(tmp_path):
 
 
 def test_a_measurement_is_kept(path):
-    assert kept_gain(path, lambda: FOUND) == FOUND
-    assert kept_gain(path, never) == FOUND
+    assert stored_gain(path, lambda: FOUND) == FOUND
+    assert stored_gain(path, never) == FOUND
     assert set(json.loads(path.read_bytes())["machine"]) == {"processor", "features", "torch"}
 
 
 @pytest.mark.parametrize("part", ["processor", "features", "torch"])
 def test_that_of_another_machine_is_not_taken(path, part):
-    kept_gain(path, lambda: FOUND)
+    stored_gain(path, lambda: FOUND)
     record = json.loads(path.read_bytes())
     record["machine"][part] = "another"
     path.write_text(json.dumps(record))
     other = Gain(matrices=0.5, convolutions=0.5)
-    assert kept_gain(path, lambda: other) == other
-    assert kept_gain(path, never) == other
+    assert stored_gain(path, lambda: other) == other
+    assert stored_gain(path, never) == other
 
 
 @pytest.mark.parametrize("content", [
@@ -45,20 +45,20 @@ def test_that_of_another_machine_is_not_taken(path, part):
 def test_a_damaged_file_is_measured_anew(path, content):
     path.parent.mkdir(parents=True)
     path.write_bytes(content)
-    assert kept_gain(path, lambda: FOUND) == FOUND
-    assert kept_gain(path, never) == FOUND
+    assert stored_gain(path, lambda: FOUND) == FOUND
+    assert stored_gain(path, never) == FOUND
 
 
 @pytest.mark.parametrize("gain_kept", ["NaN", "Infinity", "0", "-1", "true", "null"])
 def test_a_number_that_no_measurement_gives_is_measured_anew(path, gain_kept):
-    kept_gain(path, lambda: FOUND)
+    stored_gain(path, lambda: FOUND)
     path.write_text(path.read_text().replace("4.8", gain_kept))
-    assert kept_gain(path, lambda: FOUND) == FOUND
+    assert stored_gain(path, lambda: FOUND) == FOUND
 
 
 def test_a_folder_that_cannot_be_written_is_done_without(tmp_path):
     (tmp_path / "machine").write_text("a file where a folder should be")
-    assert kept_gain(tmp_path / "machine" / "bfloat16.json", lambda: FOUND) == FOUND
+    assert stored_gain(tmp_path / "machine" / "bfloat16.json", lambda: FOUND) == FOUND
 
 
 def test_convolutions_count_where_there_are_any():

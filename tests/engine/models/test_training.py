@@ -195,7 +195,7 @@ def test_dropout_and_batchnorm_follow_the_seed_and_keep_their_masks():
 def test_checkpoints_are_evenly_spaced_and_the_last_is_the_end():
     x, y = data()
     recipe = Recipe(epochs=7, batch_size=4, learning_rate=0.2, schedule="cosine", checkpoints=3)
-    assert recipe.kept_epochs == (1, 4, 6)
+    assert recipe.checkpoint_epochs == (1, 4, 6)
     found = train(build, x, y, recipe, 0)
     assert [rate for _, rate in found.checkpoints] == pytest.approx(
         [0.1 * (1 + math.cos(math.pi * epoch / 7)) for epoch in (1, 4, 6)], rel=1e-14)
@@ -204,7 +204,7 @@ def test_checkpoints_are_evenly_spaced_and_the_last_is_the_end():
     constant = train(build, x, y, recipe.model_copy(update={"schedule": "constant"}), 0)
     assert torch.equal(flat(constant.checkpoints[0][0]), flat(shorter.state_dict)) and not shorter.checkpoints
     for count in range(1, 8):
-        kept = Recipe(epochs=7, batch_size=4, learning_rate=0.2, checkpoints=count).kept_epochs
+        kept = Recipe(epochs=7, batch_size=4, learning_rate=0.2, checkpoints=count).checkpoint_epochs
         assert len(set(kept)) == count and kept[-1] == 6
 
 

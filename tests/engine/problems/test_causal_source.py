@@ -59,7 +59,7 @@ def test_a_study_takes_what_a_problem_trained(file, model_folder):
     points = own.train(check=lambda: pytest.fail("it was trained"))
     assert len(points) == 2 and points[-1].weights
     [training] = kept.trainings()
-    assert training.digest == own.digest[:kept.LENGTH] and training.told["records"] == problem.n == 18
+    assert training.digest == own.digest[:kept.LENGTH] and training.description["records"] == problem.n == 18
 
 
 def test_a_removed_training_is_done_again(file, model_folder):

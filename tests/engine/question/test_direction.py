@@ -251,7 +251,7 @@ def of_raw(one):
 
 
 def of_share(one):
-    right(direction.share(one.behavior), one, abs(one.change))
+    right(direction.contribution(one.behavior), one, abs(one.change))
 
 
 def of_itself(one):
@@ -275,7 +275,7 @@ CASES = {"change": of_change, "rate": of_rate, "mean_rate": of_rate, "changed": 
          "raise_most": of_raise_most, "top": of_ends, "bottom": of_ends, "group": of_group, "raw_change": of_group,
          "group_spread": of_group_spread, "removal": of_removal, "area": of_area, "along_path": of_along_path,
          "moments": of_moments, "colours": of_colours, "signal": of_signal, "ranked": of_ranked, "larger": of_larger,
-         "raw": of_raw, "share": of_share, "itself": of_itself, "suspicion": of_suspicion, "named": of_named}
+         "raw": of_raw, "contribution": of_share, "itself": of_itself, "suspicion": of_suspicion, "named": of_named}
 
 
 def test_every_template_has_a_case():

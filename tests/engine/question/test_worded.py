@@ -82,7 +82,7 @@ def test_titles_and_questions(name, title, question):
     ("no lungs", "no\nlungs", [(0, 8)]),
 ])
 def test_a_span_stands_where_its_words_do(words, response, places):
-    assert Span(words).found(response) == places
+    assert Span(words).matches(response) == places
 
 
 @pytest.mark.parametrize(("name", "told"), [

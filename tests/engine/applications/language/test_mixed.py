@@ -64,7 +64,7 @@ def test_where_it_does_not_gain_the_run_is_in_float32_and_another_one(monkeypatc
     monkeypatch.setattr(precision, "gain", lambda: Gain(matrices=1.1, convolutions=9.0))
     found = Attribution(mixed_setting, 0)
     assert found.where == "cpu" and not is_narrow(found.model) and found.digest != narrow
-    assert found.passes.told == "float32, since bfloat16 is not faster here (measured gain 1.1)"
+    assert found.passes.description == "float32, since bfloat16 is not faster here (measured gain 1.1)"
 
 
 def test_a_recipe_of_full_precision_is_called_what_it_was(plain_setting):

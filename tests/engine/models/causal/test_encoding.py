@@ -48,7 +48,7 @@ def test_a_batch_says_where_everything_is(encoder):
             slice(*record.spans["explanation"])]
         assert decode([batch.targets[row, batch.answer[row]]]).strip() == record.answer
         assert batch.ids[row, batch.prompt_end[row] + 1] == item.ids[item.response]
-        assert batch.places[row, -1] == len(item.ids) - 1
+        assert batch.positions[row, -1] == len(item.ids) - 1
 
 
 def test_a_long_prompt_is_cut_at_its_start_and_counted(encoder):

@@ -20,7 +20,7 @@ CPU = torch.device("cpu")
 def test_a_model_is_found_by_path_and_by_name(model_folder, monkeypatch):
     monkeypatch.setenv(loading.MODELS, str(model_folder.parent))
     for name in (str(model_folder), "tiny", "someone/tiny"):
-        assert loading.find(name) == loading.Place("tiny", str(model_folder))
+        assert loading.find(name) == loading.ModelFiles("tiny", str(model_folder))
     assert loading.available()[0] == "tiny"
     assert not loading.find("nobody/nothing").local
     assert loading.find("SmolLM2-135M-Instruct").source == "HuggingFaceTB/SmolLM2-135M-Instruct"

@@ -1,4 +1,4 @@
-"""A recorded training: the loop is not changed, its folder makes it again bit for bit, and what cannot be made again
+"""A recorded training: the loop is not changed, its folder makes it again bit for bit, and what cannot be replayed
 is said with its step and its cause."""
 
 import json
@@ -146,7 +146,7 @@ def begun(module):
     (lambda own: torch.optim.Adam(own.parameters(), decoupled_weight_decay=True), {}, 1, "`decoupled_weight_decay`"),
     (grouped, {}, 1, "different options"), (begun, {}, 1, "before the recording began"),
     (lambda own: torch.optim.SGD([own[1].weight], 0.1), {}, 1, "moves other parameters"),
-    (descent, {"batches": 2}, 1, "added up"), (descent, {"told": False}, 1, "no batch was told of"),
+    (descent, {"batches": 2}, 1, "added up"), (descent, {"told": False}, 1, "no batch was given"),
     (descent, {"y": torch.rand(8)}, 1, "no classes"), (descent, {"autocast": True}, 1, "autocast")],
     ids=["optimizer", "option", "decay", "groups", "begun", "parameters", "accumulation", "untold", "targets",
          "autocast"])
@@ -155,7 +155,7 @@ def test_what_cannot_be_made_again_is_recorded_for_its_checkpoints(tmp_path, mak
     recipe = RecordedRecipe.of(run, of_arrays(X.numpy(), Y.numpy()))
     assert recipe.faulty_step == step and told in recipe.fault and "`trajectory`" in recipe.fault
     assert [set(state) for state, _ in run.checkpoints()] == [{"1.weight", "1.bias"}]
-    with pytest.raises(InvalidInput, match="cannot be made again"):
+    with pytest.raises(InvalidInput, match="cannot be replayed"):
         next(recipe.batches(N, 0))
 
 

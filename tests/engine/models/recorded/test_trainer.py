@@ -130,7 +130,7 @@ def test_what_the_trainer_does_otherwise_is_said(home):
     assert "differ in length" in said and "added up" in said and "different options" in said
     problem = SOURCE.model_copy(update={"weights": kept.keep(home / "run")}).build().problem
     assert np.isfinite(compute(problem, TRACIN)[0].values).all()
-    with pytest.raises(InvalidInput, match="cannot be made again from step 1"):
+    with pytest.raises(InvalidInput, match="cannot be replayed from step 1"):
         compute(problem, REPLAY)
 
 

@@ -1,4 +1,4 @@
-"""The shelves of what was brought: data, records, trained weights and scores of other programs."""
+"""The shelves of own data: data sets, records, trained weights and scores of other programs."""
 
 from __future__ import annotations
 
@@ -8,32 +8,32 @@ from datetime import UTC, datetime
 from engine.basics.errors import WhichfluenceError
 from engine.basics.sizes import spell_bytes
 from engine.data import record_files, samples, uploads
-from engine.external import kept as brought_tables
+from engine.external import kept as external_tables
 from engine.library import notes, views
 from engine.library.entry import Entry, Parameters, Shelf
 from engine.library.notes import Noted
-from engine.models import brought_models
+from engine.models import imported_models
 from engine.store.sketch import Sketch
 
-ASKED_AGAIN = "Saved comparisons and links that name it ask for the file again."
+FILE_NEEDED = "Saved comparisons and links that name it ask for the file again."
 
 
 class Uploads(Shelf):
     name, title, noun, parameter = "uploads", "Own data", "upload", "data"
-    loss = ASKED_AGAIN
+    loss = FILE_NEEDED
 
     def entries(self) -> list[Entry]:
-        noted, found = notes.written(self.name), []
-        for kept in uploads.entries():
+        noted, entries = notes.written(self.name), []
+        for upload in uploads.entries():
             trouble = ""
             try:
-                uploads.base(kept.name)
+                uploads.base(upload.name)
             except WhichfluenceError as error:
                 trouble = str(error)
-            what = uploads.title(kept.name) if not trouble else "Your data"
-            found.append(_entry(self, kept.name, kept.file or what, f"{what} · {spell_bytes(kept.size)}", kept.written,
-                                noted, "examples", trouble))
-        return found
+            what = uploads.title(upload.name) if not trouble else "Your data"
+            entries.append(_entry(self, upload.name, upload.file or what, f"{what} · {spell_bytes(upload.size)}",
+                                  upload.written, noted, "examples", trouble))
+        return entries
 
     def has(self, key: str) -> bool:
         return bool(uploads.content(key))
@@ -54,8 +54,8 @@ class Records(Shelf):
 
     def entries(self) -> list[Entry]:
         noted = notes.written(self.name)
-        return [_entry(self, kept.name, "Records for Language models", spell_bytes(kept.size), kept.written, noted,
-                       "language_models") for kept in record_files.entries()]
+        return [_entry(self, file.name, "Records for Language models", spell_bytes(file.size), file.written, noted,
+                       "language_models") for file in record_files.entries()]
 
     def sketch(self, key: str) -> Sketch | None:
         return samples.words(record_files.first(key))
@@ -70,35 +70,35 @@ class Models(Shelf):
 
     def entries(self) -> list[Entry]:
         noted = notes.written(self.name)
-        return [_entry(self, kept.name, kept.title, kept.summary, kept.written, noted, "compare", kept.trouble)
-                for kept in brought_models.entries()]
+        return [_entry(self, model.name, model.title, model.summary, model.written, noted, "compare", model.trouble)
+                for model in imported_models.entries()]
 
     def remove(self, key: str) -> None:
-        brought_models.delete(key)
+        imported_models.delete(key)
 
 
-class Brought(Shelf):
+class ExternalScores(Shelf):
     name, title, noun, parameter = "brought", "Scores of other programs", "table of scores", "brought"
-    loss = ASKED_AGAIN
+    loss = FILE_NEEDED
 
     def entries(self) -> list[Entry]:
         noted = notes.written(self.name)
-        return [_entry(self, kept.digest, kept.file, f"{kept.shape[0]:,} × {kept.shape[1]:,}", kept.written, noted,
-                       "compare") for kept in brought_tables.entries()]
+        return [_entry(self, table.digest, table.file, f"{table.shape[0]:,} × {table.shape[1]:,}", table.written, noted,
+                       "compare") for table in external_tables.entries()]
 
     def has(self, key: str) -> bool:
-        return brought_tables.has(key)
+        return external_tables.has(key)
 
     def remove(self, key: str) -> None:
-        brought_tables.delete(key)
+        external_tables.delete(key)
 
 
-KEPT: tuple[Shelf, ...] = (Uploads(), Records(), Models(), Brought())
+OWN_DATA: tuple[Shelf, ...] = (Uploads(), Records(), Models(), ExternalScores())
 
 
 def missing(parameters: Parameters) -> str:
     """What an address names and this machine lacks, as a sentence; empty where all is there."""
-    lacking = [(shelf, key) for shelf in KEPT for key in shelf.named_in(parameters) if not shelf.has(key)]
+    lacking = [(shelf, key) for shelf in OWN_DATA for key in shelf.named_in(parameters) if not shelf.has(key)]
     if not lacking:
         return ""
     shelf, key = lacking[0]

@@ -17,7 +17,7 @@ def downloads() -> Path:
 
 
 @dataclass(frozen=True)
-class Place:
+class Location:
     """The files of a dataset in a folder below a root.
 
     size: of the download, in words. remedy: what to do where they are nowhere. packed: a suffix with which a file

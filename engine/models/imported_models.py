@@ -1,4 +1,4 @@
-"""Trained weights and recordings that were brought, listed and deleted alike: HOME/models/own."""
+"""Trained weights and recordings that were imported, listed and deleted alike: HOME/models/own."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NAME = re.compile(r"(run|own)-[0-9a-f]{16}")
 
 
 @dataclass(frozen=True)
-class Kept:
+class ImportedModel:
     """written: seconds since 1970; trouble: why it cannot be used."""
 
     name: str
@@ -27,15 +27,15 @@ class Kept:
     trouble: str = ""
 
 
-def entries() -> list[Kept]:
-    """All that whoever asks has brought."""
-    found = []
+def entries() -> list[ImportedModel]:
+    """All of the current user."""
+    models = []
     for path in sorted(_folder().glob("*")) if _folder().is_dir() else ():
         with suppress(OSError):  # removed meanwhile
             if _NAME.fullmatch(path.stem):
-                found.append(_recording(path) if path.is_dir() else Kept(
+                models.append(_recording(path) if path.is_dir() else ImportedModel(
                     path.stem, f"Weights {path.stem}", spell_bytes(path.stat().st_size), path.stat().st_mtime))
-    return found
+    return models
 
 
 def delete(name: str) -> None:
@@ -48,12 +48,12 @@ def delete(name: str) -> None:
         discard(_folder() / name, home_folder() / "tmp")
 
 
-def _recording(path: Path) -> Kept:
+def _recording(path: Path) -> ImportedModel:
     try:
         summary, trouble = kept.facts(path.name).sentence, ""
     except WhichfluenceError as error:
         summary, trouble = "", str(error)
-    return Kept(path.name, f"Recorded training {path.name}", summary, path.stat().st_mtime, trouble)
+    return ImportedModel(path.name, f"Recorded training {path.name}", summary, path.stat().st_mtime, trouble)
 
 
 def _folder() -> Path:
