@@ -72,7 +72,7 @@ class Asker:
     home: Callable[[], Path | None] = staticmethod(lambda: None)
 
     @classmethod
-    def found_by(cls, home: Callable[[], Path | None]) -> None:
+    def identified_by(cls, home: Callable[[], Path | None]) -> None:
         """From now on `home()` gives the home of whoever asks in the thread that calls it."""
         cls.home = staticmethod(home)
 

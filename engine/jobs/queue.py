@@ -6,7 +6,7 @@ import json
 import sqlite3
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ AHEAD = 60.0
 """Seconds that a heartbeat may lie ahead: one further in the future is from before the clock was set back, and says
 nothing."""
 CRASHES = 3
+DAMAGED = "The row of this run in the queue is damaged, so that its request cannot be read; delete it, and ask again."
 
 
 class JobLost(WhichfluenceError):
@@ -102,7 +103,7 @@ class JobQueue:
         with self.database.writing() as connection:
             connection.execute(
                 "INSERT INTO jobs (id, kind, payload, title, state, share, created, queued, updated, finished) "
-                "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+                "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET payload = excluded.payload",
                 (digest, kind, text, title or kind, state, float(state == "done"), now, now, now,
                  now if state == "done" else None))
             if state == "queued":  # done once, but its result was deleted or set aside
@@ -114,18 +115,14 @@ class JobQueue:
 
     def get(self, job: str) -> Job | None:
         """The job of that id, or None."""
-        with self.database.reading() as connection:
-            row = connection.execute("SELECT * FROM jobs WHERE id = ?", (job,)).fetchone()
-        return _job(row) if row else None
+        return next(iter(self._read("SELECT * FROM jobs WHERE id = ?", (job,))), None)
 
     def jobs(self, *states: str, limit: int = 500) -> list[Job]:
         """The jobs in any of `states` (default: all), the last one submitted first."""
         chosen = states or STATES
         marks = ", ".join("?" * len(chosen))
-        with self.database.reading() as connection:
-            rows = connection.execute(f"SELECT * FROM jobs WHERE state IN ({marks}) ORDER BY queued DESC, rowid DESC "
-                                      "LIMIT ?", (*chosen, limit)).fetchall()
-        return [_job(row) for row in rows]
+        return self._read(f"SELECT * FROM jobs WHERE state IN ({marks}) ORDER BY queued DESC, rowid DESC LIMIT ?",
+                          (*chosen, limit))
 
     def request_cancel(self, job: str) -> None:
         """Stop a job: at once if nobody computes it, else as soon as its worker looks. What it finished is kept."""
@@ -159,14 +156,23 @@ class JobQueue:
             return connection.execute("SELECT 1 FROM jobs WHERE state = 'queued' LIMIT 1").fetchone() is not None
 
     def claim(self, worker: str) -> Job | None:
-        """The job that has waited longest, now running on `worker`; None if none waits. No two workers get one."""
-        now = time.time()
-        with self.database.writing() as connection:
-            row = connection.execute(
-                "UPDATE jobs SET state = 'running', worker = ?, heartbeat = ?, started = ?, updated = ?, cancel = 0, "
-                "error = '', seconds_left = NULL WHERE id = (SELECT id FROM jobs WHERE state = 'queued' "
-                "ORDER BY queued, rowid LIMIT 1) RETURNING *", (worker, now, now, now)).fetchone()
-        return _job(row) if row else None
+        """The job that has waited longest, now running on `worker`; None if none waits. No two workers get one.
+
+        A job whose row is damaged is set aside on the way.
+        """
+        while True:
+            now = time.time()
+            with self.database.writing() as connection:
+                row = connection.execute(
+                    "UPDATE jobs SET state = 'running', worker = ?, heartbeat = ?, started = ?, updated = ?, "
+                    "cancel = 0, error = '', seconds_left = NULL WHERE id = (SELECT id FROM jobs WHERE "
+                    "state = 'queued' ORDER BY queued, rowid LIMIT 1) RETURNING *", (worker, now, now, now)).fetchone()
+            if row is None:
+                return None
+            job = _job(row)
+            if job.payload is not None and job_digest(job.kind, job.payload) == job.id:
+                return job
+            self._set_aside([job.id])
 
     def heartbeat(self, job: str, worker: str) -> bool:
         """Say that `worker` is alive and computes `job`; return whether the job was asked to stop.
@@ -224,6 +230,23 @@ class JobQueue:
                 f"WHERE {dead} RETURNING id", (now, CRASHES, now, CRASHES, _CRASHED, CRASHES, *heard_of))
             return [row["id"] for row in rows.fetchall()]
 
+    def _read(self, query: str, values: tuple) -> list[Job]:
+        """The jobs of a query; damaged rows are set aside first, so that they stand among the failed ones."""
+        for _ in range(2):
+            with self.database.reading() as connection:
+                jobs = [_job(row) for row in connection.execute(query, values).fetchall()]
+            damaged = [job.id for job in jobs if job.payload is None and job.state != "failed"]
+            if not damaged:
+                break
+            self._set_aside(damaged)
+        return [replace(job, payload={}) if job.payload is None else job for job in jobs]
+
+    def _set_aside(self, jobs: list[str]) -> None:
+        now = time.time()
+        with self.database.writing() as connection:
+            connection.executemany("UPDATE jobs SET state = 'failed', error = ?, worker = NULL, finished = ?, "
+                                   "updated = ? WHERE id = ?", [(DAMAGED, now, now, job) for job in jobs])
+
     def _mine(self, job: str, worker: str, change: str, *values: Any) -> bool:
         with self.database.writing() as connection:
             row = connection.execute(f"UPDATE jobs SET {change} WHERE id = ? AND worker = ? AND state = 'running' "
@@ -240,4 +263,10 @@ _CRASHED = (f"The worker died {CRASHES} times without finishing a chunk, perhaps
 
 
 def _job(row: sqlite3.Row) -> Job:
-    return Job(**{**dict(row), "payload": json.loads(row["payload"]), "cancel": bool(row["cancel"])})
+    """payload: None where what the row holds is no JSON object."""
+    try:
+        payload = json.loads(row["payload"])
+    except (ValueError, RecursionError):
+        payload = None
+    return Job(**{**dict(row), "payload": payload if isinstance(payload, dict) else None,
+                  "cancel": bool(row["cancel"])})

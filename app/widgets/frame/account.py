@@ -56,7 +56,7 @@ def home() -> Path | None:
 
 def enter() -> None:
     """Lets this session in, or shows what is needed for it and ends the run of the script."""
-    Asker.found_by(home)
+    Asker.identified_by(home)
     if not required():
         return
     if SAID not in st.user:

@@ -8,6 +8,7 @@ import pytest
 
 from engine.basics.errors import InvalidInput, StoreError
 from engine.jobs import JobLost, JobQueue, Progress, Workers, ensure_worker, job_digest, run_job
+from engine.jobs.queue import DAMAGED
 from engine.jobs.run import forget_chunks, sweep_chunks
 from tests.engine.jobs import kinds  # noqa: F401 - registers `slow`
 from tests.processes import FRESH, start
@@ -321,3 +322,31 @@ def test_late_chunks_of_a_finished_job_are_swept(queue):
         (queue.root / "chunks" / name / "late").mkdir(parents=True)
     sweep_chunks(queue.root)
     assert sorted(path.name for path in (queue.root / "chunks").iterdir()) == ["0" * 64, "notes"]
+
+
+@pytest.mark.parametrize("payload", ["", "{", "[1]", "null", "{\"a\": 2}", "[" * 100_000])
+def test_a_damaged_row_is_set_aside_and_the_rest_goes_on(queue, payload):
+    damaged, sound = queue.submit("slow", {"a": 1}), queue.submit("slow", {"b": 1})
+    with queue.database.writing() as connection:
+        connection.execute("UPDATE jobs SET payload = ? WHERE id = ?", (payload, damaged.id))
+    assert {job.id for job in queue.jobs()} == {damaged.id, sound.id}
+    assert queue.claim("w").id == sound.id and queue.claim("w") is None
+    seen = queue.get(damaged.id)
+    assert (seen.state, seen.error) == ("failed", DAMAGED) and [job.id for job in queue.jobs("failed")] == [damaged.id]
+    queue.resume(damaged.id)
+    assert queue.claim("w") is None and queue.get(damaged.id).state == "failed"
+    assert queue.submit("slow", {"a": 1}).payload == {"a": 1}  # asked again, the row is whole
+    queue.resume(damaged.id)
+    assert queue.claim("w").id == damaged.id
+    queue.finish(damaged.id, "w")
+    queue.delete(damaged.id)
+    assert queue.get(damaged.id) is None
+
+
+@pytest.mark.parametrize("state", ["queued", "running", "done", "failed", "cancelled"])
+def test_a_damaged_row_of_any_state_is_listed(queue, state):
+    job = queue.submit("slow", {"a": 1})
+    with queue.database.writing() as connection:
+        connection.execute("UPDATE jobs SET payload = 'x', state = ? WHERE id = ?", (state, job.id))
+    assert [one.state for one in queue.jobs()] == ["failed"] and queue.jobs()[0].payload == {}
+    assert queue.jobs("done") == [] and queue.get(job.id).state == "failed"
