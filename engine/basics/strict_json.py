@@ -94,8 +94,8 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(result) < len(pairs):
         twice = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
         raise InvalidInput(f"has the key `{twice[:40]}` twice in one object; keep one of them.")
-    odd = next((key for key, value in pairs if isinstance(value, _TooLarge)), None)
-    if odd is not None:
+    if _TooLarge in map(type, result.values()):
+        odd = next(key for key, value in pairs if isinstance(value, _TooLarge))
         raise InvalidInput(f"has at `{odd[:40]}` a number that is too large; give a smaller one.")
     return result
 

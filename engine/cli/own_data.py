@@ -22,14 +22,16 @@ def preview_data(read: Read = Read()) -> None:
     """Say what is understood of your own data: classes, counts, sizes, colour, and what is left out and why."""
     import pandas as pd
 
-    from engine.data import uploads
+    from engine.cli.progress import progress
+    from engine.data import records, uploads
     from engine.data.preview import preview
     from engine.data.readings import Reading
 
     if read.data is None:
         raise InvalidInput("There is nothing to look at; give --data.")
     given = read.reading
-    name = uploads.keep_reading(Reading.parse({**given, "of": uploads.keep_path(read.data, read.label)}))
+    with progress("read") as move, records.reporting(move):
+        name = uploads.keep_reading(Reading.parse({**given, "of": uploads.keep_path(read.data, read.label)}))
     found, dataset = preview(name), uploads.load(name)
     say(dataset)
     print(found.sentence)
@@ -81,15 +83,17 @@ def _clean_records(read: Read, changes: Path, out: Path) -> None:
     """A JSONL of records without those that are taken out."""
     from engine.applications.decisions import WRONG
     from engine.applications.language.review import VERDICTS, jsonl, without
+    from engine.cli.progress import progress
     from engine.cli.score_files import check_output
-    from engine.data.records import read_jsonl
+    from engine.data.records import read_jsonl, reporting
 
     if read != Read(data=read.data):
         raise InvalidInput("--trusted, --classes, --color and --size are of pictures and tables; leave them out for "
                            "records.")
     assert read.data is not None
     check_output(out, RECORDS, inputs=[changes, read.data])
-    records = read_jsonl(read.data)
+    with progress("read") as move, reporting(move):
+        records = read_jsonl(read.data)
     told = dict(read_columns(changes, "record", "id"))
     strangers = [place for place, name in told.items()
                  if not place.isdecimal() or int(place) >= len(records) or records[int(place)].id != name]

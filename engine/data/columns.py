@@ -31,13 +31,13 @@ def label_column(frame: pd.DataFrame, chosen: str = "") -> tuple[str, str]:
     if chosen:
         if chosen not in frame.columns:
             raise InvalidInput(f"The table has no column `{chosen[:60]}`; it has {_listed(frame)}.")
-        return chosen, f"The labels are the column `{chosen}`, as chosen."
+        return chosen, f"The labels are the column `{chosen[:60]}`, as chosen."
     named = find(frame, LABELS) or next((one for one in frame.columns if set(LABELS[:4]) & set(
         re.split(r"[^a-z]+", str(one).casefold()))), None)
     if named == LABELS[0]:
         return named, ""
     if named is not None:
-        return named, f"The labels are the column `{named}`, by its name; choose another one if they are not."
+        return named, f"The labels are the column `{named[:60]}`, by its name; choose another one if they are not."
     fitting = [one for one in frame.columns if one != find(frame, NAMES) and one != find(frame, SPLITS)
                and _is_like_classes(frame[one])]
     texts = [one for one in fitting if frame[one].dtype.kind not in "iu"]
@@ -47,7 +47,7 @@ def label_column(frame: pd.DataFrame, chosen: str = "") -> tuple[str, str]:
         raise InvalidInput(f"The table has no column `label`, and none of {_listed(frame)} is sure to hold the labels; "
                            "name it `label`, or say which it is.")
     why = "the only one of a few texts" if len(texts) == 1 else "the last one"
-    return guess, f"The labels are the column `{guess}`, {why}; choose another one if they are not."
+    return guess, f"The labels are the column `{guess[:60]}`, {why}; choose another one if they are not."
 
 
 def _is_like_classes(values: pd.Series) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import zipfile
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 
@@ -13,7 +14,6 @@ from engine.data.archive import FAULTS, MAX_BYTES, Source, megabytes, open_zip
 from engine.data.arrays import KEYS, OPTIONAL, Arrays, from_arrays
 
 NOUN = "npz file"
-HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
 
 
 def load_npz(source: Source, *, max_bytes: int = MAX_BYTES) -> Arrays:
@@ -39,6 +39,20 @@ def load_npz(source: Source, *, max_bytes: int = MAX_BYTES) -> Arrays:
     return from_arrays(**read)
 
 
+def read_header(file: IO[bytes]) -> tuple[tuple[int, ...], np.dtype]:
+    """(shape, type) that an npy file declares, before its data are read. Raises `ValueError` for what is no header,
+    and as reading does."""
+    version = np.lib.format.read_magic(file)
+    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    try:
+        shape, _, dtype = read(file)
+    except FAULTS:
+        raise
+    except Exception as error:  # numpy reads it as Python: TokenError, SyntaxError, TypeError and what else that raises
+        raise ValueError(f"no header of an array ({type(error).__name__})") from None
+    return shape, dtype
+
+
 def _check_keys(members: list[str]) -> None:
     keys = [name.removesuffix(".npy") for name in members]
     for key in KEYS:
@@ -57,9 +71,9 @@ def _count(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> int:
     key = member.filename.removesuffix(".npy")
     try:
         with archive.open(member) as file:
-            shape, _, dtype = HEADERS[np.lib.format.read_magic(file)](file)
+            shape, dtype = read_header(file)
             rest = member.file_size - file.tell()
-    except (*FAULTS, ValueError, KeyError, TypeError, SyntaxError):
+    except (*FAULTS, ValueError):
         raise InvalidInput(f"`{key}` in the {NOUN} cannot be read as a plain array of numbers; "
                            "save it again with numpy.savez.") from None
     if dtype.hasobject:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -83,6 +86,21 @@ def fingerprint(records: Iterable[Record]) -> str:
     return digest.hexdigest()
 
 
+_progress: ContextVar[Callable[[float], None]] = ContextVar("progress of records", default=lambda fraction: None)
+REPORTED = 20_000
+"""Records between two reports of progress."""
+
+
+@contextmanager
+def reporting(progress: Callable[[float], None]) -> Iterator[None]:
+    """Within it `progress` is called with the fraction of a file of records that is read, in [0, 1]."""
+    before = _progress.set(progress)
+    try:
+        yield
+    finally:
+        _progress.reset(before)
+
+
 def read_jsonl(path: Path | str, turns: Turns = "last", rules: Mapping[str, str] | None = None
                ) -> tuple[Record, ...]:
     """Records of a file with one JSON object a line, or a list of them, in a form of `engine.data.record_forms`.
@@ -102,7 +120,7 @@ def parse_content(content: bytes, name: str = "The file", turns: Turns = "last",
     """The records of the content of such a file."""
     if content.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"["):
         data = parse_json(content, name, "write a list of objects, or one object a line")
-        read = _records(((f"Record {number}", item) for number, item in enumerate(data, 1)), turns)
+        read = _records(((f"Record {number}", item) for number, item in enumerate(data, 1)), turns, len(data))
     else:
         read = parse_lines(split_lines(content, name), turns)
     return tuple(marked(record, rules) for record in read) if rules else read
@@ -117,16 +135,31 @@ def split_lines(content: bytes, name: str = "The file") -> list[str]:
         raise InvalidInput(f"{name} is not UTF-8 text; save it as JSONL in UTF-8.") from None
 
 
-def parse_lines(lines: Iterable[str], turns: Turns = "last") -> tuple[Record, ...]:
+def parse_lines(lines: Sequence[str], turns: Turns = "last") -> tuple[Record, ...]:
     """The records of JSONL lines; empty lines are skipped. Raises `InvalidInput`."""
     numbered = ((f"Line {number}", line) for number, line in enumerate(lines, 1))
     return _records(((name, parse_json(line, name, "write one object a line")) for name, line in numbered
-                     if line and not line.isspace()), turns)
+                     if line and not line.isspace()), turns, len(lines))
 
 
-def _records(items: Iterable[tuple[str, Any]], turns: Turns) -> tuple[Record, ...]:
-    records = []
-    for name, data in items:
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Without the collection of cycles, which would go through all records read so far, again and again."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+@_uncollected()
+def _records(items: Iterable[tuple[str, Any]], turns: Turns, total: int) -> tuple[Record, ...]:
+    records, report = list[Record](), _progress.get()
+    for number, (name, data) in enumerate(items):
+        if not number % REPORTED:
+            report(number / total)
         if not isinstance(data, Mapping):
             raise InvalidInput(f"{name} is no object; write {{\"prompt\": …, \"response\": …}}.")
         try:

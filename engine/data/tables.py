@@ -42,7 +42,8 @@ class Table:
             return tuple(f"row {row}" for row in range(len(self.frame)))
         names = tuple(str(value) for value in self.frame[self.named])
         if len(set(names)) < len(names):
-            raise InvalidInput(f"The column `{self.named}` names two rows alike; give every row a name of its own.")
+            raise InvalidInput(f"The column `{self.named[:60]}` names two rows alike; give every row its "
+                               "own name.")
         return names
 
 
@@ -84,9 +85,11 @@ def read_table(path: Path, max_bytes: int = MAX_BYTES, label: str = "") -> Table
                                                            "smaller one."), path.suffix.lower(), max_bytes=max_bytes)
     frame = read.frame
     column, how = columns.label_column(frame, label)
-    if frame[column].isna().any() or not len(frame):
-        raise InvalidInput(f"The column `{column}` is empty in {int(frame[column].isna().sum()):,} of {len(frame):,} "
-                           "rows; fill it in every row, or leave those rows out.")
+    if not len(frame):
+        raise InvalidInput("The table has no rows below the names of its columns; give one row an example.")
+    if frame[column].isna().any():
+        raise InvalidInput(f"The column `{column[:60]}` is empty in {int(frame[column].isna().sum()):,} of "
+                           f"{len(frame):,} rows; fill it in every row, or leave those rows out.")
     split = columns.find(frame, columns.SPLITS)
     if split is not None and split.casefold() != columns.SPLITS[0] and not frame[split].map(split_of).notna().all():
         split = None
@@ -100,8 +103,8 @@ def _splits(frame: pd.DataFrame, column: str | None, y: np.ndarray, classes: tup
     if column is not None:
         split = np.array([split_of(value) or "" for value in frame[column]])
         if (odd := split == "").any():
-            raise InvalidInput(f"The column `{column}` says `{str(frame[column].iloc[int(odd.argmax())])[:40]}`; use "
-                               "`train`, `val` and `test` only.")
+            value = str(frame[column].iloc[int(odd.argmax())])[:40]
+            raise InvalidInput(f"The column `{column[:60]}` says `{value}`; use `train`, `val` and `test` only.")
         train, test = np.flatnonzero(split == TRAIN), np.flatnonzero(split != TRAIN)
         if missing := sorted(set(range(len(classes))) - set(y[train].tolist())):
             raise InvalidInput(f"The class `{classes[missing[0]]}` has no training row; add one, or leave it out.")

@@ -14,13 +14,13 @@ import numpy as np
 from engine.basics.errors import InvalidInput
 from engine.basics.strict_json import parse_object
 from engine.data.archive import open_zip
+from engine.data.npz import read_header
 from engine.external import budgets
 from engine.external.table import Table, Wanted
 
 PREFERRED = ("scores", "all_modules")
 """What the array is called in our own files, and in kronfluence's."""
 NUMBERS = "biuf"
-HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
 NEVER = "The file holds Python objects, which are never unpickled; save the scores as numbers."
 
 
@@ -68,8 +68,7 @@ def read_safetensors(content: bytes, wanted: Wanted) -> Table:
 
 
 def _npy_header(file: IO[bytes]) -> Declared:
-    reader = HEADERS.get(np.lib.format.read_magic(file), np.lib.format.read_array_header_2_0)
-    shape, _, kind = reader(file)
+    shape, kind = read_header(file)
     return Declared(shape, str(kind), kind.kind in NUMBERS)
 
 

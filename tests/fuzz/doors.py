@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import io
 import json
+import tempfile
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,16 +16,21 @@ import torch
 from safetensors.numpy import save as save_arrays
 
 from app.widgets.words.plain_text import sentence
+from engine.basics.folders import at_home, home_folder
 from engine.basics.strict_json import parse_json
 from engine.cli.changes import read_changes
 from engine.cli.reading import read_columns
 from engine.cli.spec_files import read_source, read_spec, read_specs
-from engine.data import load_npz
+from engine.data import load_npz, record_files, uploads
 from engine.data.image_folder import load_image_folder
 from engine.data.records import read_jsonl
 from engine.data.tables import load_table
 from engine.external.files import read_table
+from engine.library import views
+from engine.models import own_weights
 from engine.models.checkpoint import read_state
+from engine.models.recorded import Recorder
+from engine.models.recorded import kept as recordings
 from engine.store import comparisons
 
 STEP = {"behavior": "query_loss", "intervention": {"kind": "add_occurrence"},
@@ -65,6 +71,65 @@ def _pictures() -> bytes:
     return buffer.getvalue()
 
 
+def _zip(files: Mapping[str, bytes]) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return buffer.getvalue()
+
+
+def _labelled() -> bytes:
+    """Pictures beside a table of their classes, and a list of those that are known to be wrong."""
+    with zipfile.ZipFile(io.BytesIO(_pictures())) as archive:
+        files = {name.replace("/", "-"): archive.read(name) for name in archive.namelist()}
+    rows = "".join(f"{name},{name[:3]}\n" for name in files)
+    return _zip({"labels.csv": f"file,label\n{rows}".encode(), "wrong_labels.txt": b"cat-0.png\n", **files})
+
+
+def _recorded() -> bytes:
+    """The folder of a recorded training of one step."""
+    model = torch.nn.Linear(2, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with tempfile.TemporaryDirectory() as folder, Recorder(run := Path(folder) / "run", model, optimizer) as recorder:
+        x, y = torch.ones(2, 2), torch.tensor([0, 1])
+        recorder.batch(x, y)
+        torch.nn.functional.cross_entropy(model(x), y).backward()
+        optimizer.step()
+        recorder.close()
+        return _zip({path.name: path.read_bytes() for path in sorted(run.iterdir())})
+
+
+def _score_folder() -> bytes:
+    """Scores as bergson writes them."""
+    kind = np.dtype({"names": ["score_0", "written_0"], "formats": ["<f4", "?"], "offsets": [0, 4], "itemsize": 8})
+    rows = np.zeros(4, kind)
+    rows["score_0"], rows["written_0"] = np.arange(4), True
+    info = {"num_rows": 4, "num_scores": 1, "dtype": {
+        "names": list(kind.names), "formats": ["float32", "bool"], "offsets": [0, 4], "itemsize": 8}}
+    return _zip({"info.json": json.dumps(info).encode(), "scores.bin": rows.tobytes()})
+
+
+def _at_home(read: Callable[[Path, io.BytesIO], object]) -> Callable[[Path], object]:
+    """read: (path, its content as an upload), in a home of its own that is empty each time."""
+    def run(path: Path) -> object:
+        with tempfile.TemporaryDirectory() as home, at_home(Path(home)):
+            return read(path, io.BytesIO(path.read_bytes()))
+
+    return run
+
+
+def _view(path: Path, content: io.BytesIO) -> object:
+    """Where something was last seen: what cannot be read is nothing."""
+    folder = home_folder() / "library" / "views"
+    folder.mkdir(parents=True)
+    (folder / "key.json").write_bytes(content.read())
+    return views.of("key")
+
+
+UPLOAD = _at_home(lambda path, content: uploads.keep(content, path.name))
+
+
 def _saved(path: Path) -> object:
     """A saved comparison, read as the page reads it."""
     return comparisons.Saved.parse(parse_json(path.read_bytes(), "The file"))
@@ -92,5 +157,25 @@ DOORS = {
     "checkpoint": Door(".pt", read_state, (_bytes(lambda file: torch.save({"a": torch.ones(3)}, file)),
                                            save_arrays({"a": np.ones(3)}))),
     "saved": Door(".json", _saved, _json({"name": "a", "note": "", "created": "2026-01-01", "address": "s=1"})),
+    "table in CSV": Door(".csv", load_table, (OWN.to_csv(index=False).encode(),
+                                              OWN.to_csv(sep=";", decimal=",").encode("utf-16"))),
+    "table in TSV": Door(".tsv", load_table, (OWN.to_csv(sep="\t").encode(),)),
+    "table in Arrow": Door(".arrow", load_table, (_bytes(OWN.to_feather),)),
+    "table in JSON lines": Door(".ndjson", load_table, (OWN.to_json(orient="records", lines=True).encode(),)),
+    "table in JSON": Door(".json", load_table, (OWN.to_json(orient="records").encode(),)),
+    "labelled pictures": Door(".zip", load_image_folder, (_labelled(),)),
+    "uploaded arrays": Door(".npz", UPLOAD, (_bytes(lambda file: np.savez(file, **ROWS)),)),
+    "uploaded table": Door(".parquet", UPLOAD, (_bytes(OWN.to_parquet),)),
+    "uploaded records": Door(".jsonl", UPLOAD, (b'{"messages": [{"role": "user", "content": "a"}, {"role": "assistant",'
+                                                b' "content": "b"}]}\n{"prompt": "a", "completion": "c"}\n',
+                                                b'[{"prompt": "a", "response": "b"}, {"prompt": "c", "response": "d"}]'
+                                                )),
+    "records for a study": Door(".jsonl", _at_home(lambda path, content: record_files.keep(content.read())), (
+        b'{"instruction": "a", "input": "", "output": "b"}\n',)),
+    "weights": Door(".safetensors", _at_home(lambda path, content: own_weights.keep(
+        content, path.name, torch.nn.Linear(2, 2))), (save_arrays({"weight": np.ones((2, 2)), "bias": np.ones(2)}),)),
+    "recording": Door(".zip", _at_home(lambda path, content: recordings.keep_zip(content)), (_recorded(),)),
+    "score folder": Door(".zip", read_table, (_score_folder(),)),
+    "view": Door(".json", _at_home(_view), _json({"format": 1, "page": "compare", "address": "a=1"})),
     "message": Door(".txt", lambda path: sentence(path.read_bytes().decode("latin-1")), (b"There is no `x`.",)),
 }

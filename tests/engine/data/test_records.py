@@ -1,10 +1,12 @@
 """A user's JSONL: what is read, and the one sentence for what cannot be."""
 
+import gc
 import json
 
 import pytest
 
 from engine.basics.errors import InvalidInput
+from engine.data import records
 from engine.data.record_forms import are_records
 from engine.data.records import Record, parse_lines, read_jsonl
 
@@ -107,3 +109,15 @@ def test_metadata_is_no_content_and_changes_no_other_record():
     (b'[{"messages": []}]', True), (b'[{"a": 1, "label": "x"}]', False), (b'{"instruction": "a"}', True)])
 def test_records_are_told_from_rows_of_a_table(content, records):
     assert are_records(content) == records
+
+
+def test_reading_many_records_says_how_far_it_is_and_leaves_the_collector_on(monkeypatch):
+    monkeypatch.setattr(records, "REPORTED", 2)
+    told = []
+    with records.reporting(told.append):
+        assert len(parse_lines(['{"prompt": "a", "response": "b"}'] * 8)) == 8
+        with pytest.raises(InvalidInput, match="Line 1"):
+            parse_lines(["{"])
+    assert told == [0.0, 0.25, 0.5, 0.75] and gc.isenabled()
+    parse_lines(['{"prompt": "a", "response": "b"}'])
+    assert len(told) == 4

@@ -156,3 +156,10 @@ def test_a_csv_keeps_its_dialect_on_the_way_back():
     assert found.decode("utf-16") == "sep=;\nid;a;label\nx;1,50;hi\nz;3;lo\n"
     found = rewritten(b'[{"a": 1, "label": true}, {"a": 2, "label": false}]', ".ndjson", "label", {0: "False"})
     assert b'"label": false' in found and b'"a": 2' not in found
+
+
+@pytest.mark.parametrize("line", ['{"u": ' * 20_000, '{"u": ' + "[" * 20_000 + "]" * 20_000 + "}"])
+def test_json_that_nests_without_end_is_refused_and_ends_no_process(tmp_path, line):
+    (tmp_path / "rows.ndjson").write_text(f'{{"u": 1, "label": "a"}}\n{line}\n')
+    with pytest.raises(InvalidInput, match="Line 2 of the table"):
+        load_table(tmp_path / "rows.ndjson")
