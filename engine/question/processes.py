@@ -6,11 +6,22 @@ know of it: whether it is a derivative, a linear system, an optimum, an expectat
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, ClassVar, Literal, cast
 
-from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
+from pydantic import (
+    Field,
+    SerializeAsAny,
+    SerializerFunctionWrapHandler,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+    model_serializer,
+)
 
+from engine.basics.errors import InvalidInput
+from engine.basics.registry import unknown
 from engine.basics.values import Count, Number, short
+from engine.question.interventions import INTERVENTIONS
 from engine.question.process import Eta, ProcessValue
 from engine.question.runs import Replay, Retrain
 
@@ -245,8 +256,34 @@ class LocalSearch(_Search):
                 r"\ \text{from }\theta_{\mathcal D}")
 
 
+def _or_registered(data: Any, validate: ValidatorFunctionWrapHandler) -> Any:
+    """The built-in processes by their union, others by their class."""
+    kind = data.get("kind") if isinstance(data, Mapping) else vars(data).get("kind") if hasattr(
+        data, "__dict__") else None
+    own = PROCESSES[kind] if isinstance(kind, str) and kind in PROCESSES else None
+    if own is None or own in BUILT_IN:
+        return validate(data)
+    return data if isinstance(data, own) else own.parse(data)
+
+
 Process = Annotated[OneStep | Unrolled | Trajectory | LocalResponse | Reoptimize | LocalSearch | Retrain | Replay,
-                    Field(discriminator="kind")]
+                    Field(discriminator="kind"), WrapValidator(_or_registered), SerializeAsAny()]
+BUILT_IN = (OneStep, Unrolled, Trajectory, LocalResponse, Reoptimize, LocalSearch, Retrain, Replay)
 PROCESSES: dict[str, type[Process]] = {
-    cls.model_fields["kind"].default: cls
-    for cls in (OneStep, Unrolled, Trajectory, LocalResponse, Reoptimize, LocalSearch, Retrain, Replay)}
+    cls.model_fields["kind"].default: cls for cls in BUILT_IN}
+
+
+def register_process(process: type[ProcessValue], interventions: Sequence[str]) -> None:
+    """Let specifications name a further process, by its `kind`, with these interventions, which it can carry out.
+
+    What computes it is a route of an estimator, such as `ESTIMATORS["exact"].routes[kind]`. A module that is imported
+    again replaces its own. Raises `InvalidInput` for the name of a built-in process, and an unknown intervention.
+    """
+    kind = process.model_fields["kind"].default
+    if PROCESSES.get(kind) in BUILT_IN:
+        raise InvalidInput(f"A process named `{kind}` is already registered; choose another name.")
+    for name in interventions:
+        if name not in INTERVENTIONS:
+            raise InvalidInput(unknown("intervention", name, INTERVENTIONS))
+        INTERVENTIONS[name].fits = tuple(dict.fromkeys((*INTERVENTIONS[name].fits, kind)))
+    PROCESSES[kind] = cast(type[Process], process)

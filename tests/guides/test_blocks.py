@@ -22,8 +22,10 @@ from engine.cli import PANELS, main
 from engine.cli.program import application
 from engine.data import DATASETS
 from engine.estimators import ESTIMATORS
-from engine.models.catalogue import build_model
+from engine.models.catalogue import MODELS, build_model
 from engine.question.behaviors import BEHAVIORS
+from engine.question.interventions import INTERVENTIONS
+from engine.question.processes import PROCESSES
 from tests.engine import tiny
 
 ROOT = Path(__file__).parents[2]
@@ -110,7 +112,8 @@ MADE = {"problem.npz": lambda folder: np.savez(folder / "problem.npz", **made_pr
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     """A working folder, a home and models of its own; what examples register is forgotten afterwards."""
-    before = [(registry, set(registry)) for registry in (BEHAVIORS, ESTIMATORS, DATASETS)]
+    before = [(registry, set(registry)) for registry in (BEHAVIORS, ESTIMATORS, DATASETS, MODELS)]
+    processes, fits = set(PROCESSES), {cls: cls.fits for cls in INTERVENTIONS.values()}
     monkeypatch.setenv("WHICHFLUENCE_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("WHICHFLUENCE_MODELS", str(tmp_path / "models"))
     monkeypatch.chdir(tmp_path)
@@ -118,6 +121,10 @@ def folder(tmp_path, monkeypatch):
     for registry, names in before:
         for name in set(registry) - names:
             registry.remove(name)
+    for kind in set(PROCESSES) - processes:
+        del PROCESSES[kind], ESTIMATORS["exact"].routes[kind]
+    for cls, own in fits.items():
+        cls.fits = own
 
 
 def prepare(folder: Path, found: list[Snippet]) -> None:
