@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import lzma
-import shutil
 import stat
 import unicodedata
 import zipfile
 import zlib
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
@@ -56,32 +54,6 @@ def _rename(archive: zipfile.ZipFile) -> None:
                 name = name.encode("cp437").decode("utf-8")
         member.filename = unicodedata.normalize("NFC", name).replace("\\", "/")
     archive.NameToInfo = {member.filename: member for member in archive.infolist()}
-
-
-def file_members(archive: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
-    """The members that are no folders; one without a name is among them, on which Python 3.11's `is_dir` fails."""
-    return [member for member in archive.infolist() if not member.filename.endswith("/")]
-
-
-def unpack(
-    archive: zipfile.ZipFile, target: Path, noun: str, wanted: Callable[[str], bool], max_members: int = 100_000
-) -> None:
-    """Write the members whose name is `wanted` below `target`; a member that could leave it is refused."""
-    members = file_members(archive)
-    if len(members) > max_members:
-        raise InvalidInput(f"The {noun} holds {len(members):,} files; give one with at most {max_members:,}.")
-    for member in members:
-        check_member(member, noun)
-    try:
-        for member in members:
-            if wanted(member.filename):
-                path = target / member.filename
-                path.parent.mkdir(parents=True, exist_ok=True)
-                with archive.open(member) as packed, open(path, "wb") as plain:
-                    shutil.copyfileobj(packed, plain, 1 << 20)
-    except (*FAULTS, ValueError) as error:
-        reason = getattr(error, "strerror", None) or "it is damaged, encrypted or cut short"
-        raise InvalidInput(f"The {noun} cannot be unpacked ({reason}); save it again without a password.") from None
 
 
 def _size(source: Source, noun: str) -> int:

@@ -1,19 +1,16 @@
-"""FashionMNIST, read by torchvision from WHICHFLUENCE_DATA, from our own folder, or from a download."""
+"""FashionMNIST in torchvision's layout: from WHICHFLUENCE_DATA, from our own folder, or from a download."""
 
 from __future__ import annotations
 
-import contextlib
 import gzip
 import shutil
 import socket
 import tempfile
 import zlib
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 
-from engine.basics.contents import contents
 from engine.basics.errors import MissingData
 from engine.basics.folders import DATA, HOME, home_name
 from engine.data.dataset import Dataset
@@ -37,73 +34,35 @@ def load(*, download: bool = True) -> Dataset:
     """
     from torchvision.datasets import FashionMNIST
 
-    root = _plain(LOCATION.ready(download, _download))
-    (raw_train, y_train), (raw_test, y_test) = _read(root, train=True), _read(root, train=False)
+    paths = LOCATION.sources(LOCATION.ready(download, _download))
+    (raw_train, y_train), (raw_test, y_test) = _split(*paths[:2]), _split(*paths[2:])
     return Dataset(
-        name="fashion_mnist",
-        title="FashionMNIST",
-        raw_train=raw_train,
-        y_train=y_train,
-        raw_test=raw_test,
-        y_test=y_test,
-        class_names=tuple(FashionMNIST.classes),
-        image_shape=SHAPE,
-        scale=255.0,
+        name="fashion_mnist", title="FashionMNIST", raw_train=raw_train, y_train=y_train, raw_test=raw_test,
+        y_test=y_test, class_names=tuple(FashionMNIST.classes), image_shape=SHAPE, scale=255.0,
         note=f"{len(y_train):,} training and {len(y_test):,} test images of 28 × 28 pixels divided by 255, "
-        "by Zalando SE (MIT licence).",
-    )
-
-
-def _plain(root: Path) -> Path:
-    """`root` itself where its files are plain, else a copy of it in our own folder, unpacked once.
-
-    torchvision reads plain files only and would unpack them beside the originals, whose folder may be read-only.
-    """
-    sources = LOCATION.sources(root)
-    if all(path.suffix != ".gz" for path in sources):
-        return root
-    target = downloads() / f"unpacked-{contents(sources)[:16]}"
-    if LOCATION.lacking(target):
-        with _staged(target) as stage:
-            for name, path in zip(FILES, sources, strict=True):
-                _unpack(path, stage / RAW / name)
-    return target
-
-
-def _unpack(source: Path, target: Path) -> None:
-    target.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        with (gzip.open if source.suffix == ".gz" else open)(source, "rb") as packed, open(target, "wb") as plain:
-            shutil.copyfileobj(packed, plain, 1 << 20)
-    except (gzip.BadGzipFile, EOFError, zlib.error):
-        raise MissingData(f"{RAW.as_posix()}/{source.name} is damaged; replace it by the original file.") from None
+        "by Zalando SE (MIT licence).")
 
 
 def _download() -> None:
+    """The plain files, all of them or none: they move to our own folder when all are there."""
     from torchvision.datasets import FashionMNIST
 
-    with _staged(downloads()) as stage:
-        silence = socket.getdefaulttimeout()
-        socket.setdefaulttimeout(SILENCE)
-        try:
-            FashionMNIST(str(stage), train=True, download=True)
-        except (RuntimeError, OSError):
-            raise MissingData(LOCATION.unreachable()) from None
-        finally:
-            socket.setdefaulttimeout(silence)
-        for packed in (stage / RAW).glob("*.gz"):
-            packed.unlink()
-
-
-@contextlib.contextmanager
-def _staged(target: Path) -> Iterator[Path]:
-    """A scratch folder whose FashionMNIST moves to `target` at the end: `target` has all of it or nothing."""
+    target, silence = downloads() / "FashionMNIST", socket.getdefaulttimeout()
     try:
         downloads().mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=downloads(), prefix="partial-") as stage:
-            yield Path(stage)
-            target.mkdir(parents=True, exist_ok=True)
-            _move(Path(stage) / "FashionMNIST", target)
+            socket.setdefaulttimeout(SILENCE)
+            try:
+                FashionMNIST(stage, train=True, download=True)
+            except (RuntimeError, OSError):
+                raise MissingData(LOCATION.unreachable()) from None
+            finally:
+                socket.setdefaulttimeout(silence)
+            for packed in (Path(stage) / RAW).glob("*.gz"):
+                packed.unlink()
+            if LOCATION.lacking(downloads()):  # what stands there is a remnant, and not another process's finished copy
+                shutil.rmtree(target, ignore_errors=True)
+                (Path(stage) / "FashionMNIST").replace(target)
     except MissingData:
         raise
     except OSError as error:
@@ -112,26 +71,24 @@ def _staged(target: Path) -> Iterator[Path]:
                           f"set {HOME} to a folder with 120 MB of free space that may be written.") from None
 
 
-def _move(folder: Path, target: Path) -> None:
+def _split(images: Path, labels: Path) -> tuple[np.ndarray, np.ndarray]:
+    """(pixels uint8 (n, 784), labels int64 (n,)) of one split."""
     try:
-        folder.replace(target / folder.name)
-    except OSError:
-        if LOCATION.lacking(target):  # what stands there is a remnant, and not another process's finished copy
-            shutil.rmtree(target / folder.name, ignore_errors=True)
-            folder.replace(target / folder.name)
+        pixels, classes = _idx(images, 3), _idx(labels, 1)
+        if pixels.shape != (len(classes), *SHAPE) or not len(classes) or classes.max() > 9:
+            raise ValueError("pictures and labels that do not fit")
+    except (ValueError, OSError, EOFError, zlib.error):
+        raise MissingData(f"{RAW.as_posix()}/{images.name} or its labels are damaged; replace them under {DATA}, "
+                          f"or delete the folder {downloads().name} in {home_name()} and load again.") from None
+    return pixels.reshape(len(pixels), -1), classes.astype(np.int64)
 
 
-def _read(root: Path, *, train: bool) -> tuple[np.ndarray, np.ndarray]:
-    """(pixels uint8 (n, 784), labels int64 (n,)) of one split, read by torchvision."""
-    from torchvision.datasets.mnist import read_image_file, read_label_file
-
-    images_name, labels_name = FILES[:2] if train else FILES[2:]
-    try:
-        images = read_image_file(str(root / RAW / images_name)).numpy()
-        labels = read_label_file(str(root / RAW / labels_name)).numpy()
-    except (RuntimeError, ValueError, TypeError, AssertionError, KeyError, OSError):
-        images = labels = np.empty(0)
-    if images.shape != (len(labels), *SHAPE) or len(labels) == 0 or labels.max() > 9:
-        raise MissingData(f"{RAW.as_posix()}/{images_name} or its labels are damaged; replace them under {DATA}, "
-                          f"or delete the folder {downloads().name} in {home_name()} and load again.")
-    return images.reshape(len(images), -1), labels
+def _idx(path: Path, axes: int) -> np.ndarray:
+    """An array of bytes in the IDX format: 0x00000800 + its number of axes and their lengths, 4 bytes each, big-endian.
+    Raises `ValueError` for another file, and as reading does."""
+    with (gzip.open if path.suffix == ".gz" else open)(path, "rb") as file:
+        content = file.read()
+    magic, *shape = np.frombuffer(content, ">u4", axes + 1).tolist()
+    if magic != 0x800 + axes:
+        raise ValueError("another format")
+    return np.frombuffer(content, np.uint8, offset=4 * (axes + 1)).reshape(shape)

@@ -4,18 +4,15 @@ as JSONL, and readings of these."""
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from engine.basics.contents import content as file_content
-from engine.basics.errors import InvalidInput, MissingData
-from engine.basics.files import atomic_write, disk_errors, make_folder
-from engine.basics.folders import home_folder
-from engine.basics.quota import require_room
+from engine.basics.errors import InvalidInput, MissingData, WhichfluenceError
+from engine.basics.files import atomic_write, disk_errors
+from engine.basics.own_files import OwnFiles, Stored
+from engine.basics.sizes import spell_bytes
 from engine.basics.strict_json import parse_object
 from engine.basics.values import canonical_json
 from engine.data import record_sets
@@ -40,18 +37,8 @@ RECORDS, PICTURES, ARRAYS, READ, ROWS = ".jsonl", ".zip", ".npz", ".reading", ".
 TABLES = tuple(suffix for suffix in TITLES if suffix in READERS and suffix != RECORDS)
 READ_AS = {PICTURES: "as layouts and pixels say"}
 """Part of what identifies data beside their bytes, changed whenever the same bytes are read as other numbers."""
-_NAME = re.compile(r"upload-[0-9a-f]{16}\.(npz|zip|parquet|arrow|csv|tsv|ndjson|jsonl|reading)")
-
-
-@dataclass(frozen=True)
-class Upload:
-    """What is known of an upload without loading it. file: its name when it was uploaded, empty where it is not known;
-    written: seconds since 1970; size: bytes."""
-
-    name: str
-    file: str
-    written: float
-    size: int
+FILES = OwnFiles("uploads", rf"{PREFIX}[0-9a-f]{{16}}\.(npz|zip|parquet|arrow|csv|tsv|ndjson|jsonl|reading)",
+                 "an upload", "upload the file again")
 
 
 def is_upload(name: str) -> bool:
@@ -92,23 +79,24 @@ def keep(file: BinaryIO, filename: str, label: str = "") -> str:
     return name
 
 
-def entries() -> list[Upload]:
+def entries() -> list[Stored]:
     """All uploads of whoever asks, and the readings of them."""
     uploads = []
-    for path in _folder().glob(f"{PREFIX}*") if _folder().is_dir() else ():
-        with suppress(OSError):  # removed meanwhile
-            if _NAME.fullmatch(path.name):
-                stat = path.stat()
-                uploads.append(Upload(path.name, _file(path.name), stat.st_mtime, stat.st_size))
+    for name, written, size in FILES.all():
+        kind, trouble = "Your data", ""
+        try:
+            base(name)
+            kind = title(name)
+        except WhichfluenceError as error:
+            trouble = str(error)
+        uploads.append(Stored(name, _file(name) or kind, f"{kind} · {spell_bytes(size)}", written, trouble))
     return uploads
 
 
 def delete(name: str) -> None:
     """Forget an upload; one that is gone already is fine. Raises `InvalidInput` for what is no upload's name."""
-    if not _NAME.fullmatch(name):
-        raise InvalidInput(f"`{name[:60]}` is not the name of an upload; choose one from the list.")
+    FILES.delete(name)
     with disk_errors(f"the upload `{name}`"):
-        (_folder() / name).unlink(missing_ok=True)
         _named(name).unlink(missing_ok=True)
 
 
@@ -122,18 +110,13 @@ def _file(name: str) -> str:
 
 def _named(name: str) -> Path:
     """Where the name of its file is stored."""
-    return _folder() / f"{name}.called"
+    return FILES.path(name).with_name(f"{name}.called")
 
 
 def _kept(content: bytes, suffix: str, label: str = "") -> str:
     """Keep the content of a file that loads; returns its name. Raises as loading does, and keeps nothing then."""
     name = f"{PREFIX}{hashlib.sha256(content).hexdigest()[:16]}{suffix}"
-    path = _folder() / name
-    fresh = not path.exists()
-    if fresh:
-        require_room(len(content))
-        make_folder(path.parent)
-        atomic_write(path, content)
+    fresh = FILES.keep(name, content)
     try:
         if label:
             read(Reading(of=name, label=label), name)
@@ -141,7 +124,7 @@ def _kept(content: bytes, suffix: str, label: str = "") -> str:
             load(name)
     except BaseException:
         if fresh:
-            path.unlink(missing_ok=True)
+            FILES.delete(name)
         raise
     return name
 
@@ -161,8 +144,8 @@ def reading(name: str) -> Reading:
     """How an upload is read: what was chosen, or the usual way. Raises `MissingData` where it is no longer there."""
     if not name.endswith(READ):
         return Reading(of=name)
-    chosen = Reading.parse(parse_object(_path(name).read_bytes(), "the stored reading"))
-    if not _NAME.fullmatch(chosen.of) or chosen.of.endswith((READ, RECORDS)):
+    chosen = Reading.parse(parse_object(FILES.require(name).read_bytes(), "the stored reading"))
+    if not FILES.is_name(chosen.of) or chosen.of.endswith((READ, RECORDS)):
         raise InvalidInput("A reading is of pictures or arrays that were uploaded; read these anew.")
     return chosen
 
@@ -183,62 +166,35 @@ def keep_path(path: Path, label: str = "") -> str:
 
 def load(name: str) -> Dataset:
     """A stored upload as a dataset. Raises `MissingData` where it is no longer there."""
-    _path(name)
+    FILES.require(name)
     return read(reading(name), name)
 
 
 def read(chosen: Reading, name: str) -> Dataset:
     """The dataset of a reading, by a name. Raises as `load` does, and `InvalidInput` where it does not fit the data."""
-    path = _path(chosen.of)
+    path = FILES.require(chosen.of)
     return chosen.applied(LOADERS[path.suffix](path, name, chosen))
 
 
-def _arrays(path: Path, name: str, chosen: Reading) -> Dataset:
-    return load_npz(path, max_bytes=MOST_BYTES).dataset(name, "Your arrays")
-
-
-def _records(path: Path, name: str, chosen: Reading) -> Dataset:
-    return record_sets.own(path, name, "Your records")
-
-
-def _pictures(path: Path, name: str, chosen: Reading) -> Dataset:
-    return load_image_folder(path, name=name, title="Your images", max_bytes=MOST_BYTES, color=chosen.color,
-                             size=chosen.size, photos=True)
-
-
-def _table(path: Path, name: str, chosen: Reading) -> Dataset:
-    return load_table(path, name=name, title="Your table", max_bytes=MOST_BYTES, label=chosen.label)
-
-
 LOADERS: dict[str, Callable[[Path, str, Reading], Dataset]] = {
-    ARRAYS: _arrays, RECORDS: _records, PICTURES: _pictures, **dict.fromkeys(TABLES, _table)}
+    ARRAYS: lambda path, name, chosen: load_npz(path, max_bytes=MOST_BYTES).dataset(name, "Your arrays"),
+    RECORDS: lambda path, name, chosen: record_sets.own(path, name, "Your records"),
+    PICTURES: lambda path, name, chosen: load_image_folder(
+        path, name=name, title="Your images", max_bytes=MOST_BYTES, color=chosen.color, size=chosen.size, photos=True),
+    **dict.fromkeys(TABLES, lambda path, name, chosen: load_table(
+        path, name=name, title="Your table", max_bytes=MOST_BYTES, label=chosen.label))}
 
 
 def base(name: str) -> Path:
     """The stored file that an upload, or a reading of it, is made of. Raises `MissingData` where it is not there."""
-    return _path(reading(name).of)
+    return FILES.require(reading(name).of)
 
 
 def content(name: str) -> str:
     """The digest of what the stored file holds and how it is read; empty where it is not here."""
-    path = _folder() / name
-    if not _NAME.fullmatch(name) or not path.is_file():
+    if not (digest := FILES.content(name)):
         return ""
-    digest = file_content(path)
     if name.endswith(READ):
         return hashlib.sha256(f"{digest} {content(reading(name).of)}".encode()).hexdigest()
-    read_as = READ_AS.get(path.suffix)
+    read_as = READ_AS.get(Path(name).suffix)
     return digest if read_as is None else hashlib.sha256(f"{digest} {read_as}".encode()).hexdigest()
-
-
-def _path(name: str) -> Path:
-    if not _NAME.fullmatch(name):
-        raise InvalidInput(f"`{name[:60]}` is not the name of an upload; upload the file again.")
-    path = _folder() / name
-    if not path.exists():
-        raise MissingData(f"The upload `{name}` is no longer on this machine; upload the file again.")
-    return path
-
-
-def _folder() -> Path:
-    return Path(home_folder()) / "uploads"

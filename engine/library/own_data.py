@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from typing import Any
 
-from engine.basics.errors import WhichfluenceError
-from engine.basics.sizes import spell_bytes
 from engine.data import record_files, samples, uploads
 from engine.external import kept as external_tables
 from engine.library import notes, views
@@ -18,63 +17,37 @@ from engine.store.sketch import Sketch
 FILE_NEEDED = "Saved comparisons and links that name it ask for the file again."
 
 
-class Uploads(Shelf):
-    name, title, noun, parameter = "uploads", "Own data", "upload", "data"
-    loss = FILE_NEEDED
+class OwnFilesShelf(Shelf):
+    """What a user stored. source: entries() and delete(name) of it; page: where one opens that was not seen yet."""
+
+    def __init__(self, source: Any, name: str, title: str, noun: str, parameter: str, page: str,
+                 loss: str = "Links that name it ask for the file again.") -> None:
+        self.source, self.name, self.title, self.noun, self.parameter = source, name, title, noun, parameter
+        self.page, self.loss = page, loss
 
     def entries(self) -> list[Entry]:
-        noted, entries = notes.written(self.name), []
-        for upload in uploads.entries():
-            trouble = ""
-            try:
-                uploads.base(upload.name)
-            except WhichfluenceError as error:
-                trouble = str(error)
-            what = uploads.title(upload.name) if not trouble else "Your data"
-            entries.append(_entry(self, upload.name, upload.file or what, f"{what} · {spell_bytes(upload.size)}",
-                                  upload.written, noted, "examples", trouble))
-        return entries
+        noted = notes.written(self.name)
+        return [_entry(self, own.name, own.title, own.summary, own.written, noted, self.page, own.trouble)
+                for own in self.source.entries()]
 
+    def remove(self, key: str) -> None:
+        self.source.delete(key)
+
+
+class Uploads(OwnFilesShelf):
     def has(self, key: str) -> bool:
         return bool(uploads.content(key))
 
     def sketch(self, key: str) -> Sketch | None:
         return samples.sketch(key)
 
-    def remove(self, key: str) -> None:
-        uploads.delete(key)
-
     def named_in(self, parameters: Parameters) -> list[str]:
         return [name for name in super().named_in(parameters) if uploads.is_upload(name)]
 
 
-class Records(Shelf):
-    name, title, noun, parameter = "records", "Own records", "file of records", "file"
-    loss = "Links that name it ask for the file again."
-
-    def entries(self) -> list[Entry]:
-        noted = notes.written(self.name)
-        return [_entry(self, file.name, "Records for Language models", spell_bytes(file.size), file.written, noted,
-                       "language_models") for file in record_files.entries()]
-
+class Records(OwnFilesShelf):
     def sketch(self, key: str) -> Sketch | None:
         return samples.words(record_files.first(key))
-
-    def remove(self, key: str) -> None:
-        record_files.delete(key)
-
-
-class Models(Shelf):
-    name, title, noun, parameter = "models", "Own weights and recordings", "model", "weights"
-    loss = "Links that name it ask for the file again."
-
-    def entries(self) -> list[Entry]:
-        noted = notes.written(self.name)
-        return [_entry(self, model.name, model.title, model.summary, model.written, noted, "compare", model.trouble)
-                for model in imported_models.entries()]
-
-    def remove(self, key: str) -> None:
-        imported_models.delete(key)
 
 
 class ExternalScores(Shelf):
@@ -93,7 +66,11 @@ class ExternalScores(Shelf):
         external_tables.delete(key)
 
 
-OWN_DATA: tuple[Shelf, ...] = (Uploads(), Records(), Models(), ExternalScores())
+OWN_DATA: tuple[Shelf, ...] = (
+    Uploads(uploads, "uploads", "Own data", "upload", "data", "examples", FILE_NEEDED),
+    Records(record_files, "records", "Own records", "file of records", "file", "language_models"),
+    OwnFilesShelf(imported_models, "models", "Own weights and recordings", "model", "weights", "compare"),
+    ExternalScores())
 
 
 def missing(parameters: Parameters) -> str:

@@ -312,77 +312,30 @@ def _top(stack: torch.Tensor, fraction: float) -> torch.Tensor:
     return above | (level & (level.cumsum(-1) <= room))
 
 
-METRICS.add(
-    "kendall_tau",
-    Metric(
-        name="kendall_tau",
-        title="Kendall tau",
-        short="kendall",
-        definition="How far two score arrays put pairs of candidates in the same order, from −1 for reversed to 1.",
-        range=(-1.0, 1.0),
-        chance=lambda k, fraction: 0.0,
-        compare=tau_b,
-    ),
-)
-METRICS.add(
-    "top_overlap",
-    Metric(
-        name="top_overlap",
-        title="Top-5% overlap",
-        short="overlap",
-        definition="Which share of the highest-scoring candidates, by default 5%, two score arrays have in common.",
-        range=(0.0, 1.0),
-        chance=lambda k, fraction: top_size(k, fraction) / k,
-        compare=_overlap_pairs,
-    ),
-)
-METRICS.add(
-    "sign_agreement",
-    Metric(
-        name="sign_agreement",
-        title="Sign agreement",
-        short="sign",
-        definition="For which fraction of the candidates two score arrays agree on helpful, harmful or zero.",
-        range=(0.0, 1.0),
-        chance=lambda k, fraction: 0.5,
-        compare=_sign_pairs,
-        of_signs=True,
-    ),
-)
-FURTHER.add(
-    "spearman_rho",
-    Metric(
-        name="spearman_rho",
-        title="Spearman rho",
-        short="spearman",
-        definition="The correlation of the two arrays' ranks, from −1 for reversed to 1; far moves weigh most.",
-        range=(-1.0, 1.0),
-        chance=lambda k, fraction: 0.0,
-        compare=spearman,
-    ),
-)
-FURTHER.add(
-    "rank_biased_overlap",
-    Metric(
-        name="rank_biased_overlap",
-        title="Rank-biased overlap",
-        short="rbo",
-        definition="The overlap at every depth of the two rankings, weighted for a reader who reads down from the top "
-                   "and sees the top 5% on average.",
-        range=(0.0, 1.0),
-        chance=rbo_chance,
-        compare=rank_biased_overlap,
-    ),
-)
-FURTHER.add(
-    "top_jaccard",
-    Metric(
-        name="top_jaccard",
-        title="Top-5% Jaccard",
-        short="jaccard",
-        definition="Among the candidates in either top 5%, the share that is in both.",
-        range=(0.0, 1.0),
-        chance=lambda k, fraction: jaccard_chance(k, top_size(k, fraction)),
-        compare=_jaccard_pairs,
-    ),
-)
+for _registry, _metric in (
+    (METRICS, Metric(
+        "kendall_tau", "Kendall tau", "kendall",
+        "How far two score arrays put pairs of candidates in the same order, from −1 for reversed to 1.",
+        (-1.0, 1.0), lambda k, fraction: 0.0, tau_b)),
+    (METRICS, Metric(
+        "top_overlap", "Top-5% overlap", "overlap",
+        "Which share of the highest-scoring candidates, by default 5%, two score arrays have in common.",
+        (0.0, 1.0), lambda k, fraction: top_size(k, fraction) / k, _overlap_pairs)),
+    (METRICS, Metric(
+        "sign_agreement", "Sign agreement", "sign",
+        "For which fraction of the candidates two score arrays agree on helpful, harmful or zero.",
+        (0.0, 1.0), lambda k, fraction: 0.5, _sign_pairs, of_signs=True)),
+    (FURTHER, Metric(
+        "spearman_rho", "Spearman rho", "spearman",
+        "The correlation of the two arrays' ranks, from −1 for reversed to 1; far moves weigh most.",
+        (-1.0, 1.0), lambda k, fraction: 0.0, spearman)),
+    (FURTHER, Metric(
+        "rank_biased_overlap", "Rank-biased overlap", "rbo",
+        "The overlap at every depth of the two rankings, weighted for a reader who reads down from the top and sees "
+        "the top 5% on average.",
+        (0.0, 1.0), rbo_chance, rank_biased_overlap)),
+    (FURTHER, Metric(
+        "top_jaccard", "Top-5% Jaccard", "jaccard", "Among the candidates in either top 5%, the share that is in both.",
+        (0.0, 1.0), lambda k, fraction: jaccard_chance(k, top_size(k, fraction)), _jaccard_pairs)),
+):
+    _registry.add(_metric.name, _metric)

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import hashlib
-import re
 import tempfile
 from pathlib import Path
 from typing import BinaryIO
 
 from torch import nn
 
-from engine.basics.contents import content as file_content
-from engine.basics.errors import InvalidInput, MissingData
+from engine.basics.errors import InvalidInput
 from engine.basics.files import make_folder
-from engine.basics.folders import home_folder
+from engine.basics.own_files import OwnFiles
 from engine.basics.quota import require_room
 from engine.models.checkpoint import load_checkpoint, save_checkpoint
 
 SUFFIXES = (".safetensors", ".pt", ".pth")
 MOST_BYTES = 500_000_000
-_NAME = re.compile(r"own-[0-9a-f]{16}")
+FILES = OwnFiles("models/own", "own-[0-9a-f]{16}", "stored weights", "give the checkpoint again", ".safetensors")
+content = FILES.content
 
 
 def keep(file: BinaryIO, filename: str, module: nn.Module) -> str:
@@ -31,34 +30,19 @@ def keep(file: BinaryIO, filename: str, module: nn.Module) -> str:
     suffix = Path(filename).suffix.lower()
     if suffix not in SUFFIXES:
         raise InvalidInput(f"`{filename}` is not a checkpoint; give {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}.")
-    content = file.read(MOST_BYTES + 1)
-    if len(content) > MOST_BYTES:
+    uploaded = file.read(MOST_BYTES + 1)
+    if len(uploaded) > MOST_BYTES:
         raise InvalidInput(f"`{filename}` is larger than {MOST_BYTES // 1_000_000} MB; give a smaller file.")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"checkpoint{suffix}"
-        path.write_bytes(content)
+        path.write_bytes(uploaded)
         load_checkpoint(module, path)
-    name = f"own-{hashlib.sha256(content).hexdigest()[:16]}"
-    target = _path(name)
-    require_room(len(content))
-    make_folder(target.parent)
-    save_checkpoint(module.state_dict(), target)
+    name = f"own-{hashlib.sha256(uploaded).hexdigest()[:16]}"
+    require_room(len(uploaded))
+    save_checkpoint(module.state_dict(), make_folder(FILES.path(name).parent) / FILES.path(name).name)
     return name
 
 
 def load(name: str, module: nn.Module) -> nn.Module:
     """The module with the stored weights. Raises `MissingData` where they are no longer there."""
-    if not _NAME.fullmatch(name):
-        raise InvalidInput(f"`{name[:60]}` is not the name of kept weights; give the checkpoint again.")
-    if not _path(name).is_file():
-        raise MissingData(f"The weights `{name}` are no longer on this machine; give the checkpoint again.")
-    return load_checkpoint(module, _path(name))
-
-
-def content(name: str) -> str:
-    """The digest of the stored weights; empty where there are none of that name."""
-    return file_content(_path(name)) if _NAME.fullmatch(name) and _path(name).is_file() else ""
-
-
-def _path(name: str) -> Path:
-    return Path(home_folder()) / "models" / "own" / f"{name}.safetensors"
+    return load_checkpoint(module, FILES.require(name))

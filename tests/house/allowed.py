@@ -15,7 +15,6 @@ FOREIGN: dict[str, dict[str, str]] = {
         "engine/models/causal/lora.py": "only the layers that peft adapts have it",
         "engine/models/causal/loading.py": "transformers' configurations and models differ in what they state",
         "engine/cli/program.py": "only some of Typer's errors know their command",
-        "engine/data/archive.py": "only errors of the operating system have it",
         "engine/gradients/chunks.py": "a module may return what is no tensor",
     },
     "dispatch_on_types": {

@@ -86,5 +86,5 @@ def test_what_is_no_fitting_checkpoint_is_refused_and_not_kept(home, content, na
 def test_weights_that_are_gone_are_missed():
     with pytest.raises(MissingData, match="give the checkpoint again"):
         SOURCE.model_copy(update={"weights": "own-0123456789abcdef"}).build()
-    with pytest.raises(InvalidInput, match="is not the name of kept weights"):
+    with pytest.raises(InvalidInput, match="is not the name of stored weights"):
         SOURCE.model_copy(update={"weights": "../secret"}).build()
