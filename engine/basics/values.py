@@ -3,9 +3,18 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, ClassVar, Self
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    ValidationError,
+    model_serializer,
+)
 
 from engine.basics.errors import InvalidInput
 from engine.basics.registry import unknown
@@ -32,6 +41,22 @@ class Value(BaseModel):
             return cls.model_validate(data)
         except ValidationError as error:
             raise InvalidInput(sentence(error, cls)) from None
+
+
+class Sparse(Value):
+    """A value that is written without the fields `unwritten` where they have their default, so that its digest is that
+    of the time before there were such fields."""
+
+    unwritten: ClassVar[tuple[str, ...]] = ()
+
+    @model_serializer(mode="wrap")
+    def _written(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        written = serialize(self)
+        for name in self.unwritten:
+            if name in written and written[name] == type(self).model_fields[name].get_default(
+                    call_default_factory=True):
+                del written[name]
+        return written
 
 
 def _not_bool(value: Any) -> Any:

@@ -44,21 +44,14 @@ class Arrays:
     def dataset(self, name: str = "arrays", title: str = "Your arrays") -> Dataset:
         """The same as a Dataset whose test split is the queries; draws keep to its candidates."""
         return Dataset(
-            name=name,
-            title=title,
-            raw_train=self.x_train,
-            y_train=self.y_train,
-            raw_test=self.x_query,
-            y_test=self.y_query,
-            class_names=tuple(str(label) for label in range(self.n_classes)),
-            candidates=np.sort(self.candidates),
-            flags=self.flags,
+            name=name, title=title, raw_train=self.x_train, y_train=self.y_train, raw_test=self.x_query,
+            y_test=self.y_query, class_names=tuple(map(str, range(self.n_classes))),
+            candidates=np.sort(self.candidates), flags=self.flags,
             files=tuple(f"x_train[{row}]" for row in range(len(self.y_train))),
             test_files=tuple(f"x_query[{row}]" for row in range(len(self.y_query))),
             test_origin="queries (`x_query`)",
             note=f"{len(self.y_train):,} training examples and {len(self.y_query):,} queries with "
-            f"{self.x_train.shape[1]:,} features, used as they are; the queries serve as the test split.",
-        )
+            f"{self.x_train.shape[1]:,} features, used as they are; the queries serve as the test split.")
 
 
 def from_arrays(x_train: Any, y_train: Any, x_query: Any, y_query: Any, candidates: Any = None,

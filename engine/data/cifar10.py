@@ -36,18 +36,10 @@ def load(*, download: bool = True) -> Dataset:
     root = LOCATION.ready(download, _download)
     (raw_train, y_train), (raw_test, y_test) = (_read(root / FOLDER / FILES[split]) for split in SPLITS)
     return Dataset(
-        name="cifar10",
-        title="CIFAR-10",
-        raw_train=raw_train,
-        y_train=y_train,
-        raw_test=raw_test,
-        y_test=y_test,
-        class_names=CLASSES,
-        image_shape=SHAPE,
-        scale=255.0,
+        name="cifar10", title="CIFAR-10", raw_train=raw_train, y_train=y_train, raw_test=raw_test, y_test=y_test,
+        class_names=CLASSES, image_shape=SHAPE, scale=255.0,
         note=f"{len(y_train):,} training and {len(y_test):,} test photographs of 32 × 32 pixels in three colours "
-        "divided by 255 (Krizhevsky 2009).",
-    )
+        "divided by 255 (Krizhevsky 2009).")
 
 
 def _download() -> None:

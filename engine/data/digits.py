@@ -19,18 +19,10 @@ def load() -> Dataset:
     train, test = train_test_split(np.arange(len(raw)), test_size=N_TEST, stratify=bunch.target, random_state=0)
     labels = bunch.target.astype(np.int64)
     return Dataset(
-        name="digits",
-        title="Handwritten digits",
-        raw_train=raw[train],
-        y_train=labels[train],
-        raw_test=raw[test],
-        y_test=labels[test],
-        class_names=tuple(str(name) for name in bunch.target_names),
-        image_shape=(8, 8),
-        scale=16.0,
+        name="digits", title="Handwritten digits", raw_train=raw[train], y_train=labels[train], raw_test=raw[test],
+        y_test=labels[test], class_names=tuple(map(str, bunch.target_names)), image_shape=(8, 8), scale=16.0,
         note="1,297 training and 500 test images of 8 × 8 pixels divided by 16, from the UCI optical recognition "
-        "of handwritten digits data in scikit-learn (CC BY 4.0).",
-    )
+        "of handwritten digits data in scikit-learn (CC BY 4.0).")
 
 
 def available() -> tuple[bool, str]:

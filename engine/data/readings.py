@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
+from pydantic import Field
 
 from engine.basics.errors import InvalidInput
-from engine.basics.values import Count, Value
+from engine.basics.values import Count, Sparse
 from engine.data.dataset import Dataset
 from engine.data.image_folder import SIZES
 from engine.data.splits import mapped, verified
@@ -15,7 +15,7 @@ from engine.data.splits import mapped, verified
 MOST_LINES = 200_000
 
 
-class Reading(Value):
+class Reading(Sparse):
     """A way to read an upload, as a value.
 
     of: the name of the upload. color, size: of pictures, as `load_image_folder` takes them; size None for the usual
@@ -24,17 +24,13 @@ class Reading(Value):
     table, the column with the labels; empty for the one that its name or its values tell.
     """
 
+    unwritten: ClassVar = ("label",)
     of: str
     color: Literal["as they are", "grayscale", "rgb"] = "as they are"
     size: Annotated[Count, Field(ge=SIZES[0], le=SIZES[1])] | None = None
     classes: dict[str, str] = {}
     trusted: dict[str, str] = {}
     label: str = ""
-
-    @model_serializer(mode="wrap")
-    def _without_the_usual(self, serialize: SerializerFunctionWrapHandler) -> dict:
-        """The column is written only where one was chosen: digests of other readings stay what they were."""
-        return {key: value for key, value in serialize(self).items() if key != "label" or value}
 
     @property
     def is_plain(self) -> bool:

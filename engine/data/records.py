@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
-from pydantic import AfterValidator, Field, SerializerFunctionWrapHandler, model_serializer, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from engine.basics.errors import InvalidInput
 from engine.basics.strict_json import parse_json
-from engine.basics.values import Count, Value, canonical_json
+from engine.basics.values import Count, Sparse, canonical_json
 from engine.data.record_forms import Turns, records_of
 
 SPANS = ("answer", "explanation")
@@ -30,7 +30,7 @@ def _span(span: tuple[int, int]) -> tuple[int, int]:
 Span = Annotated[tuple[Count, Count], AfterValidator(_span)]
 
 
-class Record(Value):
+class Record(Sparse):
     """One example.
 
     spans: `answer` (the letter) and `explanation`, as characters [start, end) of the response; either may be missing.
@@ -39,6 +39,7 @@ class Record(Value):
     they are no part of `content`.
     """
 
+    unwritten: ClassVar = ("metadata",)
     id: str = ""
     prompt: Annotated[str, Field(min_length=1)]
     response: Annotated[str, Field(min_length=1)]
@@ -47,11 +48,6 @@ class Record(Value):
     marks: dict[str, Span] = Field(default_factory=dict)
     flags: tuple[str, ...] = ()
     metadata: dict[str, Any] = Field(default_factory=dict)
-
-    @model_serializer(mode="wrap")
-    def _without_the_usual(self, serialize: SerializerFunctionWrapHandler) -> dict:
-        """Metadata are written only where there are any: digests of other records stay what they were."""
-        return {key: value for key, value in serialize(self).items() if key != "metadata" or value}
 
     @model_validator(mode="after")
     def _inside(self) -> Record:

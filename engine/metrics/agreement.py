@@ -91,10 +91,8 @@ def sign_agreement(a: Arraylike, b: Arraylike) -> Any:
     return _pair("sign_agreement", a, b)
 
 
-def pairwise(
-    stack: Arrays, metrics: Sequence[str] = ("kendall", "overlap", "sign"), fraction: float = 0.05,
-    block: int | None = None
-) -> dict[str, Any]:
+def pairwise(stack: Arrays, metrics: Sequence[str] = ("kendall", "overlap", "sign"), fraction: float = 0.05,
+             block: int | None = None) -> dict[str, Any]:
     """Agreement of every pair among M score arrays, for each query.
 
     stack: (M, m, k), or a sequence of M arrays (m, k). metrics: names from METRICS or FURTHER, or their short forms.
@@ -159,15 +157,9 @@ def summarize(per_query: Arrays, interval_over: str = "seeds") -> Agreement:
     mean, half_width = t_interval(per_seed)
     if interval_over == "queries":
         _, half_width = t_interval(_means(np.stack(seeds)))
-    return Agreement(
-        mean=mean,
-        ci95=half_width,
-        n_seeds=sum(not math.isnan(value) for value in per_seed),
-        n_queries=max(lengths),
-        n_dropped=int(sum(np.isnan(seed).sum() for seed in seeds)),
-        per_seed=per_seed,
-        interval_over=interval_over,
-    )
+    return Agreement(mean, half_width, n_seeds=sum(not math.isnan(value) for value in per_seed),
+                     n_queries=max(lengths), n_dropped=int(sum(np.isnan(seed).sum() for seed in seeds)),
+                     per_seed=per_seed, interval_over=interval_over)
 
 
 def _seeds(per_query: Arrays) -> list[np.ndarray]:
@@ -195,9 +187,8 @@ def _means(values: np.ndarray) -> np.ndarray:
 def _pair(name: str, a: Arraylike, b: Arraylike, fraction: float = 0.05) -> Any:
     shapes = [tuple(np.shape(array)) for array in (a, b)]
     if shapes[0] != shapes[1] or len(shapes[0]) != 2:
-        raise InvalidInput(
-            f"Scores of shapes {shapes[0]} and {shapes[1]} cannot be compared; give two arrays (queries, candidates)."
-        )
+        raise InvalidInput(f"Scores of shapes {shapes[0]} and {shapes[1]} cannot be compared; give two arrays "
+                           "(queries, candidates).")
     scores, to_output = _stacked([a, b])
     return to_output(_compare(scores, [METRICS[name].compare], fraction, None)[0][0, 1])
 

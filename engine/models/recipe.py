@@ -5,20 +5,20 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import torch
-from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
+from pydantic import Field, model_validator
 from torch import Tensor, nn
 
 from engine.basics.errors import InvalidInput
-from engine.basics.values import Count, Number, Value, canonical_json, short
+from engine.basics.values import Count, Number, Sparse, canonical_json, short
 from engine.models.knobs import Knob
 from engine.models.layout import layout_for
 from engine.models.rules import Momentum, Rule
 
 
-class TrainingRecipe(Value, ABC):
+class TrainingRecipe(Sparse, ABC):
     """What every way of training says of itself, as pure functions of the step 0, 1, …
 
     Every epoch visits all examples once, in batches of `examples_a_batch`; `per_epoch` is how many batches that makes.
@@ -26,15 +26,11 @@ class TrainingRecipe(Value, ABC):
     (`engine.models.gain`), with weights, loss and steps in the precision of the data.
     """
 
+    unwritten: ClassVar = ("precision",)
     epochs: Count
     learning_rate: Number
     checkpoints: Count = 0
     precision: Literal["full", "mixed"] = "full"
-
-    @model_serializer(mode="wrap")
-    def _without_full_precision(self, serialize: SerializerFunctionWrapHandler) -> dict:
-        """Full precision is not written: recipes keep the digests they had."""
-        return {key: value for key, value in serialize(self).items() if (key, value) != ("precision", "full")}
 
     @property
     @abstractmethod

@@ -54,16 +54,8 @@ def autograd_signal(value: Readout) -> Readout:
     return signal
 
 
-def register_behavior(
-    name: str,
-    value: Readout,
-    *,
-    title: str | None = None,
-    formula: str | None = None,
-    clause: str | None = None,
-    differentiable: bool = True,
-    replace: bool = False,
-) -> Behavior:
+def register_behavior(name: str, value: Readout, *, title: str | None = None, formula: str | None = None,
+                      clause: str | None = None, differentiable: bool = True, replace: bool = False) -> Behavior:
     """Register a user's own B(logits, labels) under `name`; it then works in every specification.
 
     The function with its closure and the globals that it names is part of the specification's digest, so that two
@@ -95,14 +87,9 @@ def register_behavior(
     logits, labels = torch.randn(2, 3, 4, dtype=torch.float64, generator=draw), torch.zeros(2, 3, dtype=torch.long)
     _try(name, value, logits, labels, differentiable)
     behavior = Behavior(
-        name,
-        title or name.replace("_", " "),
-        formula or rf"\mathrm{{{name.replace('_', ' ')}}}(q;\theta)",
-        clause or f"the behavior “{title or name}” at the query",
-        value,
-        autograd_signal(value) if differentiable else None,
-        own=True,
-    )
+        name, title or name.replace("_", " "), formula or rf"\mathrm{{{name.replace('_', ' ')}}}(q;\theta)",
+        clause or f"the behavior “{title or name}” at the query", value,
+        autograd_signal(value) if differentiable else None, own=True)
     again = name in BEHAVIORS and behavior.plugin != "" and BEHAVIORS[name].plugin == behavior.plugin
     return BEHAVIORS.add(name, behavior, replace=replace or again)
 
@@ -115,10 +102,8 @@ def _try(name: str, value: Readout, logits: Tensor, labels: Tensor, differentiab
     except Exception as error:
         raise InvalidInput(f"The behavior `{name}` fails on logits of shape (2, 3, 4): {error}.") from error
     if shape != (2, 3):
-        raise InvalidInput(
-            f"The behavior `{name}` returned shape {shape} for logits of shape (2, 3, 4); "
-            "return one number an example, here (2, 3)."
-        )
+        raise InvalidInput(f"The behavior `{name}` returned shape {shape} for logits of shape (2, 3, 4); "
+                           "return one number an example, here (2, 3).")
     if not floating:
         raise InvalidInput(f"The behavior `{name}` returned {values.dtype}; return floats, e.g. `.to(logits.dtype)`.")
     if differentiable:

@@ -7,12 +7,12 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from engine.basics.values import Number, Value
+from engine.basics.values import Number, Sparse
 
 Eta = Annotated[Number, Field(gt=0, le=100)]
 
 
-class ProcessValue(Value, ABC):
+class ProcessValue(Sparse, ABC):
     """derivative: the score is dB/dα, not a difference. linear: it can be answered, or approximated, by one linear
     system with the curvature. whole_objective: every candidate's model is sought on its intervened objective of all
     examples. optimum: it is sought until it minimises that. random: the estimand is an expectation over seeds.

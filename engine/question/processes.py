@@ -175,7 +175,7 @@ class _Search(ProcessValue):
     damping: Annotated[Number, Field(ge=0, le=1e6)] = 0.0
 
     @model_serializer(mode="wrap")
-    def _as_before_damping(self, serialize: SerializerFunctionWrapHandler) -> dict:
+    def _written(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """Zero damping is not written, so that digests are those of the time before there was any."""
         written = {key: value for key, value in serialize(self).items() if key != "damping" or value}
         return {**written, **{name: getattr(self, name) for name in self.stated}}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar, Literal, Self, TypeVar, cast
 
-from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
+from pydantic import Field
 
 from engine.basics.errors import InvalidInput
 from engine.basics.values import Count
@@ -17,13 +17,9 @@ class Seeded(ProcessValue):
     """
 
     random: ClassVar = True
+    unwritten: ClassVar = ("first",)
     seeds: Annotated[Count, Field(ge=1, le=1_000)] = 1
     first: Annotated[Count, Field(ge=0, le=1_000_000)] = 0
-
-    @model_serializer(mode="wrap")
-    def _as_before_first(self, serialize: SerializerFunctionWrapHandler) -> dict:
-        """The problem's own seed is not written, so that digests are those of the time before there were others."""
-        return {key: value for key, value in serialize(self).items() if key != "first" or value}
 
     @property
     def one_model(self) -> bool:

@@ -58,10 +58,9 @@ class Specification(Value):
         if process.kind not in intervention.fits:
             raise InvalidInput(misfit(intervention.kind, process.kind))
         if process.derivative and not BEHAVIORS[self.behavior].differentiable:
-            raise InvalidInput(
-                f"The behavior `{self.behavior}` has no gradient, so its derivative under `local_response` does not "
-                "exist; choose `upweight` with `reoptimize`, or a differentiable behavior."
-            )
+            raise InvalidInput(f"The behavior `{self.behavior}` has no gradient, so its derivative under "
+                               "`local_response` does not exist; choose `upweight` with `reoptimize`, or a "
+                               "differentiable behavior.")
         return self
 
     @property
@@ -83,27 +82,26 @@ class Specification(Value):
         """The departures on one axis."""
         return tuple(departure for departure in self.departures if departure.axis == axis)
 
+    def _on(self, axis: Axis) -> Behavior | Intervention | Process:
+        return {"B": self.readout, "P": self.intervention, "T": self.process}[axis]
+
     def axis(self, axis: Axis) -> str:
         """The chip of one axis: its short title, with the departures from it."""
-        own = {"B": self.readout, "P": self.intervention, "T": self.process}[axis].title
-        return ", ".join((own, *(departure.title for departure in self.departures_on(axis))))
+        return ", ".join((self._on(axis).title, *(departure.title for departure in self.departures_on(axis))))
 
     def plain_axis(self, axis: Axis) -> str:
         """The chip of one axis without the sizes of its steps, which say nothing of a ranking."""
-        if axis != "T":
-            return self.axis(axis)
-        return ", ".join((self.process.plain_title, *(departure.title for departure in self.departures_on("T"))))
+        own = self.process.plain_title if axis == "T" else self._on(axis).title
+        return ", ".join((own, *(departure.title for departure in self.departures_on(axis))))
 
     def plain_clause(self, axis: Axis) -> str:
         """The words of one axis in `plain_question`."""
-        if axis != "T":
-            return self.clause(axis)
-        return ", ".join((self.process.plain_clause, *(departure.clause for departure in self.departures_on("T"))))
+        own = self.process.plain_clause if axis == "T" else self._on(axis).clause
+        return ", ".join((own, *(departure.clause for departure in self.departures_on(axis))))
 
     def clause(self, axis: Axis) -> str:
         """The words of one axis in the question, with the departures from it."""
-        own = {"B": self.readout, "P": self.intervention, "T": self.process}[axis].clause
-        return ", ".join((own, *(departure.clause for departure in self.departures_on(axis))))
+        return ", ".join((self._on(axis).clause, *(departure.clause for departure in self.departures_on(axis))))
 
     def differing_axes(self, other: Specification) -> tuple[Axis, ...]:
         """The axes on which two specifications differ, departures included, in the order B, P, T."""

@@ -8,8 +8,8 @@ import json
 import logging
 import os
 import shutil
-from collections.abc import Mapping
-from contextlib import redirect_stderr, suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, redirect_stderr, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -232,45 +232,40 @@ def _free_memory() -> int:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
-class _hub:
+@contextmanager
+def _hub(files: ModelFiles) -> Iterator[None]:
     """Turns what transformers and the hub raise into one sentence about the model."""
-
-    def __init__(self, files: ModelFiles) -> None:
-        self.name, self.local = files.name, files.local
-
-    def __enter__(self) -> None:
-        self.log = logging.getLogger("huggingface_hub")
-        self.level = self.log.level
-        self.log.setLevel(logging.CRITICAL)  # its retries: the sentence below says what became of them
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
-        self.log.setLevel(self.level)
-        if kind is None or not issubclass(kind, Exception) or issubclass(kind, (WhichfluenceError, MemoryError,
-                                                                               torch.cuda.OutOfMemoryError)):
-            return
-        if self.local:
+    log = logging.getLogger("huggingface_hub")
+    level = log.level
+    log.setLevel(logging.CRITICAL)  # its retries: the sentence below says what became of them
+    try:
+        yield
+    except (WhichfluenceError, MemoryError, torch.cuda.OutOfMemoryError):
+        raise
+    except Exception as error:
+        if files.local:
             first = next(iter(str(error).splitlines()), "").rstrip(".")
-            raise InvalidInput(f"The files of `{self.name}` cannot be loaded as a language model ({first}); replace "
+            raise InvalidInput(f"The files of `{files.name}` cannot be loaded as a language model ({first}); replace "
                                "them or choose another model.") from None
-        raise MissingData(f"`{self.name}` is not on this machine and could not be fetched from the Hugging Face hub; "
+        raise MissingData(f"`{files.name}` is not on this machine and could not be fetched from the Hugging Face hub; "
                           f"set {MODELS} to a folder of local models, or connect to a network (a gated model also "
                           "needs a login).") from None
+    finally:
+        log.setLevel(level)
 
 
-class _quiet:
+@contextmanager
+def _quiet() -> Iterator[None]:
     """No progress bars of transformers: a job shows its own."""
+    from transformers.utils import logging as bars
 
-    def __enter__(self) -> None:
-        from transformers.utils import logging
-
-        self.shown = logging.is_progress_bar_enabled()
-        logging.disable_progress_bar()
-
-    def __exit__(self, *_: object) -> None:
-        from transformers.utils import logging
-
-        if self.shown:
-            logging.enable_progress_bar()
+    shown = bars.is_progress_bar_enabled()
+    bars.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if shown:
+            bars.enable_progress_bar()
 
 
 def _converted(files: ModelFiles) -> ModelFiles:

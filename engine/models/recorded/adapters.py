@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
-from pydantic import SerializerFunctionWrapHandler, model_serializer
 from torch import nn
 
-from engine.basics.values import Value
+from engine.basics.values import Sparse
 
 ELSEWHERE = frozenset({"r", "lora_alpha", "task_type", "peft_type", "base_model_name_or_path", "revision",
                        "inference_mode", "peft_version", "auto_mapping"})
@@ -16,20 +15,16 @@ ALTERING = ("pissa", "olora", "corda", "loftq", "eva", "lora_ga")
 """Beginnings of adapters that change the weights of the model that they are attached to, or read data."""
 
 
-class Adapters(Value):
+class Adapters(Sparse):
     """rank, scaling and targets of adapters, as `engine.models.causal.recipe.FineTuning` names them. options: what else
     of PEFT's `LoraConfig` was chosen. unlike: what they have that adapters here have not; empty where nothing."""
 
+    unwritten: ClassVar = ("options",)
     rank: int
     scaling: float
     targets: str
     unlike: str = ""
     options: dict[str, Any] = {}
-
-    @model_serializer(mode="wrap")
-    def _as_before(self, serialize: SerializerFunctionWrapHandler) -> dict:
-        """Without options there is no word of them: a recording keeps its digest."""
-        return {key: value for key, value in serialize(self).items() if key != "options" or value}
 
 
 def adapters_of(model: nn.Module) -> Adapters | None:
