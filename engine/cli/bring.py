@@ -37,7 +37,8 @@ class Reading:
 
 
 def bring(
-    scores: Annotated[Path, typer.Option(help="Scores of another program: npy, npz, safetensors, parquet or csv.",
+    scores: Annotated[Path, typer.Option(help="Scores of another program: npy, npz, safetensors, pt, parquet or "
+                                              "csv, or the folder that it wrote.",
                                          metavar="FILE")],
     data: Data,
     spec: Annotated[Path, typer.Option(help="The specification that the scores claim, as a JSON object.",

@@ -1,4 +1,5 @@
-"""Tables of scores in npy, npz and safetensors: what a header declares is checked before an array is made."""
+"""Tables of scores in npy, npz, safetensors and torch's files: what a header declares is checked before an array is
+made."""
 
 from __future__ import annotations
 
@@ -65,6 +66,22 @@ def read_safetensors(content: bytes, wanted: Wanted) -> Table:
     if any(not header.numeric for header in declared.values()):
         raise InvalidInput("The file holds arrays of a type that is not read; save the scores alone, as float32.")
     return Table(load(content)[name].to(torch.float64).numpy(), name)
+
+
+def read_torch(content: bytes, wanted: Wanted) -> Table:
+    """The tensor of a file of `torch.save`, or the one that is meant of a dictionary of tensors, as float64; nothing in
+    the file is run."""
+    import torch
+
+    with open_zip(io.BytesIO(content), "torch file", budgets.MOST_BYTES):  # what it unpacks to is checked
+        saved = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
+    named = saved if isinstance(saved, Mapping) else {wanted.key: saved}
+    tensors = {str(name): value for name, value in named.items() if isinstance(value, torch.Tensor)}
+    declared = {name: Declared(tuple(value.shape), str(value.dtype), not value.is_complex())
+                for name, value in tensors.items()}
+    name = wanted.key if not isinstance(saved, Mapping) and declared else _pick(declared, wanted.key)
+    _check(declared[name])
+    return Table(tensors[name].to(torch.float64).numpy(), name if isinstance(saved, Mapping) else "")
 
 
 def _npy_header(file: IO[bytes]) -> Declared:

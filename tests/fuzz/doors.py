@@ -146,6 +146,9 @@ DOORS = {
     "npy": Door(".npy", read_table, (_bytes(lambda file: np.save(file, TABLE.to_numpy())),)),
     "npz": Door(".npz", read_table, (_bytes(lambda file: np.savez(file, scores=TABLE, candidates=np.arange(4))),)),
     "safetensors": Door(".safetensors", read_table, (save_arrays({"scores": TABLE.to_numpy()}),)),
+    "torch scores": Door(".pt", read_table, (
+        _bytes(lambda file: torch.save(torch.ones(3, 4), file)),
+        _bytes(lambda file: torch.save({"scores": torch.ones(3, 4), "other": torch.ones(2)}, file)))),
     "parquet": Door(".parquet", read_table, (_bytes(TABLE.to_parquet), _bytes(LONG.to_parquet))),
     "csv": Door(".csv", read_table, (TABLE.to_csv().encode(), LONG.to_csv(index=False).encode())),
     "changes": Door(".csv", read_changes, (b"row,label\n3,\n5,2\n",)),

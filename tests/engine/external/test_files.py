@@ -222,7 +222,7 @@ FAULTY = {
     "empty.csv": (lambda: b"", "cannot be read"),
     "twice.csv": (lambda: b"query,candidate,score\n0,0,1\n0,0,2\n", "twice"),
     "holes.csv": (lambda: b"query,candidate,score\n0,0,1\n1,1,2\n", "no score for some pairs"),
-    "model.pt": (lambda: b"", "of no kind that holds scores"),
+    "model.bin": (lambda: b"", "of no kind that holds scores"),
 }
 
 
@@ -435,3 +435,42 @@ def test_a_wide_table_is_read_whole_part_by_part(monkeypatch, text):
     table = read_table(io.BytesIO(content.encode()), "a.csv")
     np.testing.assert_array_equal(table.values, np.stack([np.arange(count), np.arange(count) / 4], 1))
     assert table.rows is None
+
+
+def saved(value):
+    buffer = io.BytesIO()
+    torch.save(value, buffer)
+    buffer.seek(0)
+    return buffer
+
+
+@pytest.mark.parametrize("kind", [torch.float32, torch.bfloat16, torch.int64])
+def test_tensors_of_torch_are_read_as_captum_and_dattri_return_them(kind):
+    scores = torch.arange(6).reshape(2, 3).to(kind)
+    for value, name in ((scores, ""), ({"scores": scores, "labels": torch.ones(2)}, "scores"), ({"a": scores}, "a")):
+        table = read_table(saved(value), "scores.pt")
+        np.testing.assert_array_equal(table.values, np.arange(6.0).reshape(2, 3))
+        assert table.name == name
+    np.testing.assert_array_equal(read_table(saved(scores[:, ::2].T), "scores.pth").values, [[0, 3], [2, 5]])
+
+
+@pytest.mark.parametrize(("value", "match"), [
+    (print, "never unpickled"), ({"a": "text"}, "no table of numbers"), ([torch.ones(2, 2)], "no table of numbers"),
+    (torch.ones(1).expand(200_000, 200_000), "values, and at most"), (torch.ones(2, 2, dtype=torch.complex64), "type"),
+    ({"a": torch.ones(2, 2), "b": torch.ones(2, 2)}, "several tables")])
+def test_other_files_of_torch_are_refused(value, match):
+    with pytest.raises(InvalidInput, match=match):
+        read_table(saved(value), "scores.pt")
+
+
+def test_folders_of_kronfluence_and_trak_hold_their_scores(tmp_path):
+    scores = np.arange(6, dtype=np.float32).reshape(2, 3)
+    (tmp_path / "scores_ekfac").mkdir()
+    save_file({"all_modules": scores}, tmp_path / "scores_ekfac" / "pairwise_scores.safetensors")
+    for folder in (tmp_path, tmp_path / "scores_ekfac"):
+        np.testing.assert_array_equal(read_table(folder).values, scores)
+    (tmp_path / "scores").mkdir()
+    np.lib.format.open_memmap(tmp_path / "scores" / "mine.mmap", "w+", np.float32, (3, 2))[:] = scores.T
+    np.testing.assert_array_equal(read_table(tmp_path / "scores" / "mine.mmap").values, scores.T)
+    with pytest.raises(InvalidInput, match="2 files of scores.*mine.mmap"):
+        read_table(tmp_path)
