@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import ItemsView, Iterable, Iterator, ValuesView
+from collections.abc import Iterable
 from typing import Generic, TypeVar
 
 from engine.basics.errors import InvalidInput
@@ -11,7 +11,7 @@ from engine.basics.errors import InvalidInput
 T = TypeVar("T")
 
 
-class Registry(Generic[T]):
+class Registry(dict[str, T], Generic[T]):
     """An ordered mapping from a name to a registered thing, whose look-up error names what exists.
 
     >>> shapes = Registry("shape")
@@ -22,40 +22,25 @@ class Registry(Generic[T]):
     """
 
     def __init__(self, noun: str) -> None:
+        super().__init__()
         self.noun = noun
-        self._things: dict[str, T] = {}
 
     def add(self, name: str, thing: T, *, replace: bool = False) -> T:
         """Register `thing` as `name` and return it; a taken name is refused unless `replace`."""
-        if name in self._things and not replace:
+        if name in self and not replace:
             raise InvalidInput(f"A {self.noun} named `{name}` is already registered; choose another name.")
-        self._things[name] = thing
+        self[name] = thing
         return thing
 
     def remove(self, name: str) -> None:
         """Forget `name`; unknown names are ignored."""
-        self._things.pop(name, None)
+        self.pop(name, None)
 
     def __getitem__(self, name: str) -> T:
         try:
-            return self._things[name]
+            return super().__getitem__(name)
         except (KeyError, TypeError):
-            raise InvalidInput(unknown(self.noun, name, self._things)) from None
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._things
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._things)
-
-    def __len__(self) -> int:
-        return len(self._things)
-
-    def items(self) -> ItemsView[str, T]:
-        return self._things.items()
-
-    def values(self) -> ValuesView[T]:
-        return self._things.values()
+            raise InvalidInput(unknown(self.noun, name, self)) from None
 
 
 def unknown(noun: str, name: object, known: Iterable[str]) -> str:

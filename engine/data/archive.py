@@ -16,14 +16,14 @@ from engine.basics.errors import InvalidInput, MissingData
 MAX_BYTES = 500_000_000
 FAULTS = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, OSError, RuntimeError, NotImplementedError)
 
-Source = str | Path | BinaryIO
+ZipSource = str | Path | BinaryIO
 
 
 def megabytes(count: int) -> str:
     return f"{count / 1e6:,.0f} MB"
 
 
-def open_zip(source: Source, noun: str, max_bytes: int = MAX_BYTES) -> zipfile.ZipFile:
+def open_zip(source: ZipSource, noun: str, max_bytes: int = MAX_BYTES) -> zipfile.ZipFile:
     """The zip archive at a path or in a binary file; `noun` names it in the sentences.
 
     Raises MissingData if there is no such file; InvalidInput if it is no archive, or if it or the sum of the
@@ -56,7 +56,7 @@ def _rename(archive: zipfile.ZipFile) -> None:
     archive.NameToInfo = {member.filename: member for member in archive.infolist()}
 
 
-def _size(source: Source, noun: str) -> int:
+def _size(source: ZipSource, noun: str) -> int:
     if isinstance(source, str | Path):
         path = Path(source)
         if not path.exists():

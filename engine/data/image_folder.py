@@ -13,7 +13,7 @@ from unicodedata import normalize
 import numpy as np
 
 from engine.basics.errors import InvalidInput, MissingData
-from engine.data.archive import MAX_BYTES, Source, megabytes, open_zip
+from engine.data.archive import MAX_BYTES, ZipSource, megabytes, open_zip
 from engine.data.dataset import Dataset
 from engine.data.file_tree import Tree, is_hidden, of_folder, of_zip
 from engine.data.label_files import SUFFIXES, by_files
@@ -33,7 +33,7 @@ SIZES = (4, 256)
 
 
 @dataclass(frozen=True)
-class Options:
+class PictureOptions:
     """How pictures are read. size: pixels a side after resizing, by default 28, and 32 where pictures in colour are
     read as they are. color: `grayscale`, `rgb`, or `as they are`, which is `rgb` where one of them is in colour.
 
@@ -61,7 +61,7 @@ class Options:
         if isinstance(self.seed, bool) or not isinstance(self.seed, Integral) or not 0 <= self.seed < 2**32:
             raise InvalidInput(f"The split seed is {self.seed!r}; give a whole number from 0 to {2**32 - 1}.")
 
-    def settled(self, shared: Survey) -> Options:
+    def settled(self, shared: Survey) -> PictureOptions:
         """With a colour and a size for pictures that are like this."""
         color = self.color if self.color in MODES else "rgb" if shared.coloured else "grayscale"
         usual = USUAL_SIZES[color if self.color == AS_THEY_ARE else "grayscale"]
@@ -81,23 +81,23 @@ class Options:
 
 
 @dataclass(frozen=True)
-class Pictures:
-    """Pictures as they are read: pixels (n, d) uint8, and the row of each; left_out: files that cannot be read."""
+class PicturesRead:
+    """PicturesRead as they are read: pixels (n, d) uint8, and the row of each; left_out: files that cannot be read."""
 
     pixels: np.ndarray
     rows: tuple[Row, ...]
     left_out: tuple[LeftOut, ...] = ()
 
 
-def load_image_folder(source: Source, *, name: str = "image_folder", title: str = "Your images",
+def load_image_folder(source: ZipSource, *, name: str = "image_folder", title: str = "Your images",
                       **options: Any) -> Dataset:
-    """Pictures of a folder or a zip with their classes, as a Dataset.
+    """PicturesRead of a folder or a zip with their classes, as a Dataset.
 
-    source: the path of a folder or zip, or a binary file that is a zip. options: the fields of `Options`.
+    source: the path of a folder or zip, or a binary file that is a zip. options: the fields of `PictureOptions`.
     Classes are folders, `CLASS/*`, if it likes below or above those of splits (`train`, `val`, `test` and what else
     they are called, in any case), or a file beside the pictures says them (`engine.data.label_files`). Training
     examples are searched, pictures of other splits are the test split; where there is none, a part is held out,
-    stratified by class and fixed by `seed`. Pictures are turned upright, resized to size × size and held as uint8
+    stratified by class and fixed by `seed`. PicturesRead are turned upright, resized to size × size and held as uint8
     (`engine.data.pixels`); a feature is a pixel / 255. `Dataset.left_out` lists files that are not read, with why;
     `Dataset.said` what was decided. A file `wrong_labels.txt` in the root may list the pictures whose label is known
     to be wrong, one path a line.
@@ -114,15 +114,15 @@ def load_image_folder(source: Source, *, name: str = "image_folder", title: str 
         return _load(of_zip(archive, "zip", 10 * choices.max_images), name, title, choices)
 
 
-def _options(options: dict) -> Options:
+def _options(options: dict) -> PictureOptions:
     try:
-        return Options(**options)
+        return PictureOptions(**options)
     except TypeError:
-        known = ", ".join(f"`{key}`" for key in Options.__dataclass_fields__)
+        known = ", ".join(f"`{key}`" for key in PictureOptions.__dataclass_fields__)
         raise InvalidInput(f"An image folder has no such option as one of {sorted(options)}; known: {known}.") from None
 
 
-def _load(tree: Tree, name: str, title: str, options: Options) -> Dataset:
+def _load(tree: Tree, name: str, title: str, options: PictureOptions) -> Dataset:
     start, layout = _laid_out(tree, options)
     files = [start + row.file for row in layout.rows]
     _check_bytes(sum(map(tree.size, files)), options)
@@ -150,7 +150,7 @@ def _load(tree: Tree, name: str, title: str, options: Options) -> Dataset:
         f"{options.color} pixels divided by 255, your own.")
 
 
-def _laid_out(tree: Tree, options: Options) -> tuple[str, Layout]:
+def _laid_out(tree: Tree, options: PictureOptions) -> tuple[str, Layout]:
     """(the folders that wrap all pictures, the layout of what is in them)."""
     hidden = [(file, HIDDEN) for file in tree.members if is_hidden(file)]
     seen = [file for file in tree.members if not is_hidden(file)]
@@ -217,12 +217,12 @@ def is_wanted(path: str) -> bool:
     return path.lower().endswith((*EXTENSIONS, *SUFFIXES)) or PurePosixPath(path).name == WRONG_LABELS
 
 
-def _check_bytes(size: int, options: Options) -> None:
+def _check_bytes(size: int, options: PictureOptions) -> None:
     if size >= options.max_bytes:
         raise InvalidInput(f"The images have {megabytes(size)}; give a folder below {megabytes(options.max_bytes)}.")
 
 
-def _read(tree: Tree, start: str, rows: Sequence[Row], shared: Survey, options: Options) -> Pictures:
+def _read(tree: Tree, start: str, rows: Sequence[Row], shared: Survey, options: PictureOptions) -> PicturesRead:
     """Every picture; the paths in sentences are those of its row."""
     needed = len(rows) * int(np.prod(options.shape))
     if needed >= options.max_bytes:
@@ -246,10 +246,11 @@ def _read(tree: Tree, start: str, rows: Sequence[Row], shared: Survey, options: 
             readable.append(row)
     if not pictures:
         raise InvalidInput(f"None of the images can be read (`{rows[0].file}`); replace them.")
-    return Pictures(np.stack(pictures), tuple(readable), tuple(left_out))
+    return PicturesRead(np.stack(pictures), tuple(readable), tuple(left_out))
 
 
-def _divided(layout: Layout, y: np.ndarray, options: Options) -> tuple[np.ndarray, np.ndarray, tuple[str, ...], str]:
+def _divided(layout: Layout, y: np.ndarray, options: PictureOptions
+             ) -> tuple[np.ndarray, np.ndarray, tuple[str, ...], str]:
     """(training rows, test rows, what was decided, whence the latter are: empty where they were held out here)."""
     split = np.array([row.split for row in layout.rows])
     others = sorted({*split.tolist()} - {"", TRAIN}, reverse=True)

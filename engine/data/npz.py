@@ -10,13 +10,13 @@ from typing import IO
 import numpy as np
 
 from engine.basics.errors import InvalidInput
-from engine.data.archive import FAULTS, MAX_BYTES, Source, megabytes, open_zip
+from engine.data.archive import FAULTS, MAX_BYTES, ZipSource, megabytes, open_zip
 from engine.data.arrays import KEYS, OPTIONAL, Arrays, from_arrays
 
 NOUN = "npz file"
 
 
-def load_npz(source: Source, *, max_bytes: int = MAX_BYTES) -> Arrays:
+def load_npz(source: ZipSource, *, max_bytes: int = MAX_BYTES) -> Arrays:
     """Read `x_train`, `y_train`, `x_query`, `y_query`, optional `candidates` and `flags` from a path or a binary
     file.
 

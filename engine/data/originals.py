@@ -12,7 +12,7 @@ from PIL import Image, ImageOps
 from engine.basics.errors import InvalidInput
 from engine.data.archive import open_zip
 from engine.data.file_tree import Tree, is_hidden, of_zip
-from engine.data.image_folder import Options
+from engine.data.image_folder import PictureOptions
 from engine.data.pixels import FORMATS, MAX_PIXELS
 
 
@@ -20,7 +20,7 @@ from engine.data.pixels import FORMATS, MAX_PIXELS
 def opened(path: Path) -> Iterator[Tree]:
     """The uploaded zip, checked as when it was uploaded."""
     with open_zip(path, "zip") as archive:
-        yield of_zip(archive, "zip", 10 * Options().max_images)
+        yield of_zip(archive, "zip", 10 * PictureOptions().max_images)
 
 
 def prefix(tree: Tree, files: Sequence[str]) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 from engine.basics.errors import InvalidInput
 from engine.data.archive import MAX_BYTES, megabytes
 from engine.data.file_tree import of_folder
-from engine.data.image_folder import Options, is_wanted
+from engine.data.image_folder import PictureOptions, is_wanted
 
 OLDEST = (1980, 1, 1, 0, 0, 0)
 """The date that every member gets: that of a file says nothing of what it holds."""
@@ -20,7 +20,7 @@ def packed(folder: Path, max_bytes: int = MAX_BYTES) -> io.BytesIO:
 
     Raises `InvalidInput` where there are none, where one cannot be read, or where they reach `max_bytes`.
     """
-    tree = of_folder(folder, 10 * Options().max_images)
+    tree = of_folder(folder, 10 * PictureOptions().max_images)
     names = [name for name in tree.members if is_wanted(name)]
     if not names:
         raise InvalidInput(f"There are no pictures in the folder `{folder}`; put the images of each class into a "

@@ -25,7 +25,7 @@ FRACTION = 0.25
 
 
 @dataclass(frozen=True)
-class Table:
+class LabelledTable:
     """A table whose labels are known. frame: its rows; label, split, named: the columns that say so, None where none
     does; said: what was decided, in sentences."""
 
@@ -77,7 +77,7 @@ def load_table(path: Path, *, name: str = "table", title: str = "Your table", ma
         note=f"{len(train):,} training and {len(test):,} test rows with {x.shape[1]:,} numbers each, standardised.")
 
 
-def read_table(path: Path, max_bytes: int = MAX_BYTES, label: str = "") -> Table:
+def read_table(path: Path, max_bytes: int = MAX_BYTES, label: str = "") -> LabelledTable:
     """The rows of a file that has a label in each. Raises as `load_table` does."""
     if not path.is_file():
         raise MissingData(f"There is no table `{path}`; check the path.")
@@ -94,7 +94,8 @@ def read_table(path: Path, max_bytes: int = MAX_BYTES, label: str = "") -> Table
     if split is not None and split.casefold() != columns.SPLITS[0] and not frame[split].map(split_of).notna().all():
         split = None
     named = columns.find(frame.drop(columns=column), columns.NAMES)
-    return Table(frame, column, split if split != column else None, named, tuple(filter(None, (read.said, how))))
+    said = tuple(filter(None, (read.said, how)))
+    return LabelledTable(frame, column, split if split != column else None, named, said)
 
 
 def _splits(frame: pd.DataFrame, column: str | None, y: np.ndarray, classes: tuple[str, ...]

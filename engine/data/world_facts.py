@@ -21,7 +21,7 @@ WORD = re.compile(r"[A-Za-z]+")
 
 
 @dataclass(frozen=True)
-class Kind:
+class EntityClass:
     """A class of entities. trait: what every member does or has, as “has feathers”."""
 
     name: str
@@ -33,7 +33,7 @@ class Kind:
 class Facts:
     """kinds: disjoint classes. opposites: pairs of words. numbers: their words, from zero on."""
 
-    kinds: tuple[Kind, ...]
+    kinds: tuple[EntityClass, ...]
     opposites: tuple[tuple[str, str], ...]
     numbers: tuple[str, ...]
 
@@ -64,8 +64,9 @@ def read(path: Path | None = None) -> Facts:
 def _read(path: Path, changed: str) -> Facts:
     try:
         data = json.loads(path.read_bytes())
-        facts = Facts(tuple(Kind(name, kind["trait"], tuple(kind["members"])) for name, kind in data["kinds"].items()),
-                      tuple((first, second) for first, second in data["opposites"]), tuple(data["numbers"]))
+        kinds = (EntityClass(name, kind["trait"], tuple(kind["members"])) for name, kind in data["kinds"].items())
+        facts = Facts(tuple(kinds), tuple((first, second) for first, second in data["opposites"]),
+                      tuple(data["numbers"]))
         sound = _sound(facts)
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         sound = False

@@ -16,7 +16,7 @@ from pyarrow import parquet
 from engine.basics.delimited import plain
 from engine.basics.errors import InvalidInput
 from engine.external import budgets
-from engine.external.header_row import NAMES, Numbering, judge, said
+from engine.external.header_row import NAMES, Numbering, is_number, judge, said
 from engine.external.names import by_ids, in_file_order, numbered, required
 from engine.external.table import Table, Wanted
 
@@ -92,18 +92,8 @@ def _check_numbers(names: Sequence[Hashable], rows: Iterable[list[str]]) -> None
     for row in islice(rows, LEAST_ROWS):
         unnamed = max(0, len(row) - len(names))
         for column in range(max(keys, unnamed), len(row)):
-            if _is_text_cell(row[column]):
+            if row[column] not in MISSING and not is_number(row[column]):
                 raise InvalidInput(_not_numbers(names[column - unnamed]))
-
-
-def _is_text_cell(cell: str) -> bool:
-    if cell in MISSING:
-        return False
-    try:
-        float(cell)
-    except ValueError:
-        return True
-    return False
 
 
 def _read_rows(content: bytes, header: int | None, at_once: int) -> pd.DataFrame:

@@ -74,7 +74,7 @@ def judge(cells: Sequence[str], rows: int, known: Numbering | None = None) -> Fi
     Where the rows below are as many as they should be and the numbers are others, it is left to the reader.
     """
     cells = [cell.strip() for cell in cells]
-    if any(not _is_number(cell) for cell in cells):
+    if any(not is_number(cell) for cell in cells):
         return FirstRow(NAMES)
     counted = len(cells) > 1 and cells == [str(number) for number in range(len(cells))]
     whole = len(cells) > 1 and all(cell.isdecimal() for cell in cells) and len(set(cells)) == len(cells)
@@ -100,7 +100,8 @@ def said(first_row: str, judged: FirstRow) -> FirstRow:
     return FirstRow(first_row, f"The first row is read as {CHOICES[first_row]}, as you said{against}.")
 
 
-def _is_number(text: str) -> bool:
+def is_number(text: str) -> bool:
+    """Whether a cell holds a number."""
     try:
         float(text)
     except ValueError:

@@ -40,8 +40,8 @@ _LIMIT = _Limit()
 def one_torch_thread() -> Iterator[int]:
     """Run torch operations on one thread each; yields the number of threads that torch had before.
 
-    Splitting each small operation instead of the work as a whole costs a barrier every time, which was measured to be
-    ten times slower on a busy two-core machine. Several threads may be in here at once.
+    Splitting each small operation instead of the work as a whole costs a barrier every time. Several threads may be in
+    here at once.
     """
     before = _LIMIT.take()
     try:

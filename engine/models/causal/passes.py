@@ -18,10 +18,8 @@ from engine.models.causal.readouts import Logits
 from engine.models.causal.short import ROUNDING, can_be_short, read_shortly
 
 TOKENS = {"cpu": 4096, "cuda": 32768}
-"""The most tokens of a batch, by the type of its device. The gradients of the longest 32 of 5,000 records, 9,523
-tokens, by SmolLM2-135M on one core took 52 s and 14.2 GB in one batch, 41 s and 7.2 GB in batches of at most 4,096
-tokens, 39 s and 4.7 GB in those of half of it; of 64 records of 141 tokens 42 s and 8.4 GB in batches of 32, 36 s and
-7.8 GB, 42 s and 4.8 GB. A GPU has the memory, and waits for the calls of short batches."""
+"""The most tokens of a batch, by the type of its device: memory grows with them, and larger batches are no faster on a
+CPU. A GPU has the memory, and waits for the calls of short batches."""
 
 
 def device_of(model: Any) -> torch.device:

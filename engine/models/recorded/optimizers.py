@@ -19,7 +19,7 @@ UNREAD = ("params", "lr", "initial_lr")
 
 
 @dataclass(frozen=True)
-class Kind:
+class OptimizerKind:
     """An optimizer of torch. rule: its formula with options and the length that gradients are cut to.
 
     plain: options that have to be what they are here for the formula to hold. clips: whether the rule can cut.
@@ -50,18 +50,18 @@ class Kind:
             clip is not None and not self.clips) else ""
 
 
-def _adam(make: Callable[..., torch.optim.Optimizer], decoupled: bool) -> Kind:
+def _adam(make: Callable[..., torch.optim.Optimizer], decoupled: bool) -> OptimizerKind:
     def rule(options: Options, clip: float) -> Rule:
         first, second = options["betas"]
         return AdamW(options["weight_decay"], clip, (first, second), options["eps"], decoupled)
 
     plain = {"amsgrad": False, "maximize": False, "decoupled_weight_decay": decoupled}
-    return Kind(make, rule, plain, ("betas", "eps", "weight_decay"), clips=True)
+    return OptimizerKind(make, rule, plain, ("betas", "eps", "weight_decay"), clips=True)
 
 
-KINDS: dict[str, Kind] = {
-    "SGD": Kind(torch.optim.SGD, lambda options, clip: Momentum(options["momentum"], options["weight_decay"]),
-                {"dampening": 0, "nesterov": False, "maximize": False}, ("momentum", "weight_decay")),
+KINDS: dict[str, OptimizerKind] = {
+    "SGD": OptimizerKind(torch.optim.SGD, lambda options, clip: Momentum(options["momentum"], options["weight_decay"]),
+                         {"dampening": 0, "nesterov": False, "maximize": False}, ("momentum", "weight_decay")),
     "Adam": _adam(torch.optim.Adam, False),
     "AdamW": _adam(torch.optim.AdamW, True),
 }

@@ -162,7 +162,7 @@ def test_an_interrupted_study_goes_on_and_slices_do_not_matter(result, tmp_path,
         computed.append(key)
         return controlled.run_chunk(payload, key, context)
 
-    monkeypatch.setitem(KINDS._things, controlled.STUDY.name, dataclasses.replace(controlled.STUDY, run_chunk=counting))
+    monkeypatch.setitem(KINDS, controlled.STUDY.name, dataclasses.replace(controlled.STUDY, run_chunk=counting))
     payload = {**TINY, "settings": {**TINY["settings"], "slice": 3}}
     with pytest.raises(Cancelled):
         run_job(controlled.STUDY.name, payload, tmp_path, watch=Stop())
