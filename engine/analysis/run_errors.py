@@ -42,10 +42,10 @@ from engine.estimators.averaged import Factored
 from engine.estimators.source import descent_segments, flow, powers, source_response
 from engine.exact.moments import by_parts
 from engine.exact.replay import kept_run, replay
-from engine.exact.response import signal_of
 from engine.exact.step_curvature import HESSIAN
 from engine.exact.step_graph import StepGraph
 from engine.gradients.products import TrainingGradients
+from engine.gradients.response import signal_of
 from engine.gradients.vectorised import along_signal, gradients_of
 from engine.metrics.kendall import tau_b
 from engine.models.randomness import own_randomness

@@ -22,7 +22,7 @@ from engine.basics.options import Options
 from engine.estimators.cost import NOTHING
 from engine.estimators.estimator import Estimator
 from engine.estimators.named import baseline
-from engine.exact.response import Response
+from engine.gradients.response import Response
 from engine.problems import CausalProblem
 from engine.question.interventions import Intervention
 from engine.question.processes import OneStep

@@ -23,8 +23,8 @@ from engine.estimators.estimator import Estimator
 from engine.estimators.first_order import along, shared_gradients
 from engine.estimators.held import Features, Undivided, normalised, products
 from engine.estimators.named import gradient, similarity
-from engine.exact.response import GradientPart, Part, Response
 from engine.gradients.products import query_norms
+from engine.gradients.response import GradientPart, Part, Response
 from engine.problems import ModuleProblem
 from engine.question.departure import NORMALISED
 from engine.question.interventions import Intervention

@@ -18,8 +18,8 @@ from engine.estimators.cost import Cost, through_steps
 from engine.estimators.estimator import Estimator
 from engine.estimators.named import of_run
 from engine.exact.replay import replayed
-from engine.exact.response import Response
 from engine.exact.step_curvature import FISHER
+from engine.gradients.response import Response
 from engine.problems import Problem
 from engine.question.interventions import Intervention
 from engine.question.processes import Replay

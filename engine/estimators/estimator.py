@@ -11,7 +11,7 @@ from engine.basics.errors import InvalidInput
 from engine.estimators.cost import Cost
 from engine.estimators.held import NOWHERE, HeldForm
 from engine.estimators.named import Named
-from engine.exact.response import Response
+from engine.gradients.response import Response
 from engine.problems import PROBLEMS, Problem
 from engine.question.departure import Departure
 from engine.question.interventions import Intervention

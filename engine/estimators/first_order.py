@@ -15,9 +15,9 @@ from engine.estimators import named
 from engine.estimators.cost import GRADIENTS
 from engine.estimators.estimator import Estimator
 from engine.estimators.held import Features, Linear, Term
-from engine.exact.response import GradientPart, Part, Response
 from engine.exact.steps import accumulated_signal, kernel_noise
 from engine.gradients.products import TrainingGradients
+from engine.gradients.response import GradientPart, Part, Response
 from engine.problems import ModuleProblem, Problem, SoftmaxProblem, by_form
 from engine.question.interventions import Intervention
 from engine.question.processes import OneStep, Trajectory, Unrolled

@@ -16,7 +16,7 @@ from engine.estimators.estimator import Estimator
 from engine.estimators.first_order import shared_gradients
 from engine.estimators.held import NOWHERE, Features, Undivided
 from engine.estimators.named import baseline
-from engine.exact.response import Response
+from engine.gradients.response import Response
 from engine.problems import ModuleProblem, Problem, SoftmaxProblem, by_form
 from engine.question.interventions import Intervention
 from engine.question.processes import OneStep

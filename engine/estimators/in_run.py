@@ -26,9 +26,9 @@ from engine.estimators.cost import Cost, through_steps
 from engine.estimators.estimator import Estimator
 from engine.estimators.named import of_run
 from engine.exact.replay import STEPS, kept_descent, kept_run, run_response, training_of, weighed
-from engine.exact.response import Response, signal_of
 from engine.exact.step_curvature import NOTHING
 from engine.exact.step_graph import StepGraph
+from engine.gradients.response import Response, signal_of
 from engine.gradients.vectorised import along_signal, gradients_of
 from engine.models.network import Network
 from engine.models.randomness import own_randomness

@@ -19,12 +19,12 @@ from engine.estimators import named
 from engine.estimators.cost import GRADIENTS
 from engine.estimators.estimator import Estimator
 from engine.estimators.held import Features, Linear, Term, normalised
-from engine.exact.response import GradientPart, Response
+from engine.gradients.checkpoint import Checkpoint
 from engine.gradients.per_example import loss_gradients
 from engine.gradients.products import products_with, query_norms
+from engine.gradients.response import GradientPart, Response
 from engine.models.causal.recipe import adam_update
 from engine.problems import CausalProblem
-from engine.problems.checkpoint import Checkpoint
 from engine.question.departure import ADAM, NORMALISED
 from engine.question.interventions import Intervention
 from engine.question.processes import Trajectory

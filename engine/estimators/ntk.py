@@ -18,9 +18,9 @@ from engine.basics.options import Options
 from engine.estimators.cost import GRADIENTS, Cost, gradients
 from engine.estimators.estimator import Estimator
 from engine.estimators.named import similarity
-from engine.exact.response import GradientPart, Response
 from engine.gradients.per_example import behavior_gradients
 from engine.gradients.products import products_with
+from engine.gradients.response import GradientPart, Response
 from engine.problems import ModuleProblem
 from engine.question.departure import ALL_PARAMETERS
 from engine.question.interventions import Intervention

@@ -16,7 +16,7 @@ from engine.estimators.cost import NOTHING
 from engine.estimators.estimator import Estimator
 from engine.estimators.held import NOWHERE, Features, Undivided
 from engine.estimators.named import baseline
-from engine.exact.response import Response
+from engine.gradients.response import Response
 from engine.problems import Problem
 from engine.question.interventions import Intervention
 from engine.question.processes import OneStep

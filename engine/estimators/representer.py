@@ -21,8 +21,8 @@ from engine.basics.options import Options
 from engine.estimators import named
 from engine.estimators.cost import GRADIENTS
 from engine.estimators.estimator import Estimator
-from engine.exact.response import GradientPart, Part, Response
 from engine.gradients.last_layer import products_in
+from engine.gradients.response import GradientPart, Part, Response
 from engine.problems import ModuleProblem
 from engine.question.departure import LAST_LAYER
 from engine.question.interventions import Intervention

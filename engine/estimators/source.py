@@ -38,8 +38,8 @@ from engine.estimators.cost import BATCH, FORWARD_AND_BACKWARD, Cost, Passes, Wo
 from engine.estimators.estimator import Estimator
 from engine.estimators.named import of_run
 from engine.exact.replay import STEPS, kept_descent, kept_run, run_response, training_of
-from engine.exact.response import GradientPart, Response
 from engine.gradients.products import TrainingGradients
+from engine.gradients.response import GradientPart, Response
 from engine.gradients.vectorised import along_signal, gradients_of
 from engine.models import softmax
 from engine.models.rules import Moment

@@ -6,7 +6,7 @@ training set, leaving z_k out and training again changes a behavior by
 
     −φ_B(q)ᵀ (ΦᵀΦ + λI)⁻¹ φ(z_k) (1 − p_k),   φ_B(q) = Rᵀ∇_θ B(q),
 
-the leave-one-out formula of that regression. R is any projector of `engine.estimators.projectors`, and λ is `ridge`
+the leave-one-out formula of that regression. R is any projector of `engine.gradients.projectors`, and λ is `ridge`
 times the mean nonzero eigenvalue of ΦᵀΦ.
 """
 
@@ -24,10 +24,10 @@ from engine.estimators.cost import Cost, products
 from engine.estimators.estimator import Estimator
 from engine.estimators.held import Features, Linear, Term
 from engine.estimators.named import LEFT_OUT, Named
-from engine.estimators.projectors import PROJECTORS, Map, checked_dimension
 from engine.estimators.ridge import regularised_inverse
-from engine.exact.response import GradientPart, Response
 from engine.gradients.per_example import behavior_gradients
+from engine.gradients.projectors import PROJECTORS, Map, checked_dimension
+from engine.gradients.response import GradientPart, Response
 from engine.problems import ModuleProblem
 from engine.problems.causal import LEAST_DOUBT
 from engine.question.interventions import Intervention

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from engine.basics.errors import InvalidInput
-from engine.exact.response import signal_of
+from engine.gradients.response import signal_of
 from engine.problems import Problem
 from engine.question.behavior import Behavior
 

@@ -25,9 +25,9 @@ import torch
 from torch import Tensor
 
 from engine.exact.passes import query_logits
-from engine.exact.response import RESOLUTION
 from engine.gradients.changes import changed, has_rules
 from engine.gradients.directional import logit_derivatives
+from engine.gradients.response import RESOLUTION
 from engine.problems import ModuleProblem
 
 DRAWS, SAFETY = 3, 4.0

@@ -20,8 +20,8 @@ from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
 from engine.exact.local_search import searched_groups
 from engine.exact.network_optima import optima_of_groups
-from engine.exact.response import Average, Part, Response
 from engine.exact.steps import stepped_groups
+from engine.gradients.response import Average, Part, Response
 from engine.models.altered import Altered
 from engine.problems import ModuleProblem, Problem, SoftmaxProblem, by_form
 from engine.question.interventions import Intervention

@@ -22,7 +22,7 @@ from engine.basics.options import Options
 from engine.exact.curvature_elsewhere import Product, curvature
 from engine.exact.differences import Origin
 from engine.exact.passes import loss_and_gradient, training_loss
-from engine.exact.response import LAST_DIGITS, Part
+from engine.gradients.response import LAST_DIGITS, Part
 from engine.models import softmax
 from engine.problems import ModuleProblem, Problem, SoftmaxProblem, by_form
 from engine.question.change import Change

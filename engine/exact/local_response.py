@@ -25,9 +25,9 @@ from engine.basics.options import Options
 from engine.curvature.cholesky import CHOLESKY
 from engine.curvature.dense import DENSE, LIMIT
 from engine.curvature.solution import InverseHessian, Rounding
-from engine.exact.response import LAST_DIGITS, GradientPart, Part, Response
 from engine.gradients.per_example import loss_gradients
 from engine.gradients.products import products_with, query_norms
+from engine.gradients.response import LAST_DIGITS, GradientPart, Part, Response
 from engine.problems import ModuleProblem, Problem, SoftmaxProblem, by_form
 from engine.question.change import Change
 from engine.question.interventions import Intervention

@@ -16,8 +16,8 @@ from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
 from engine.exact.intervened import Changes, Family, check_labels, intervened
 from engine.exact.lbfgs import Minimum, minimise
-from engine.exact.response import Response
 from engine.exact.tolerance import gradient_tolerance
+from engine.gradients.response import Response
 from engine.problems import Problem
 from engine.question.change import Change
 from engine.question.interventions import Intervention

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from engine.basics.options import Options
 from engine.exact.replay import kept_descent, kept_run, training_of
-from engine.exact.response import signal_of
+from engine.gradients.response import signal_of
 from engine.gradients.vectorised import along_signal, gradients_of
 from engine.problems import ModuleProblem, SoftmaxProblem, by_form
 from engine.question.behavior import Behavior

@@ -26,8 +26,8 @@ from engine.basics.options import Options
 from engine.exact.intervened import Changes, ModuleFamily, Objective, check_labels
 from engine.exact.lbfgs import Minimum
 from engine.exact.newton_cg import FORCING, PRODUCTS, descend
-from engine.exact.response import Response
 from engine.exact.tolerance import SMALLEST_TOLERANCE, gradient_tolerance
+from engine.gradients.response import Response
 from engine.models.linear_solvers import Linear, by_factor, conjugate_gradients
 from engine.problems import ModuleProblem
 from engine.question.change import Change

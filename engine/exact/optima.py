@@ -20,7 +20,7 @@ from engine.exact.newton import Objectives, TrainingData, Work, minimise, self_c
 from engine.exact.objectives import objectives
 from engine.exact.polish import polished, remainder
 from engine.exact.preconditioner import CandidateTerms, Inverse, block_inverse, dense_inverse
-from engine.exact.response import LAST_DIGITS, Part, Response
+from engine.gradients.response import LAST_DIGITS, Part, Response
 from engine.problems import SoftmaxProblem
 from engine.question.change import Change
 from engine.question.interventions import Intervention

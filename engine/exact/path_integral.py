@@ -23,7 +23,7 @@ from torch import Tensor
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
 from engine.exact.intervened import Family, Objective, intervened
-from engine.exact.response import signal_of
+from engine.gradients.response import signal_of
 from engine.models.linear_solvers import by_factor
 from engine.problems import Problem
 from engine.question.behavior import Behavior

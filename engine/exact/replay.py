@@ -20,9 +20,9 @@ from engine.basics.errors import InvalidInput, Undifferentiable
 from engine.basics.options import Options
 from engine.exact.differentiated_descent import DifferentiatedDescent
 from engine.exact.differentiated_run import DifferentiatedRun
-from engine.exact.response import Average, GradientPart, Part, Response, Summand, signal_of
 from engine.exact.step_curvature import HESSIAN, StepCurvature
 from engine.gradients.directional import derivatives_of, logits_alone
+from engine.gradients.response import Average, GradientPart, Part, Response, Summand, signal_of
 from engine.gradients.vectorised import along_signal, gradients_of
 from engine.models.network import Network
 from engine.models.training import Training

@@ -24,7 +24,7 @@ from engine.basics.options import Options
 from engine.exact.differences import SAFETY, neighbouring
 from engine.exact.intervened import check_labels
 from engine.exact.optima import optima
-from engine.exact.response import Average, Part, Response
+from engine.gradients.response import Average, Part, Response
 from engine.models.training import Diverged, Training, train
 from engine.problems import ModuleProblem, by_form
 from engine.question.interventions import Intervention

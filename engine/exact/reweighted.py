@@ -20,8 +20,8 @@ from torch import Tensor
 from engine.basics.options import Options
 from engine.exact.differences import SAFETY
 from engine.exact.differentiated_descent import DifferentiatedDescent
-from engine.exact.response import Part, Response
 from engine.exact.retrain import retrain
+from engine.gradients.response import Part, Response
 from engine.problems import ModuleProblem, SoftmaxProblem, by_form
 from engine.question.interventions import Intervention, Remove, Upweight
 from engine.question.likelihood import slope

@@ -26,7 +26,7 @@ from torch import Tensor
 from engine.basics.options import Options
 from engine.exact.differences import Origin
 from engine.exact.passes import loss_and_gradient
-from engine.exact.response import LAST_DIGITS, Part, Response
+from engine.gradients.response import LAST_DIGITS, Part, Response
 from engine.problems import ModuleProblem, Problem, SoftmaxProblem, by_form
 from engine.question.interventions import Intervention
 from engine.question.likelihood import slope

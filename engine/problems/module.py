@@ -23,6 +23,7 @@ from engine.basics.options import Options
 from engine.curvature.gauss_newton import GaussNewton
 from engine.curvature.hessian import Hessian
 from engine.curvature.operator import Operator
+from engine.gradients.checkpoint import Checkpoint
 from engine.models.alone import check_alone
 from engine.models.altered import Altered
 from engine.models.double import keep_double
@@ -35,7 +36,6 @@ from engine.models.recipe import TrainingRecipe
 from engine.models.train_many import convolves, outputs_of_many, stands_alone
 from engine.models.training import Diverged, Training, replay
 from engine.models.wrapped import by_names
-from engine.problems.checkpoint import Checkpoint
 from engine.problems.memory import Memory
 from engine.problems.problem import Arraylike, Examples, Problem, Shared, pick_device
 from engine.problems.rounding import rounded

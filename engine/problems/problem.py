@@ -19,10 +19,10 @@ from engine.basics.errors import InvalidInput
 from engine.basics.footprint import footprint
 from engine.basics.options import Options
 from engine.curvature.operator import Operator
+from engine.gradients.checkpoint import Checkpoint
 from engine.models.altered import Altered
 from engine.models.causal.row_texts import RowTexts
 from engine.models.knobs import Knob
-from engine.problems.checkpoint import Checkpoint
 from engine.problems.indices import indices
 from engine.problems.indices import labels as whole_labels
 from engine.problems.memory import Memory

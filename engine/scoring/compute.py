@@ -10,7 +10,7 @@ import torch
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
 from engine.basics.provenance import device_name, versions
-from engine.exact.response import RESOLUTION
+from engine.gradients.response import RESOLUTION
 from engine.problems import Problem
 from engine.question import direction
 from engine.question.processes import Process

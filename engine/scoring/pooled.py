@@ -17,10 +17,10 @@ from torch import Tensor
 
 from engine.basics.options import Options
 from engine.estimators.estimator import Pooled
-from engine.exact.response import signal_of
 from engine.gradients.chunks import BUDGET
 from engine.gradients.directional import loss_derivatives
 from engine.gradients.products import summed_slopes
+from engine.gradients.response import signal_of
 from engine.problems import ModuleProblem, Problem
 from engine.question.behavior import Behavior
 from engine.scoring.aggregate import Aggregate

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from engine.exact.response import RESOLUTION
+from engine.gradients.response import RESOLUTION
 from engine.scoring.scores import Scores
 
 LIMIT = f"{RESOLUTION:.0e}"

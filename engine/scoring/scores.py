@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.exact.response import RESOLUTION
+from engine.gradients.response import RESOLUTION
 from engine.metrics.positions import has_position, has_sign
 from engine.scoring.convergence import Convergence
 from engine.scoring.scoring import Scoring

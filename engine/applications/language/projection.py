@@ -16,7 +16,7 @@ from torch import Tensor
 
 from engine.applications.language.gradients import Tap, record_gradients
 from engine.basics.values import Count, Value
-from engine.estimators.projectors import PROJECTORS, Map, checked_dimension
+from engine.gradients.projectors import PROJECTORS, Map, checked_dimension
 from engine.models.causal.encoding import Batch
 from engine.models.causal.recipe import adam_spread, adam_update
 

@@ -32,7 +32,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from engine.applications.language import gradients
 from engine.applications.language.projection import Adam, Projection, part_seed
-from engine.estimators.projectors import PROJECTORS
+from engine.gradients.projectors import PROJECTORS
 from engine.gradients.taps import tapped
 from engine.models.causal import passes
 from engine.models.causal.encoding import Batch, Encoded, Encoder

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from engine.exact.response import signal_of
+from engine.gradients.response import signal_of
 from engine.problems import SoftmaxProblem
 from engine.question.behaviors import BEHAVIORS
 

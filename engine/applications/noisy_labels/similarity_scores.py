@@ -28,7 +28,7 @@ from engine.applications.noisy_labels.pairs import BEHAVIOR_TITLES, METHODS, SPA
 from engine.applications.noisy_labels.source import TrainedModel
 from engine.basics.options import Options
 from engine.estimators.signals import by_readout
-from engine.exact.response import signal_of
+from engine.gradients.response import signal_of
 from engine.question.behaviors import BEHAVIORS
 from engine.question.likelihood import slope
 

@@ -9,7 +9,7 @@ from torch import nn
 from engine.analysis.error_curves import step_agreement
 from engine.basics.options import Options
 from engine.exact.differences import Origin
-from engine.exact.response import RESOLUTION, Part, Response
+from engine.gradients.response import RESOLUTION, Part, Response
 from engine.problems import ModuleProblem, ProblemSource
 from engine.question.behaviors import BEHAVIORS
 from engine.question.class_behaviors import CLASS_BEHAVIORS

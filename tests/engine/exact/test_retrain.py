@@ -9,8 +9,8 @@ from engine.basics.errors import Cancelled, InvalidInput
 from engine.basics.options import Options
 from engine.exact import optima
 from engine.exact import retrain as retraining
-from engine.exact.response import Average, Part
 from engine.exact.retrain import retrain
+from engine.gradients.response import Average, Part
 from engine.models import precision
 from engine.models.altered import Altered
 from engine.models.gain import Gain

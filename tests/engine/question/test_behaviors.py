@@ -9,7 +9,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from engine.basics.errors import InvalidInput
-from engine.exact.response import Part
+from engine.gradients.response import Part
 from engine.question.behaviors import BEHAVIORS, autograd_signal, reading, register_behavior
 from engine.question.class_behaviors import CLASS_BEHAVIORS
 from engine.question.specification import Specification

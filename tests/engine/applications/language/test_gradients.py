@@ -10,7 +10,7 @@ from engine.applications.language import gradients, projection
 from engine.applications.language.attribution import Attribution, Setting
 from engine.applications.language.projection import Adam, Conditioned, Draws, Groups, Maps, Projection
 from engine.basics.errors import StoreError
-from engine.estimators.projectors import PROJECTORS
+from engine.gradients.projectors import PROJECTORS
 from engine.models.causal import lora, passes
 from engine.models.causal.readouts import READOUTS, mean_response_likelihood
 from engine.models.causal.recipe import BETAS, EPSILON, adam_update
