@@ -22,7 +22,7 @@ from engine.basics.options import Options
 from engine.estimators.cost import NOTHING
 from engine.estimators.estimator import Estimator
 from engine.estimators.named import baseline
-from engine.gradients.response import Response
+from engine.gradients.response import Given, Response
 from engine.problems import CausalProblem
 from engine.question.interventions import Intervention
 from engine.question.processes import OneStep
@@ -37,7 +37,7 @@ def respond(problem: CausalProblem, interventions: Sequence[Intervention], proce
     vocabulary, weights = problem.of_model("bm25", lambda: _weights(problem.texts_of(problem.x)))
     asked = counts([words(text) for text in problem.texts_of(problem.queries)], vocabulary)
     values = torch.from_numpy((asked @ weights[candidates.cpu().numpy()].T).toarray()).to(problem.device)
-    return [Response.given(values) for _ in interventions]
+    return [Response.closed_form(Given(values)) for _ in interventions]
 
 
 def words(text: str) -> list[str]:

@@ -35,7 +35,7 @@ DVEMB = Estimator(
     "dvemb", "data value embedding", False,
     "The derivative of the whole training run with every step's Hessian replaced by the products of its batch's "
     "gradients.",
-    "Wang et al. 2024, data value embedding", needs_gradient=True, routes={"replay": through_run}, needs=("gradients",),
-    named=(of_run("dvemb", "Data value embedding", "Wang et al. 2024"),),
+    "Wang et al. 2024, data value embedding", needs_gradient=True, routes={"replay": through_run},
+    needs=("gradients", "training"), named=(of_run("dvemb", "Data value embedding", "Wang et al. 2024"),),
     cost=Cost(through_steps(8), for_each_behavior=True),
 )

@@ -9,7 +9,6 @@ from torch import Tensor
 
 from engine.basics.errors import InvalidInput
 from engine.estimators.cost import Cost
-from engine.estimators.held import NOWHERE, HeldForm
 from engine.estimators.named import Named
 from engine.gradients.response import Response
 from engine.problems import PROBLEMS, Problem
@@ -30,12 +29,11 @@ class Estimator:
     exact: whether it evaluates the estimand itself, to rounding error, or approximates it.
     needs_gradient: whether it reads the behavior through its gradient. departures: of which intervention kind -> where
     the question that it answers is another one than the specification's. implies: whether it answers a counterfactual
-    question at all; a baseline's scores are the same whatever is asked, and larger ones rank first. held:
-    (intervention kind, process kind) -> how it answers from gradients that are held as arrays. cost: of its answers.
-    named: the names of the literature that it answers for. by_hessian: the process kinds that it answers by many
-    products with the Hessian, or by second derivatives of behaviors, which not every kind of problem has in sensible
-    time. pooled: (intervention kind, process kind) -> (network, u (r, P), process, options) -> d (r, P), where it
-    scores ⟨d, ∇ℓ(z_k; θ_D)⟩ for the gradient u of a behavior or of a mean of queries' behaviors.
+    question at all; a baseline's scores are the same whatever is asked, and larger ones rank first. cost: of its
+    answers. named: the names of the literature that it answers for. by_hessian: the process kinds that it answers by
+    many products with the Hessian, or by second derivatives of behaviors, which not every kind of problem has in
+    sensible time. pooled: (intervention kind, process kind) -> (network, u (r, P), process, options) -> d (r, P), where
+    it scores ⟨d, ∇ℓ(z_k; θ_D)⟩ for the gradient u of a behavior or of a mean of queries' behaviors.
     """
 
     name: str
@@ -49,7 +47,6 @@ class Estimator:
     unfit_interventions: Sequence[str] = ()
     departures: Mapping[str, tuple[Departure, ...]] = field(default_factory=dict, repr=False)
     implies: bool = True
-    held: Mapping[tuple[str, str], HeldForm] = field(default_factory=dict, repr=False)
     named: Sequence[Named] = ()
     by_hessian: Sequence[str] = ()
     pooled: Mapping[tuple[str, str], Pooled] = field(default_factory=dict, repr=False)
@@ -110,15 +107,6 @@ class Estimator:
             raise InvalidInput(f"The estimator `{self.name}` does not target `{process_kind}` for {problem.noun}; "
                                + (f"use it with {fits}, or use {self._other}." if routes else "use another estimator."))
         return routes[process_kind]
-
-    def held_form(self, specification: Specification) -> HeldForm:
-        """How it answers a specification from held gradients. Raises `InvalidInput` where it cannot."""
-        asked = (specification.intervention.kind, specification.process.kind) if self.implies else NOWHERE
-        found = self.held.get(asked)
-        if found is None:
-            raise InvalidInput(f"The estimator `{self.name}` does not read `{specification.intervention.kind}` with "
-                               f"`{specification.process.kind}` off gradients that are held; ask a problem instead.")
-        return found
 
     def check(self, specification: Specification) -> None:
         """Raise `InvalidInput` with the refusal, if there is one."""

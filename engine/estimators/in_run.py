@@ -46,9 +46,10 @@ def _of_module(problem: ModuleProblem, interventions: Sequence[Intervention], pr
         training.recipe.rule.affine(problem.theta, training.recipe.rule.fresh(problem.theta), 0.0)
     for intervention in interventions:
         during = weighed(intervention, training.updates, training.per_epoch)
-        parts = [_OverSteps(len(candidates), partial(_of_run, problem, seed, candidates, during, second, options))
+        reads = [partial(_of_run, problem, seed, candidates, during, second, options)
                  for seed in process.runs(problem.seed)]
-        found.append(run_response(parts, candidates, {STEPS: training.updates}))
+        found.append(run_response([_OverSteps(candidates, read) for read in reads], candidates,
+                                  {STEPS: training.updates}))
     return found
 
 
@@ -57,8 +58,8 @@ def _of_softmax(problem: SoftmaxProblem, interventions: Sequence[Intervention], 
     found = []
     for intervention in interventions:
         during = weighed(intervention, process.steps, 1)
-        part = _OverSteps(len(candidates), partial(_of_descent, problem, process, candidates, during, second, options))
-        found.append(run_response([part], candidates, {STEPS: process.steps}))
+        read = partial(_of_descent, problem, process, candidates, during, second, options)
+        found.append(run_response([_OverSteps(candidates, read)], candidates, {STEPS: process.steps}))
     return found
 
 
@@ -71,8 +72,16 @@ order that is known, and as `replay` does."""
 class _OverSteps:
     """A part of a response that each behavior is read off by a pass of its own through the training."""
 
-    count: int
+    candidates: Tensor
     read: Callable[[Behavior, Tensor], Tensor]
+
+    @property
+    def count(self) -> int:
+        return len(self.candidates)
+
+    @property
+    def device(self) -> torch.device:
+        return self.candidates.device
 
     def scores(self, behavior: Behavior, labels: Tensor) -> Tensor:
         """(m, b)."""
@@ -169,14 +178,15 @@ TRACIN_RUN = Estimator(
     "The behavior's gradient at every step times the update that the optimizer makes of the example there: in-run data "
     "Shapley to first order.",
     "Pruthi et al. 2020; Wang et al. 2024, in-run data Shapley", needs_gradient=True, routes={"replay": first},
-    needs=("gradients",), departures=DEPARTURES,
+    needs=("gradients", "training"), departures=DEPARTURES,
     named=(of_run("tracin_run", "TracIn over all steps", "Pruthi et al. 2020"),),
     cost=Cost(through_steps(8), for_each_behavior=True),
 )
 IN_RUN_SHAPLEY = Estimator(
     "in_run_shapley", "in-run data Shapley", False,
     "The example's Shapley value in what each step does to the behavior, to second order in the step.",
-    "Wang et al. 2024, in-run data Shapley", needs_gradient=True, routes={"replay": second}, needs=("gradients",),
-    departures=DEPARTURES, named=(of_run("in_run_shapley", "In-run data Shapley", "Wang et al. 2024"),),
+    "Wang et al. 2024, in-run data Shapley", needs_gradient=True, routes={"replay": second},
+    needs=("gradients", "training"), departures=DEPARTURES,
+    named=(of_run("in_run_shapley", "In-run data Shapley", "Wang et al. 2024"),),
     cost=Cost(through_steps(20), for_each_behavior=True), by_hessian=("replay",),
 )

@@ -20,7 +20,7 @@ from engine.estimators.estimator import Estimator
 from engine.estimators.named import similarity
 from engine.gradients.per_example import behavior_gradients
 from engine.gradients.products import products_with
-from engine.gradients.response import GradientPart, Response
+from engine.gradients.response import GradientTerm, Response
 from engine.problems import ModuleProblem
 from engine.question.departure import ALL_PARAMETERS
 from engine.question.interventions import Intervention
@@ -41,7 +41,7 @@ def full(problem: ModuleProblem, interventions: Sequence[Intervention], process:
             options.check()
         return process.eta * found
 
-    return [Response.closed_form(GradientPart(problem.query_logits, products, len(candidates)))
+    return [Response.closed_form(GradientTerm(problem.query_logits, products, len(candidates)))
             for _ in interventions]
 
 
@@ -61,7 +61,7 @@ def last_layer(problem: ModuleProblem, interventions: Sequence[Intervention], pr
     def products(signal: Tensor) -> Tensor:
         return process.eta * signal.gather(1, labels[:, None]) * kernel
 
-    return [Response.closed_form(GradientPart(problem.query_logits, products, len(candidates)))
+    return [Response.closed_form(GradientTerm(problem.query_logits, products, len(candidates)))
             for _ in interventions]
 
 

@@ -22,7 +22,7 @@ from engine.estimators import named
 from engine.estimators.cost import GRADIENTS
 from engine.estimators.estimator import Estimator
 from engine.gradients.last_layer import products_in
-from engine.gradients.response import GradientPart, Part, Response
+from engine.gradients.response import GradientTerm, LogitTerm, Response
 from engine.problems import ModuleProblem
 from engine.question.departure import LAST_LAYER
 from engine.question.interventions import Intervention
@@ -35,18 +35,17 @@ def one_step(problem: ModuleProblem, interventions: Sequence[Intervention], proc
     return [Response.closed_form(expanded(problem, process.eta, candidates, options)) for _ in interventions]
 
 
-def expanded(problem: ModuleProblem, eta: float, candidates: Tensor, options: Options) -> Part | GradientPart:
+def expanded(problem: ModuleProblem, eta: float, candidates: Tensor, options: Options) -> LogitTerm | GradientTerm:
     """δf(q) = −η φ(x_k)ᵀφ(q) s_ℓ(z_k), a linear part (m, b, C); of tokens, by the products in their head."""
     if "features" in problem.offers:
-        network = problem.network
-        kernel = network.features(problem.queries) @ network.features(problem.x[candidates]).T
-        return Part(-eta * kernel[:, :, None] * problem.training_signal(candidates), problem.query_logits, linear=True)
+        change = -eta * problem.readout_similarity(candidates)[:, :, None] * problem.training_signal(candidates)
+        return LogitTerm(change, problem.query_logits, linear=True)
 
     def products(signal: Tensor) -> Tensor:
         return -eta * products_in(problem, problem.head, problem.queries, signal, candidates, options.budget // 4,
                                   check=options.check)
 
-    return GradientPart(problem.query_logits, products, len(candidates))
+    return GradientTerm(problem.query_logits, products, len(candidates))
 
 
 REPRESENTER = Estimator(

@@ -39,7 +39,7 @@ from engine.estimators.estimator import Estimator
 from engine.estimators.named import of_run
 from engine.exact.replay import STEPS, kept_descent, kept_run, run_response, training_of
 from engine.gradients.products import TrainingGradients
-from engine.gradients.response import GradientPart, Response
+from engine.gradients.response import GradientTerm, Response
 from engine.gradients.vectorised import along_signal, gradients_of
 from engine.models import softmax
 from engine.models.rules import Moment
@@ -149,7 +149,7 @@ class _Cut:
 
 
 def _of_run(problem: ModuleProblem, seed: int, candidates: Tensor, options: Options, asked: _Cut,
-            form: Form) -> GradientPart:
+            form: Form) -> GradientTerm:
     network = kept_run(problem, seed, options)[1]
     segments = problem.memo("segments", lambda: _network_segments(problem, seed, candidates, options, asked),
                             (seed, tuple(candidates.tolist()), asked))
@@ -158,7 +158,7 @@ def _of_run(problem: ModuleProblem, seed: int, candidates: Tensor, options: Opti
         slopes = gradients_of(network, problem.queries, signal.to(network.dtype), along_signal, check=options.check)
         return unrolled_segments(segments, slopes, form)
 
-    return GradientPart(network.predict(problem.queries), read, len(candidates))
+    return GradientTerm(network.predict(problem.queries), read, len(candidates))
 
 
 def _network_segments(problem: ModuleProblem, seed: int, candidates: Tensor, options: Options,
@@ -223,7 +223,7 @@ def _of_softmax(problem: SoftmaxProblem, process: Replay, candidates: Tensor, op
         slopes = (problem.queries[:, :, None] * signal[:, None]).flatten(1)
         return unrolled_segments(segments, slopes, form)
 
-    part = GradientPart(problem.outputs(problem.queries, run.end.flatten()), read, len(candidates))
+    part = GradientTerm(problem.outputs(problem.queries, run.end.flatten()), read, len(candidates))
     return run_response([part], candidates, {STEPS: process.steps})
 
 
@@ -279,7 +279,7 @@ SOURCE = Estimator(
     "source", "SOURCE", False,
     "The training followed through a few segments, each with one averaged curvature and averaged gradients, as a "
     "gradient flow.",
-    "Bae et al. 2024", needs_gradient=True, routes={"replay": through_segments}, needs=("gradients",),
+    "Bae et al. 2024", needs_gradient=True, routes={"replay": through_segments}, needs=("gradients", "training"),
     unfit_interventions=("infinitesimal_during",), named=(of_run("source", "SOURCE", "Bae et al. 2024"),),
     cost=Cost(passes, eigenbases=SEGMENTS),
 )

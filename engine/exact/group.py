@@ -21,7 +21,7 @@ from engine.basics.options import Options
 from engine.exact.local_search import searched_groups
 from engine.exact.network_optima import optima_of_groups
 from engine.exact.steps import stepped_groups
-from engine.gradients.response import Average, Part, Response
+from engine.gradients.response import Average, LogitTerm, Response
 from engine.models.altered import Altered
 from engine.problems import ModuleProblem, Problem, SoftmaxProblem, by_form
 from engine.question.interventions import Intervention
@@ -90,8 +90,9 @@ def _steps(problem: Problem, intervention: Intervention, process: OneStep | Unro
 def _trajectory(problem: Problem, intervention: Intervention, process: Trajectory, groups: Groups, options: Options
                 ) -> Response:
     points = problem.checkpoints_of(process)
-    return Response.closed_form(*(stepped_groups(problem, groups, eta, 1, theta, options.share(place, len(points)))
-                                  for place, (theta, eta) in enumerate(points)))
+    return Response.closed_form(*(
+        stepped_groups(problem, groups, eta, 1, point.theta, options.share(index, len(points)))
+        for index, (point, eta) in enumerate(points)))
 
 
 def _at_the_optimum(problem: SoftmaxProblem, intervention: Intervention, process: Reoptimize, groups: Groups,
@@ -124,7 +125,7 @@ def _trained(problem: Problem, intervention: Intervention, runs: Sequence[int], 
         logits = problem.retrained_outputs(asked, options.share(place, len(runs)), later=later)
         if not logits[0].isfinite().all():
             raise InvalidInput("Training without any intervention diverged; choose a smaller learning rate.")
-        parts.append(Part((logits[1:] - logits[0]).transpose(0, 1), logits[0]))
+        parts.append(LogitTerm((logits[1:] - logits[0]).transpose(0, 1), logits[0]))
     converged = torch.stack([part.change.isfinite().all(-1).all(0) for part in parts]).all(0)
     return Response((Average(tuple(parts)),), converged, torch.zeros(len(groups), device=converged.device).double())
 

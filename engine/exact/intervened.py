@@ -22,7 +22,7 @@ from engine.basics.options import Options
 from engine.exact.curvature_elsewhere import Product, curvature
 from engine.exact.differences import Origin
 from engine.exact.passes import loss_and_gradient, training_loss
-from engine.gradients.response import LAST_DIGITS, Part
+from engine.gradients.response import LAST_DIGITS, LogitTerm
 from engine.models import softmax
 from engine.problems import ModuleProblem, Problem, SoftmaxProblem, by_form
 from engine.question.change import Change
@@ -88,10 +88,10 @@ class Changes:
     baseline: Tensor
     to: Callable[[Tensor], tuple[Tensor, Tensor]]
 
-    def part(self, found: Sequence[tuple[Tensor, Tensor]]) -> Part:
+    def part(self, found: Sequence[tuple[Tensor, Tensor]]) -> LogitTerm:
         """The changes to several θ, one a candidate."""
         change, noise = zip(*found, strict=True)
-        return Part(torch.stack(change, 1), self.baseline, noise=torch.stack(noise, 1))
+        return LogitTerm(torch.stack(change, 1), self.baseline, noise=torch.stack(noise, 1))
 
 
 @dataclass(frozen=True)

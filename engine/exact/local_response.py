@@ -27,7 +27,7 @@ from engine.curvature.dense import DENSE, LIMIT
 from engine.curvature.solution import InverseHessian, Rounding
 from engine.gradients.per_example import loss_gradients
 from engine.gradients.products import products_with, query_norms
-from engine.gradients.response import LAST_DIGITS, GradientPart, Part, Response
+from engine.gradients.response import LAST_DIGITS, GradientTerm, LogitTerm, Response
 from engine.problems import ModuleProblem, Problem, SoftmaxProblem, by_form
 from engine.question.change import Change
 from engine.question.interventions import Intervention
@@ -101,7 +101,7 @@ class Linearised(Protocol):
     def off(self, rounding: Rounding) -> Tensor:
         """What is kept of what rounding did to x: (m, b) of the query logits, or (b,) of x itself."""
 
-    def part(self, changes: Sequence[Tensor], size: float, rounding: Sequence[Tensor]) -> Part | GradientPart:
+    def part(self, changes: Sequence[Tensor], size: float, rounding: Sequence[Tensor]) -> LogitTerm | GradientTerm:
         """The first-order change along −size·x, from what `moved` and `off` kept of all batches."""
 
 
@@ -160,13 +160,13 @@ class _Softmax:
         left = self.moved(rounding.left).abs().amax(-1)
         return SAFETY * (left + self.moved(rounding.probes).square().mean(1).sqrt().amax(-1)[:, None] * rounding.sizes)
 
-    def part(self, changes: Sequence[Tensor], size: float, rounding: Sequence[Tensor]) -> Part:
+    def part(self, changes: Sequence[Tensor], size: float, rounding: Sequence[Tensor]) -> LogitTerm:
         change, noise = torch.cat(list(changes), 1) * size, None
         if rounding:
             own = torch.cat([self.problem.outputs(self.problem.x[rows]).abs().amax(1) for rows in self.batches])
             digits = LAST_DIGITS * torch.finfo(change.dtype).eps
             noise = abs(size) * torch.cat(list(rounding), 1) + 2.0 * digits * own * change.abs().amax(-1)
-        return Part(change, self.problem.query_logits, linear=True, noise=noise)
+        return LogitTerm(change, self.problem.query_logits, linear=True, noise=noise)
 
 
 class _Module:
@@ -198,7 +198,7 @@ class _Module:
         return SAFETY * (rounding.left.norm(dim=0) + rounding.probes.norm(dim=0).square().mean().sqrt()
                          * rounding.sizes)
 
-    def part(self, changes: Sequence[Tensor], size: float, rounding: Sequence[Tensor]) -> GradientPart:
+    def part(self, changes: Sequence[Tensor], size: float, rounding: Sequence[Tensor]) -> GradientTerm:
         problem, (directions,) = self.problem, changes
 
         def products(signal: Tensor) -> Tensor:
@@ -210,7 +210,7 @@ class _Module:
             off = torch.cat(list(rounding)) + ROUNDED * torch.finfo(directions.dtype).eps * directions.norm(dim=1)
             return abs(size) * lengths[:, None] * off
 
-        return GradientPart(problem.query_logits, products, len(directions), bound if rounding else None)
+        return GradientTerm(problem.query_logits, products, len(directions), bound if rounding else None)
 
 
 linearised: Callable[[Problem, Tensor, Options], Linearised] = by_form(_Softmax, _Module)

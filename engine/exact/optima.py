@@ -20,7 +20,7 @@ from engine.exact.newton import Objectives, TrainingData, Work, minimise, self_c
 from engine.exact.objectives import objectives
 from engine.exact.polish import polished, remainder
 from engine.exact.preconditioner import CandidateTerms, Inverse, block_inverse, dense_inverse
-from engine.gradients.response import LAST_DIGITS, Part, Response
+from engine.gradients.response import LAST_DIGITS, LogitTerm, Response
 from engine.problems import SoftmaxProblem
 from engine.question.change import Change
 from engine.question.interventions import Intervention
@@ -161,5 +161,5 @@ def _response(parts: Sequence[Found], compared: Tensor, work: Work, problem: Sof
                "flops": work.flops(problem.n, problem.dimension, problem.classes), "tolerance": tolerance}
     noise = (weight_noise(problem.queries, compared) + _gradient_noise(problem, training_data(problem, damping)))[
         :, None] + left
-    part = Part(change, problem.queries @ compared, noise=noise)
+    part = LogitTerm(change, problem.queries @ compared, noise=noise)
     return Response((part,), converged, norms, counted)

@@ -22,7 +22,7 @@ from engine.exact.differentiated_descent import DifferentiatedDescent
 from engine.exact.differentiated_run import DifferentiatedRun
 from engine.exact.step_curvature import HESSIAN, StepCurvature
 from engine.gradients.directional import derivatives_of, logits_alone
-from engine.gradients.response import Average, GradientPart, Part, Response, Summand, signal_of
+from engine.gradients.response import Average, GradientTerm, LogitTerm, Response, Term, signal_of
 from engine.gradients.vectorised import along_signal, gradients_of
 from engine.models.network import Network
 from engine.models.training import Training
@@ -82,14 +82,14 @@ def _work(problem: Problem, candidates: Tensor, steps: int) -> dict[str, float]:
     return {**columns, STEPS: steps}
 
 
-def run_response(parts: Sequence[Summand], candidates: Tensor, work: dict[str, float]) -> Response:
+def run_response(parts: Sequence[Term], candidates: Tensor, work: dict[str, float]) -> Response:
     """The mean of the parts of equally likely runs."""
     return Response((Average(tuple(parts)),), torch.ones(len(candidates), dtype=torch.bool, device=candidates.device),
                     torch.zeros(len(candidates), dtype=torch.float64, device=candidates.device), work)
 
 
 def _part(problem: ModuleProblem, seed: int, candidates: Tensor, options: Options, during: Tensor,
-          curvature: StepCurvature) -> Summand:
+          curvature: StepCurvature) -> Term:
     """Of one run, by the cheaper route."""
     run, network = kept_run(problem, seed, options)
     logits = network.predict(problem.queries)
@@ -97,7 +97,7 @@ def _part(problem: ModuleProblem, seed: int, candidates: Tensor, options: Option
         moved = _finite(run.tangent(candidates, options, during, curvature))
         targets = torch.zeros(len(problem.queries), device=problem.device)
         change = derivatives_of(network, problem.queries, targets, logits_alone, moved, check=options.check)
-        return Part(change.transpose(0, 1), logits, linear=True)
+        return LogitTerm(change.transpose(0, 1), logits, linear=True)
 
     def backwards(signal: Tensor) -> Tensor:
         def build() -> Tensor:
@@ -109,7 +109,7 @@ def _part(problem: ModuleProblem, seed: int, candidates: Tensor, options: Option
         key = seed, curvature.name, during.numpy().tobytes(), signal.cpu().numpy().tobytes()
         return problem.memo("replayed backwards", build, key)[:, candidates]
 
-    return GradientPart(logits, backwards, len(candidates))
+    return GradientTerm(logits, backwards, len(candidates))
 
 
 def run_of(problem: ModuleProblem, seed: int, options: Options, weights: Tensor | None = None) -> DifferentiatedRun:
@@ -190,11 +190,11 @@ def steepest(problem: SoftmaxProblem) -> float:
 
 
 def _descended(problem: SoftmaxProblem, run: DifferentiatedDescent, candidates: Tensor, options: Options,
-               during: Tensor, curvature: StepCurvature) -> Summand:
+               during: Tensor, curvature: StepCurvature) -> Term:
     logits = problem.outputs(problem.queries, run.end.flatten())
     if _forwards(problem, candidates):
-        return Part(run.tangent(candidates, options, during, curvature), logits, linear=True)
-    return GradientPart(logits, lambda signal: run.adjoint(signal, options, during[:, None], curvature)[:, 0][
+        return LogitTerm(run.tangent(candidates, options, during, curvature), logits, linear=True)
+    return GradientTerm(logits, lambda signal: run.adjoint(signal, options, during[:, None], curvature)[:, 0][
         :, candidates], len(candidates))
 
 

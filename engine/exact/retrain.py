@@ -24,7 +24,7 @@ from engine.basics.options import Options
 from engine.exact.differences import SAFETY, neighbouring
 from engine.exact.intervened import check_labels
 from engine.exact.optima import optima
-from engine.gradients.response import Average, Part, Response
+from engine.gradients.response import Average, LogitTerm, Response
 from engine.models.training import Diverged, Training, train
 from engine.problems import ModuleProblem, by_form
 from engine.question.interventions import Intervention
@@ -131,10 +131,10 @@ def _response(logits: list[list[Tensor]], baselines: list[Tensor], noise: list[T
                     {"seeds": len(parts)})
 
 
-def _part(change: Tensor, baseline: Tensor, noise: Tensor) -> Part:
+def _part(change: Tensor, baseline: Tensor, noise: Tensor) -> LogitTerm:
     """Of one seed: change (m, b, C), baseline (m, C), noise (m,); a model that is the same has no doubt about it."""
     moved = (change != 0).any(-1).any(0)
-    return Part(change, baseline, noise=noise[:, None] * moved)
+    return LogitTerm(change, baseline, noise=noise[:, None] * moved)
 
 
 def changed(problem: ModuleProblem, intervention: Intervention, row: int) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from engine.basics.options import Options
 from engine.exact.differences import SAFETY
 from engine.exact.differentiated_descent import DifferentiatedDescent
 from engine.exact.retrain import retrain
-from engine.gradients.response import Part, Response
+from engine.gradients.response import LogitTerm, Response
 from engine.problems import ModuleProblem, SoftmaxProblem, by_form
 from engine.question.interventions import Intervention, Remove, Upweight
 from engine.question.likelihood import slope
@@ -58,7 +58,7 @@ def _of_softmax(problem: SoftmaxProblem, epsilons: Sequence[float], process: Rep
         noise = torch.maximum(noise, (ends[:, -1] - alone).abs().amax(1))
     noise = SAFETY * noise.clamp_min(torch.finfo(alone.dtype).eps * alone.abs().amax(1))
     changes = torch.cat(found, 1).split(len(candidates), 1)
-    return [Response((Part(change, alone, noise=noise[:, None].expand(change.shape[:2])),),
+    return [Response((LogitTerm(change, alone, noise=noise[:, None].expand(change.shape[:2])),),
                      change.isfinite().all(-1).all(0), noise.new_zeros(len(candidates))) for change in changes]
 
 

@@ -26,7 +26,7 @@ from torch import Tensor
 from engine.basics.options import Options
 from engine.exact.differences import Origin
 from engine.exact.passes import loss_and_gradient
-from engine.gradients.response import LAST_DIGITS, Part, Response
+from engine.gradients.response import LogitTerm, Response
 from engine.problems import ModuleProblem, Problem, SoftmaxProblem, by_form
 from engine.question.interventions import Intervention
 from engine.question.likelihood import slope
@@ -47,26 +47,25 @@ def trajectory(problem: Problem, interventions: Sequence[Intervention], process:
                options: Options) -> list[Response]:
     """`trajectory`: one finite extra step on z_k at every checkpoint, the effects added up."""
     points, parts = problem.checkpoints_of(process), []
-    for place, (theta, eta) in enumerate(points):
+    for place, (point, eta) in enumerate(points):
         options.check()
         share = place / len(points), (place + 1) / len(points)
-        parts.append(stepped(problem, candidates, eta, 1, theta, options, share))
+        parts.append(stepped(problem, candidates, eta, 1, point.theta, options, share))
     return [Response.closed_form(*parts) for _ in interventions]
 
 
 def auxiliary_step(problem: Problem, candidates: Tensor, eta: float) -> Response:
     """One step on −f_w(x_k), f_w the query's own class readout: f_y(q) rises by η⟨φ(q), φ(x_k)⟩ (paper, Eq. 4)."""
-    similarity, baseline = problem.readout_similarity(candidates), problem.query_logits
-    return Response.closed_form(Part(eta * similarity[:, :, None] * problem.raised()[:, None], baseline))
+    return Response.closed_form(problem.raised_by(eta * problem.readout_similarity(candidates)))
 
 
 def _of_module(problem: ModuleProblem, candidates: Tensor, eta: float, steps: int, theta: Tensor, options: Options,
-               share: tuple[float, float] = (0.0, 1.0)) -> Part:
+               share: tuple[float, float] = (0.0, 1.0)) -> LogitTerm:
     return _groups_of_module(problem, candidates.split(1), eta, steps, theta, options, share)
 
 
 def _groups_of_module(problem: ModuleProblem, groups: Sequence[Tensor], eta: float, steps: int, theta: Tensor,
-                      options: Options, share: tuple[float, float] = (0.0, 1.0)) -> Part:
+                      options: Options, share: tuple[float, float] = (0.0, 1.0)) -> LogitTerm:
     """By one pass over a group's examples a step, and what `engine.exact.differences` makes of where it ends."""
     origin = _origin(problem, theta)
     change = origin.logits.new_empty(len(origin.logits), len(groups), problem.classes)
@@ -80,7 +79,7 @@ def _groups_of_module(problem: ModuleProblem, groups: Sequence[Tensor], eta: flo
             displacement = displacement - eta * loss_and_gradient(problem, at, problem.x[rows], problem.y[rows])[1]
         change[:, place], noise[:, place] = origin.change(displacement)
         options.progress(start + (end - start) * (place + 1) / len(groups))
-    return Part(change, origin.logits, noise=noise)
+    return LogitTerm(change, origin.logits, noise=noise)
 
 
 def _origin(problem: ModuleProblem, theta: Tensor) -> Origin:
@@ -91,27 +90,16 @@ def _origin(problem: ModuleProblem, theta: Tensor) -> Origin:
 
 
 def _of_softmax(problem: SoftmaxProblem, candidates: Tensor, eta: float, steps: int, theta: Tensor, options: Options,
-                share: tuple[float, float] = (0.0, 1.0)) -> Part:
+                share: tuple[float, float] = (0.0, 1.0)) -> LogitTerm:
     x = problem.x[candidates]
     signal = accumulated_signal(problem.outputs(x, theta), problem.y[candidates], x.square().sum(1), eta, steps)
     baseline = problem.outputs(problem.queries, theta)
     change = -eta * problem.kernel(candidates)[:, :, None] * signal
-    return Part(change, baseline, noise=kernel_noise(problem, candidates, theta, eta, signal))
-
-
-def kernel_noise(problem: SoftmaxProblem, candidates: Tensor, theta: Tensor | None, eta: float, signal: Tensor
-                 ) -> Tensor:
-    """How far rounding may move −η K(q, k) s of signals (b, C): (m, b), as K is off by ε‖x_q‖‖x_k‖ and s by twice
-    what rounding moves the candidate's logits."""
-    weights = problem.weights if theta is None else theta.view(problem.dimension, problem.classes)
-    lengths, size = problem.x[candidates].norm(dim=1), signal.abs().amax(1)
-    digits = LAST_DIGITS * torch.finfo(signal.dtype).eps
-    off = digits * (1.0 + 2.0 * lengths * weights.norm(dim=0).max())
-    return abs(eta) * problem.queries.norm(dim=1)[:, None] * (lengths * size * off)
+    return LogitTerm(change, baseline, noise=problem.kernel_noise(candidates, theta, eta, signal))
 
 
 def _groups_of_softmax(problem: SoftmaxProblem, groups: Sequence[Tensor], eta: float, steps: int, theta: Tensor,
-                       options: Options, share: tuple[float, float] = (0.0, 1.0)) -> Part:
+                       options: Options, share: tuple[float, float] = (0.0, 1.0)) -> LogitTerm:
     """The logits of a group move each other: f_G falls by η X_G X_Gᵀ S in a step, S the signals of its examples."""
     baseline, changes = problem.outputs(problem.queries, theta), []
     for rows in groups:
@@ -123,7 +111,7 @@ def _groups_of_softmax(problem: SoftmaxProblem, groups: Sequence[Tensor], eta: f
             total += signal
             logits = logits - eta * gram @ signal
         changes.append(-eta * problem.kernel(rows) @ total)
-    return Part(torch.stack(changes, 1), baseline)
+    return LogitTerm(torch.stack(changes, 1), baseline)
 
 
 stepped = by_form(_of_softmax, _of_module)

@@ -13,7 +13,7 @@ import pandas as pd
 from engine.applications.language import shards, sketching, stages
 from engine.applications.language.attribution import LAYERS as attribution_layers
 from engine.applications.language.attribution import Attribution
-from engine.estimators.held import Features
+from engine.gradients.cached import Features
 from engine.jobs import Context
 from engine.metrics import seed_means
 from engine.models.causal.catalogue import is_embedded, model_title

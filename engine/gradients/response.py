@@ -19,12 +19,16 @@ LAST_DIGITS = 8.0
 """Of a change that was computed as such: how many units of rounding it may be off."""
 
 
-class Summand(Protocol):
+class Term(Protocol):
     """What a response adds up: any behavior can be read off it."""
 
     @property
     def count(self) -> int:
         """b, the number of candidates."""
+
+    @property
+    def device(self) -> torch.device:
+        """Where its scores are computed."""
 
     def scores(self, behavior: Behavior, labels: Tensor) -> Tensor:
         """(m, b), for the queries' labels (m,)."""
@@ -35,7 +39,7 @@ class Summand(Protocol):
 
 
 @dataclass(frozen=True)
-class Part:
+class LogitTerm:
     """What becomes of the query logits: their change, from which behaviors are read off.
 
     change (m, b, C): δf, of candidates b; finite, or to first order where `linear`. baseline (m, C): the logits before.
@@ -52,6 +56,10 @@ class Part:
     def count(self) -> int:
         """b, the number of candidates."""
         return self.change.shape[1]
+
+    @property
+    def device(self) -> torch.device:
+        return self.baseline.device
 
     def scores(self, behavior: Behavior, labels: Tensor) -> Tensor:
         """(m, b): B(f + δf) − B(f), or s_Bᵀ δf where linear."""
@@ -81,7 +89,7 @@ class Part:
         queries, candidates = (found > enough).nonzero(as_tuple=True)
         if len(queries):
             noise = None if self.noise is None else self.noise[queries, candidates, None]
-            some = Part(self.change[queries, candidates, None], self.baseline[queries], noise=noise)
+            some = LogitTerm(self.change[queries, candidates, None], self.baseline[queries], noise=noise)
             found[queries, candidates] = some._errors(behavior, labels[queries])[:, 0]
         return found
 
@@ -126,7 +134,7 @@ def _jumps(behavior: Behavior, logits: Tensor, labels: Tensor, off: Tensor) -> T
 
 
 @dataclass(frozen=True)
-class GradientPart:
+class GradientTerm:
     """A first-order change of the behavior along one parameter direction v_k a candidate.
 
     baseline (m, C): the query logits at which the behavior is differentiated. products: s_B (m, C) ->
@@ -138,6 +146,10 @@ class GradientPart:
     products: Callable[[Tensor], Tensor]
     count: int
     rounding: Callable[[Tensor], Tensor] | None = None
+
+    @property
+    def device(self) -> torch.device:
+        return self.baseline.device
 
     def scores(self, behavior: Behavior, labels: Tensor) -> Tensor:
         """(m, b): ∇_θ B(q)ᵀ v_k."""
@@ -160,6 +172,10 @@ class Given:
     def count(self) -> int:
         return self.values.shape[1]
 
+    @property
+    def device(self) -> torch.device:
+        return self.values.device
+
     def scores(self, behavior: Behavior, labels: Tensor) -> Tensor:
         return self.values
 
@@ -169,36 +185,40 @@ class Given:
 
 @dataclass(frozen=True)
 class Average:
-    """The mean over the parts of equally likely seeds: the estimand's expectation."""
+    """The mean over the terms of equally likely seeds: the estimand's expectation."""
 
-    parts: tuple[Summand, ...]
+    terms: tuple[Term, ...]
     latest: dict[str, object] = field(default_factory=dict, compare=False, repr=False)
     """The scores that were read last: of a derivative they cost a pass through the training."""
 
     @property
     def count(self) -> int:
         """b, the number of candidates."""
-        return self.parts[0].count
+        return self.terms[0].count
+
+    @property
+    def device(self) -> torch.device:
+        return self.terms[0].device
 
     def _each(self, behavior: Behavior, labels: Tensor) -> Tensor:
         """(s, m, b): of every seed."""
         asked = self.latest.get("behavior"), self.latest.get("labels")
         if asked[0] is not behavior or asked[1] is not labels:
-            found = torch.stack([part.scores(behavior, labels) for part in self.parts])
+            found = torch.stack([term.scores(behavior, labels) for term in self.terms])
             self.latest.update(behavior=behavior, labels=labels, scores=found)
         return cast(Tensor, self.latest["scores"])
 
     def scores(self, behavior: Behavior, labels: Tensor) -> Tensor:
         """(m, b): the mean of the seeds' scores."""
-        return total(self._each(behavior, labels)) / len(self.parts)
+        return total(self._each(behavior, labels)) / len(self.terms)
 
     def errors(self, behavior: Behavior, labels: Tensor, enough: Tensor | None = None) -> Tensor:
         """(m, b): the mean of the seeds' errors."""
-        return total(part.errors(behavior, labels, enough) for part in self.parts) / len(self.parts)
+        return total(term.errors(behavior, labels, enough) for term in self.terms) / len(self.terms)
 
     def standard_error(self, behavior: Behavior, labels: Tensor) -> Tensor:
         """(m, b): of that mean, from the sample's standard deviation over s ≥ 2 seeds; divided by √s."""
-        return self._each(behavior, labels).std(0) / len(self.parts) ** 0.5
+        return self._each(behavior, labels).std(0) / len(self.terms) ** 0.5
 
 
 def signal_of(behavior: Behavior, logits: Tensor, labels: Tensor) -> Tensor:
@@ -212,47 +232,41 @@ def signal_of(behavior: Behavior, logits: Tensor, labels: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class Response:
-    """The parts to be added up, and for each candidate whether its solve converged, with its residual.
+    """The terms to be added up, and for each candidate whether its solve converged, with its residual.
 
     residual (b,): the final gradient norm of a re-optimisation, or the relative residual of a linear
     solve; 0 for closed forms. work: what was counted on the way (passes, rounds, iterations).
     """
 
-    parts: tuple[Summand, ...]
+    terms: tuple[Term, ...]
     converged: Tensor
     residual: Tensor
     work: dict[str, float] = field(default_factory=dict)
 
     @classmethod
-    def closed_form(cls, *parts: Part | GradientPart) -> Response:
-        b, device = parts[0].count, parts[0].baseline.device
-        return cls(parts, torch.ones(b, dtype=torch.bool, device=device), torch.zeros(b, device=device).double())
-
-    @classmethod
-    def given(cls, values: Tensor) -> Response:
-        """Of scores (m, b) that no behavior enters."""
-        b, device = values.shape[1], values.device
-        return cls((Given(values),), torch.ones(b, dtype=torch.bool, device=device),
-                   torch.zeros(b, device=device).double())
+    def closed_form(cls, *terms: Term) -> Response:
+        """Without a solve that could fail."""
+        b, device = terms[0].count, terms[0].device
+        return cls(terms, torch.ones(b, dtype=torch.bool, device=device), torch.zeros(b, device=device).double())
 
     def scores(self, behavior: Behavior, labels: Tensor) -> Tensor:
-        return total(part.scores(behavior, labels) for part in self.parts)
+        return total(term.scores(behavior, labels) for term in self.terms)
 
     def standard_error(self, behavior: Behavior, labels: Tensor) -> Tensor | None:
         """(m, b) of a mean over several seeds; None of anything else."""
-        means = [part for part in self.parts if isinstance(part, Average) and len(part.parts) > 1]
-        return means[0].standard_error(behavior, labels) if len(means) == len(self.parts) == 1 else None
+        means = [term for term in self.terms if isinstance(term, Average) and len(term.terms) > 1]
+        return means[0].standard_error(behavior, labels) if len(means) == len(self.terms) == 1 else None
 
     def errors(self, scores: Tensor, behavior: Behavior, labels: Tensor) -> Tensor:
         """(m, b): how far rounding may have moved `scores` at most; NaN where no bound is stated."""
-        enough = RESOLUTION * scores.abs() / len(self.parts)
-        return total(part.errors(behavior, labels, enough) for part in self.parts)
+        enough = RESOLUTION * scores.abs() / len(self.terms)
+        return total(term.errors(behavior, labels, enough) for term in self.terms)
 
     def reached(self, scores: Tensor) -> Tensor:
         """(b,): whether a candidate's solve converged and all its `scores` (m, b) are finite."""
         return self.converged & scores.isfinite().all(0)
 
 
-def total(parts: Iterable[Tensor]) -> Tensor:
+def total(terms: Iterable[Tensor]) -> Tensor:
     """The sum of tensors of one shape."""
-    return sum(parts, start=torch.zeros(()))
+    return sum(terms, start=torch.zeros(()))

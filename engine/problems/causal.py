@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from engine.basics.errors import InvalidInput
 from engine.curvature.gauss_newton import GaussNewton
 from engine.curvature.hessian import Hessian
+from engine.gradients.store import LEAST_DOUBT
 from engine.models.causal.answer_token import AnswerToken
 from engine.models.causal.link import TokenLink
 from engine.models.causal.posed import Texts, posed
@@ -34,8 +35,6 @@ from engine.question.token_behaviors import PLACES, RESPONSE
 from engine.question.worded import Worded
 from engine.question.worded_behaviors import placed
 
-LEAST_DOUBT = 1e-6
-"""Of a response that is certain to rounding, whose margin has no slope."""
 ANSWERS = ("answer_logit", "answer_margin")
 """The readouts that rise with the logit of the stated answer, which the label-free loss of a similarity raises."""
 
@@ -51,7 +50,8 @@ class CausalProblem(ModuleProblem):
     """
 
     kind, noun, reads = "causal", "a language model", "tokens"
-    offers = frozenset({"gradients", "last_layer", "representations", "margins", "tangents", "moments", "texts"})
+    offers = frozenset({"gradients", "sums", "training", "last_layer", "representations", "margins", "tangents",
+                        "moments", "texts"})
     curvatures = (Hessian, GaussNewton)
     stacks = False
     hessian_products = False

@@ -24,6 +24,7 @@ from engine.curvature.gauss_newton import GaussNewton
 from engine.curvature.hessian import Hessian
 from engine.curvature.operator import Operator
 from engine.gradients.checkpoint import Checkpoint
+from engine.gradients.store import NetworkEvents, NetworkGradients
 from engine.models.alone import check_alone
 from engine.models.altered import Altered
 from engine.models.double import keep_double
@@ -63,7 +64,8 @@ class ModuleProblem(Problem):
 
     kind, noun, kept_checkpoints = "module", "a neural network", True
     live_seconds, live_device = 2.0, "auto"
-    offers = frozenset({"gradients", "features", "last_layer", "representations", "margins", "tangents"})
+    offers = frozenset({"gradients", "sums", "training", "features", "last_layer", "representations", "margins",
+                        "tangents"})
     curvatures: ClassVar[tuple[type[Operator], ...]] = (Hessian, GaussNewton)
     stacks: ClassVar[bool] = True
     """Whether a map over stacked weights is faster than one model after the other."""
@@ -262,30 +264,29 @@ class ModuleProblem(Problem):
                     for logit in logits]
         return torch.stack([network.flatten(dict(zip(values, row, strict=True))) for row in rows])
 
-    def readout_similarity(self, rows: Tensor) -> Tensor:
-        """φ as `representations` gives it."""
-        return self.representations(self.queries) @ self.representations(self.x[rows]).T
+    def gradients(self, rows: Tensor, options: Options, point: Checkpoint | None = None) -> NetworkGradients:
+        return NetworkGradients(self, rows, options, point)
+
+    def events(self, rows: Tensor, projector: str, dimension: int, options: Options) -> NetworkEvents:
+        """Training examples as events of a probability, see `margins`, with projected gradients."""
+        return NetworkEvents(self, rows, projector, dimension, options)
 
     def representations(self, x: Tensor) -> Tensor:
         """φ(x) (b, F): what the last layer reads, with a 1 appended where it has a bias."""
         return self.network.features(x)
 
-    def checkpoints_of(self, process: Trajectory) -> Sequence[tuple[Tensor, float]]:
+    def checkpoints_of(self, process: Trajectory) -> Sequence[tuple[Checkpoint, float]]:
         """The last checkpoints that the training run kept, with step sizes η·lr_t / max lr of the run.
 
         `process.every` belongs to problems that are trained for the purpose.
         """
-        return [(checkpoint.theta.to(self.theta), eta) for checkpoint, eta in self.visited(process)]
-
-    def visited(self, process: Trajectory) -> Sequence[tuple[Checkpoint, float]]:
-        """The checkpoints themselves, with the step sizes that `checkpoints_of` gives. Raises as it does."""
         kept = self.checkpoints
         if len(kept) < process.checkpoints:
             raise InvalidInput(f"The process asks for {process.checkpoints} checkpoints, and the problem has "
                                f"{len(kept)}; train with more `checkpoints` in the recipe, or ask for fewer.")
         top = max(checkpoint.learning_rate for checkpoint in kept)
-        return [(checkpoint, process.eta * checkpoint.learning_rate / top)
-                for checkpoint in kept[-process.checkpoints:]]
+        return [(replace(point, theta=point.theta.to(self.theta)), process.eta * point.learning_rate / top)
+                for point in kept[-process.checkpoints:]]
 
     def margins(self, rows: Tensor) -> tuple[Tensor, Tensor]:
         """Of training examples seen as events of probability p: ∂ log(p/(1 − p))/∂f (b, C), and 1 − p (b,).

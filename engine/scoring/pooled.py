@@ -34,7 +34,7 @@ def aggregated(problem: Problem, scorings: Sequence[Scoring], over: Aggregate, o
 
     Pooled where all of them can be, else put together out of the scores of every query. Raises as `compute` does.
     """
-    weights = None if problem.linear else over.of_queries(len(problem.queries))
+    weights = over.of_queries(len(problem.queries)) if "sums" in problem.offers else None
     if weights is None or not all(map(form, scorings)):
         return [over.of(scores) for scores in compute(problem, scorings, options)]
     return list(pooled(cast(ModuleProblem, problem), scorings, weights, options or Options()).double().cpu().numpy())

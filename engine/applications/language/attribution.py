@@ -30,7 +30,7 @@ from engine.basics import heap
 from engine.basics.values import Value
 from engine.data import tasks
 from engine.data.records import Record, fingerprint
-from engine.estimators.held import Features, Point
+from engine.gradients.cached import Features, Point
 from engine.models.causal import finetune, kept, loading, lora, passes
 from engine.models.causal.checked import check_reading
 from engine.models.causal.encoding import Encoded, Encoder

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from engine.applications.language.methods import REPSIM, Method, pairs
-from engine.estimators.held import Features
+from engine.gradients.cached import Features
 from engine.models.causal.readouts import READOUTS
 from engine.scoring.aggregate import Mean
 
@@ -28,7 +28,7 @@ def rankings(features: Features, sign: int, layers: Sequence[float] = ()) -> dic
 
 
 def _ranking(method: Method, features: Features, behavior: str, sign: int) -> np.ndarray:
-    mean = Mean().over(method.form.score(features, behavior))
+    mean = Mean().over(method.score(features, behavior))
     return sign * mean if method.directed else mean
 
 

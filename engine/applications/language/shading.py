@@ -10,7 +10,7 @@ import numpy as np
 from engine.applications.language import tokens
 from engine.applications.language.attribution import Attribution
 from engine.applications.language.methods import Method
-from engine.estimators.held import Features
+from engine.gradients.cached import Features
 from engine.models.causal import lora, passes
 
 
@@ -23,11 +23,11 @@ def shade(found: Attribution, features: Features, method: Method, behavior: str,
     parts, rest = [np.zeros(len(item.ids) - item.response) for item in encoded], np.zeros(len(rows))
     shapes = {name: parameter.shape for name, parameter in lora.trained(found.model).items()}
     device, size = passes.device_of(found.model), found.setting.recipe.batch
-    for place, u in method.form.directions(features, behavior).items():
+    for place, u in method.directions(features, behavior).items():
         found.place(found.points[place])
         towards = tokens.backwards(found.projection, u, shapes, device)
         lengths = np.ones(len(rows))
-        if method.form.conditioned:
+        if method.preconditioned:
             lengths = np.linalg.norm(features.points[place].conditioned[list(rows)].astype(np.float64), axis=1)
             steps = tokens.Steps(found.model, towards, found.points[place].moments(), found.points[place].step)
             own = tokens.contributions(found.model, found.encoder, encoded, steps, 1, check)

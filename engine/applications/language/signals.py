@@ -19,8 +19,8 @@ import torch
 from torch import Tensor
 
 from engine.applications.language import gradients
-from engine.estimators.held import normalised, products
 from engine.estimators.signals import by_length
+from engine.gradients.cached import normalise, products
 from engine.models.causal import passes
 from engine.models.causal.encoding import Batch, Encoded, Encoder
 
@@ -63,7 +63,7 @@ def score(signal: str, scale: str, h_query: np.ndarray, h: np.ndarray, s_query: 
           s: np.ndarray) -> np.ndarray:
     """(m, n) of one variant at one layer; h, s (n, d) of records, with s of their loss, and (m, d) of queries."""
     if scale == "l2":
-        s_query, s = normalised(s_query), normalised(s)
-    found = by_length(products(normalised(h_query), normalised(h)))
+        s_query, s = normalise(s_query), normalise(s)
+    found = by_length(products(normalise(h_query), normalise(h)))
     values = found.by(s_query if signal in ("behavior", "both") else None, s if signal in ("train", "both") else None)
     return -values if signal == "both" else values

@@ -16,7 +16,7 @@ import pandas as pd
 from engine.applications.language.methods import pairs
 from engine.applications.language.projection import Projection
 from engine.applications.language.rankings import behavior_title
-from engine.estimators.held import Features, Point
+from engine.gradients.cached import Features, Point
 from engine.metrics.agreement import pairwise
 
 TARGET = 0.95
@@ -31,10 +31,10 @@ def stability(features: Features) -> pd.DataFrame:
     first = _few(features)
     rows: list[tuple[str, str, float, int]] = []
     second = first.redrawn
-    chosen = [pair for pair in pairs(features.behaviors) if not pair[0].form.whole]
+    chosen = [pair for pair in pairs(features.behaviors) if not pair[0].undivided]
     if second is None or features.shape[1] < 2:
         return pd.DataFrame(rows, columns=list(COLUMNS))
-    drawn = [[method.form.score(one, behavior) for method, behavior in chosen] for one in (first, second)]
+    drawn = [[method.score(one, behavior) for method, behavior in chosen] for one in (first, second)]
     for (method, behavior), *both in zip(chosen, *drawn, strict=True):
         tau = pairwise(np.stack(both), ("kendall",))["kendall"][0, 1]
         defined = tau[~np.isnan(tau)]

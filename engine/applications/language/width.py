@@ -29,7 +29,7 @@ from engine.applications.language.projection import (
 )
 from engine.basics.files import atomic_write
 from engine.data.records import fingerprint
-from engine.estimators.held import Features, Point
+from engine.gradients.cached import Features, Point
 from engine.models.causal import passes
 from engine.models.causal.encoding import Encoded
 from engine.models.causal.finetune import Checkpoint

@@ -271,11 +271,11 @@ def log_odds(problem):
 
 
 def test_behaviors_share_the_training_gradients(problem, monkeypatch):
-    from engine.estimators import first_order
+    from engine.gradients import store
 
     fresh = problem.with_candidates(torch.tensor([1, 2]))
-    built, real = [], first_order.TrainingGradients
-    monkeypatch.setattr(first_order, "TrainingGradients",
+    built, real = [], store.TrainingGradients
+    monkeypatch.setattr(store, "TrainingGradients",
                         lambda *arguments, **options: built.append(1) or real(*arguments, **options))
     compute(fresh, [Scoring.of(behavior, ADD, STEP, estimator) for behavior in ("query_loss", "query_logit")
                     for estimator in ("first_order", "cosine")])

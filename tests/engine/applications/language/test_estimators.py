@@ -17,7 +17,7 @@ def cosine(a, b):
 @pytest.mark.parametrize("behavior", READOUTS)
 def test_gradsim_tracin_and_less_against_loops(attribution, behavior):
     features = attribution.kept
-    found = {name: METHODS[name].form.score(features, behavior) for name in ("gradsim", "tracin", "less")}
+    found = {name: METHODS[name].score(features, behavior) for name in ("gradsim", "tracin", "less")}
     for q, k in ((0, 0), (3, 11), (2, 15)):
         inner = [-float(p.queries[behavior][q] @ p.gradients[k]) for p in features.points]
         angle = [-cosine(p.queries[behavior][q], p.conditioned[k]) for p in features.points]
@@ -43,13 +43,13 @@ def test_gradsim_is_what_a_small_step_does(attribution):
                                   [b.read for b in READOUTS.values()])[0].double())
         attribution.place(attribution.points[-1])
     for place, name in enumerate(READOUTS):
-        score = METHODS["gradsim"].form.score(attribution.kept, name)[1, 3]
+        score = METHODS["gradsim"].score(attribution.kept, name)[1, 3]
         assert float(values[0][place] - values[1][place]) / (2 * eta) == pytest.approx(score, rel=0.03, abs=5e-3)
 
 
 def test_traks_score_is_leave_one_out_of_its_regression(attribution):
     features = attribution.kept
-    scores = METHODS["trak"].form.score(features, "answer_logit")
+    scores = METHODS["trak"].score(features, "answer_logit")
     p = np.exp(-features.losses.astype(float))
     phi = -features.last.gradients.astype(float) / (1 - p)[:, None]
     damping = features.ridge * np.square(phi).sum() / len(phi)
@@ -62,8 +62,8 @@ def test_baselines_read_no_behavior(attribution):
     features = attribution.kept
     for name in ("gradient_norm", "random", "repsim"):
         estimator = METHODS[name]
-        assert np.array_equal(estimator.form.score(features, "none"), estimator.form.score(features, "answer_logit"))
-    sim = METHODS["repsim"].form.score(features, "none")
+        assert np.array_equal(estimator.score(features, "none"), estimator.score(features, "answer_logit"))
+    sim = METHODS["repsim"].score(features, "none")
     assert sim[1, 2] == pytest.approx(cosine(features.query_hidden[1.0][1], features.hidden[1.0][2]), abs=1e-5)
 
 

@@ -45,7 +45,7 @@ def test_agreement_between_draws_is_kendalls_of_each_query(made):
     table = sketching.stability(first).set_index(["estimator", "behavior"])["kendall_tau"]
     estimator = METHODS["tracin"]
     taus = [kendalltau(a, b).statistic for a, b in zip(
-        estimator.form.score(first, "answer_logit"), estimator.form.score(first.redrawn, "answer_logit"), strict=True)]
+        estimator.score(first, "answer_logit"), estimator.score(first.redrawn, "answer_logit"), strict=True)]
     assert table["TracIn", "Answer logit"] == pytest.approx(np.mean(taus))
     assert {name for name, _ in table.index} == {"GradSim", "TracIn", "TRAK", "LESS"}
     wide = sketching.stability(made(4096))["kendall_tau"]
