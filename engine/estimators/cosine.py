@@ -13,13 +13,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from torch import Tensor
+from torch.nn.functional import cosine_similarity
 
 from engine.basics.options import Options
 from engine.estimators.cost import GRADIENTS
 from engine.estimators.estimator import Estimator
 from engine.estimators.named import gradient, similarity
 from engine.gradients.response import Response
-from engine.problems import Problem
+from engine.problems import ModuleProblem, Problem
 from engine.question.departure import NORMALISED
 from engine.question.interventions import Intervention
 from engine.question.processes import OneStep
@@ -34,6 +35,12 @@ def one_step(problem: Problem, interventions: Sequence[Intervention], process: O
         for intervention in interventions]
 
 
+def by_class(problem: ModuleProblem, features: Tensor, means: Tensor, process: OneStep) -> Tensor:
+    """η cos(φ_k, μ_c), of representations without the 1 for a bias."""
+    width = problem.network.head(problem.queries).in_features
+    return process.eta * cosine_similarity(features[:, :width], means[:, :width], dim=1)
+
+
 COSINE = Estimator(
     "cosine", "cosine similarity", False,
     "The inner product of gradients or representations, divided by their lengths.",
@@ -46,5 +53,5 @@ COSINE = Estimator(
                       "Cosine of the inputs' representations.", "RepSim reads one position, the end of the prompt, so "
                       "no token of the response has a part in its score."),
            gradient("gradsim_cosine", "GradSim (cosine)", "Charpiat et al. 2019")),
-    cost=GRADIENTS,
+    cost=GRADIENTS, pooled_by_class={("auxiliary", "one_step"): by_class},
 )

@@ -33,7 +33,9 @@ class Estimator:
     answers. named: the names of the literature that it answers for. by_hessian: the process kinds that it answers by
     many products with the Hessian, or by second derivatives of behaviors, which not every kind of problem has in
     sensible time. pooled: (intervention kind, process kind) -> (network, u (r, P), process, options) -> d (r, P), where
-    it scores ⟨d, ∇ℓ(z_k; θ_D)⟩ for the gradient u of a behavior or of a mean of queries' behaviors.
+    it scores ⟨d, ∇ℓ(z_k; θ_D)⟩ for the gradient u of a behavior or of a mean of queries' behaviors. pooled_by_class:
+    the same keys -> (network, φ (b, F), μ (b, F), process) -> (b,), how it scores candidates of representations φ with
+    the mean representation μ of queries of their own class.
     """
 
     name: str
@@ -50,6 +52,7 @@ class Estimator:
     named: Sequence[Named] = ()
     by_hessian: Sequence[str] = ()
     pooled: Mapping[tuple[str, str], Pooled] = field(default_factory=dict, repr=False)
+    pooled_by_class: Mapping[tuple[str, str], Pooled] = field(default_factory=dict, repr=False)
     cost: Cost = field(kw_only=True, repr=False)
 
     @property

@@ -65,6 +65,11 @@ def last_layer(problem: ModuleProblem, interventions: Sequence[Intervention], pr
             for _ in interventions]
 
 
+def by_class(problem: ModuleProblem, features: Tensor, means: Tensor, process: OneStep) -> Tensor:
+    """η ⟨φ_k, μ_c⟩, of queries whose own class logit is read."""
+    return process.eta * (features * means).sum(1)
+
+
 NTK = Estimator(
     "ntk", "tangent kernel", False,
     "First order of the auxiliary step in all selected parameters: the neural tangent kernel.",
@@ -77,6 +82,6 @@ NTK_LAST_LAYER = Estimator(
     "ntk_last_layer", "tangent kernel, last layer", False,
     "The tangent kernel of the last linear layer alone.",
     "Jacot et al. 2018; Hanawa et al. 2021", needs_gradient=True, routes={"one_step": last_layer}, needs=("features",),
-    unfit_interventions=("add_occurrence",), cost=GRADIENTS,
+    unfit_interventions=("add_occurrence",), cost=GRADIENTS, pooled_by_class={("auxiliary", "one_step"): by_class},
     named=(similarity("ntk_last_layer", "Tangent kernel, last layer", "Hanawa et al. 2021", "NTK"),),
 )

@@ -41,6 +41,10 @@ class Aggregate(ABC):
         """The weights of so many queries, where they are the same for all candidates; else None."""
         return None
 
+    def of_classes(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """Labels of queries (m,) and of candidates (k,), where only queries of a candidate's own class count."""
+        return None
+
     @abstractmethod
     def over(self, values: np.ndarray) -> np.ndarray:
         """A (k,) float64 of oriented scores (m, k), where NaN stands for one that is unknown."""
@@ -90,6 +94,24 @@ class Weighted(Aggregate):
         known = ~np.isnan(values)
         total = (weights * np.where(known, values, 0.0)).sum(0)
         return _divided(total, weights.sum(0, where=known))
+
+
+@dataclass(frozen=True, eq=False)
+class OwnClass(Aggregate):
+    """Queries of labels (m,) count for the candidates of their own class alone, labels (k,): w(q, k) = 1[y_q = y_k].
+
+    Scores that compare representations are taken with the mean representation of these queries, where they can be
+    (`engine.scoring.pooled`): of an inner product that is the same, of a cosine it is another score.
+    """
+
+    queries: np.ndarray
+    candidates: np.ndarray
+
+    def of_classes(self) -> tuple[np.ndarray, np.ndarray]:
+        return self.queries, self.candidates
+
+    def over(self, values: np.ndarray) -> np.ndarray:
+        return Weighted(self.queries[:, None] == self.candidates).over(values)
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from typing import cast
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.functional import one_hot
 
 from engine.basics.options import Options
 from engine.estimators.estimator import Pooled
@@ -34,6 +35,9 @@ def aggregated(problem: Problem, scorings: Sequence[Scoring], over: Aggregate, o
 
     Pooled where all of them can be, else put together out of the scores of every query. Raises as `compute` does.
     """
+    classes = over.of_classes() if "features" in problem.offers else None
+    if classes and all(map(class_form, scorings)):
+        return pooled_by_class(cast(ModuleProblem, problem), scorings, *classes)
     weights = over.of_queries(len(problem.queries)) if "sums" in problem.offers else None
     if weights is None or not all(map(form, scorings)):
         return [over.of(scores) for scores in compute(problem, scorings, options)]
@@ -43,6 +47,28 @@ def aggregated(problem: Problem, scorings: Sequence[Scoring], over: Aggregate, o
 def form(scoring: Scoring) -> Pooled | None:
     """What its estimator makes of the queries' slope; None where the scores of a query are not linear in it."""
     return scoring.route.pooled.get((scoring.intervention.kind, scoring.process.kind))
+
+
+def class_form(scoring: Scoring) -> Pooled | None:
+    """What its estimator makes of representations and the mean one of a class; None where it compares none."""
+    return scoring.route.pooled_by_class.get((scoring.intervention.kind, scoring.process.kind))
+
+
+def pooled_by_class(problem: ModuleProblem, scorings: Sequence[Scoring], query_labels: np.ndarray,
+                    candidate_labels: np.ndarray) -> list[np.ndarray]:
+    """(k,) oriented of scorings that all have a `class_form`, for labels (m,) and (k,): one pass over candidates and
+    queries."""
+    for scoring in scorings:
+        check(problem, scoring)
+    whole = torch.equal(problem.candidates, torch.arange(problem.n, device=problem.device))
+    features = problem.representations(problem.x if whole else problem.x[problem.candidates])
+    queries = problem.representations(problem.queries)
+    labels, own = (torch.as_tensor(values, device=problem.device) for values in (query_labels, candidate_labels))
+    members = one_hot(labels, problem.classes).to(queries)  # (m, C)
+    means = (members / members.sum(0).clamp_min(1)).T @ queries  # (C, F)
+    scores = [scoring.orientation * towards(problem, features, means[own], scoring.process)
+              for scoring in scorings if (towards := class_form(scoring))]
+    return [row.double().cpu().numpy() for row in scores]
 
 
 def pooled(problem: ModuleProblem, scorings: Sequence[Scoring], weights: Sequence[float], options: Options) -> Tensor:

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from engine.applications.noisy_labels.confident import confident_learning, shuffled
 from engine.applications.noisy_labels.pairs import METHODS, Pair
-from engine.applications.noisy_labels.reference_scores import confident_learning
 from engine.applications.noisy_labels.source import NoisyData
 
 
@@ -59,11 +59,10 @@ def nearest(fold_of: np.ndarray, folds: Sequence[Fold]) -> np.ndarray:
 
 def references(drawn: NoisyData, probabilities: np.ndarray, wanted: Collection[str]) -> dict[Pair, np.ndarray]:
     """The wanted ones of a shuffled order and confident learning, which need no trusted set."""
-    found: dict[Pair, np.ndarray] = {}
+    scores: dict[Pair, np.ndarray] = {}
     if "random" in wanted:
-        order = np.random.default_rng([drawn.source.mask, drawn.source.seed, 5]).permutation(len(probabilities))
-        found[Pair(METHODS["random"].title)] = order.astype(np.float64)
+        scores[Pair(METHODS["random"].title)] = shuffled(drawn.source, len(probabilities))
     if "confident" in wanted:
-        found[Pair(METHODS["confident"].title)] = confident_learning(drawn.evidence.y, probabilities,
-                                                                     drawn.evidence.classes)
-    return found
+        scores[Pair(METHODS["confident"].title)] = confident_learning(drawn.evidence.y, probabilities,
+                                                                      drawn.evidence.classes)
+    return scores

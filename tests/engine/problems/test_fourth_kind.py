@@ -1,4 +1,4 @@
-"""A further kind of problem is one class: Poisson regression here, whose gradients are products of inputs and residuals.
+"""A further kind of problem is one class: Poisson regression here, whose gradients are inputs times residuals.
 
 It says what it offers and fills the gradient store; the estimators that read gradients, TracIn and the baselines among
 them, and the aggregation over queries are the same code as for all kinds.

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from engine.applications.noisy_labels.by_scoring import suspicion
 from engine.applications.noisy_labels.folds import check_folds, fold_of
 from engine.applications.noisy_labels.judge import Judge, judge
 from engine.applications.noisy_labels.origin import IN_TURN
 from engine.applications.noisy_labels.own import own_source, usual
 from engine.applications.noisy_labels.pairs import METHODS, Pair
+from engine.applications.noisy_labels.scoring import suspicion
 from engine.applications.noisy_labels.source import NoisySource
 from engine.basics.errors import InvalidInput
 from engine.data import load, uploads
