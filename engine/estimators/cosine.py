@@ -45,7 +45,6 @@ COSINE = Estimator(
     "cosine", "cosine similarity", False,
     "The inner product of gradients or representations, divided by their lengths.",
     "Charpiat et al. 2019; Hanawa et al. 2021",
-    needs_gradient=True,
     routes={"one_step": one_step},
     needs=("gradients", "representations"),
     departures={"add_occurrence": (NORMALISED,), "auxiliary": (NORMALISED,)},

@@ -8,16 +8,30 @@ from dataclasses import dataclass, field
 from torch import Tensor
 
 from engine.basics.errors import InvalidInput
+from engine.basics.options import Options
 from engine.estimators.cost import Cost
 from engine.estimators.named import Named
-from engine.gradients.response import Response
+from engine.gradients.response import Response, Term
 from engine.problems import PROBLEMS, Problem
 from engine.question.departure import Departure
 from engine.question.interventions import Intervention
+from engine.question.processes import Process
 from engine.question.specification import Specification
 
 Respond = Callable[..., list[Response]]
 Pooled = Callable[..., Tensor]
+
+
+def closed_form(terms: Callable[..., Sequence[Term]]) -> Respond:
+    """The route of a closed form that is the same under every intervention that the estimator fits: terms(problem,
+    process, candidates (b,), options) are added up."""
+    def respond(problem: Problem, interventions: Sequence[Intervention], process: Process, candidates: Tensor,
+                options: Options) -> list[Response]:
+        response = Response.closed_form(*terms(problem, process, candidates, options))
+        return [response for _ in interventions]
+
+    return respond
+
 
 
 @dataclass(frozen=True)
@@ -27,7 +41,7 @@ class Estimator:
     routes: process kind -> respond(problem, interventions, process, candidates, options) -> responses, one an
     intervention. needs: what a problem must offer (see `engine.problems.problem.Problem`).
     exact: whether it evaluates the estimand itself, to rounding error, or approximates it.
-    needs_gradient: whether it reads the behavior through its gradient. departures: of which intervention kind -> where
+    departures: of which intervention kind -> where
     the question that it answers is another one than the specification's. implies: whether it answers a counterfactual
     question at all; a baseline's scores are the same whatever is asked, and larger ones rank first. cost: of its
     answers. named: the names of the literature that it answers for. by_hessian: the process kinds that it answers by
@@ -43,7 +57,6 @@ class Estimator:
     exact: bool
     note: str
     source: str = ""
-    needs_gradient: bool = False
     routes: Mapping[str, Respond] = field(default_factory=dict, repr=False)
     needs: Sequence[str] = ()
     unfit_interventions: Sequence[str] = ()
@@ -54,6 +67,11 @@ class Estimator:
     pooled: Mapping[tuple[str, str], Pooled] = field(default_factory=dict, repr=False)
     pooled_by_class: Mapping[tuple[str, str], Pooled] = field(default_factory=dict, repr=False)
     cost: Cost = field(kw_only=True, repr=False)
+
+    @property
+    def needs_gradient(self) -> bool:
+        """Whether it reads the behavior through its gradient, as all approximations of a specification do."""
+        return self.implies and not self.exact
 
     @property
     def short_title(self) -> str:

@@ -5,30 +5,25 @@ No query enters: it says how far z_k would move the model, not where to. For sof
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from torch import Tensor
 
 from engine.basics.options import Options
 from engine.estimators.cost import GRADIENTS
-from engine.estimators.estimator import Estimator
+from engine.estimators.estimator import Estimator, closed_form
 from engine.estimators.named import baseline
-from engine.gradients.response import Given, Response
+from engine.gradients.response import Given, Term
 from engine.problems import Problem
-from engine.question.interventions import Intervention
 from engine.question.processes import OneStep
 
 
-def respond(problem: Problem, interventions: Sequence[Intervention], process: OneStep, candidates: Tensor,
-            options: Options) -> list[Response]:
+def length(problem: Problem, process: OneStep, candidates: Tensor, options: Options) -> list[Term]:
     """One length a candidate (b,), without the regulariser."""
-    lengths = problem.gradients(candidates, options).norms().double().expand(len(problem.queries), -1)
-    return [Response.closed_form(Given(lengths)) for _ in interventions]
+    return [Given(problem.gradients(candidates, options).norms().double().expand(len(problem.queries), -1))]
 
 
 GRADIENT_NORM = Estimator("gradient_norm", "gradient length", False,
                           "The length of the training example's gradient, the same for every query.",
-                          routes={"one_step": respond}, needs=("gradients",), implies=False, cost=GRADIENTS,
+                          routes={"one_step": closed_form(length)}, needs=("gradients",), implies=False, cost=GRADIENTS,
                           named=(baseline("gradient_norm", "Gradient length", label="Grad. norm", asks="Which training "
                                           "records pull hardest on the model, whatever they teach it?", undivided=(
                                               "A length is no sum: the gradients of two tokens can cancel, so no token "

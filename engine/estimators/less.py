@@ -8,39 +8,28 @@ steps along Γ, each scaled to length one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from torch import Tensor
 
 from engine.basics.options import Options
 from engine.estimators import named
 from engine.estimators.cost import GRADIENTS
-from engine.estimators.estimator import Estimator
-from engine.gradients.response import Response
+from engine.estimators.estimator import Estimator, closed_form
+from engine.gradients.response import Term
 from engine.problems import Problem
 from engine.question.departure import ADAM, NORMALISED
-from engine.question.interventions import Intervention
 from engine.question.processes import Trajectory
 
 
-def trajectory(problem: Problem, interventions: Sequence[Intervention], process: Trajectory, candidates: Tensor,
-               options: Options) -> list[Response]:
-    """One response an intervention, of the checkpoints that the process visits.
-
-    Raises `InvalidInput` where the training kept no moments.
-    """
-    terms = []
-    for point, eta in problem.checkpoints_of(process):
-        options.check()
-        gradients = problem.gradients(candidates, options, point)
-        terms.append(gradients.term(-eta, normalised=True, preconditioned=True))
-    return [Response.closed_form(*terms) for _ in interventions]
+def trajectory(problem: Problem, process: Trajectory, candidates: Tensor, options: Options) -> list[Term]:
+    """Of the checkpoints that the process visits. Raises `InvalidInput` where the training kept no moments."""
+    return [problem.gradients(candidates, options, point).term(-eta, normalised=True, preconditioned=True)
+            for point, eta in problem.checkpoints_of(process)]
 
 
 LESS = Estimator(
     "less", "LESS", False,
     "TracIn with the updates that Adam would make, both sides scaled to length one.",
-    "Xia et al. 2024", needs_gradient=True, needs=("moments",), routes={"trajectory": trajectory},
+    "Xia et al. 2024", needs=("moments",), routes={"trajectory": closed_form(trajectory)},
     departures={"add_occurrence": (ADAM, NORMALISED)},
     named=(named.trajectory("less", "LESS", "Xia et al. 2024", behavior="response_loss"),), cost=GRADIENTS,
 )

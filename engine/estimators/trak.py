@@ -12,40 +12,36 @@ times the mean nonzero eigenvalue of ΦᵀΦ.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from torch import Tensor
 
 from engine.basics.options import Options
 from engine.estimators.cost import Cost, products
-from engine.estimators.estimator import Estimator
+from engine.estimators.estimator import Estimator, closed_form
 from engine.estimators.named import LEFT_OUT, Named
 from engine.estimators.ridge import regularised_inverse
-from engine.gradients.response import Response
+from engine.gradients.response import Term
 from engine.problems import ModuleProblem
-from engine.question.interventions import Intervention
-from engine.question.processes import LocalSearch, Reoptimize, Retrain
+from engine.question.processes import Process
 
 DIMENSION = 512
 PROJECTOR = "rademacher"
 RIDGE = 1e-2
 
 
-def respond(problem: ModuleProblem, interventions: Sequence[Intervention], process: Reoptimize | LocalSearch | Retrain,
-            candidates: Tensor, options: Options, *, projector: str = PROJECTOR, dimension: int = DIMENSION,
-            ridge: float = RIDGE) -> list[Response]:
-    """One response for `remove`; the training features are computed once and kept on the problem."""
+def left_out(problem: ModuleProblem, process: Process, candidates: Tensor, options: Options, *,
+             projector: str = PROJECTOR, dimension: int = DIMENSION, ridge: float = RIDGE) -> list[Term]:
+    """For `remove`; the training features are computed once and kept on the problem."""
     events = problem.events(candidates, projector, dimension, options)
     ridge = ridge if events.ridge is None else events.ridge
     inverse = problem.memo(f"{events.key}:{ridge!r}", lambda: regularised_inverse(events.features, ridge))
-    return [Response.closed_form(events.term(-1.0, inverse)) for _ in interventions]
+    return [events.term(-1.0, inverse)]
 
 
 TRAK = Estimator(
     "trak", "TRAK", False,
     "Leave-one-out of a logistic regression on randomly projected gradients.",
-    "Park et al. 2023", needs_gradient=True, needs=("margins",), unfit_interventions=("upweight", "relabel"),
-    routes={"retrain": respond, "reoptimize": respond, "local_search": respond},
+    "Park et al. 2023", needs=("margins",), unfit_interventions=("upweight", "relabel"),
+    routes=dict.fromkeys(("retrain", "reoptimize", "local_search"), closed_form(left_out)),
     cost=Cost(products(1)),
     named=(Named("trak", "TRAK", LEFT_OUT, "Park et al. 2023", "remove", "retrain", "soft_margin"),),
 )

@@ -120,14 +120,14 @@ def _trained(problem: Problem, intervention: Intervention, runs: Sequence[int], 
              ) -> Response:
     """From models that are trained side by side with the one without intervention, on the same seeds. runs: how many
     seeds after the problem's own each of them has."""
-    asked, parts = altered(problem, intervention, groups), []
-    for place, later in enumerate(runs):
-        logits = problem.retrained_outputs(asked, options.share(place, len(runs)), later=later)
+    altered_sets, terms = altered(problem, intervention, groups), []
+    for index, later in enumerate(runs):
+        logits = problem.retrained_outputs(altered_sets, options.share(index, len(runs)), later=later)
         if not logits[0].isfinite().all():
             raise InvalidInput("Training without any intervention diverged; choose a smaller learning rate.")
-        parts.append(LogitTerm((logits[1:] - logits[0]).transpose(0, 1), logits[0]))
-    converged = torch.stack([part.change.isfinite().all(-1).all(0) for part in parts]).all(0)
-    return Response((Average(tuple(parts)),), converged, torch.zeros(len(groups), device=converged.device).double())
+        terms.append(LogitTerm((logits[1:] - logits[0]).transpose(0, 1), logits[0]))
+    converged = torch.stack([term.change.isfinite().all(-1).all(0) for term in terms]).all(0)
+    return Response((Average(tuple(terms)),), converged, torch.zeros(len(groups), device=converged.device).double())
 
 
 ROUTES: dict[str, Callable[..., Response]] = {

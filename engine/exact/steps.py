@@ -46,12 +46,12 @@ def unrolled(problem: Problem, interventions: Sequence[Intervention], process: O
 def trajectory(problem: Problem, interventions: Sequence[Intervention], process: Trajectory, candidates: Tensor,
                options: Options) -> list[Response]:
     """`trajectory`: one finite extra step on z_k at every checkpoint, the effects added up."""
-    points, parts = problem.checkpoints_of(process), []
-    for place, (point, eta) in enumerate(points):
+    points, terms = problem.checkpoints_of(process), []
+    for index, (point, eta) in enumerate(points):
         options.check()
-        share = place / len(points), (place + 1) / len(points)
-        parts.append(stepped(problem, candidates, eta, 1, point.theta, options, share))
-    return [Response.closed_form(*parts) for _ in interventions]
+        span = index / len(points), (index + 1) / len(points)
+        terms.append(stepped(problem, candidates, eta, 1, point.theta, options, span))
+    return [Response.closed_form(*terms) for _ in interventions]
 
 
 def auxiliary_step(problem: Problem, candidates: Tensor, eta: float) -> Response:
@@ -60,25 +60,25 @@ def auxiliary_step(problem: Problem, candidates: Tensor, eta: float) -> Response
 
 
 def _of_module(problem: ModuleProblem, candidates: Tensor, eta: float, steps: int, theta: Tensor, options: Options,
-               share: tuple[float, float] = (0.0, 1.0)) -> LogitTerm:
-    return _groups_of_module(problem, candidates.split(1), eta, steps, theta, options, share)
+               span: tuple[float, float] = (0.0, 1.0)) -> LogitTerm:
+    return _groups_of_module(problem, candidates.split(1), eta, steps, theta, options, span)
 
 
 def _groups_of_module(problem: ModuleProblem, groups: Sequence[Tensor], eta: float, steps: int, theta: Tensor,
-                      options: Options, share: tuple[float, float] = (0.0, 1.0)) -> LogitTerm:
+                      options: Options, span: tuple[float, float] = (0.0, 1.0)) -> LogitTerm:
     """By one pass over a group's examples a step, and what `engine.exact.differences` makes of where it ends."""
     origin = _origin(problem, theta)
     change = origin.logits.new_empty(len(origin.logits), len(groups), problem.classes)
     noise = change.new_empty(change.shape[:2])
-    start, end = share
-    for place, rows in enumerate(groups):
+    start, end = span
+    for index, rows in enumerate(groups):
         displacement = torch.zeros_like(theta)
         for _ in range(steps):
             options.check()
             at = theta + displacement
             displacement = displacement - eta * loss_and_gradient(problem, at, problem.x[rows], problem.y[rows])[1]
-        change[:, place], noise[:, place] = origin.change(displacement)
-        options.progress(start + (end - start) * (place + 1) / len(groups))
+        change[:, index], noise[:, index] = origin.change(displacement)
+        options.progress(start + (end - start) * (index + 1) / len(groups))
     return LogitTerm(change, origin.logits, noise=noise)
 
 
@@ -90,7 +90,7 @@ def _origin(problem: ModuleProblem, theta: Tensor) -> Origin:
 
 
 def _of_softmax(problem: SoftmaxProblem, candidates: Tensor, eta: float, steps: int, theta: Tensor, options: Options,
-                share: tuple[float, float] = (0.0, 1.0)) -> LogitTerm:
+                span: tuple[float, float] = (0.0, 1.0)) -> LogitTerm:
     x = problem.x[candidates]
     signal = accumulated_signal(problem.outputs(x, theta), problem.y[candidates], x.square().sum(1), eta, steps)
     baseline = problem.outputs(problem.queries, theta)
@@ -99,7 +99,7 @@ def _of_softmax(problem: SoftmaxProblem, candidates: Tensor, eta: float, steps: 
 
 
 def _groups_of_softmax(problem: SoftmaxProblem, groups: Sequence[Tensor], eta: float, steps: int, theta: Tensor,
-                       options: Options, share: tuple[float, float] = (0.0, 1.0)) -> LogitTerm:
+                       options: Options, span: tuple[float, float] = (0.0, 1.0)) -> LogitTerm:
     """The logits of a group move each other: f_G falls by η X_G X_Gᵀ S in a step, S the signals of its examples."""
     baseline, changes = problem.outputs(problem.queries, theta), []
     for rows in groups:

@@ -122,8 +122,8 @@ class Features:
 
     def random_scores(self, rows: Tensor, seed: int) -> Tensor:
         """A number in [0, 1) for each record, the same for every query, as the studies of language models draw it."""
-        drawn = np.random.default_rng([seed, STREAM]).random(len(self.norms), dtype=np.float32)
-        return torch.from_numpy(drawn)[rows].expand(len(self.queries), -1)
+        scores = np.random.default_rng([seed, STREAM]).random(len(self.norms), dtype=np.float32)
+        return torch.from_numpy(scores)[rows].expand(len(self.queries), -1)
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,6 @@ class CachedTerm:
     weight: float
     queries: Callable[[str], np.ndarray]
     records: Callable[[], np.ndarray]
-    device = torch.device("cpu")
 
     @property
     def count(self) -> int:

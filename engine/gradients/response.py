@@ -26,10 +26,6 @@ class Term(Protocol):
     def count(self) -> int:
         """b, the number of candidates."""
 
-    @property
-    def device(self) -> torch.device:
-        """Where its scores are computed."""
-
     def scores(self, behavior: Behavior, labels: Tensor) -> Tensor:
         """(m, b), for the queries' labels (m,)."""
 
@@ -57,10 +53,6 @@ class LogitTerm:
         """b, the number of candidates."""
         return self.change.shape[1]
 
-    @property
-    def device(self) -> torch.device:
-        return self.baseline.device
-
     def scores(self, behavior: Behavior, labels: Tensor) -> Tensor:
         """(m, b): B(f + δf) − B(f), or s_Bᵀ δf where linear."""
         if not self.linear:
@@ -83,15 +75,15 @@ class LogitTerm:
             return self._of_derivative(signal_of(behavior, self.baseline, labels).abs())
         if enough is None or behavior.steepest is None or behavior.difference is None:
             return self._errors(behavior, labels)
-        found = behavior.steepest * self._digits * self.length
+        bound = behavior.steepest * self._digits * self.length
         if self.noise is not None:
-            found += behavior.steepest * self.change.shape[-1] * self.noise
-        queries, candidates = (found > enough).nonzero(as_tuple=True)
+            bound += behavior.steepest * self.change.shape[-1] * self.noise
+        queries, candidates = (bound > enough).nonzero(as_tuple=True)
         if len(queries):
             noise = None if self.noise is None else self.noise[queries, candidates, None]
             some = LogitTerm(self.change[queries, candidates, None], self.baseline[queries], noise=noise)
-            found[queries, candidates] = some._errors(behavior, labels[queries])[:, 0]
-        return found
+            bound[queries, candidates] = some._errors(behavior, labels[queries])[:, 0]
+        return bound
 
     def _errors(self, behavior: Behavior, labels: Tensor) -> Tensor:
         digits = self._digits
@@ -102,12 +94,12 @@ class LogitTerm:
             return _jumps(behavior, moved, repeated, off) + before[:, None]
         pull = torch.maximum(behavior.signal(moved, repeated).abs(),
                              behavior.signal(self.baseline, labels).abs()[:, None])
-        found = digits * torch.einsum("mbc,mbc->mb", pull, self.change.abs())
+        bound = digits * torch.einsum("mbc,mbc->mb", pull, self.change.abs())
         if self.noise is not None:
-            found += pull.sum(-1) * self.noise
+            bound += pull.sum(-1) * self.noise
         if behavior.difference is None:
-            found += _unit(self.change) * behavior.value(moved, repeated).abs()
-        return found
+            bound += _unit(self.change) * behavior.value(moved, repeated).abs()
+        return bound
 
     @property
     def _digits(self) -> Tensor:
@@ -147,10 +139,6 @@ class GradientTerm:
     count: int
     rounding: Callable[[Tensor], Tensor] | None = None
 
-    @property
-    def device(self) -> torch.device:
-        return self.baseline.device
-
     def scores(self, behavior: Behavior, labels: Tensor) -> Tensor:
         """(m, b): ∇_θ B(q)ᵀ v_k."""
         return self.products(signal_of(behavior, self.baseline, labels))
@@ -172,10 +160,6 @@ class Given:
     def count(self) -> int:
         return self.values.shape[1]
 
-    @property
-    def device(self) -> torch.device:
-        return self.values.device
-
     def scores(self, behavior: Behavior, labels: Tensor) -> Tensor:
         return self.values
 
@@ -196,16 +180,12 @@ class Average:
         """b, the number of candidates."""
         return self.terms[0].count
 
-    @property
-    def device(self) -> torch.device:
-        return self.terms[0].device
-
     def _each(self, behavior: Behavior, labels: Tensor) -> Tensor:
         """(s, m, b): of every seed."""
-        asked = self.latest.get("behavior"), self.latest.get("labels")
-        if asked[0] is not behavior or asked[1] is not labels:
-            found = torch.stack([term.scores(behavior, labels) for term in self.terms])
-            self.latest.update(behavior=behavior, labels=labels, scores=found)
+        latest = self.latest.get("behavior"), self.latest.get("labels")
+        if latest[0] is not behavior or latest[1] is not labels:
+            scores = torch.stack([term.scores(behavior, labels) for term in self.terms])
+            self.latest.update(behavior=behavior, labels=labels, scores=scores)
         return cast(Tensor, self.latest["scores"])
 
     def scores(self, behavior: Behavior, labels: Tensor) -> Tensor:
@@ -246,8 +226,7 @@ class Response:
     @classmethod
     def closed_form(cls, *terms: Term) -> Response:
         """Without a solve that could fail."""
-        b, device = terms[0].count, terms[0].device
-        return cls(terms, torch.ones(b, dtype=torch.bool, device=device), torch.zeros(b, device=device).double())
+        return cls(terms, torch.ones(terms[0].count, dtype=torch.bool), torch.zeros(terms[0].count).double())
 
     def scores(self, behavior: Behavior, labels: Tensor) -> Tensor:
         return total(term.scores(behavior, labels) for term in self.terms)
@@ -264,7 +243,7 @@ class Response:
 
     def reached(self, scores: Tensor) -> Tensor:
         """(b,): whether a candidate's solve converged and all its `scores` (m, b) are finite."""
-        return self.converged & scores.isfinite().all(0)
+        return self.converged.to(scores.device) & scores.isfinite().all(0)
 
 
 def total(terms: Iterable[Tensor]) -> Tensor:

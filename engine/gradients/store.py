@@ -44,24 +44,6 @@ class GradientStore(Protocol):
         """weight · ⟨∇B(q), v_k⟩ of every behavior. Raises `InvalidInput` where Adam's moments are not known."""
 
 
-class EventStore(Protocol):
-    """Training examples as events of probability p, with tangent features φ(z) = Rᵀ∇ log(p/(1 − p)) of k numbers.
-
-    ridge: of a regression on them, where whoever projected them has chosen it.
-    """
-
-    ridge: float | None
-    key: str
-    """By which a problem remembers what is computed of them."""
-
-    @property
-    def features(self) -> Tensor:
-        """Φ (n, k) of all training examples."""
-
-    def term(self, weight: float, inverse: Linear) -> Term:
-        """weight · Rᵀ∇B(q) · inverse((1 − p_k) φ(z_k)), for an inverse that is symmetric."""
-
-
 class NetworkGradients:
     """Of training examples `rows` (b,) and all queries of a network at a checkpoint, by default at θ_D."""
 
@@ -92,6 +74,7 @@ class NetworkGradients:
         return self.training.norms()
 
     def term(self, weight: float, *, normalised: bool = False, preconditioned: bool = False) -> GradientTerm:
+        self.options.check()
         problem, theta = self.problem, self.theta
         tiny = torch.finfo(problem.theta.dtype).tiny
         inner = self._inner(normalised, preconditioned, tiny)
@@ -118,7 +101,11 @@ class NetworkGradients:
 
 
 class NetworkEvents:
-    """Of a network, projected by a draw of a projector in `PROJECTORS` from `options.seed`; kept on the problem."""
+    """Training examples as events of probability p, with tangent features φ(z) = Rᵀ∇ log(p/(1 − p)), Φ (n, k) of all.
+
+    R is a draw of a projector in `PROJECTORS` from `options.seed`; Φ is kept on the problem. ridge: of a regression on
+    Φ, where whoever projected it has chosen one. key: by which a problem remembers what is computed of Φ.
+    """
 
     ridge = None
 
@@ -146,6 +133,7 @@ class NetworkEvents:
                           for chunk, own in zip(x.split(width), signal.split(width), strict=True)])
 
     def term(self, weight: float, inverse: Linear) -> GradientTerm:
+        """weight · Rᵀ∇B(q) · inverse((1 − p_k) φ(z_k)), for an inverse that is symmetric."""
         problem, rows, project = self.problem, self.rows, self.draw()
         targets = inverse(self.features[rows].double()) * self.doubt[rows][:, None].double()
 

@@ -18,7 +18,7 @@ class Comparisons(Shelf):
 
     def entries(self) -> list[Entry]:
         tagged, found = notes.written(self.name), []
-        for key in saved.kept_keys():
+        for key in saved.stored_keys():
             noted = tagged.get(key, Noted())
             try:
                 kept = saved.load(key).saved
@@ -31,7 +31,7 @@ class Comparisons(Shelf):
         return found
 
     def has(self, key: str) -> bool:
-        return key in saved.kept_keys()
+        return key in saved.stored_keys()
 
     def sketch(self, key: str) -> Sketch | None:
         rows = saved.load(key).saved.matrix

@@ -280,13 +280,13 @@ class ModuleProblem(Problem):
 
         `process.every` belongs to problems that are trained for the purpose.
         """
-        kept = self.checkpoints
-        if len(kept) < process.checkpoints:
+        checkpoints = self.checkpoints
+        if len(checkpoints) < process.checkpoints:
             raise InvalidInput(f"The process asks for {process.checkpoints} checkpoints, and the problem has "
-                               f"{len(kept)}; train with more `checkpoints` in the recipe, or ask for fewer.")
-        top = max(checkpoint.learning_rate for checkpoint in kept)
+                               f"{len(checkpoints)}; train with more `checkpoints` in the recipe, or ask for fewer.")
+        top = max(checkpoint.learning_rate for checkpoint in checkpoints)
         return [(replace(point, theta=point.theta.to(self.theta)), process.eta * point.learning_rate / top)
-                for point in kept[-process.checkpoints:]]
+                for point in checkpoints[-process.checkpoints:]]
 
     def margins(self, rows: Tensor) -> tuple[Tensor, Tensor]:
         """Of training examples seen as events of probability p: ∂ log(p/(1 − p))/∂f (b, C), and 1 − p (b,).
@@ -339,8 +339,8 @@ class ModuleProblem(Problem):
         self.of_model("verified", partial(training.verify, options.check))
         if len(altered) > 1 and self.of_model("trained together", partial(self._together, training)):
             return outputs_of_many(training, altered, self.queries, options.check, options.progress)
-        return torch.cat([self._outputs_of_one(training, one, options.share(place, len(altered)))
-                          for place, one in enumerate(altered.split(1))])
+        return torch.cat([self._outputs_of_one(training, one, options.share(index, len(altered)))
+                          for index, one in enumerate(altered.split(1))])
 
     def _together(self, training: Training) -> bool:
         module = self.network.module
@@ -356,7 +356,7 @@ class ModuleProblem(Problem):
         except Diverged:
             return self.query_logits.new_full((1, len(self.queries), self.classes), torch.nan)
         with torch.no_grad():
-            return torch.cat([module(part) for part in self.queries.split(BATCH)])[None]
+            return torch.cat([module(batch) for batch in self.queries.split(BATCH)])[None]
 
     @property
     def factual(self) -> tuple[float, Tensor]:
@@ -366,12 +366,12 @@ class ModuleProblem(Problem):
     def _factual(self) -> tuple[float, Tensor]:
         network, value, gradient = self.network, 0.0, torch.zeros_like(self.theta)
         # a leaf a parameter: through one flat vector, each of many tensors would pass a gradient of size P back
-        leaves = {name: part.clone().requires_grad_(True) for name, part in network.unflatten(self.theta).items()}
+        leaves = {name: loss.clone().requires_grad_(True) for name, loss in network.unflatten(self.theta).items()}
         for rows in torch.arange(self.n, device=self.device).split(BATCH):
-            part = differentiable(self.loss)(network.at(self.x[rows], leaves), self.y[rows]).sum() / self.n
-            slopes = torch.autograd.grad(part, list(leaves.values()), materialize_grads=True)
+            loss = differentiable(self.loss)(network.at(self.x[rows], leaves), self.y[rows]).sum() / self.n
+            slopes = torch.autograd.grad(loss, list(leaves.values()), materialize_grads=True)
             gradient += network.flatten(dict(zip(leaves, slopes, strict=True)))
-            value += part.item()
+            value += loss.item()
         if not np.isfinite(value):
             raise InvalidInput("The training loss is not finite; check the model's weights, the inputs and the loss.")
         penalty = 0.5 * self.l2 * self.theta.double().square().sum().item()

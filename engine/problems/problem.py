@@ -52,11 +52,11 @@ class Examples(NamedTuple):
 class Shared:
     """What a problem takes over from another one of the same model, instead of preparing and computing it again.
 
-    model: what was computed of the model and its training data. asked: what was computed for the queries too.
+    model: what was computed of the model and its training data. queries: what was computed for the queries too.
     """
 
     model: Memory
-    asked: Memory
+    queries: Memory
 
 
 class Problem(ABC):
@@ -335,11 +335,11 @@ class Problem(ABC):
 
     def memo(self, key: str, build: Callable[[], T], version: Hashable = None) -> T:
         """What `build()` made for `key`, made again only when `version` changes: what solvers share."""
-        return self.shared.asked.memo(key, build, version)
+        return self.shared.queries.memo(key, build, version)
 
     def holds(self, key: str) -> bool:
         """Whether `memo` has made something for `key`."""
-        return self.shared.asked.holds(key)
+        return self.shared.queries.holds(key)
 
     def of_model(self, key: str, build: Callable[[], T]) -> T:
         """The same for what the queries do not enter."""

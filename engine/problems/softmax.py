@@ -169,12 +169,12 @@ class SoftmaxProblem(Problem):
         """
 
         def build() -> list[tuple[Checkpoint, float]]:
-            weights, kept = self.x.new_zeros(self.dimension, self.classes), []
+            weights, checkpoints = self.x.new_zeros(self.dimension, self.classes), []
             for _ in range(process.checkpoints):
                 for _ in range(process.every):
                     weights = weights - process.eta * softmax.gradient(weights, self.x, self.y, self.penalty)
-                kept.append((Checkpoint(weights.flatten(), process.eta), process.eta))
-            return kept
+                checkpoints.append((Checkpoint(weights.flatten(), process.eta), process.eta))
+            return checkpoints
 
         return self.memo("checkpoints", build, process)
 
@@ -188,18 +188,18 @@ class SoftmaxProblem(Problem):
         labels = self.y.expand(weights.shape) if altered.labels is None else altered.labels
         sets = Sets(self.x, labels, weights / altered.denominators(weights)[:, None], self.classes, self.penalty)
         if fits_dense(sets, options.budget):
-            found, norms = fit_many(sets, self.weights, options.budget, options.check, options.progress)
+            weights_of_sets, norms = fit_many(sets, self.weights, options.budget, options.check, options.progress)
         else:
-            found = self.x.new_empty(len(sets), self.dimension, self.classes)
+            weights_of_sets = self.x.new_empty(len(sets), self.dimension, self.classes)
             norms = self.x.new_full((len(sets),), torch.inf)
-        for place in (norms >= softmax.GRADIENT_TOLERANCE).nonzero()[:, 0].tolist():
+        for index in (norms >= softmax.GRADIENT_TOLERANCE).nonzero()[:, 0].tolist():
             options.check()
-            counted = sets.shares[place].nonzero()[:, 0]
-            found[place] = 0.0 if not len(counted) else softmax.fit(
-                self.x[counted], labels[place, counted], self.classes, self.penalty,
-                shares=sets.shares[place, counted]).weights
-            options.progress((place + 1) / len(sets))
-        return found
+            counted = sets.shares[index].nonzero()[:, 0]
+            weights_of_sets[index] = 0.0 if not len(counted) else softmax.fit(
+                self.x[counted], labels[index, counted], self.classes, self.penalty,
+                shares=sets.shares[index, counted]).weights
+            options.progress((index + 1) / len(sets))
+        return weights_of_sets
 
     def knobs(self, process: Replay) -> tuple[Knob, ...]:
         return (Knob("learning rate", short(process.eta), "a smaller η"), Knob("batch size", f"all {self.n:,}"),

@@ -101,7 +101,7 @@ def _scores_chunk(found: Attribution, queries: Sequence[Record]) -> Output:
     further = {"detection": pd.DataFrame(measured), "sketch": drawn}
     return Output({**tables, **{name: table for name, table in further.items() if len(table)}}, manifest={
         "sign": task.sign, "behaviors": list(features.behaviors), "layers": list(features.hidden),
-        "sketch": sketching.told(drawn, found.projection, found.tried)})
+        "sketch": sketching.described(drawn, found.projection, found.tried)})
 
 
 def _tokens_chunk(found: Attribution, queries: Sequence[Record], sign: int, context: Context) -> Output:
@@ -159,7 +159,7 @@ def weight(data: Mapping[str, Any], key: str) -> float:
     points, shaded = data["settings"]["recipe"]["checkpoints"], len(READOUTS) * sum(SHADED)
     per = {"train": n * data["settings"]["recipe"]["epochs"], "records": n, "queries": 3 * held,
            "tokens": shaded * (2 + 3 * points), "scores": 1}
-    return float(per.get(key.partition("/")[0], 1)) * stages.share(data["settings"], key)
+    return float(per.get(key.partition("/")[0], 1)) * stages.fraction(data["settings"], key)
 
 
 def after(data: Mapping[str, Any], key: str) -> list[str]:

@@ -78,14 +78,14 @@ def pooled(problem: ModuleProblem, scorings: Sequence[Scoring], weights: Sequenc
     behaviors = list(dict.fromkeys(scoring.readout for scoring in scorings))
     slopes = query_slopes(problem, behaviors, weights, options.budget, options)
     shared: dict[tuple, list[int]] = {}
-    for place, scoring in enumerate(scorings):
-        shared.setdefault((scoring.intervention, scoring.counterfactual), []).append(place)
+    for index, scoring in enumerate(scorings):
+        shared.setdefault((scoring.intervention, scoring.counterfactual), []).append(index)
     directions = torch.empty(len(scorings), problem.parameters, dtype=slopes.dtype, device=slopes.device)
-    for places in shared.values():
-        first, own = scorings[places[0]], slopes[[behaviors.index(scorings[place].readout) for place in places]]
+    for indices in shared.values():
+        first, own = scorings[indices[0]], slopes[[behaviors.index(scorings[index].readout) for index in indices]]
         towards = form(first)
         assert towards is not None, "of scorings that all have one"
-        directions[places] = first.orientation * towards(problem, own, first.process, options)
+        directions[indices] = first.orientation * towards(problem, own, first.process, options)
     return loss_derivatives(problem, problem.candidates, directions, budget=options.budget, check=options.check)
 
 
@@ -94,8 +94,8 @@ def query_slopes(problem: ModuleProblem, behaviors: Sequence[Behavior], weights:
     """u = Σ_q w_q J_qᵀ s_B(q) / Σ_q w_q of each behavior at θ_D, (r, P)."""
     weighted, labels = problem.theta.new_tensor(weights)[:, None], problem.query_labels
 
-    def signals(logits: Tensor, part: slice) -> list[Tensor]:
-        return [signal_of(behavior, logits, labels[part]) * weighted[part] / float(sum(weights))
+    def signals(logits: Tensor, rows: slice) -> list[Tensor]:
+        return [signal_of(behavior, logits, labels[rows]) * weighted[rows] / float(sum(weights))
                 for behavior in behaviors]
 
     return summed_slopes(problem, problem.queries, signals, len(behaviors), budget, check=(options or Options()).check)

@@ -32,37 +32,37 @@ class Fold:
 
 def suspicions(fold_of: np.ndarray, folds: Sequence[Fold]) -> dict[Pair, np.ndarray]:
     """(method, behavior) -> suspicion (n,), the mean over the models that were trained on a label."""
-    found = {}
+    means = {}
     for pair in folds[0].suspicion:
         total = np.zeros(len(fold_of))
         for number, fold in enumerate(folds):
             total[fold_of != number] += fold.suspicion[pair]
-        found[pair] = total / (len(folds) - 1)
-    return found
+        means[pair] = total / (len(folds) - 1)
+    return means
 
 
 def out_of_fold(fold_of: np.ndarray, folds: Sequence[Fold]) -> np.ndarray:
     """p(x_k) (n, C) by the model that was trained without z_k."""
-    found = np.empty((len(fold_of), folds[0].probabilities.shape[1]))
+    probabilities = np.empty((len(fold_of), folds[0].probabilities.shape[1]))
     for number, fold in enumerate(folds):
-        found[fold_of == number] = fold.probabilities
-    return found
+        probabilities[fold_of == number] = fold.probabilities
+    return probabilities
 
 
 def nearest(fold_of: np.ndarray, folds: Sequence[Fold]) -> np.ndarray:
     """(n, r) rows of the training set, by the model that was trained without z_k."""
-    found = np.empty((len(fold_of), folds[0].nearest.shape[1]), dtype=np.int64)
+    rows = np.empty((len(fold_of), folds[0].nearest.shape[1]), dtype=np.int64)
     for number, fold in enumerate(folds):
-        found[fold_of == number] = np.flatnonzero(fold_of != number)[fold.nearest]
-    return found
+        rows[fold_of == number] = np.flatnonzero(fold_of != number)[fold.nearest]
+    return rows
 
 
-def references(drawn: NoisyData, probabilities: np.ndarray, wanted: Collection[str]) -> dict[Pair, np.ndarray]:
+def references(data: NoisyData, probabilities: np.ndarray, wanted: Collection[str]) -> dict[Pair, np.ndarray]:
     """The wanted ones of a shuffled order and confident learning, which need no trusted set."""
     scores: dict[Pair, np.ndarray] = {}
     if "random" in wanted:
-        scores[Pair(METHODS["random"].title)] = shuffled(drawn.source, len(probabilities))
+        scores[Pair(METHODS["random"].title)] = shuffled(data.source, len(probabilities))
     if "confident" in wanted:
-        scores[Pair(METHODS["confident"].title)] = confident_learning(drawn.evidence.y, probabilities,
-                                                                      drawn.evidence.classes)
+        scores[Pair(METHODS["confident"].title)] = confident_learning(data.evidence.y, probabilities,
+                                                                      data.evidence.classes)
     return scores

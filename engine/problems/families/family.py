@@ -30,13 +30,13 @@ class Watch:
 
 
 class Family(ABC):
-    """How problems of a family are built. kept: the fields of a source that decide something for it.
+    """How problems of a family are built. fields: the fields of a source that decide something for it.
 
     records: whether it is trained on texts.
     """
 
     problem_class: ClassVar[type[Problem]]
-    kept: ClassVar[frozenset[str]]
+    fields: ClassVar[frozenset[str]]
     records: ClassVar[bool] = False
 
     def check(self, source: Asked, dataset: Dataset) -> None:

@@ -33,7 +33,7 @@ class NetworkFamily(Family):
     """Networks by the names of `engine.models.catalogue`, trained with l2 as weight decay and the seed of the draw."""
 
     problem_class = ModuleProblem
-    kept = frozenset({"pool", "l2", "intercept", "model", "selection", "recipe", "weights"})
+    fields = frozenset({"pool", "l2", "intercept", "model", "selection", "recipe", "weights"})
 
     def module(self, source: Asked) -> nn.Module:
         """The network with fresh weights."""
@@ -100,9 +100,9 @@ class NetworkFamily(Family):
         recipe = self.recipe(source)
         network = trained(self.identity(source), build, *training, recipe, source.seed, device=device,
                           check=watch.check, progress=watch.progress)
-        found = problem(network.module, recipe)
-        found.keep_checkpoints(network.checkpoints)
-        return found
+        trained_problem = problem(network.module, recipe)
+        trained_problem.keep_checkpoints(network.checkpoints)
+        return trained_problem
 
 
 def of_recording(run: Recording, build: Callable[[], nn.Module], x: np.ndarray, y: np.ndarray,
@@ -110,8 +110,8 @@ def of_recording(run: Recording, build: Callable[[], nn.Module], x: np.ndarray, 
     """The problem of a recorded training for training data x (n, …) and y (n,): where it ended, with its checkpoints,
     its weight decay as the penalty, and itself as the recipe. problem: (module, recipe, and what else a problem is made
     with) -> the problem."""
-    found = opened(run, build, matching(x, y, run.batches.known))
-    made = problem(found.module, found.recipe, build=found.build, seed=SEED, dtype=str(run.dtype)[6:],
-                   l2=found.recipe.penalty)
-    made.keep_checkpoints(found.checkpoints)
+    opened_run = opened(run, build, matching(x, y, run.batches.known))
+    made = problem(opened_run.module, opened_run.recipe, build=opened_run.build, seed=SEED, dtype=str(run.dtype)[6:],
+                   l2=opened_run.recipe.penalty)
+    made.keep_checkpoints(opened_run.checkpoints)
     return made

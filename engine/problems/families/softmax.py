@@ -21,7 +21,7 @@ class SoftmaxFamily(Family):
     """It has one optimum, where every training ends, and needs no recipe."""
 
     problem_class = SoftmaxProblem
-    kept = frozenset({"pool", "l2", "intercept"})
+    fields = frozenset({"pool", "l2", "intercept"})
 
     def parameters(self, source: Asked) -> int:
         dataset = data.load(source.dataset)

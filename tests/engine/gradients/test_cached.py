@@ -53,9 +53,8 @@ def on_the_problem(problem, scoring):
     """Oriented scores by the estimator's route; TRAK without a projection."""
     if scoring.estimator != "trak":
         return compute(problem, scoring)[0].oriented
-    [response] = trak.respond(problem, [scoring.intervention], scoring.process, problem.candidates, OPTIONS,
-                              projector="identity")
-    return scoring.orientation * response.scores(scoring.readout, problem.query_labels).numpy()
+    [term] = trak.left_out(problem, scoring.process, problem.candidates, OPTIONS, projector="identity")
+    return scoring.orientation * term.scores(scoring.readout, problem.query_labels).numpy()
 
 
 @pytest.mark.parametrize(("name", "behavior"), [(method.name, behavior) for method, behavior in pairs(reading("tokens"))

@@ -87,7 +87,7 @@ def test_blocks_hold_half_the_budget_and_make_up_the_whole():
     assert [len(part) for part in parts] == [3, 3, 1]
     found = torch.cat([TrainingGradients(p, part, budget=budget).products(p.queries, signals(p)) for part in parts], 1)
     assert_close(found, TrainingGradients(p, rows).products(p.queries, signals(p)), 1e-13)
-    held = [form.nbytes for _, forms in TrainingGradients(p, rows)._parts for form in forms]
+    held = [form.nbytes for _, forms in TrainingGradients(p, rows)._chunks for form in forms]
     assert sum(held) == p.n * held_bytes(p)
 
 

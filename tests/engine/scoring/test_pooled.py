@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from engine.estimators import ESTIMATORS
-from engine.scoring.aggregate import Mean, One, OwnClass, Weighted
+from engine.scoring.aggregate import Mean, OwnClass, Weighted
 from engine.scoring.compute import compute
 from engine.scoring.pooled import aggregated, form
 from engine.scoring.scoring import Scoring
@@ -17,7 +17,7 @@ SCORINGS = [*(Scoring.of(behavior, ADD, process, "first_order") for behavior in 
               for process in (STEP, STEPS)),
             *(Scoring.of("query_logit", RATE, RESPONSE, name)
               for name in ("arnoldi", "ekfac", "datainf", "lissa", "astra"))]
-OVERS = [Mean(), Weighted(np.array([0.0, 2.0, 0.5, 0.0, 1.0])), Weighted(np.arange(70.0).reshape(5, 14)), One(3)]
+OVERS = [Mean(), Weighted(np.array([0.0, 2.0, 0.5, 0.0, 1.0])), Weighted(np.arange(70.0).reshape(5, 14))]
 
 
 @pytest.fixture(scope="module")

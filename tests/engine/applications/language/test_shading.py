@@ -60,7 +60,7 @@ def loop(found, features, name, behavior, row):
     estimator, total = METHODS[name], 0.0
     for place, u in estimator.directions(features, behavior).items():
         point = found.points[place]
-        found.place(point)
+        found.load(point)
         apart = by_token(found, row)
         if estimator.preconditioned:
             (one, two), (_, second), step = BETAS, point.moments(), point.step + 1
@@ -103,7 +103,7 @@ def test_what_is_no_sum_over_tokens_says_why():
 
 def test_no_weight_is_touched(kept):
     found, features = kept
-    found.place(found.points[-1])
+    found.load(found.points[-1])
     before = {name: parameter.detach().clone() for name, parameter in lora.trained(found.model).items()}
     shading.shade(found, features, METHODS["trak"], "response_loss", ROWS)
     assert all(torch.equal(before[name], parameter) for name, parameter in lora.trained(found.model).items())
