@@ -24,7 +24,7 @@ from engine.basics.options import Options
 from engine.exact.differences import SAFETY, neighbouring
 from engine.exact.intervened import check_labels
 from engine.exact.optima import optima
-from engine.gradients.response import Average, LogitTerm, Response
+from engine.gradients.response import LogitTerm, Response
 from engine.models.training import Diverged, Training, train
 from engine.problems import ModuleProblem, by_form
 from engine.question.interventions import Intervention
@@ -126,11 +126,9 @@ def _nudged(problem: ModuleProblem, seed: int) -> nn.Module:
 
 def _response(logits: list[list[Tensor]], baselines: list[Tensor], noise: list[Tensor]) -> Response:
     """From logits[seed][candidate] (m, C), and one baseline (m, C) and noise (m,) a seed."""
-    terms = tuple(_term(torch.stack(row, 1) - baseline[:, None], baseline, moved)
-                  for row, baseline, moved in zip(logits, baselines, noise, strict=True))
-    converged = torch.stack([term.change.isfinite().all(-1).all(0) for term in terms]).all(0)
-    return Response((Average(terms),), converged, torch.zeros(len(converged), device=converged.device).double(),
-                    {"seeds": len(terms)})
+    terms = [_term(torch.stack(row, 1) - baseline[:, None], baseline, moved)
+             for row, baseline, moved in zip(logits, baselines, noise, strict=True)]
+    return Response.over_runs(*terms, seeds=len(terms))
 
 
 def _term(change: Tensor, baseline: Tensor, noise: Tensor) -> LogitTerm:

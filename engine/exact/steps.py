@@ -46,11 +46,9 @@ def unrolled(problem: Problem, interventions: Sequence[Intervention], process: O
 def trajectory(problem: Problem, interventions: Sequence[Intervention], process: Trajectory, candidates: Tensor,
                options: Options) -> list[Response]:
     """`trajectory`: one finite extra step on z_k at every checkpoint, the effects added up."""
-    points, terms = problem.checkpoints_of(process), []
-    for index, (point, eta) in enumerate(points):
-        options.check()
-        span = index / len(points), (index + 1) / len(points)
-        terms.append(stepped(problem, candidates, eta, 1, point.theta, options, span))
+    points = problem.checkpoints_of(process)
+    terms = [stepped(problem, candidates, eta, 1, point.theta, options.share(index, len(points)))
+             for index, (point, eta) in enumerate(points)]
     return [Response.closed_form(*terms) for _ in interventions]
 
 
@@ -59,18 +57,17 @@ def auxiliary_step(problem: Problem, candidates: Tensor, eta: float) -> Response
     return Response.closed_form(problem.raised_by(eta * problem.readout_similarity(candidates)))
 
 
-def _of_module(problem: ModuleProblem, candidates: Tensor, eta: float, steps: int, theta: Tensor, options: Options,
-               span: tuple[float, float] = (0.0, 1.0)) -> LogitTerm:
-    return _groups_of_module(problem, candidates.split(1), eta, steps, theta, options, span)
+def _of_module(problem: ModuleProblem, candidates: Tensor, eta: float, steps: int, theta: Tensor, options: Options
+               ) -> LogitTerm:
+    return _groups_of_module(problem, candidates.split(1), eta, steps, theta, options)
 
 
 def _groups_of_module(problem: ModuleProblem, groups: Sequence[Tensor], eta: float, steps: int, theta: Tensor,
-                      options: Options, span: tuple[float, float] = (0.0, 1.0)) -> LogitTerm:
+                      options: Options) -> LogitTerm:
     """By one pass over a group's examples a step, and what `engine.exact.differences` makes of where it ends."""
     origin = _origin(problem, theta)
     change = origin.logits.new_empty(len(origin.logits), len(groups), problem.classes)
     noise = change.new_empty(change.shape[:2])
-    start, end = span
     for index, rows in enumerate(groups):
         displacement = torch.zeros_like(theta)
         for _ in range(steps):
@@ -78,7 +75,7 @@ def _groups_of_module(problem: ModuleProblem, groups: Sequence[Tensor], eta: flo
             at = theta + displacement
             displacement = displacement - eta * loss_and_gradient(problem, at, problem.x[rows], problem.y[rows])[1]
         change[:, index], noise[:, index] = origin.change(displacement)
-        options.progress(start + (end - start) * (index + 1) / len(groups))
+        options.progress((index + 1) / len(groups))
     return LogitTerm(change, origin.logits, noise=noise)
 
 
@@ -89,8 +86,9 @@ def _origin(problem: ModuleProblem, theta: Tensor) -> Origin:
     return Origin.at(problem, theta)
 
 
-def _of_softmax(problem: SoftmaxProblem, candidates: Tensor, eta: float, steps: int, theta: Tensor, options: Options,
-                span: tuple[float, float] = (0.0, 1.0)) -> LogitTerm:
+def _of_softmax(problem: SoftmaxProblem, candidates: Tensor, eta: float, steps: int, theta: Tensor, options: Options
+                ) -> LogitTerm:
+    options.check()
     x = problem.x[candidates]
     signal = accumulated_signal(problem.outputs(x, theta), problem.y[candidates], x.square().sum(1), eta, steps)
     baseline = problem.outputs(problem.queries, theta)
@@ -99,7 +97,7 @@ def _of_softmax(problem: SoftmaxProblem, candidates: Tensor, eta: float, steps: 
 
 
 def _groups_of_softmax(problem: SoftmaxProblem, groups: Sequence[Tensor], eta: float, steps: int, theta: Tensor,
-                       options: Options, span: tuple[float, float] = (0.0, 1.0)) -> LogitTerm:
+                       options: Options) -> LogitTerm:
     """The logits of a group move each other: f_G falls by η X_G X_Gᵀ S in a step, S the signals of its examples."""
     baseline, changes = problem.outputs(problem.queries, theta), []
     for rows in groups:
@@ -115,8 +113,7 @@ def _groups_of_softmax(problem: SoftmaxProblem, groups: Sequence[Tensor], eta: f
 
 
 stepped = by_form(_of_softmax, _of_module)
-"""What `steps` steps of size η on each candidate (b,) alone, from θ (P,), do to the query logits: a finite part. share:
-from where to where the progress goes that is told."""
+"""What `steps` steps of size η on each candidate (b,) alone, from θ (P,), do to the query logits: a finite change."""
 stepped_groups = by_form(_groups_of_softmax, _groups_of_module)
 """The same with steps on all examples of a group (b,) at once, θ − η Σ_{k ∈ G} ∇ℓ(z_k; θ): a column a group."""
 

@@ -228,6 +228,12 @@ class Response:
         """Without a solve that could fail."""
         return cls(terms, torch.ones(terms[0].count, dtype=torch.bool), torch.zeros(terms[0].count).double())
 
+    @classmethod
+    def over_runs(cls, *terms: LogitTerm, **work: float) -> Response:
+        """The mean over equally likely runs; a candidate of which one diverged has not converged."""
+        converged = torch.stack([term.change.isfinite().all(-1).all(0) for term in terms]).all(0)
+        return cls((Average(terms),), converged, torch.zeros(len(converged)).double(), work)
+
     def scores(self, behavior: Behavior, labels: Tensor) -> Tensor:
         return total(term.scores(behavior, labels) for term in self.terms)
 

@@ -61,15 +61,12 @@ def suspicions(model: TrainedModel, wanted: Collection[str], options: Options | 
     if "confident" in wanted:
         scores[Pair(METHODS["confident"].title)] = confident_learning(
             model.evidence.y, out_of_sample(model, options), model.evidence.classes)
-    similar = similarity_scores(model, [*wanted, *(["repsim"] if AUGMENTED in wanted else [])], options)
-    scores |= {pair: values for pair, values in similar.items() if pair.method in [
-        METHODS[name].title for name in SIMILARITIES if name in wanted]}
-    if AUGMENTED in wanted:
-        scores |= augmented_scores(model, -similar[Pair(METHODS["repsim"].title)])
+    repsim = Pair(METHODS["repsim"].title)
+    scores |= similarity_scores(model, [*wanted, *(["repsim"] if AUGMENTED in wanted else [])], options)
+    augmented = augmented_scores(model, -scores[repsim]) if AUGMENTED in wanted else {}
     scores |= gradient_scores(model, wanted, options)
-    order = [*(method.title for method in METHODS.values())]
-    return dict(sorted(scores.items(), key=lambda item: order.index(item[0].method) if item[0].method in order
-                       else len(order)))
+    ordered = {pair: scores[pair] for name, method in METHODS.items() if name in wanted for pair in method.pairs}
+    return ordered | augmented
 
 
 def similarity_scores(model: TrainedModel, wanted: Collection[str], options: Options) -> dict[Pair, np.ndarray]:
