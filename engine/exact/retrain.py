@@ -82,18 +82,12 @@ class _Runs:
         runs = self.problem.memo("retrained", dict)
         key = (change[0].model_dump_json(), change[1]) if isinstance(change, tuple) else change, seed
         if key not in runs:
-            runs[key] = self._trained(seed, self._arguments(change, seed))
+            arguments = {"build": partial(_nudged, self.problem, seed)} if change == NEIGHBOUR else (
+                changed(self.problem, *change) if change else {})
+            runs[key] = self._trained(seed, arguments)
         self.done += 1
         self.options.progress(self.done / self.total)
         return runs[key]
-
-    def _arguments(self, change: tuple[Intervention, int] | Literal["neighbour"] | None, seed: int) -> dict[str, Any]:
-        """What `train` is given that is not what it is given without an intervention."""
-        if change is None:
-            return {}
-        if change == NEIGHBOUR:
-            return {"build": partial(_nudged, self.problem, seed)}
-        return changed(self.problem, *change)
 
     def _trained(self, seed: int, change: dict[str, Any]) -> Tensor:
         problem, options = self.problem, self.options

@@ -26,7 +26,7 @@ from torch import Tensor
 from engine.basics.options import Options
 from engine.exact.differences import Origin
 from engine.exact.passes import loss_and_gradient
-from engine.gradients.response import LogitTerm, Response
+from engine.gradients.response import LogitTerm, Response, Term
 from engine.problems import ModuleProblem, Problem, SoftmaxProblem, by_form
 from engine.question.interventions import Intervention
 from engine.question.likelihood import slope
@@ -36,11 +36,12 @@ from engine.question.processes import OneStep, Trajectory, Unrolled
 def unrolled(problem: Problem, interventions: Sequence[Intervention], process: OneStep | Unrolled, candidates: Tensor,
              options: Options) -> list[Response]:
     """`one_step` and `unrolled`: finite steps on z_k itself, or on the label-free loss −f_w(x_k)."""
-    return [
-        auxiliary_step(problem, candidates, process.eta) if intervention.label_free
-        else Response.closed_form(stepped(problem, candidates, process.eta, process.steps, problem.theta, options))
-        for intervention in interventions
-    ]
+    def term(label_free: bool) -> Term:
+        """A step on −f_w(x_k), w the query's own readout, raises f_y(q) by η⟨φ(q), φ(x_k)⟩ (paper, Eq. 4)."""
+        return problem.raised_by(process.eta * problem.readout_similarity(candidates)) if label_free else stepped(
+            problem, candidates, process.eta, process.steps, problem.theta, options)
+
+    return [Response.closed_form(term(intervention.label_free)) for intervention in interventions]
 
 
 def trajectory(problem: Problem, interventions: Sequence[Intervention], process: Trajectory, candidates: Tensor,
@@ -50,11 +51,6 @@ def trajectory(problem: Problem, interventions: Sequence[Intervention], process:
     terms = [stepped(problem, candidates, eta, 1, point.theta, options.share(index, len(points)))
              for index, (point, eta) in enumerate(points)]
     return [Response.closed_form(*terms) for _ in interventions]
-
-
-def auxiliary_step(problem: Problem, candidates: Tensor, eta: float) -> Response:
-    """One step on −f_w(x_k), f_w the query's own class readout: f_y(q) rises by η⟨φ(q), φ(x_k)⟩ (paper, Eq. 4)."""
-    return Response.closed_form(problem.raised_by(eta * problem.readout_similarity(candidates)))
 
 
 def _of_module(problem: ModuleProblem, candidates: Tensor, eta: float, steps: int, theta: Tensor, options: Options

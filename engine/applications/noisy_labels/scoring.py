@@ -21,30 +21,16 @@ from torch import Tensor
 
 from engine.applications.noisy_labels.augmented import augmented_scores
 from engine.applications.noisy_labels.confident import confident_learning, out_of_sample, shuffled
-from engine.applications.noisy_labels.pairs import BEHAVIOR_TITLES, MEAN, METHODS, Over, Pair
+from engine.applications.noisy_labels.pairs import BEHAVIOR_TITLES, METHODS, Pair
 from engine.applications.noisy_labels.source import TrainedModel
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
 from engine.basics.registry import unknown
 from engine.problems.module import ModuleProblem
 from engine.scoring.pooled import aggregated, pooled
-from engine.scoring.scoring import Scoring
 
 AUGMENTED = "augmented"
 SIMILARITIES, GRADIENTS = ("repsim", "ntk"), ("gradsim", "tracin", "lissa")
-
-
-def suspicion(model: TrainedModel, scoring: Scoring, over: Over = MEAN, options: Options | None = None) -> np.ndarray:
-    """Suspicion (n,) by any scoring, NaN where its score is unknown for every trusted example it counts for.
-
-    A trajectory visits the checkpoints of the run with the parameters that scores read; all else stays as at the end.
-    What cannot be pooled forms the gradient of every example, so that large networks take long. Raises `InvalidInput`
-    where the scoring does not fit the model, or asks for more checkpoints than the run kept.
-    """
-    problem = model.problem.with_candidates(np.arange(model.problem.n))
-    if model.checkpoints:
-        problem.keep_checkpoints(model.checkpoints)
-    return -aggregated(problem, [scoring], over.aggregate(model.evidence), options)[0]
 
 
 def suspicions(model: TrainedModel, wanted: Collection[str], options: Options | None = None) -> dict[Pair, np.ndarray]:

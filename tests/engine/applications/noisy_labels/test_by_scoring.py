@@ -10,7 +10,7 @@ from torch import nn
 
 from engine.applications.noisy_labels.evidence import Evidence
 from engine.applications.noisy_labels.pairs import BEHAVIOR_TITLES, MEAN, METHODS, OF_ITS_LABEL, Pair
-from engine.applications.noisy_labels.scoring import gradient_scores, suspicion
+from engine.applications.noisy_labels.scoring import gradient_scores
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
 from engine.problems import SoftmaxProblem
@@ -20,7 +20,7 @@ from engine.scoring.compute import compute
 from engine.scoring.named import NAMED
 from engine.scoring.pooled import pooled
 from engine.scoring.scoring import Scoring
-from tests.engine.applications.noisy_labels.sources import model
+from tests.engine.applications.noisy_labels.sources import model, suspicion
 
 SMALL = {"n_train": 60, "trusted": 1, "selection": "all"}
 NETWORKS = [{"model": name, **SMALL} for name in ("cnn", "mlp", "linear")]

@@ -43,7 +43,7 @@ def test_no_type_that_a_scorer_takes_has_a_place_for_flags():
             reachable += [*getattr(thing, "__dict__", {}).values()] if hasattr(thing, "__dict__") else []
             reachable += [*thing.values()] if isinstance(thing, dict) else list(thing) if isinstance(
                 thing, (list, tuple)) else []
-    for scorer in (scoring.suspicions, scoring.suspicion, augmented.augmented_scores, confident.out_of_sample):
+    for scorer in (scoring.suspicions, augmented.augmented_scores, confident.out_of_sample):
         assert inspect.get_annotations(scorer, eval_str=True)["model"] is TrainedModel
 
 

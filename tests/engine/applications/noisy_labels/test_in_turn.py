@@ -12,14 +12,13 @@ from engine.applications.noisy_labels.judge import Judge, judge
 from engine.applications.noisy_labels.origin import IN_TURN
 from engine.applications.noisy_labels.own import own_source, usual
 from engine.applications.noisy_labels.pairs import METHODS, Pair
-from engine.applications.noisy_labels.scoring import suspicion
 from engine.applications.noisy_labels.source import NoisySource
 from engine.basics.errors import InvalidInput
 from engine.data import load, uploads
 from engine.jobs import run_job
 from engine.models.training import train
 from engine.runs import noisy_labels as runs
-from tests.engine.applications.noisy_labels.sources import RECIPE, source
+from tests.engine.applications.noisy_labels.sources import RECIPE, source, suspicion
 
 
 @pytest.fixture(scope="module")
