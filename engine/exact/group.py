@@ -109,7 +109,7 @@ def _retrained(problem: Problem, intervention: Intervention, process: Retrain, g
 
 def _of_one(respond: Callable[..., list[Response]]) -> Callable[..., Response]:
     """What answers several interventions, asked for one."""
-    return lambda problem, intervention, *asked: respond(problem, [intervention], *asked)[0]
+    return lambda problem, intervention, *arguments: respond(problem, [intervention], *arguments)[0]
 
 
 ROUTES: dict[str, Callable[..., Response]] = {

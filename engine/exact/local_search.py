@@ -67,7 +67,7 @@ def searched_groups(problem: Problem, interventions: Sequence[Intervention], pro
 class _Searched:
     """left: the gradient at the end over the force."""
 
-    found: Minimum
+    minimum: Minimum
     left: float
 
 
@@ -92,7 +92,7 @@ def _compared_with(family: Family, process: LocalSearch) -> _Compared:
 
 
 def _response(searched: list[_Searched], changes: Changes, process: LocalSearch) -> Response:
-    device, column = changes.baseline.device, [one.found for one in searched]
+    device, column = changes.baseline.device, [one.minimum for one in searched]
     return Response(
         (changes.term([changes.to(end.theta) for end in column]),),
         torch.tensor([end.finite for end in column], device=device),

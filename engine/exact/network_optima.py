@@ -49,7 +49,7 @@ class Origin:
     """θ*: where the search without intervention ended; reached: whether that is an optimum. factor: L (P, P) with
     LLᵀ = ∇²F(θ*), where it is small and positive definite."""
 
-    found: Minimum
+    minimum: Minimum
     reached: bool
     factor: Tensor | None
 
@@ -81,10 +81,10 @@ def optima_of_groups(problem: ModuleProblem, interventions: Sequence[Interventio
     check_labels(problem, interventions)
     family = ModuleFamily(problem, process.damping, options)
     origin = origin_of(family)
-    start = origin.found.theta
+    start = origin.minimum.theta
     family.keep(start)
     changes = family.changes(family.start if process.baseline == "factual" else start)
-    allowed = 0.0 if process.baseline == "factual" else origin.found.gradient_norm
+    allowed = 0.0 if process.baseline == "factual" else origin.minimum.gradient_norm
     columns = family.solved(interventions, groups, problem.n, options,
                             lambda objective: _optimum(family, objective, origin, changes, allowed))
     return [_response(column, changes, origin) for column in columns]
@@ -93,13 +93,13 @@ def optima_of_groups(problem: ModuleProblem, interventions: Sequence[Interventio
 @dataclass(frozen=True)
 class _Optimum:
     change: tuple[Tensor, Tensor]
-    found: Minimum
+    minimum: Minimum
     converged: bool
 
 
 def _optimum(family: ModuleFamily, objective: Objective, origin: Origin, changes: Changes, allowed: float) -> _Optimum:
     """allowed: the gradient norm of what it is compared with, which has to meet the candidate's tolerance too."""
-    start = origin.found.theta
+    start = origin.minimum.theta
     tolerance = gradient_tolerance(objective.force(start), family.options.tolerance)
     minimum = descend(objective.evaluate, lambda theta: family.curvature(objective, theta), start,
                       tolerance=max(AIM * tolerance, SMALLEST_TOLERANCE),
@@ -142,7 +142,7 @@ def _response(column: list[_Optimum], changes: Changes, origin: Origin) -> Respo
     return Response(
         (changes.term([one.change for one in column]),),
         torch.tensor([one.converged for one in column], device=device),
-        torch.tensor([one.found.gradient_norm for one in column], dtype=torch.float64, device=device),
-        {"double_passes": sum(one.found.evaluations for one in column),
-         "gradient_norm_without_change": origin.found.gradient_norm},
+        torch.tensor([one.minimum.gradient_norm for one in column], dtype=torch.float64, device=device),
+        {"double_passes": sum(one.minimum.evaluations for one in column),
+         "gradient_norm_without_change": origin.minimum.gradient_norm},
     )

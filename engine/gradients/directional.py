@@ -148,13 +148,13 @@ def double_backward(network: Network, parameters: dict, x: Tensor, targets: Tens
 
 @dataclass(frozen=True)
 class Output:
-    """One number of what is read: the place-th of those that an example has."""
+    """One number of what is read: the one at an index of those that an example has."""
 
     read: Read
-    place: int
+    index: int
 
     def __call__(self, logits: Tensor, targets: Tensor) -> Tensor:
-        return self.read(logits, targets).reshape(len(logits), -1)[:, self.place]
+        return self.read(logits, targets).reshape(len(logits), -1)[:, self.index]
 
 
 def per_example(network: Network, parameters: dict, x: Tensor, targets: Tensor, read: Read,

@@ -71,9 +71,9 @@ def added(factors: Sequence[Factors]) -> Factors:
 
 @dataclass(frozen=True)
 class Rows:
-    """Gradients (b, p) of the parameters that lie at `place` in θ."""
+    """Gradients (b, p) of the parameters that lie at `columns` in θ."""
 
-    place: slice
+    columns: slice
     values: Tensor
 
     @property
@@ -90,18 +90,18 @@ class Rows:
 
     def along(self, directions: Tensor) -> Tensor:
         """⟨g_k, v⟩ for directions (r, P): shape (b, r)."""
-        return self.values @ directions[:, self.place].T
+        return self.values @ directions[:, self.columns].T
 
     def write(self, out: Tensor) -> None:
         """g_k into its places in rows of θ, (b, P)."""
-        out[:, self.place] = self.values
+        out[:, self.columns] = self.values
 
 
 @dataclass(frozen=True)
 class Outer:
-    """Gradients of a weight at `place` in θ, and of its bias where that counts too, as their factors."""
+    """Gradients of a weight at `columns` in θ, and of its bias where that counts too, as their factors."""
 
-    place: slice
+    columns: slice
     bias: slice | None
     factors: Factors
 
@@ -133,21 +133,21 @@ class Outer:
         """⟨g_k, v⟩ for directions (r, P): shape (b, r)."""
         _, i, o = self.factors.sizes
         chunks = self.factors.split(max(1, PIECE // (i * o)))
-        values = torch.cat([chunk.weight_gradients() @ directions[:, self.place].T for chunk in chunks])
+        values = torch.cat([chunk.weight_gradients() @ directions[:, self.columns].T for chunk in chunks])
         return values + self.factors.bias_gradients() @ directions[:, self.bias].T if self.bias else values
 
     def written(self) -> list[Rows]:
         """The same, written out."""
-        weight = Rows(self.place, self.factors.weight_gradients())
+        weight = Rows(self.columns, self.factors.weight_gradients())
         return [weight, Rows(self.bias, self.factors.bias_gradients())] if self.bias else [weight]
 
     def write(self, out: Tensor) -> None:
         """g_k into its places in rows of θ, (b, P)."""
         steps, i, o = self.factors.sizes
         if steps == 1:
-            torch.mul(self.factors.outputs.mT, self.factors.inputs, out=out[:, self.place].unflatten(1, (o, i)))
+            torch.mul(self.factors.outputs.mT, self.factors.inputs, out=out[:, self.columns].unflatten(1, (o, i)))
         else:
-            out[:, self.place] = self.factors.weight_gradients()
+            out[:, self.columns] = self.factors.weight_gradients()
         if self.bias:
             out[:, self.bias] = self.factors.bias_gradients()
 

@@ -12,7 +12,7 @@ All are without the regulariser.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
@@ -20,7 +20,6 @@ from torch import Tensor
 from engine.gradients import forms
 from engine.gradients.chunks import BUDGET, activation_bytes, allocated, fitting, in_chunks, unchecked
 from engine.gradients.factors import gradient_forms, pass_bytes
-from engine.gradients.findings import found_once
 from engine.gradients.layout import arranged
 from engine.gradients.model import Differentiable
 from engine.gradients.vectorised import along_signal
@@ -32,7 +31,7 @@ class TrainingGradients:
     """∇ℓ(z_k; θ) of the training examples `rows` (b,), held as factors or written out.
 
     theta (P,): θ_D where it is left out; the queries are differentiated there too. budget: bytes of working memory;
-    what is held comes to `held_bytes` an example beside it (see `blocks`). check: called often; raises to cancel.
+    what is held comes beside it. check: called often; raises to cancel.
     """
 
     def __init__(self, problem: Differentiable, rows: Tensor, theta: Tensor | None = None, budget: int = BUDGET, *,
@@ -118,18 +117,6 @@ def summed_slopes(problem: Differentiable, queries: Tensor, signals: Callable[[T
 
     in_chunks(run, len(x), fitting(4 * activation_bytes(network, x), budget, problem.device), check)
     return total
-
-
-def blocks(problem: Differentiable, rows: Tensor, budget: int = BUDGET) -> Iterator[Tensor]:
-    """`rows` in blocks of which the training gradients take at most half the budget."""
-    yield from rows.split(max(1, budget // 2 // held_bytes(problem)))
-
-
-def held_bytes(problem: Differentiable) -> int:
-    """Bytes that the training gradient of one example takes while it is held."""
-    network, x, y = problem.network, problem.x[:1], problem.y[:1]
-    return found_once(network, ("held", tuple(x.shape[1:])), lambda: sum(
-        form.nbytes for form in gradient_forms(network, x, y, differentiable(problem.loss))))
 
 
 def _each_query_chunk(network: Network, queries: Tensor, signal: Tensor, theta: Tensor | None, budget: int,

@@ -44,6 +44,8 @@ from engine.store.results import digest_of, home
 
 LAYERS = (0.25, 0.5, 0.75, 1.0)
 """Where hidden states are kept for RepSim besides the setting's own layer, as fractions of the depth."""
+Columns = Mapping[str, np.ndarray] | Cache
+"""Arrays by the names of their columns."""
 Check = Callable[[], None]
 Progress = Callable[[float], None]
 
@@ -259,18 +261,13 @@ class Attribution:
         """What estimators read, for a set of queries; caches that are there are only opened."""
         cached = [self.record_cache(point) for point in self.points]
         queried = [self.query_cache(point, records) for point in self.points]
-        draws = [tuple(self._point(point.weight, own, query_states, draw) for point, own, query_states in zip(
+        names = [name for name in READOUTS if name in queried[-1].columns]
+        draws = [tuple(point_of(point.weight, own, asked, names, draw) for point, own, asked in zip(
             self.points, cached, queried, strict=True)) for draw in range(len(self.projection.draws))]
         last, own, query_states = cached[-1], self.states(), self.states(records)
         return Features(draws[0], last["norm"], last["loss"], {depth: own[f"{depth:g}"] for depth in self.layers},
                         {depth: query_states[f"{depth:g}"] for depth in self.layers}, self.setting.layer, self.seed,
                         self.setting.ridge, *draws[1:])
-
-    @staticmethod
-    def _point(weight: float, own: Cache, query_cache: Cache, draw: int) -> Point:
-        """What estimators read at one checkpoint, under one of the draws of the projection."""
-        return Point(weight, own[draw_names("gradient")[draw]], own[draw_names("conditioned")[draw]],
-                     {name: query_cache[draw_names(name)[draw]] for name in READOUTS if name in query_cache.columns})
 
     @property
     def layers(self) -> list[float]:
@@ -351,6 +348,12 @@ def check_finite(columns: Iterable[tuple[str, np.ndarray]], step: int) -> None:
         if not np.isfinite(values).all():
             raise Diverged(f"The gradients at step {step} of the training are not finite (`{name}`); choose a smaller "
                            "learning rate, or compute them on another device.")
+
+
+def point_of(weight: float, own: Columns, queries: Columns, behaviors: Sequence[str], draw: int) -> Point:
+    """What estimators read at one checkpoint, under one of the draws of the projection."""
+    return Point(weight, own[draw_names("gradient")[draw]], own[draw_names("conditioned")[draw]],
+                 {name: queries[draw_names(name)[draw]] for name in behaviors})
 
 
 def loss(logits, batch):

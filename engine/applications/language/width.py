@@ -13,20 +13,20 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from engine.applications.language import gradients, sketching
-from engine.applications.language.attribution import Attribution, check_finite, loss
+from engine.applications.language.attribution import Attribution, check_finite, loss, point_of
 from engine.applications.language.projection import (
     Adam,
     Maps,
     Projection,
-    draw_names,
     projected_rows,
 )
 from engine.basics.files import atomic_write
 from engine.data.records import fingerprint
-from engine.gradients.cached import Features, Point
+from engine.gradients.cached import Features
 from engine.models.causal import passes
 from engine.models.causal.encoding import Encoded
 from engine.models.causal.readouts import READOUTS
@@ -36,8 +36,6 @@ AIM = sketching.TARGET + 0.01
 """Of the sample: a little above the target, which the whole run is to meet."""
 RECORDS, QUERIES = 64, 8
 NUMERICS = 1
-Columns = dict[tuple[int, str], np.ndarray]
-"""(width, column of the cache) -> projected gradients (rows, width)."""
 
 
 @dataclass(frozen=True)
@@ -92,11 +90,12 @@ def measure(run: Attribution, queries: Sequence[Encoded], tried: Sequence[int],
         run.load(point)
         own, losses = _collected(run, records, {"gradient": loss}, maps, check, Adam(*point.moments(), point.step))
         query_columns, _ = _collected(run, queries, readers, maps, check)
-        check_finite(((name, values) for (_, name), values in (*own.items(), *query_columns.items())), point.step)
+        for columns in (*own, *query_columns):
+            check_finite(columns.items(), point.step)
         points.append((point.weight, own, losses[:, 0], query_columns))
     least = {}
-    for width in tried:
-        draws = [tuple(_point(weight, own, query_columns, list(readers), width, draw)
+    for index, width in enumerate(tried):
+        draws = [tuple(point_of(weight, own[index], query_columns[index], list(readers), draw)
                        for weight, own, _, query_columns in points) for draw in range(2)]
         sample = Features(draws[0], np.zeros(len(rows)), points[-1][2], {1.0: np.zeros((len(rows), 0))},
                           {1.0: np.zeros((len(queries), 0))}, 1.0, run.seed, run.setting.ridge, draws[1])
@@ -105,28 +104,20 @@ def measure(run: Attribution, queries: Sequence[Encoded], tried: Sequence[int],
     return least
 
 
-def _point(weight: float, own: Columns, queries: Columns, behaviors: Sequence[str], width: int, draw: int) -> Point:
-    """What estimators read at one checkpoint, at one width and under one of the draws."""
-    def of(columns: Columns, name: str) -> np.ndarray:
-        return columns[width, draw_names(name)[draw]]
-
-    return Point(weight, of(own, "gradient"), of(own, "conditioned"), {name: of(queries, name) for name in behaviors})
-
-
 def _collected(run: Attribution, encoded: Sequence[Encoded], readers: Mapping[str, Callable], maps: Sequence[Maps],
-               check: Callable[[], None], adam: Adam | None = None) -> tuple[Columns, np.ndarray]:
+               check: Callable[[], None], adam: Adam | None = None) -> tuple[list[dict[str, np.ndarray]], np.ndarray]:
     """As `projected_rows` has them, of all records: gradients at every width, and the values read, (rows, readers)."""
     order: list[int] = []
-    batches: dict[tuple[int, str], list[Tensor]] = {}
+    batches: list[dict[str, list[Tensor]]] = [{} for _ in maps]
     values: list[Tensor] = []
     with gradients.tapped(run.model) as tap:
         for rows, batch in passes.batched(run.model, run.encoder, encoded, run.setting.recipe.batch, check=check):
             read, columns = projected_rows(run.model, tap, batch, readers, maps, adam)
             values.append(read.float().cpu())
-            for one, own in zip(maps, columns, strict=True):
+            for one, own in zip(batches, columns, strict=True):
                 for column, chunk in own.items():
-                    batches.setdefault((one.projection.dimension, column), []).append(chunk)
+                    one.setdefault(column, []).append(chunk)
             order += rows
     back = np.argsort(order)
-    return ({key: np.concatenate([np.asarray(one) for one in listed])[back] for key, listed in batches.items()},
-            np.concatenate([np.asarray(one) for one in values])[back])
+    return ([{column: torch.cat(chunks).numpy()[back] for column, chunks in one.items()} for one in batches],
+            torch.cat(values).numpy()[back])

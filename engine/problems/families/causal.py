@@ -34,8 +34,8 @@ from engine.models.recorded.opened import opened
 from engine.models.recorded.recipe import SEED
 from engine.models.training import Training
 from engine.problems.causal import CausalProblem
-from engine.problems.families.asked import Asked
 from engine.problems.families.family import Family, Watch
+from engine.problems.families.fields import SourceFields
 from engine.problems.problem import Problem
 from engine.store.sealed import digest_of
 
@@ -56,7 +56,7 @@ class CausalFamily(Family):
     fields = frozenset({"model", "selection", "recipe", "weights"})
     records = True
 
-    def recipe(self, source: Asked) -> FineTuning:
+    def recipe(self, source: SourceFields) -> FineTuning:
         """The source's own; of a recorded training what its adapters are."""
         if source.weights:
             return _recorded_recipe(recordings.facts(source.weights))
@@ -68,32 +68,32 @@ class CausalFamily(Family):
         lora.check_untrained(source.model, adapters, recipe)
         return recipe
 
-    def parameters(self, source: Asked) -> int:
+    def parameters(self, source: SourceFields) -> int:
         recipe = self.recipe(source)
         return _count(source.model, loading.identity(source.model)["files"], recipe)
 
-    def contents(self, source: Asked) -> dict[str, str]:
+    def contents(self, source: SourceFields) -> dict[str, str]:
         """Its files, and the version of the training: results of another one are not those of this."""
         weights = {"weights": recordings.content(source.weights)} if source.weights else {}
         return {"model": loading.identity(source.model)["files"], "training rules": str(finetune.NUMERICS), **weights}
 
-    def identity(self, source: Asked) -> dict[str, Any]:
+    def identity(self, source: SourceFields) -> dict[str, Any]:
         """As a study has it that trains a model on the same records: see `engine.models.causal.finetune`."""
         return finetune.identity(loading.identity(source.model), self._records(source)[0], self.recipe(source),
                                  source.seed, PRECISE)
 
-    def is_trained(self, source: Asked) -> bool:
+    def is_trained(self, source: SourceFields) -> bool:
         if source.weights or not self.recipe(source).epochs:
             return True
         folder = finetune.folder_of(digest_of(self.identity(source)))
         return bool(finetune.finished(folder, self.recipe(source), self._records(source)[1]))
 
-    def _records(self, source: Asked) -> tuple[str, int]:
+    def _records(self, source: SourceFields) -> tuple[str, int]:
         """(fingerprint, number) of the records that are trained on."""
         self.check(source, data.load(source.dataset))
         return _fingerprint(source.dataset, data.content(source.dataset), source.n_train, source.seed)
 
-    def build(self, source: Asked, dataset: Dataset, sample: Sample, device: str, watch: Watch) -> Problem:
+    def build(self, source: SourceFields, dataset: Dataset, sample: Sample, device: str, watch: Watch) -> Problem:
         recipe = self.recipe(source)
         model, tokenizer = _base(source.model, loading.identity(source.model)["files"])
         encoder = Encoder(tokenizer, recipe.context)
@@ -126,11 +126,11 @@ class CausalFamily(Family):
         built.keep_checkpoints(states)
         return built
 
-    def test_inputs(self, source: Asked, dataset: Dataset, sample: Sample, problem: Problem) -> np.ndarray:
+    def test_inputs(self, source: SourceFields, dataset: Dataset, sample: Sample, problem: Problem) -> np.ndarray:
         assert isinstance(problem, CausalProblem) and problem.texts is not None, "as `build` made it"
         return problem.texts.rows[len(sample.train_index):].numpy()
 
-    def _trained(self, source: Asked, training: Training, names: Sequence[str], watch: Watch
+    def _trained(self, source: SourceFields, training: Training, names: Sequence[str], watch: Watch
                  ) -> list[tuple[State, float]]:
         """The checkpoints, kept where studies find them; nobody removes them meanwhile."""
         identity = self.identity(source)
