@@ -114,7 +114,7 @@ def residuals(points: Mapping[str, Point]) -> pd.DataFrame:
     rows = []
     for series, point in points.items():
         residual, found = point.approximate.residual, point.approximate.convergence
-        reached = f"{found.kept:,}" if "tolerance" in found.facts else "it has none"
+        reached = f"{found.reached:,}" if "tolerance" in found.facts else "it has none"
         ranked = numbers({series: {name: point.agreement[name] for name in RANKED}}, "solver").iloc[0].to_dict()
         rows.append({"solver": series, "median residual": float(np.nanmedian(residual)) if found.known else np.nan,
                      "largest residual": found.largest if found.known else np.nan, "met its tolerance": reached,

@@ -121,7 +121,7 @@ def how_computed(seeds: Sequence[Scores]) -> str:
     scoring, found = seeds[0].scoring, Convergence.joined([scores.convergence for scores in seeds])
     if not scoring.route.implies:
         return f"Baseline, with which other rankings can be compared: {scoring.route.note}"
-    text, missed = f"{'Exact' if scoring.exact else 'Approximate'}: {found.summary}", found.of - found.kept
+    text, missed = f"{'Exact' if scoring.exact else 'Approximate'}: {found.summary}", found.of - found.reached
     if missed:
         text += f" · {missed:,} candidates did not {'converge' if scoring.exact else 'reach the tolerance'}"
     text += _resolution(seeds)

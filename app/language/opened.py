@@ -40,7 +40,7 @@ def _text(wanted: Asked, tables: Mapping[str, pd.DataFrame], row: int, reading: 
     st.html(record_html.record_html(record, own))
     st.html(record_html.key(len(own) > 0, bool(changed(record)), json.loads(record["marks"])))
     glossary.caption(_shading(reading.method, own["contribution"], rest))
-    if own.empty and not reading.method.form.whole:
+    if own.empty and not reading.method.undivided:
         _shade_it(wanted, row, more)
     if len(own):
         downloads.chart_extras(f"tokens-{row}", own[["place", "text", "contribution"]], title="The tokens as a table",
@@ -59,13 +59,13 @@ def _ranks(reading: Reading, records: pd.DataFrame, row: int) -> None:
 
 def _shading(method: Method, parts: pd.Series, rest: float) -> str:
     """What the shades mean, or why there are none."""
-    if method.form.whole:
-        return f"No token is shaded. {method.form.whole}"
+    if method.undivided:
+        return f"No token is shaded. {method.undivided}"
     if parts.empty:
         return "Tokens are shaded at once for the records at either end of a ranking; this one is in between."
     text = (f"Shading: what each response token adds to this record's {method.label} score, the tokens together "
             f"**{parts.sum():+.2e}**")
-    if not method.form.conditioned:
+    if not method.preconditioned:
         return f"{text}, which is the score."
     return (f"{text}. The optimizer's momentum, which no token brings, adds {rest:+.2e}; the sum is the score. How far "
             "Adam shortens a step is held at what the whole record makes of it.")

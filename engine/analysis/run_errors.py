@@ -40,12 +40,12 @@ from engine.curvature.hessian import Hessian
 from engine.estimators import ESTIMATORS
 from engine.estimators.averaged import Factored
 from engine.estimators.source import descent_segments, flow, powers, source_response
-from engine.exact.moments import by_parts
-from engine.exact.replay import kept_run, replay
-from engine.exact.response import signal_of
+from engine.exact.moments import by_stretches
+from engine.exact.replay import cached_run, replay
 from engine.exact.step_curvature import HESSIAN
 from engine.exact.step_graph import StepGraph
 from engine.gradients.products import TrainingGradients
+from engine.gradients.response import signal_of
 from engine.gradients.vectorised import along_signal, gradients_of
 from engine.metrics.kendall import tau_b
 from engine.models.randomness import own_randomness
@@ -182,7 +182,7 @@ def _methods(problem: Problem, process: Replay, read: Behavior, exact: Tensor, o
 
 
 def _by_parts(problem: Problem, process: Replay, read: Behavior, options: Options) -> pd.DataFrame:
-    parts, rates = by_parts(problem, process, read, options)
+    parts, rates = by_stretches(problem, process, read, options)
     return pd.DataFrame([{"candidate": k, "part": place + 1, "first": part.start, "last": part.stop - 1,
                           "rate": float(rates[place, k])}
                          for k in problem.candidates.tolist() for place, part in enumerate(parts)])
@@ -238,7 +238,7 @@ def through_states(problem: ModuleProblem, read: Behavior, options: Options, *, 
     examples; batches: over its own. held: with the optimizer's scale standing still, with lag or without, as in
     `Rule.back_held`. factored: with EK-FAC's curvature of all examples at each state. seed: of the run, by default the
     problem's own."""
-    run, network = kept_run(problem, problem.seed if seed is None else seed, options)
+    run, network = cached_run(problem, problem.seed if seed is None else seed, options)
     rule, candidates = run.steps.rule, problem.candidates
     signal = signal_of(read, network.predict(problem.queries), problem.query_labels)
     slopes = gradients_of(network, problem.queries, signal, along_signal, check=options.check)

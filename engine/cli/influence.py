@@ -103,10 +103,11 @@ def _warn(scores: Scores) -> None:
         print(f"Scores under {scores.scoring.title}: {'; '.join(told)}. scores.npz has `error` and `resolved`.",
               file=sys.stderr)
     found = scores.convergence
-    if found.kept < found.of:
+    if found.reached < found.of:
         goal = "converge" if found.exact else "reach the solver's tolerance"
-        print(f"{found.of - found.kept} of {found.of} candidates did not {goal} under {scores.scoring.title} (largest "
-              f"residual {found.largest:.1e}) and are flagged; leave them out, or try another --l2.", file=sys.stderr)
+        print(f"{found.of - found.reached} of {found.of} candidates did not {goal} under {scores.scoring.title} "
+              f"(largest residual {found.largest:.1e}) and are flagged; leave them out, or try another --l2.",
+              file=sys.stderr)
     if scores.noise is not None:
         print(f"Over seeds, the standard error of a score under {scores.scoring.title} is {scores.noise:.2f} of what "
               "separates training examples; `standard_error` holds it for each.", file=sys.stderr)

@@ -51,7 +51,7 @@ def _named(data: Path, setting: Setting) -> DrawnProblem:
                            "options of a network (but for the folder of a recorded training), or change the file.")
     source = read_source(data)
     if folder:
-        if "weights" not in source.family.kept:
+        if "weights" not in source.family.fields:
             raise InvalidInput(f"A recorded training is of a network, and `{data}` names `{source.model}`; name the "
                                "network that was trained.")
         source = source.model_copy(update={"weights": kept.keep(folder)})

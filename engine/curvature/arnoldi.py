@@ -26,7 +26,7 @@ def solve(operator: Operator, rhs: Tensor, *, rank: int = RANK, columns: int | N
     """Low-rank inverse from the `rank` eigenpairs of largest magnitude (Schioppa et al. 2022), rhs (P, b).
 
     The eigenpairs are those of all n examples, found once a problem, and serve every damping and behavior. The
-    relative residual is at least the share of rhs outside their span, and goes to 0 as the rank reaches P. It is
+    relative residual is at least the fraction of rhs outside their span, and goes to 0 as the rank reaches P. It is
     measured for `columns` columns (all where it is None). An eigenvalue that cancels the damping to rounding is left
     out, and so are null directions of an unregularised intercept. Raises `InvalidInput` for rank < 1, and where what
     the eigenpairs take does not fit in memory.

@@ -15,9 +15,9 @@ from torch import Tensor
 from engine.basics.errors import InvalidInput
 from engine.curvature.ekfac import factors
 from engine.curvature.gauss_newton import GaussNewton
-from engine.curvature.lissa import mini_batches
+from engine.curvature.lissa import mini_batches, summed_iterates
 from engine.curvature.operator import Linear, Operator
-from engine.curvature.solution import InverseHessian, Solution, column_blocks, measured
+from engine.curvature.solution import InverseHessian, Solution, measured
 
 ITERATIONS = 40
 BATCH_SIZE = 128
@@ -53,17 +53,11 @@ def solve(operator: GaussNewton, rhs: Tensor, *, iterations: int = ITERATIONS, b
         return made.inverse(problem, vectors, shift)
 
     scale = SAFETY * max(_largest(batch, conditioned, operator.random_start()) for batch in dict.fromkeys(batches))
-    x = torch.empty_like(rhs)
-    for part in column_blocks(operator, rhs.shape[1], MATRICES):
-        block = rhs[:, part]
-        iterate, total = conditioned(block), torch.zeros_like(block)
-        for step, batch in enumerate(batches):
-            options.check()
-            iterate = iterate - conditioned(batch @ iterate - block) / scale
-            if step >= iterations - averaged:
-                total += iterate
-            options.progress((part.start + (part.stop - part.start) * (step + 1) / iterations) / rhs.shape[1])
-        x[:, part] = total / averaged
+
+    def step(iterate: Tensor, start: Tensor, batch: Operator) -> Tensor:
+        return iterate - conditioned(batch @ iterate - start) / scale
+
+    x = summed_iterates(operator, rhs, MATRICES, conditioned, step, batches, averaged) / averaged
     info = {"iterations": float(iterations), "batch_size": float(min(batch_size, problem.n)), "scale": scale,
             "averaged": float(averaged)}
     return measured(operator, x, rhs, info, columns=columns)
@@ -72,12 +66,12 @@ def solve(operator: GaussNewton, rhs: Tensor, *, iterations: int = ITERATIONS, b
 def _largest(operator: Operator, conditioned: Linear, start: Tensor) -> float:
     """The largest eigenvalue of M⁻¹(C_t + δI), by power iteration."""
     vector = (start / start.norm())[:, None]
-    found = 0.0
+    value = 0.0
     for _ in range(POWER_STEPS):
         vector = conditioned(operator @ vector)
-        found = vector.norm().item()
-        vector = vector / max(found, torch.finfo(vector.dtype).tiny)
-    return found
+        value = vector.norm().item()
+        vector = vector / max(value, torch.finfo(vector.dtype).tiny)
+    return value
 
 
 ASTRA = InverseHessian("astra", "ASTRA", "Wang et al. 2025", solve, (GaussNewton,), products=6,

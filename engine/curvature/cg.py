@@ -59,13 +59,13 @@ def _iterated(operator: Operator, rhs: Tensor, tolerance: float, limit: int) -> 
     """All columns, a block at a time, in the operator's precision."""
     precondition = operator.preconditioner()
     x, residuals, counts = torch.empty_like(rhs), [], []
-    for part in column_blocks(operator, rhs.shape[1], MATRICES):
-        block, scale = _scaled(rhs[:, part], operator.dtype)
-        found = conjugate_gradients(_counted(operator, part, rhs.shape[1], limit), block,
-                                    tolerance=AIM * tolerance, limit=limit, precondition=precondition)
-        x[:, part] = found.x if scale is None else found.x.to(rhs.dtype) * scale
-        residuals.append(found.residual)
-        counts.append(found.iterations)
+    for columns in column_blocks(operator, rhs.shape[1], MATRICES):
+        block, scale = _scaled(rhs[:, columns], operator.dtype)
+        solved = conjugate_gradients(_counted(operator, columns, rhs.shape[1], limit), block,
+                                     tolerance=AIM * tolerance, limit=limit, precondition=precondition)
+        x[:, columns] = solved.x if scale is None else solved.x.to(rhs.dtype) * scale
+        residuals.append(solved.residual)
+        counts.append(solved.iterations)
     return Iterate(x, torch.cat(residuals), torch.cat(counts))
 
 
@@ -78,14 +78,14 @@ def _scaled(rhs: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor | None]:
     return (rhs / torch.where(scale > 0, scale, torch.inf)).to(dtype), scale
 
 
-def _counted(operator: Operator, part: slice, columns: int, limit: int) -> Linear:
-    """The product with the operator, which tells how far the iterations on the columns `part` can be."""
+def _counted(operator: Operator, block: slice, columns: int, limit: int) -> Linear:
+    """The product with the operator, which tells how far the iterations on the columns `block` can be."""
     count = 0
 
     def apply(vectors: Tensor) -> Tensor:
         nonlocal count
         count += 1
-        operator.options.progress((part.start + (part.stop - part.start) * count / limit) / columns)
+        operator.options.progress((block.start + (block.stop - block.start) * count / limit) / columns)
         return operator @ vectors
 
     return apply

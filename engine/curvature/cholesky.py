@@ -19,9 +19,9 @@ def solve(operator: SoftmaxHessian, rhs: Tensor) -> Solution:
     """Forward and back substitution with LLᵀ = H + δI, twice for what rounding left; rhs (P, b), 4P² a column."""
     factor = operator.problem.cholesky(operator.damping)
     x = by_factor(factor, rhs)
-    found = measured(operator, x, rhs, {"factored": 1.0, "tolerance": TOLERANCE}, tolerance=TOLERANCE)
-    return replace(found, rounding=Rounding.of(partial(by_factor, factor), rhs - operator @ x, x,
-                                               operator.diagonal()))
+    solution = measured(operator, x, rhs, {"factored": 1.0, "tolerance": TOLERANCE}, tolerance=TOLERANCE)
+    return replace(solution, rounding=Rounding.of(partial(by_factor, factor), rhs - operator @ x, x,
+                                                  operator.diagonal()))
 
 
 CHOLESKY = InverseHessian("cholesky", "Cholesky", "direct factorisation", solve, (SoftmaxHessian,), exact=True,

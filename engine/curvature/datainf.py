@@ -23,7 +23,7 @@ from engine.curvature.solution import InverseHessian, Solution, measured
 from engine.gradients.per_example import loss_gradients
 
 OWN_DAMPING = 0.1
-"""Without damping: this share of the mean squared gradient of a layer's parameter (Kwon et al. 2024)."""
+"""Without damping: this fraction of the mean squared gradient of a layer's parameter (Kwon et al. 2024)."""
 
 ROWS = 1024
 """At most so many training gradients are held at once."""
@@ -43,24 +43,24 @@ def solve(operator: Hessian, rhs: Tensor, *, columns: int | None = None) -> Solu
     dampings = _dampings(problem, layers, operator.damping, options)
     total = torch.zeros_like(rhs)
     for gradients in _gradients(problem, options):
-        for part, delta in zip(layers, dampings, strict=True):
-            g = gradients[:, part]
-            weights = (g @ rhs[part]) / (delta + g.square().sum(1, keepdim=True))
-            total[part].addmm_(g.T, weights, beta=1, alpha=1 / problem.n)
+        for layer, delta in zip(layers, dampings, strict=True):
+            g = gradients[:, layer]
+            weights = (g @ rhs[layer]) / (delta + g.square().sum(1, keepdim=True))
+            total[layer].addmm_(g.T, weights, beta=1, alpha=1 / problem.n)
     x = torch.sub(rhs, total, out=total)
-    for part, delta in zip(layers, dampings, strict=True):
-        x[part] /= delta
+    for layer, delta in zip(layers, dampings, strict=True):
+        x[layer] /= delta
     info = {"layers": float(len(layers)), "smallest_damping": min(dampings), "largest_damping": max(dampings)}
     return measured(operator, x, rhs, info, columns=columns)
 
 
 def layer_slices(problem: CurvedModule) -> list[slice]:
     """The place in θ of every layer: neighbouring parameters of one module."""
-    found: dict[str, slice] = {}
-    for name, part in problem.network.slices.items():
+    slices: dict[str, slice] = {}
+    for name, own in problem.network.slices.items():
         layer = name.rpartition(".")[0]
-        found[layer] = slice(found[layer].start if layer in found else part.start, part.stop)
-    return list(found.values())
+        slices[layer] = slice(slices[layer].start if layer in slices else own.start, own.stop)
+    return list(slices.values())
 
 
 def _dampings(problem: CurvedModule, layers: list[slice], damping: float, options: Options) -> list[float]:
@@ -70,15 +70,15 @@ def _dampings(problem: CurvedModule, layers: list[slice], damping: float, option
     def mean_squares() -> list[float]:
         total = torch.zeros(len(layers), dtype=torch.float64, device=problem.device)
         for gradients in _gradients(problem, options):
-            total += torch.stack([gradients[:, part].square().sum().double() for part in layers])
-        return [value / problem.n / (part.stop - part.start)
-                for value, part in zip(total.tolist(), layers, strict=True)]
+            total += torch.stack([gradients[:, layer].square().sum().double() for layer in layers])
+        return [value / problem.n / (layer.stop - layer.start)
+                for value, layer in zip(total.tolist(), layers, strict=True)]
 
-    found = [problem.l2 + OWN_DAMPING * square for square in problem.memo("datainf", mean_squares)]
-    if min(found) <= 0:
+    dampings = [problem.l2 + OWN_DAMPING * square for square in problem.memo("datainf", mean_squares)]
+    if min(dampings) <= 0:
         raise InvalidInput("DataInf's own damping is zero because all training gradients of a layer are; use a "
                            "damping or an l2 above zero.")
-    return found
+    return dampings
 
 
 def _gradients(problem: CurvedModule, options: Options) -> Iterator[Tensor]:

@@ -25,8 +25,8 @@ BOUND, PRODUCTS = 1e-8, 5_000
 
 def dense(operator: Operator) -> Tensor:
     """A (P, P) in float64, made symmetric, by P products."""
-    found = (operator @ torch.eye(operator.size, dtype=operator.dtype, device=operator.device)).double()
-    return (found + found.T) / 2
+    matrix = (operator @ torch.eye(operator.size, dtype=operator.dtype, device=operator.device)).double()
+    return (matrix + matrix.T) / 2
 
 
 def solve(operator: Operator, rhs: Tensor) -> Solution:
@@ -48,8 +48,8 @@ def solve(operator: Operator, rhs: Tensor) -> Solution:
     off = rhs.double() - damped @ x
     rounding = Rounding.of(partial(torch.linalg.ldl_solve, factored, pivots), off, x, damped.diagonal())
     fault = off.norm(dim=0) / rhs.double().norm(dim=0).clamp_min(1e-300)
-    told = {"factored": 1.0, "tolerance": TOLERANCE, **_definiteness(operator, hessian, damped)}
-    return Solution(x.to(rhs.dtype), fault, fault < TOLERANCE, told, rounding)
+    facts = {"factored": 1.0, "tolerance": TOLERANCE, **_definiteness(operator, hessian, damped)}
+    return Solution(x.to(rhs.dtype), fault, fault < TOLERANCE, facts, rounding)
 
 
 def iterated(operator: Operator, rhs: Tensor) -> Solution:
@@ -60,13 +60,13 @@ def iterated(operator: Operator, rhs: Tensor) -> Solution:
     """
     smallest = operator.smallest_eigenvalue()
     definite = operator.dtype == torch.float64 and smallest + operator.damping > 0
-    found = solved_by_cg(operator, rhs, tolerance=BOUND, iterations=PRODUCTS) if definite else None
-    if found is None or found.info.get("negative_curvature"):
+    solution = solved_by_cg(operator, rhs, tolerance=BOUND, iterations=PRODUCTS) if definite else None
+    if solution is None or solution.info.get("negative_curvature"):
         raise InvalidInput(f"The exact local response needs the Hessian of {operator.size:,} parameters plus damping "
                            "to be positive definite, and its smallest eigenvalue is "
                            f"{smallest + operator.damping:.2g} at most; raise the damping, select at most {LIMIT:,} of "
                            "them, or use the estimator `cg`.")
-    return replace(found, info={**found.info, "smallest_eigenvalue": smallest})
+    return replace(solution, info={**solution.info, "smallest_eigenvalue": smallest})
 
 
 def _definiteness(operator: Operator, hessian: Tensor, damped: Tensor) -> dict[str, float]:

@@ -33,10 +33,10 @@ def by_lanczos(apply: Callable[[Tensor], Tensor], start: Tensor, steps: int, ran
     info: the smallest kept magnitude, the largest ‖Hv − λv‖/|λ| of the pairs, and the smallest eigenvalue seen.
     """
     ritz = lanczos(apply, start, steps)
-    kept = ritz.values.abs().argsort(descending=True)[:rank]
-    values = ritz.values[kept]
-    vectors = ritz.basis.T @ ritz.coordinates[:, kept].to(ritz.basis)
-    fault = (ritz.residual[kept] / values.abs().clamp_min(torch.finfo(values.dtype).tiny)).max().item()
+    largest_first = ritz.values.abs().argsort(descending=True)[:rank]
+    values = ritz.values[largest_first]
+    vectors = ritz.basis.T @ ritz.coordinates[:, largest_first].to(ritz.basis)
+    fault = (ritz.residual[largest_first] / values.abs().clamp_min(torch.finfo(values.dtype).tiny)).max().item()
     smallest = ritz.values[0].item()
     info = {"smallest_kept_eigenvalue": values.abs().min().item(), "eigenpair_residual": fault,
             "smallest_eigenvalue": smallest}
@@ -50,9 +50,9 @@ def by_blocks(apply: Callable[[Tensor], Tensor], start: Tensor, rank: int) -> Ei
 
 def largest(values: Tensor, vectors: Tensor, rank: int) -> Eigenpairs:
     """Of ascending λ (m,) and V (P, m), none of them negative, the last `rank`."""
-    kept = values[-rank:].flip(0)
-    smallest = kept.min().item()
-    return Eigenpairs(kept, vectors[:, -rank:].flip(1), smallest, {"smallest_eigenvalue": smallest})
+    top = values[-rank:].flip(0)
+    smallest = top.min().item()
+    return Eigenpairs(top, vectors[:, -rank:].flip(1), smallest, {"smallest_eigenvalue": smallest})
 
 
 def _ritz_pairs(apply: Callable[[Tensor], Tensor], start: Tensor) -> tuple[Tensor, Tensor]:

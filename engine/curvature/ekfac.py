@@ -62,15 +62,15 @@ class Factors:
     def applied(self, problem: CurvedModule, vectors: Tensor, read: Callable[[Tensor], Tensor]) -> Tensor:
         """f(curvature) V for V (P, b), f read off eigenvalues of any shape, entry by entry."""
         values = problem.network.unflatten(vectors.T)
-        found = {name: values[name] * read(diagonal) for name, diagonal in self.diagonal.items()}
+        scaled = {name: values[name] * read(diagonal) for name, diagonal in self.diagonal.items()}
         for layer, basis in zip(self.layers, self.bases, strict=True):
             whole = layer.to_matrix(values)
             inner = whole @ basis.inputs
             turned = basis.outputs @ ((basis.outputs.T @ inner) * read(basis.values)) @ basis.inputs.T
             if basis.inputs.shape[1] < layer.inputs:
                 turned += (whole - inner @ basis.inputs.T) * read(basis.values.new_zeros(()))
-            found |= layer.from_matrix(turned)
-        return problem.network.flatten(found).T
+            scaled |= layer.from_matrix(turned)
+        return problem.network.flatten(scaled).T
 
 
 def solve(operator: GaussNewton, rhs: Tensor, *, columns: int | None = None) -> Solution:
@@ -88,9 +88,9 @@ def solve(operator: GaussNewton, rhs: Tensor, *, columns: int | None = None) -> 
         raise InvalidInput("EK-FAC divides by l2 + damping, which is zero here; use an l2 or a damping above zero.")
     made = factors(problem, options)
     x = torch.empty_like(rhs)
-    for part in column_blocks(operator, rhs.shape[1], MATRICES):
+    for block in column_blocks(operator, rhs.shape[1], MATRICES):
         options.check()
-        x[:, part] = made.inverse(problem, rhs[:, part], shift)
+        x[:, block] = made.inverse(problem, rhs[:, block], shift)
     info = {"factored": 1.0, "layers": float(len(made.layers)),
             "diagonal_parameters": float(sum(d.numel() for d in made.diagonal.values()))}
     return measured(operator, x, rhs, info, columns=columns)
@@ -108,16 +108,16 @@ def factors(problem: CurvedModule, options: Options) -> Factors:
 def factors_over(problems: Sequence[CurvedModule], options: Options) -> Factors:
     """Of the mean Gauss–Newton matrix of several models that differ in θ_D alone."""
     points = [_Point(problem, factored_layers(problem), LossRoots(problem)) for problem in problems]
-    share = 1 / len(points)
+    weight = 1 / len(points)
     moments = [_moments(point, options) for point in points]
-    bases = [(_input_basis(layer, _gathered([inputs[place] for inputs, _ in moments], layer)),
-              _eigenvectors(share * sum((g[place] for _, g in moments[1:]), start=moments[0][1][place])))
-             for place, layer in enumerate(points[0].layers)]
+    bases = [(_input_basis(layer, _gathered([inputs[index] for inputs, _ in moments], layer)),
+              _eigenvectors(weight * sum((g[index] for _, g in moments[1:]), start=moments[0][1][index])))
+             for index, layer in enumerate(points[0].layers)]
     values = [torch.stack(each).mean(0) for each in
               zip(*(_corrected(point, bases, options) for point in points), strict=True)]
     layers = points[0].layers
-    kept = {name for layer in layers for name in layer.names}
-    others = [name for name in problems[0].network.names if name not in kept]
+    names = {name for layer in layers for name in layer.names}
+    others = [name for name in problems[0].network.names if name not in names]
     diagonals = [_diagonal(point.problem, others, point.roots, options) for point in points] if others else []
     return Factors(layers, tuple(Basis(a, g, v) for (a, g), v in zip(bases, values, strict=True)),
                    {name: torch.stack([each[name] for each in diagonals]).mean(0) for name in others})
@@ -164,14 +164,14 @@ def _moments(point: _Point, options: Options) -> tuple[list[Tensor], list[Tensor
                                              for each, layer in zip(few, layers, strict=True)]
     derivatives = [zeros(layer.outputs, layer.outputs) for layer in layers]
     for seen, root in _passes(point, options):
-        for kept, inputs in zip(gathered, seen.inputs, strict=True):
+        for moments, inputs in zip(gathered, seen.inputs, strict=True):
             rows = inputs.flatten(0, 1)
-            kept.append(rows) if isinstance(kept, list) else kept.addmm_(rows.T, rows)
+            moments.append(rows) if isinstance(moments, list) else moments.addmm_(rows.T, rows)
         for direction in root:
             for g, derived in zip(derivatives, seen.pull(direction), strict=True):
                 rows = derived.flatten(0, 1)
                 g.addmm_(rows.T, rows, alpha=1 / problem.n)
-    return [torch.cat(kept) if isinstance(kept, list) else kept for kept in gathered], derivatives
+    return [torch.cat(moments) if isinstance(moments, list) else moments for moments in gathered], derivatives
 
 
 def _input_basis(layer: Layer, gathered: Tensor) -> Tensor:
@@ -227,7 +227,7 @@ def _diagonal(problem: CurvedModule, names: list[str], roots: LossRoots, options
             gradients = gradients_of(problem.network, problem.x[rows], direction, along_signal,
                                      budget=options.budget // 4, names=names, link=problem.link, check=options.check)
             total += gradients.square().sum(0) / problem.n
-    return {name: part.view(own[name].shape) for name, part in zip(names, total.split(sizes), strict=True)}
+    return {name: own_part.view(own[name].shape) for name, own_part in zip(names, total.split(sizes), strict=True)}
 
 
 EKFAC = InverseHessian("ekfac", "EK-FAC", "George et al. 2018; Grosse et al. 2023", solve, (GaussNewton,),

@@ -42,7 +42,7 @@ class Graphs:
     def __init__(self, problem: CurvedModule, rows: Tensor, build: Build, options: Options) -> None:
         self.problem, self.rows, self.build, self.options = problem, rows, build, options
         self.chunk, self.keeps = 0, True
-        self.kept: dict[int, Product] = {}
+        self.products: dict[int, Product] = {}
 
     def product(self, vectors: Tensor) -> Tensor:
         """(1/b) Σ_i C_i V for V (P, r) -> (P, r).
@@ -62,7 +62,7 @@ class Graphs:
                 if self.chunk < 2:
                     raise InvalidInput("The curvature of one example does not fit in memory; select fewer "
                                        "parameters, such as `last_block`.") from None
-            self.keeps, self.kept, self.chunk = False, {}, self.chunk // 2
+            self.keeps, self.products, self.chunk = False, {}, self.chunk // 2
             warnings.warn(f"Out of memory: curvature products go on with {self.chunk} examples at once.",
                           RuntimeWarning, stacklevel=3)
 
@@ -80,9 +80,9 @@ class Graphs:
             block = vectors[:, start:start + step].T.contiguous()
             total = torch.zeros_like(block)
             for index, rows in enumerate(self.rows.split(self.chunk)):
-                product = self.kept.get(index) or self.build(self.problem, rows)
+                product = self.products.get(index) or self.build(self.problem, rows)
                 if self.keeps:
-                    self.kept[index] = product
+                    self.products[index] = product
                 for k in range(0, len(block), width):
                     self.options.check()
                     total[k:k + width] += product(block[k:k + width])
@@ -114,7 +114,7 @@ def pulled_back(outputs: list[Tensor], inputs: list[Tensor], cotangents: list[Te
             pass
     each = [_gradients(outputs, inputs, [c[k] for c in cotangents], batched=False)
             for k in range(len(cotangents[0]))]
-    return tuple(torch.stack(parts) for parts in zip(*each, strict=True))
+    return tuple(torch.stack(rows) for rows in zip(*each, strict=True))
 
 
 def _gradients(outputs: list[Tensor], inputs: list[Tensor], cotangents: list[Tensor], batched: bool) -> tuple:
@@ -133,9 +133,9 @@ def named(problem: CurvedModule, leaves: list[Tensor]) -> dict[str, Tensor]:
     return dict(zip(problem.network.names, leaves, strict=True))
 
 
-def flat(parts: Sequence[Tensor]) -> Tensor:
+def flat(tensors: Sequence[Tensor]) -> Tensor:
     """One tensor (r, …) a parameter -> (r, P)."""
-    return torch.cat([part.flatten(1) for part in parts], 1)
+    return torch.cat([tensor.flatten(1) for tensor in tensors], 1)
 
 
 def graph_bytes(problem: CurvedModule) -> int:

@@ -87,16 +87,16 @@ def factored_layers(problem: CurvedModule) -> tuple[Layer, ...]:
     """
     network = problem.network
     shared = Counter(id(value) for _, value in network.module.named_parameters(remove_duplicate=False))
-    found = []
+    layers = []
     for name, module in network.module.named_modules():
         weight, bias = (f"{name}.{kind}" if name else kind for kind in ("weight", "bias"))
         if type(module) not in (nn.Linear, nn.Conv2d) or weight not in network.shapes:
             continue
         grouped = isinstance(module, nn.Conv2d) and module.groups > 1
         if not grouped and shared[id(module.weight)] == 1:
-            found.append(Layer(module, weight, bias if bias in network.shapes else None))
-    called = captured(problem, tuple(found), problem.x[:1].expand(3, *problem.x.shape[1:])).inputs
-    return tuple(layer for layer, inputs in zip(found, called, strict=True)
+            layers.append(Layer(module, weight, bias if bias in network.shapes else None))
+    called = captured(problem, tuple(layers), problem.x[:1].expand(3, *problem.x.shape[1:])).inputs
+    return tuple(layer for layer, inputs in zip(layers, called, strict=True)
                  if len(inputs) == 3)
 
 
@@ -121,11 +121,11 @@ def captured(problem: CurvedModule, layers: tuple[Layer, ...], x: Tensor) -> Cap
               for layer in layers]
 
     def pull(direction: Tensor) -> list[Tensor]:
-        found: dict[int, list[Tensor]] = {id(layer): [] for layer in layers}
+        tensors: dict[int, list[Tensor]] = {id(layer): [] for layer in layers}
         for call, gradient in zip(calls, output_gradients(logits, calls, direction, keep=True), strict=True):
             gradient = call.inputs.new_zeros(call.shape) if gradient is None else gradient
-            found[id(call.key)].append(call.key.derivatives(gradient))
-        return [torch.cat(found[id(layer)], 1) for layer in layers]
+            tensors[id(call.key)].append(call.key.derivatives(gradient))
+        return [torch.cat(tensors[id(layer)], 1) for layer in layers]
 
     return Captured(logits.detach(),
                     tuple(torch.cat(each, 1) if each else logits.new_empty(0) for each in inputs), pull)

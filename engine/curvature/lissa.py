@@ -10,14 +10,16 @@ Along negative curvature below −δ it grows, by a factor below 1 + |λ_min|/σ
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from engine.basics.errors import InvalidInput
 from engine.curvature.hessian import Hessian
-from engine.curvature.operator import Operator
+from engine.curvature.operator import Linear, Operator
 from engine.curvature.softmax_hessian import SoftmaxHessian
 from engine.curvature.solution import InverseHessian, Solution, column_blocks, measured
 
@@ -50,22 +52,34 @@ def solve(operator: Operator, rhs: Tensor, *, iterations: int = ITERATIONS, batc
     largest = operator.memo("lissa", lambda: largest_curvature(operator, batches),
                             (type(operator), operator.dtype, operator.options.seed, iterations, batch_size))
     scale = delta + largest
-    x = torch.empty_like(rhs)
-    for part in column_blocks(operator, rhs.shape[1], MATRICES):
-        start = rhs[:, part]
-        iterate, total = start.clone(), torch.zeros_like(start)
-        for step, rows in enumerate(batches):
-            image = operator.batch(rows).damped(delta) @ iterate
-            iterate.add_(start).sub_(image, alpha=1 / scale)
-            if step >= iterations - averaged:
-                total += iterate
-            operator.options.progress((part.start + (part.stop - part.start) * (step + 1) / iterations) / rhs.shape[1])
-        x[:, part] = total / (averaged * scale)
+
+    def step(iterate: Tensor, start: Tensor, rows: Tensor) -> Tensor:
+        image = operator.batch(rows).damped(delta) @ iterate
+        return iterate.add_(start).sub_(image, alpha=1 / scale)
+
+    x = summed_iterates(operator, rhs, MATRICES, Tensor.clone, step, batches, averaged) / (averaged * scale)
     info = {"iterations": float(iterations), "batch_size": float(min(batch_size, operator.problem.n)),
             "damping": delta, "scale": scale, "averaged": float(averaged)}
     if not measure:
         return Solution(x, x.new_full((x.shape[1],), torch.nan), x.isfinite().all(0), info)
     return measured(operator, x, rhs, info, columns=columns)
+
+
+def summed_iterates(operator: Operator, rhs: Tensor, matrices: int, start: Linear, step: Callable[..., Tensor],
+                    batches: Sequence[Any], last: int) -> Tensor:
+    """The sum of the `last` iterates of x ← step(x, rhs, batch) from x = start(rhs), (P, b), as many columns at a time
+    as fit, with so many `matrices` (P, width) each, in half of the memory budget."""
+    total, count = torch.zeros_like(rhs), rhs.shape[1]
+    for span in column_blocks(operator, count, matrices):
+        block = rhs[:, span]
+        iterate = start(block)
+        for number, batch in enumerate(batches, 1):
+            operator.options.check()
+            iterate = step(iterate, block, batch)
+            if number > len(batches) - last:
+                total[:, span] += iterate
+            operator.options.progress((span.start + (span.stop - span.start) * number / len(batches)) / count)
+    return total
 
 
 def mini_batches(operator: Operator, count: int, size: int) -> list[Tensor]:

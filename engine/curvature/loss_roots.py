@@ -21,7 +21,7 @@ EXACT_OUTPUTS = 20
 """Up to so many logits an example the expectation over the model's labels is a sum over all of them."""
 SAMPLED_LABELS = 10
 """Above, so many labels a position are drawn from the model; one draw of all positions is one direction."""
-DRAWN_AT_ONCE = 64
+SAMPLED_AT_ONCE = 64
 """For so many examples at a time labels are drawn; how many decides nothing but the memory."""
 
 
@@ -41,7 +41,7 @@ class LossRoots:
         with torch.no_grad():
             size = problem.link.outputs(problem.x[:1], parameters).numel()
             if problem.link.softmax_weights(problem.x[:1]) is not None and size > EXACT_OUTPUTS:
-                self.labels = _drawn(problem, parameters)
+                self.labels = _sampled_labels(problem, parameters)
 
     def __call__(self, rows: Tensor, logits: Tensor) -> Iterator[Tensor]:
         """rows (b,), their logits (b, …, C) -> every direction R_c (b, …, C)."""
@@ -53,30 +53,30 @@ class LossRoots:
         if self.labels is None:
             yield from _all_labels(logits, root)
             return
-        for drawn in self.labels[rows].unbind(-1):
-            yield root * slope(logits, drawn) / SAMPLED_LABELS**0.5
+        for labels in self.labels[rows].unbind(-1):
+            yield root * slope(logits, labels) / SAMPLED_LABELS**0.5
 
 
-def _drawn(problem: CurvedModule, parameters: dict[str, Tensor]) -> Tensor:
+def _sampled_labels(problem: CurvedModule, parameters: dict[str, Tensor]) -> Tensor:
     """SAMPLED_LABELS labels of every training example, at the positions that its loss reads: (n, …, SAMPLED_LABELS)."""
-    generator, found = torch.Generator().manual_seed(0), []
-    for x in problem.x.split(DRAWN_AT_ONCE):
+    generator, samples = torch.Generator().manual_seed(0), []
+    for x in problem.x.split(SAMPLED_AT_ONCE):
         weights = problem.link.softmax_weights(x)
         assert weights is not None, "only such losses are drawn for"
         read = weights.cpu() > 0
         p = problem.link.outputs(x, parameters).softmax(-1).double().cpu()[read]
         labels = torch.zeros(*read.shape, SAMPLED_LABELS, dtype=torch.long)
         labels[read] = torch.multinomial(p, SAMPLED_LABELS, replacement=True, generator=generator)
-        found.append(labels)
-    return torch.cat(found).to(problem.device)
+        samples.append(labels)
+    return torch.cat(samples).to(problem.device)
 
 
 def _all_labels(logits: Tensor, root: Tensor) -> Iterator[Tensor]:
     """√w_t √p_tc (e_c − p_t) at position t, zero at all others, for every t and c: logits (b, …, C), root (b, …, 1)."""
     p = logits.softmax(-1)
-    for place in range(root[0].numel()):
+    for column in range(root[0].numel()):
         here = torch.zeros_like(root[0]).flatten()
-        here[place] = 1.0
+        here[column] = 1.0
         at = root * here.view(root[0].shape)
         for label in range(p.shape[-1]):
             labels = torch.full(p.shape[:-1], label, device=p.device)

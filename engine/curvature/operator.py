@@ -109,5 +109,5 @@ class Operator(ABC):
     def random_start(self) -> Tensor:
         """The same (P,) Gaussian vector each time, on the operator's device and in its precision."""
         generator = torch.Generator().manual_seed(0)
-        drawn = torch.randn(self.size, generator=generator, dtype=torch.float64)
-        return drawn.to(device=self.device, dtype=self.dtype)
+        random = torch.randn(self.size, generator=generator, dtype=torch.float64)
+        return random.to(device=self.device, dtype=self.dtype)

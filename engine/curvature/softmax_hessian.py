@@ -75,8 +75,8 @@ class SoftmaxHessian(Operator):
         """diag(H) + δ, (P,)."""
         problem, rows = self.problem, slice(None) if self.rows is None else self.rows
         x, p = problem.x[rows], problem.probabilities[rows]
-        found = x.square().T @ (p * (1 - p)) / len(x) + (problem.penalty + self.damping)[:, None]
-        return found.flatten().to(self.dtype)
+        diagonal = x.square().T @ (p * (1 - p)) / len(x) + (problem.penalty + self.damping)[:, None]
+        return diagonal.flatten().to(self.dtype)
 
     def decoupled(self, rhs: Tensor) -> tuple[Tensor, Tensor]:
         """The class mean of a column is divided by λ_j + δ; there the intercept has a unit more, as in

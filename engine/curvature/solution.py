@@ -64,7 +64,7 @@ class Solution:
     rounding: Rounding | None = None
 
     @property
-    def told(self) -> dict[str, float]:
+    def summary(self) -> dict[str, float]:
         """The info, with what the residual is: relative, so that zero scores have 1; a gradient norm is not."""
         return {**self.info, RELATIVE: 1.0}
 
@@ -113,8 +113,8 @@ class InverseHessian:
 
     def operator(self, problem: CurvedProblem, damping: float, options: Options | None = None) -> Operator:
         """What it solves with: of the operators that the problem has, the first that it can do with."""
-        found = next(operator for operator in problem.curvatures if operator in self.needs)
-        return found(problem, damping, options)
+        kind = next(operator for operator in problem.curvatures if operator in self.needs)
+        return kind(problem, damping, options)
 
 
 def measured(operator: Operator, x: Tensor, rhs: Tensor, info: dict[str, float], *, tolerance: float | None = None,
@@ -132,34 +132,34 @@ def measured(operator: Operator, x: Tensor, rhs: Tensor, info: dict[str, float],
     if columns is None and tolerance is None:
         columns = operator.measured
     picked = _picked(x.shape[1], columns, x.device)
-    residual, found = x.new_full((x.shape[1],), torch.nan), bool(negative)
-    for part in column_blocks(operator, len(picked), 4):
-        chosen = slice(part.start, part.stop) if len(picked) == x.shape[1] else picked[part]
+    residual, negative_found = x.new_full((x.shape[1],), torch.nan), bool(negative)
+    for span in column_blocks(operator, len(picked), 4):
+        chosen = slice(span.start, span.stop) if len(picked) == x.shape[1] else picked[span]
         block, target = x[:, chosen], rhs[:, chosen]
         image = operator @ block
-        found |= operator.proves_indefinite(block, image)
+        negative_found |= operator.proves_indefinite(block, image)
         residual[chosen] = (image - target).norm(dim=0) / target.norm(dim=0).clamp_min(torch.finfo(x.dtype).tiny)
     converged = x.isfinite().all(0) if tolerance is None else residual <= tolerance
     info = {**info, **operator.facts}
     if not operator.convex:
-        info = _definiteness(operator, info, found, looked=negative is not None)
+        info = _definiteness(operator, info, negative_found, looked=negative is not None)
     return Solution(x, residual, converged, info)
 
 
-def _definiteness(operator: Operator, info: dict[str, float], found: bool, looked: bool) -> dict[str, float]:
+def _definiteness(operator: Operator, info: dict[str, float], negative_found: bool, looked: bool) -> dict[str, float]:
     """`info` with what is known of negative curvature, and one warning where there is some."""
     damping = operator.damping
-    if not found and not looked:
+    if not negative_found and not looked:
         info = {**info, "smallest_eigenvalue": operator.smallest_eigenvalue()}
-        found = info["smallest_eigenvalue"] + damping < 0
-    if found:
+        negative_found = info["smallest_eigenvalue"] + damping < 0
+    if negative_found:
         smallest = info.get("smallest_eigenvalue", 0.0)
         remedy = f"a damping above {-smallest:.2g}" if smallest + damping < 0 else "a larger damping"
         other = "" if operator.gauss_newton else (", or a solver of the Gauss–Newton matrix, which has no negative "
                                                   "curvature")
         warnings.warn(f"The Hessian plus damping {damping:g} is not positive definite, so the local response is not "
                       f"that of a minimum and scores may have the wrong sign; use {remedy}{other}.", stacklevel=4)
-    return {**info, "negative_curvature": float(found)}
+    return {**info, "negative_curvature": float(negative_found)}
 
 
 def column_blocks(operator: Operator, count: int, matrices: int) -> Iterator[slice]:

@@ -69,8 +69,8 @@ class Krylov:
 
     def applied(self, columns: Tensor, reads: Sequence[Read]) -> list[Tensor]:
         """f(H) V, right to rounding where the space holds V's part of the spectrum."""
-        found = [self._column(column, reads) for column in columns.T]
-        return [torch.stack(parts, 1) for parts in zip(*found, strict=True)]
+        by_column = [self._column(column, reads) for column in columns.T]
+        return [torch.stack(values, 1) for values in zip(*by_column, strict=True)]
 
     def _column(self, column: Tensor, reads: Sequence[Read]) -> list[Tensor]:
         length = column.norm()

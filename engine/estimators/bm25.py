@@ -20,24 +20,22 @@ from torch import Tensor
 
 from engine.basics.options import Options
 from engine.estimators.cost import NOTHING
-from engine.estimators.estimator import Estimator
+from engine.estimators.estimator import Estimator, closed_form
 from engine.estimators.named import baseline
-from engine.exact.response import Response
+from engine.gradients.response import Given, Term
 from engine.problems import CausalProblem
-from engine.question.interventions import Intervention
 from engine.question.processes import OneStep
 
 SATURATION, LENGTH = 1.5, 0.75
 """k₁ and b."""
 
 
-def respond(problem: CausalProblem, interventions: Sequence[Intervention], process: OneStep, candidates: Tensor,
-            options: Options) -> list[Response]:
+def shared_words(problem: CausalProblem, process: OneStep, candidates: Tensor, options: Options) -> list[Term]:
     """Of the texts of queries and candidates (b,). Raises `InvalidInput` where they are not at hand."""
     vocabulary, weights = problem.of_model("bm25", lambda: _weights(problem.texts_of(problem.x)))
-    asked = counts([words(text) for text in problem.texts_of(problem.queries)], vocabulary)
-    values = torch.from_numpy((asked @ weights[candidates.cpu().numpy()].T).toarray()).to(problem.device)
-    return [Response.given(values) for _ in interventions]
+    query_counts = counts([words(text) for text in problem.texts_of(problem.queries)], vocabulary)
+    values = torch.from_numpy((query_counts @ weights[candidates.cpu().numpy()].T).toarray()).to(problem.device)
+    return [Given(values)]
 
 
 def words(text: str) -> list[str]:
@@ -48,26 +46,27 @@ def words(text: str) -> list[str]:
 def _weights(texts: Sequence[str]) -> tuple[dict[str, int], csr_matrix]:
     """word -> column, and what a query's word adds to the score of every text, (n, V)."""
     split = [words(text) for text in texts]
-    vocabulary = {word: place for place, word in enumerate(dict.fromkeys(word for own in split for word in own))}
-    found = counts(split, vocabulary)
+    vocabulary = {word: column for column, word in enumerate(dict.fromkeys(word for own in split for word in own))}
+    occurrences = counts(split, vocabulary)
     n, lengths = len(split), np.array([len(own) for own in split])
-    held = np.bincount(found.indices, minlength=len(vocabulary))
+    held = np.bincount(occurrences.indices, minlength=len(vocabulary))
     idf = np.log1p((n - held + 0.5) / (held + 0.5))
-    share = SATURATION * (1 - LENGTH + LENGTH * lengths / lengths.mean())
-    rows = np.repeat(np.arange(n), np.diff(found.indptr))
-    data = idf[found.indices] * found.data * (SATURATION + 1) / (found.data + share[rows])
-    return vocabulary, csr_matrix((data, found.indices, found.indptr), shape=found.shape)
+    length_factor = SATURATION * (1 - LENGTH + LENGTH * lengths / lengths.mean())
+    rows = np.repeat(np.arange(n), np.diff(occurrences.indptr))
+    data = idf[occurrences.indices] * occurrences.data * (SATURATION + 1) / (occurrences.data + length_factor[rows])
+    return vocabulary, csr_matrix((data, occurrences.indices, occurrences.indptr), shape=occurrences.shape)
 
 
 def counts(split: Sequence[Sequence[str]], vocabulary: dict[str, int]) -> csr_matrix:
     """How often each word of the vocabulary stands in each text, (b, V)."""
-    places = [(row, vocabulary[word]) for row, own in enumerate(split) for word in own if word in vocabulary]
-    rows, columns = zip(*places, strict=True) if places else ((), ())
-    found = csr_matrix((np.ones(len(rows)), (rows, columns)), shape=(len(split), len(vocabulary)))
-    found.sum_duplicates()
-    return found
+    entries = [(row, vocabulary[word]) for row, own in enumerate(split) for word in own if word in vocabulary]
+    rows, columns = zip(*entries, strict=True) if entries else ((), ())
+    matrix = csr_matrix((np.ones(len(rows)), (rows, columns)), shape=(len(split), len(vocabulary)))
+    matrix.sum_duplicates()
+    return matrix
 
 
 BM25 = Estimator("bm25", "BM25", False, "How many rare words the texts of query and training record share.",
-                 "Robertson and Zaragoza 2009", routes={"one_step": respond}, needs=("texts",), implies=False,
-                 cost=NOTHING, named=(baseline("bm25", "BM25", "Robertson and Zaragoza 2009"),))
+                 "Robertson and Zaragoza 2009", routes={"one_step": closed_form(shared_words)},
+                 needs=("texts",), implies=False, cost=NOTHING,
+                 named=(baseline("bm25", "BM25", "Robertson and Zaragoza 2009"),))

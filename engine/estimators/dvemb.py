@@ -9,33 +9,19 @@ which this is the mean.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from functools import partial
 
-from torch import Tensor
-
-from engine.basics.options import Options
 from engine.estimators.cost import Cost, through_steps
 from engine.estimators.estimator import Estimator
 from engine.estimators.named import of_run
 from engine.exact.replay import replayed
-from engine.exact.response import Response
 from engine.exact.step_curvature import FISHER
-from engine.problems import Problem
-from engine.question.interventions import Intervention
-from engine.question.processes import Replay
-
-
-def through_run(problem: Problem, interventions: Sequence[Intervention], process: Replay, candidates: Tensor,
-                options: Options) -> list[Response]:
-    """One response an intervention. Raises as `replay` does."""
-    return replayed(problem, interventions, process, candidates, options, FISHER)
-
 
 DVEMB = Estimator(
     "dvemb", "data value embedding", False,
     "The derivative of the whole training run with every step's Hessian replaced by the products of its batch's "
     "gradients.",
-    "Wang et al. 2024, data value embedding", needs_gradient=True, routes={"replay": through_run}, needs=("gradients",),
-    named=(of_run("dvemb", "Data value embedding", "Wang et al. 2024"),),
+    "Wang et al. 2024, data value embedding", routes={"replay": partial(replayed, curvature=FISHER)},
+    needs=("gradients", "training"), named=(of_run("dvemb", "Data value embedding", "Wang et al. 2024"),),
     cost=Cost(through_steps(8), for_each_behavior=True),
 )

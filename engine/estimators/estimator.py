@@ -8,17 +8,30 @@ from dataclasses import dataclass, field
 from torch import Tensor
 
 from engine.basics.errors import InvalidInput
+from engine.basics.options import Options
 from engine.estimators.cost import Cost
-from engine.estimators.held import NOWHERE, HeldForm
 from engine.estimators.named import Named
-from engine.exact.response import Response
+from engine.gradients.response import Response, Term
 from engine.problems import PROBLEMS, Problem
 from engine.question.departure import Departure
 from engine.question.interventions import Intervention
+from engine.question.processes import Process
 from engine.question.specification import Specification
 
 Respond = Callable[..., list[Response]]
 Pooled = Callable[..., Tensor]
+
+
+def closed_form(terms: Callable[..., Sequence[Term]]) -> Respond:
+    """The route of a closed form that is the same under every intervention that the estimator fits: terms(problem,
+    process, candidates (b,), options) are added up."""
+    def respond(problem: Problem, interventions: Sequence[Intervention], process: Process, candidates: Tensor,
+                options: Options) -> list[Response]:
+        response = Response.closed_form(*terms(problem, process, candidates, options))
+        return [response for _ in interventions]
+
+    return respond
+
 
 
 @dataclass(frozen=True)
@@ -28,14 +41,15 @@ class Estimator:
     routes: process kind -> respond(problem, interventions, process, candidates, options) -> responses, one an
     intervention. needs: what a problem must offer (see `engine.problems.problem.Problem`).
     exact: whether it evaluates the estimand itself, to rounding error, or approximates it.
-    needs_gradient: whether it reads the behavior through its gradient. departures: of which intervention kind -> where
+    departures: of which intervention kind -> where
     the question that it answers is another one than the specification's. implies: whether it answers a counterfactual
-    question at all; a baseline's scores are the same whatever is asked, and larger ones rank first. held:
-    (intervention kind, process kind) -> how it answers from gradients that are held as arrays. cost: of its answers.
-    named: the names of the literature that it answers for. by_hessian: the process kinds that it answers by many
-    products with the Hessian, or by second derivatives of behaviors, which not every kind of problem has in sensible
-    time. pooled: (intervention kind, process kind) -> (network, u (r, P), process, options) -> d (r, P), where it
-    scores ⟨d, ∇ℓ(z_k; θ_D)⟩ for the gradient u of a behavior or of a mean of queries' behaviors.
+    question at all; a baseline's scores are the same whatever is asked, and larger ones rank first. cost: of its
+    answers. named: the names of the literature that it answers for. by_hessian: the process kinds that it answers by
+    many products with the Hessian, or by second derivatives of behaviors, which not every kind of problem has in
+    sensible time. pooled: (intervention kind, process kind) -> (network, u (r, P), process, options) -> d (r, P), where
+    it scores ⟨d, ∇ℓ(z_k; θ_D)⟩ for the gradient u of a behavior or of a mean of queries' behaviors. pooled_by_class:
+    the same keys -> (network, φ (b, F), μ (b, F), process) -> (b,), how it scores candidates of representations φ with
+    the mean representation μ of queries of their own class.
     """
 
     name: str
@@ -43,17 +57,21 @@ class Estimator:
     exact: bool
     note: str
     source: str = ""
-    needs_gradient: bool = False
     routes: Mapping[str, Respond] = field(default_factory=dict, repr=False)
     needs: Sequence[str] = ()
     unfit_interventions: Sequence[str] = ()
     departures: Mapping[str, tuple[Departure, ...]] = field(default_factory=dict, repr=False)
     implies: bool = True
-    held: Mapping[tuple[str, str], HeldForm] = field(default_factory=dict, repr=False)
     named: Sequence[Named] = ()
     by_hessian: Sequence[str] = ()
     pooled: Mapping[tuple[str, str], Pooled] = field(default_factory=dict, repr=False)
+    pooled_by_class: Mapping[tuple[str, str], Pooled] = field(default_factory=dict, repr=False)
     cost: Cost = field(kw_only=True, repr=False)
+
+    @property
+    def needs_gradient(self) -> bool:
+        """Whether it reads the behavior through its gradient, as all approximations of a specification do."""
+        return self.implies and not self.exact
 
     @property
     def short_title(self) -> str:
@@ -110,15 +128,6 @@ class Estimator:
             raise InvalidInput(f"The estimator `{self.name}` does not target `{process_kind}` for {problem.noun}; "
                                + (f"use it with {fits}, or use {self._other}." if routes else "use another estimator."))
         return routes[process_kind]
-
-    def held_form(self, specification: Specification) -> HeldForm:
-        """How it answers a specification from held gradients. Raises `InvalidInput` where it cannot."""
-        asked = (specification.intervention.kind, specification.process.kind) if self.implies else NOWHERE
-        found = self.held.get(asked)
-        if found is None:
-            raise InvalidInput(f"The estimator `{self.name}` does not read `{specification.intervention.kind}` with "
-                               f"`{specification.process.kind}` off gradients that are held; ask a problem instead.")
-        return found
 
     def check(self, specification: Specification) -> None:
         """Raise `InvalidInput` with the refusal, if there is one."""

@@ -67,5 +67,5 @@ EXACT = Estimator(
                  "local_response"),
            of_run("replay", "Replay (metagradient)", "Engstrom et al. 2025"),
            Named("loo", "Leave-one-out", LEFT_OUT, "Molinaro et al. 2005", "remove", "retrain")),
-    by_hessian=("local_response", "reoptimize"), cost=Cost(passes),
+    needs=("training",), by_hessian=("local_response", "reoptimize"), cost=Cost(passes),
 )

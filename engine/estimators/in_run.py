@@ -25,14 +25,14 @@ from engine.curvature.second_order import twice_differentiable
 from engine.estimators.cost import Cost, through_steps
 from engine.estimators.estimator import Estimator
 from engine.estimators.named import of_run
-from engine.exact.replay import STEPS, kept_descent, kept_run, run_response, training_of, weighed
-from engine.exact.response import Response, signal_of
+from engine.exact.replay import STEPS, cached_descent, cached_run, run_response, training_of, weighed
 from engine.exact.step_curvature import NOTHING
 from engine.exact.step_graph import StepGraph
+from engine.gradients.response import Response, signal_of
 from engine.gradients.vectorised import along_signal, gradients_of
 from engine.models.network import Network
 from engine.models.randomness import own_randomness
-from engine.problems import ModuleProblem, Problem, SoftmaxProblem, by_form
+from engine.problems import ModuleProblem, SoftmaxProblem, by_form
 from engine.question.behavior import Behavior
 from engine.question.departure import STEPWISE
 from engine.question.interventions import Intervention
@@ -41,25 +41,26 @@ from engine.question.processes import Replay
 
 def _of_module(problem: ModuleProblem, interventions: Sequence[Intervention], process: Replay, candidates: Tensor,
                options: Options, second: bool = False) -> list[Response]:
-    training, found = training_of(problem, problem.seed), []
+    training, responses = training_of(problem, problem.seed), []
     if second:
         training.recipe.rule.affine(problem.theta, training.recipe.rule.fresh(problem.theta), 0.0)
     for intervention in interventions:
         during = weighed(intervention, training.updates, training.per_epoch)
-        parts = [_OverSteps(len(candidates), partial(_of_run, problem, seed, candidates, during, second, options))
+        reads = [partial(_of_run, problem, seed, candidates, during, second, options)
                  for seed in process.runs(problem.seed)]
-        found.append(run_response(parts, candidates, {STEPS: training.updates}))
-    return found
+        responses.append(run_response([_OverSteps(len(candidates), read) for read in reads], candidates,
+                                      {STEPS: training.updates}))
+    return responses
 
 
 def _of_softmax(problem: SoftmaxProblem, interventions: Sequence[Intervention], process: Replay, candidates: Tensor,
                 options: Options, second: bool = False) -> list[Response]:
-    found = []
+    responses = []
     for intervention in interventions:
         during = weighed(intervention, process.steps, 1)
-        part = _OverSteps(len(candidates), partial(_of_descent, problem, process, candidates, during, second, options))
-        found.append(run_response([part], candidates, {STEPS: process.steps}))
-    return found
+        read = partial(_of_descent, problem, process, candidates, during, second, options)
+        responses.append(run_response([_OverSteps(len(candidates), read)], candidates, {STEPS: process.steps}))
+    return responses
 
 
 over_steps = by_form(_of_softmax, _of_module)
@@ -86,19 +87,19 @@ class _OverSteps:
 def _of_descent(problem: SoftmaxProblem, process: Replay, candidates: Tensor, during: Tensor, second: bool,
                 options: Options, behavior: Behavior, labels: Tensor) -> Tensor:
     """In closed form: both sides are products with inputs, K(q, k) ⟨s_B, s_ℓ⟩."""
-    run, eta = kept_descent(problem, process, options), process.eta
-    found = problem.x.new_zeros(len(labels), len(candidates))
-    for place, weights in run.points.backwards(options.check):
-        options.progress(1.0 - place / run.steps)
-        if not during[place]:
+    run, eta = cached_descent(problem, process, options), process.eta
+    totals = problem.x.new_zeros(len(labels), len(candidates))
+    for index, weights in run.points.backwards(options.check):
+        options.progress(1.0 - index / run.steps)
+        if not during[index]:
             continue
         signals, logits = run.read(weights)[1], problem.queries @ weights
         slope = signal_of(behavior, logits, labels)
         if second:
             half = problem.penalty[:, None] * weights + 0.5 * problem.x.T @ signals / problem.n
             slope = slope + _turned(behavior, logits, labels, -eta * problem.queries @ half)
-        found -= eta * slope @ signals[candidates].T
-    return found * problem.kernel(candidates)
+        totals -= eta * slope @ signals[candidates].T
+    return totals * problem.kernel(candidates)
 
 
 def _turned(behavior: Behavior, logits: Tensor, labels: Tensor, change: Tensor) -> Tensor:
@@ -112,14 +113,14 @@ def _turned(behavior: Behavior, logits: Tensor, labels: Tensor, change: Tensor) 
 
 def _of_run(problem: ModuleProblem, seed: int, candidates: Tensor, during: Tensor, second: bool, options: Options,
             behavior: Behavior, labels: Tensor) -> Tensor:
-    run, network = kept_run(problem, seed, options)
-    rule, found = run.steps.rule, problem.theta.new_zeros(len(labels), problem.n)
+    run, network = cached_run(problem, seed, options)
+    rule, totals = run.steps.rule, problem.theta.new_zeros(len(labels), problem.n)
     with own_randomness(problem.device):
-        for place, (theta, *state) in run.points.backwards(options.check):
-            options.progress(1.0 - place / len(run.steps))
-            if not during[place]:
+        for index, (theta, *state) in run.points.backwards(options.check):
+            options.progress(1.0 - index / len(run.steps))
+            if not during[index]:
                 continue
-            step = run.steps.all[place]
+            step = run.steps.all[index]
             graph = StepGraph(run.steps, theta, step)
             along = None
             if second:
@@ -128,8 +129,8 @@ def _of_run(problem: ModuleProblem, seed: int, candidates: Tensor, during: Tenso
             slopes = _slopes(problem, network, theta, behavior, labels, along, options)
             after = slopes, *(torch.zeros_like(slopes) for _ in state)
             pull = rule.back((theta, *state, graph.gradient), after, step.rate, step.count)[-1]
-            found.index_add_(1, step.rows, run.pulled(graph, pull, NOTHING)[1], alpha=problem.n)
-    return found[:, candidates]
+            totals.index_add_(1, step.rows, run.pulled(graph, pull, NOTHING)[1], alpha=problem.n)
+    return totals[:, candidates]
 
 
 def _slopes(problem: ModuleProblem, network: Network, theta: Tensor, behavior: Behavior, labels: Tensor,
@@ -138,28 +139,16 @@ def _slopes(problem: ModuleProblem, network: Network, theta: Tensor, behavior: B
     if along is None:
         signal = signal_of(behavior, network.predict(problem.queries, theta), labels)
         return gradients_of(network, problem.queries, signal, along_signal, theta, check=options.check)
-    leaves = {name: part.detach().clone().requires_grad_() for name, part in network.unflatten(theta).items()}
+    leaves = {name: value.detach().clone().requires_grad_() for name, value in network.unflatten(theta).items()}
     with twice_differentiable(), torch.enable_grad():
         values = behavior.value(network.at(problem.queries, leaves), labels)
         one = torch.ones_like(values, requires_grad=True)
         slope = torch.autograd.grad((one * values).sum(), list(leaves.values()), create_graph=True,
                                     materialize_grads=True)
-        parts = network.unflatten(along).values()
-        change = torch.stack([(own * part).sum() for own, part in zip(slope, parts, strict=True)]).sum()
+        directions = network.unflatten(along).values()
+        change = torch.stack([(own * value).sum() for own, value in zip(slope, directions, strict=True)]).sum()
         read = values + torch.autograd.grad(change, one, create_graph=True)[0]
     return flat(pulled_back([read], list(leaves.values()), [torch.eye(len(labels)).to(read)]))
-
-
-def first(problem: Problem, interventions: Sequence[Intervention], process: Replay, candidates: Tensor,
-          options: Options) -> list[Response]:
-    """To first order in each step. Raises as `replay` does."""
-    return over_steps(problem, interventions, process, candidates, options)
-
-
-def second(problem: Problem, interventions: Sequence[Intervention], process: Replay, candidates: Tensor,
-           options: Options) -> list[Response]:
-    """To second order in each step. Raises as `over_steps` does."""
-    return over_steps(problem, interventions, process, candidates, options, True)
 
 
 DEPARTURES = {"infinitesimal": (STEPWISE,), "infinitesimal_during": (STEPWISE,)}
@@ -168,15 +157,16 @@ TRACIN_RUN = Estimator(
     "tracin_run", "TracIn over all steps", False,
     "The behavior's gradient at every step times the update that the optimizer makes of the example there: in-run data "
     "Shapley to first order.",
-    "Pruthi et al. 2020; Wang et al. 2024, in-run data Shapley", needs_gradient=True, routes={"replay": first},
-    needs=("gradients",), departures=DEPARTURES,
+    "Pruthi et al. 2020; Wang et al. 2024, in-run data Shapley", routes={"replay": over_steps},
+    needs=("gradients", "training"), departures=DEPARTURES,
     named=(of_run("tracin_run", "TracIn over all steps", "Pruthi et al. 2020"),),
     cost=Cost(through_steps(8), for_each_behavior=True),
 )
 IN_RUN_SHAPLEY = Estimator(
     "in_run_shapley", "in-run data Shapley", False,
     "The example's Shapley value in what each step does to the behavior, to second order in the step.",
-    "Wang et al. 2024, in-run data Shapley", needs_gradient=True, routes={"replay": second}, needs=("gradients",),
-    departures=DEPARTURES, named=(of_run("in_run_shapley", "In-run data Shapley", "Wang et al. 2024"),),
+    "Wang et al. 2024, in-run data Shapley", routes={"replay": partial(over_steps, second=True)},
+    needs=("gradients", "training"), departures=DEPARTURES,
+    named=(of_run("in_run_shapley", "In-run data Shapley", "Wang et al. 2024"),),
     cost=Cost(through_steps(20), for_each_behavior=True), by_hessian=("replay",),
 )

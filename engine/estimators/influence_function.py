@@ -45,7 +45,7 @@ def influence_function(solver: InverseHessian) -> InfluenceFunction:
     return InfluenceFunction(
         solver.name, f"inverse Hessian ({solver.title})", False,
         f"The optimum's linear response, times the size of the intervention; (H + damping)⁻¹ by {solver.title}.",
-        solver.source, needs_gradient=True, routes=routes, solver=solver,
+        solver.source, routes=routes, solver=solver,
         named=[Named(f"influence_function_{solver.name}", title, INFLUENCE, source, "infinitesimal", "local_response",
                      label="".join(label)) for title, source, *label in filter(None, [solver.known])],
         by_hessian=tuple(routes) if solver.iterates and GaussNewton not in solver.needs else (),

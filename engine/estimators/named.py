@@ -18,7 +18,7 @@ class Named:
     fixes or is usually asked for. reads: whether it reads a behavior that is asked about; a similarity reads
     representations, and a baseline nothing. note: what it computes, by default what the estimator does. of_own_class:
     whether only queries of a candidate's own class count where several are put together. asks: the question of a
-    baseline.
+    baseline. undivided: why a score is no sum over the tokens of a record, in a sentence; empty where it is one.
     """
 
     name: str
@@ -33,12 +33,13 @@ class Named:
     note: str = ""
     of_own_class: bool = False
     asks: str = ""
+    undivided: str = ""
 
 
-def similarity(name: str, title: str, source: str, label: str = "", note: str = "") -> Named:
+def similarity(name: str, title: str, source: str, label: str = "", note: str = "", undivided: str = "") -> Named:
     """One step on the label-free loss, which reads no behavior."""
     return Named(name, title, FEATURES, source, "auxiliary", "one_step", "query_logit", label, reads=False, note=note,
-                 of_own_class=True)
+                 of_own_class=True, undivided=undivided)
 
 
 def gradient(name: str, title: str, source: str, behavior: str = "query_loss", note: str = "") -> Named:
@@ -56,6 +57,8 @@ def of_run(name: str, title: str, source: str) -> Named:
     return Named(name, title, TRAINING_RUN, source, "infinitesimal", "replay")
 
 
-def baseline(name: str, title: str, source: str = "a baseline", *, label: str = "", asks: str = "") -> Named:
+def baseline(name: str, title: str, source: str = "a baseline", *, label: str = "", asks: str = "",
+             undivided: str = "") -> Named:
     """What implies no specification."""
-    return Named(name, title, BASELINES, source, behavior="none", label=label, reads=False, asks=asks)
+    return Named(name, title, BASELINES, source, behavior="none", label=label, reads=False, asks=asks,
+                 undivided=undivided)

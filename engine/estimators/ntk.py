@@ -9,40 +9,35 @@ predicted.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from torch import Tensor
 from torch.nn.functional import one_hot
 
 from engine.basics.options import Options
 from engine.estimators.cost import GRADIENTS, Cost, gradients
-from engine.estimators.estimator import Estimator
+from engine.estimators.estimator import Estimator, closed_form
 from engine.estimators.named import similarity
-from engine.exact.response import GradientPart, Response
 from engine.gradients.per_example import behavior_gradients
 from engine.gradients.products import products_with
+from engine.gradients.response import GradientTerm, Term
 from engine.problems import ModuleProblem
 from engine.question.departure import ALL_PARAMETERS
-from engine.question.interventions import Intervention
 from engine.question.processes import OneStep
 
 
-def full(problem: ModuleProblem, interventions: Sequence[Intervention], process: OneStep, candidates: Tensor,
-         options: Options) -> list[Response]:
+def full(problem: ModuleProblem, process: OneStep, candidates: Tensor, options: Options) -> list[Term]:
     """The kernel over the selected parameters, by what the queries have for y."""
     raised = problem.raised_labels
 
     def products(signal: Tensor) -> Tensor:
-        found = signal.new_zeros(len(problem.queries), len(candidates))
+        values = signal.new_zeros(len(problem.queries), len(candidates))
         for label in raised.unique():
             rows = (raised == label).nonzero()[:, 0]
             own = tangents(problem, label, candidates, options)
-            found[rows] = products_with(problem, problem.queries[rows], signal[rows], own)
+            values[rows] = products_with(problem, problem.queries[rows], signal[rows], own)
             options.check()
-        return process.eta * found
+        return process.eta * values
 
-    return [Response.closed_form(GradientPart(problem.query_logits, products, len(candidates)))
-            for _ in interventions]
+    return [GradientTerm(problem.query_logits, products, len(candidates))]
 
 
 def tangents(problem: ModuleProblem, label: Tensor, candidates: Tensor, options: Options) -> Tensor:
@@ -52,8 +47,7 @@ def tangents(problem: ModuleProblem, label: Tensor, candidates: Tensor, options:
     return behavior_gradients(held, x, raised, budget=options.budget // 4)
 
 
-def last_layer(problem: ModuleProblem, interventions: Sequence[Intervention], process: OneStep, candidates: Tensor,
-               options: Options) -> list[Response]:
+def last_layer(problem: ModuleProblem, process: OneStep, candidates: Tensor, options: Options) -> list[Term]:
     """φ(q)ᵀφ(x_k) times the signal at the query's own class."""
     network, labels = problem.network, problem.query_labels
     kernel = network.features(problem.queries) @ network.features(problem.x[candidates]).T
@@ -61,14 +55,18 @@ def last_layer(problem: ModuleProblem, interventions: Sequence[Intervention], pr
     def products(signal: Tensor) -> Tensor:
         return process.eta * signal.gather(1, labels[:, None]) * kernel
 
-    return [Response.closed_form(GradientPart(problem.query_logits, products, len(candidates)))
-            for _ in interventions]
+    return [GradientTerm(problem.query_logits, products, len(candidates))]
+
+
+def by_class(problem: ModuleProblem, features: Tensor, means: Tensor, process: OneStep) -> Tensor:
+    """η ⟨φ_k, μ_c⟩, of queries whose own class logit is read."""
+    return process.eta * (features * means).sum(1)
 
 
 NTK = Estimator(
     "ntk", "tangent kernel", False,
     "First order of the auxiliary step in all selected parameters: the neural tangent kernel.",
-    "Jacot et al. 2018", needs_gradient=True, routes={"one_step": full}, needs=("tangents",),
+    "Jacot et al. 2018", routes={"one_step": closed_form(full)}, needs=("tangents",),
     unfit_interventions=("add_occurrence",), departures={"auxiliary": (ALL_PARAMETERS,)},
     named=(similarity("ntk", "Neural tangent kernel", "Jacot et al. 2018", "NTK"),),
     cost=Cost(gradients, for_each_output=True),
@@ -76,7 +74,8 @@ NTK = Estimator(
 NTK_LAST_LAYER = Estimator(
     "ntk_last_layer", "tangent kernel, last layer", False,
     "The tangent kernel of the last linear layer alone.",
-    "Jacot et al. 2018; Hanawa et al. 2021", needs_gradient=True, routes={"one_step": last_layer}, needs=("features",),
-    unfit_interventions=("add_occurrence",), cost=GRADIENTS,
+    "Jacot et al. 2018; Hanawa et al. 2021", routes={"one_step": closed_form(last_layer)},
+    needs=("features",), unfit_interventions=("add_occurrence",), cost=GRADIENTS,
+    pooled_by_class={("auxiliary", "one_step"): by_class},
     named=(similarity("ntk_last_layer", "Tangent kernel, last layer", "Hanawa et al. 2021", "NTK"),),
 )

@@ -13,46 +13,36 @@ head shares its weights with the embedding, the embedding stays as it is.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from torch import Tensor
 
 from engine.basics.options import Options
 from engine.estimators import named
 from engine.estimators.cost import GRADIENTS
-from engine.estimators.estimator import Estimator
-from engine.exact.response import GradientPart, Part, Response
+from engine.estimators.estimator import Estimator, closed_form
 from engine.gradients.last_layer import products_in
+from engine.gradients.response import GradientTerm, LogitTerm, Term
 from engine.problems import ModuleProblem
 from engine.question.departure import LAST_LAYER
-from engine.question.interventions import Intervention
 from engine.question.processes import OneStep
 
 
-def one_step(problem: ModuleProblem, interventions: Sequence[Intervention], process: OneStep, candidates: Tensor,
-             options: Options) -> list[Response]:
-    """One term of the expansion a candidate (b,)."""
-    return [Response.closed_form(expanded(problem, process.eta, candidates, options)) for _ in interventions]
-
-
-def expanded(problem: ModuleProblem, eta: float, candidates: Tensor, options: Options) -> Part | GradientPart:
+def expanded(problem: ModuleProblem, process: OneStep, candidates: Tensor, options: Options) -> list[Term]:
     """δf(q) = −η φ(x_k)ᵀφ(q) s_ℓ(z_k), a linear part (m, b, C); of tokens, by the products in their head."""
     if "features" in problem.offers:
-        network = problem.network
-        kernel = network.features(problem.queries) @ network.features(problem.x[candidates]).T
-        return Part(-eta * kernel[:, :, None] * problem.training_signal(candidates), problem.query_logits, linear=True)
+        scaled = -process.eta * problem.readout_similarity(candidates)
+        return [LogitTerm(scaled[:, :, None] * problem.training_signal(candidates), problem.query_logits, linear=True)]
 
     def products(signal: Tensor) -> Tensor:
-        return -eta * products_in(problem, problem.head, problem.queries, signal, candidates, options.budget // 4,
-                                  check=options.check)
+        return -process.eta * products_in(problem, problem.head, problem.queries, signal, candidates,
+                                          options.budget // 4, check=options.check)
 
-    return GradientPart(problem.query_logits, products, len(candidates))
+    return [GradientTerm(problem.query_logits, products, len(candidates))]
 
 
 REPRESENTER = Estimator(
     "representer", "representer points", False,
     "The example's term in the last layer's expansion over the training set.",
-    "Yeh et al. 2018", needs_gradient=True, routes={"one_step": one_step}, needs=("last_layer",),
+    "Yeh et al. 2018", routes={"one_step": closed_form(expanded)}, needs=("last_layer",),
     unfit_interventions=("auxiliary",), departures={"add_occurrence": (LAST_LAYER,)}, cost=GRADIENTS,
     named=(named.gradient("representer", "Representer points", "Yeh et al. 2018", behavior="query_logit"),),
 )

@@ -1,4 +1,4 @@
-r"""(ΦᵀΦ + λI)⁻¹ of features Φ (n, k), λ a share of the mean nonzero eigenvalue of ΦᵀΦ.
+r"""(ΦᵀΦ + λI)⁻¹ of features Φ (n, k), λ a fraction of the mean nonzero eigenvalue of ΦᵀΦ.
 
 Where n < k the same is solved in the n × n dual: (q − Φᵀ(ΦΦᵀ + λI)⁻¹Φq)/λ (Woodbury).
 """

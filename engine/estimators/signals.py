@@ -19,7 +19,7 @@ from typing import Generic, TypeVar
 import numpy as np
 from torch import Tensor
 
-from engine.estimators.held import products
+from engine.gradients.cached import products
 
 Array = TypeVar("Array", np.ndarray, Tensor)
 

@@ -37,9 +37,9 @@ from engine.estimators.averaged import Averaged, Eigenbasis, Factored, Krylov, R
 from engine.estimators.cost import BATCH, FORWARD_AND_BACKWARD, Cost, Passes, Work
 from engine.estimators.estimator import Estimator
 from engine.estimators.named import of_run
-from engine.exact.replay import STEPS, kept_descent, kept_run, run_response, training_of
-from engine.exact.response import GradientPart, Response
+from engine.exact.replay import STEPS, cached_descent, cached_run, run_response, training_of
 from engine.gradients.products import TrainingGradients
+from engine.gradients.response import GradientTerm, Response
 from engine.gradients.vectorised import along_signal, gradients_of
 from engine.models import softmax
 from engine.models.rules import Moment
@@ -105,23 +105,23 @@ class Segment:
 
 def unrolled_segments(segments: Sequence[Segment], slopes: Tensor, form: Form = flow) -> Tensor:
     """dB/dα (r, b) for ∇B(θ_T) (r, P), from the last segment to the first."""
-    columns, found = slopes.T, []
+    columns, terms = slopes.T, []
     for segment in reversed(segments):
         columns, pulled = segment.pulled(columns, form)
-        found.append(segment.along(pulled.T))
-    return -torch.stack(found).sum(0)
+        terms.append(segment.along(pulled.T))
+    return -torch.stack(terms).sum(0)
 
 
 def cut(steps: int, segments: int, points: int) -> list[tuple[range, list[int]]]:
     """Equal stretches of steps 0, 1, …, and in each of them evenly spaced steps whose states stand for it."""
-    ends = [steps * place // segments for place in range(segments + 1)]
-    found = []
+    ends = [steps * index // segments for index in range(segments + 1)]
+    stretches = []
     for first, last in zip(ends, ends[1:], strict=False):
         count = min(points, last - first)
         if count:
-            found.append((range(first, last), [first + (2 * place + 1) * (last - first) // (2 * count)
-                                               for place in range(count)]))
-    return found
+            stretches.append((range(first, last), [first + (2 * index + 1) * (last - first) // (2 * count)
+                                                   for index in range(count)]))
+    return stretches
 
 
 def through_segments(problem: Problem, interventions: Sequence[Intervention], process: Replay, candidates: Tensor,
@@ -134,9 +134,9 @@ def through_segments(problem: Problem, interventions: Sequence[Intervention], pr
 def _of_module(problem: ModuleProblem, process: Replay, candidates: Tensor, options: Options, count: int = SEGMENTS,
                points: int = POINTS, form: Form = flow, exact: bool = False) -> Response:
     seeds, training = process.runs(problem.seed), training_of(problem, problem.seed)
-    parts = [_of_run(problem, seed, candidates, options.share(place, len(seeds)), _Cut(count, points, exact), form)
-             for place, seed in enumerate(seeds)]
-    return run_response(parts, candidates, {STEPS: training.updates})
+    terms = [_of_run(problem, seed, candidates, options.share(index, len(seeds)), _Cut(count, points, exact), form)
+             for index, seed in enumerate(seeds)]
+    return run_response(terms, candidates, {STEPS: training.updates})
 
 
 @dataclass(frozen=True)
@@ -148,42 +148,42 @@ class _Cut:
     exact: bool
 
 
-def _of_run(problem: ModuleProblem, seed: int, candidates: Tensor, options: Options, asked: _Cut,
-            form: Form) -> GradientPart:
-    network = kept_run(problem, seed, options)[1]
-    segments = problem.memo("segments", lambda: _network_segments(problem, seed, candidates, options, asked),
-                            (seed, tuple(candidates.tolist()), asked))
+def _of_run(problem: ModuleProblem, seed: int, candidates: Tensor, options: Options, division: _Cut,
+            form: Form) -> GradientTerm:
+    network = cached_run(problem, seed, options)[1]
+    segments = problem.memo("segments", lambda: _network_segments(problem, seed, candidates, options, division),
+                            (seed, tuple(candidates.tolist()), division))
 
     def read(signal: Tensor) -> Tensor:
         slopes = gradients_of(network, problem.queries, signal.to(network.dtype), along_signal, check=options.check)
         return unrolled_segments(segments, slopes, form)
 
-    return GradientPart(network.predict(problem.queries), read, len(candidates))
+    return GradientTerm(network.predict(problem.queries), read, len(candidates))
 
 
 def _network_segments(problem: ModuleProblem, seed: int, candidates: Tensor, options: Options,
-                      asked: _Cut) -> list[Segment]:
-    run, _ = kept_run(problem, seed, options)
-    stretches = cut(len(run.steps), asked.count, asked.points)
-    wanted = {place for _, places in stretches for place in places}
-    states = {place: (moment[0], _scale(run.steps, moment, place))
-              for place, moment in run.points.backwards(options.check) if place in wanted}
-    found = []
-    for number, (stretch, places) in enumerate(stretches):
-        share = options.share(number, len(stretches))
-        here = [problem.with_network(run.steps.trained(states[place][0])) for place in places]
-        flows = [run.steps.rule.flow(run.steps.all[place].rate) for place in stretch]
-        curvature = (Krylov(_mean_product(here, share)) if asked.exact
-                     else Factored(here[0], factors_over(here, share)))  # of all trained parameters
-        roots = [states[place][1] for place in places]
-        found.append(_segment(flows, curvature, roots, _mean_along(here, candidates, share)))
-    return found
+                      division: _Cut) -> list[Segment]:
+    run, _ = cached_run(problem, seed, options)
+    stretches = cut(len(run.steps), division.count, division.points)
+    wanted = {index for _, indices in stretches for index in indices}
+    states = {index: (moment[0], _scale(run.steps, moment, index))
+              for index, moment in run.points.backwards(options.check) if index in wanted}
+    segments = []
+    for number, (stretch, indices) in enumerate(stretches):
+        within = options.share(number, len(stretches))
+        here = [problem.with_network(run.steps.trained(states[index][0])) for index in indices]
+        flows = [run.steps.rule.flow(run.steps.all[index].rate) for index in stretch]
+        curvature = (Krylov(_mean_product(here, within)) if division.exact
+                     else Factored(here[0], factors_over(here, within)))  # of all trained parameters
+        roots = [states[index][1] for index in indices]
+        segments.append(_segment(flows, curvature, roots, _mean_along(here, candidates, within)))
+    return segments
 
 
-def _scale(steps: Steps, moment: Moment, place: int) -> Tensor | None:
+def _scale(steps: Steps, moment: Moment, index: int) -> Tensor | None:
     """D of the step that is taken from a moment."""
     theta, *state = moment
-    step = steps.all[place]
+    step = steps.all[index]
     return None if steps.rule.linear else steps.rule.scale(theta, tuple(state), steps.gradient(theta, step), step.count)
 
 
@@ -216,15 +216,15 @@ def _mean_along(problems: Sequence[ModuleProblem], candidates: Tensor, options: 
 def _of_softmax(problem: SoftmaxProblem, process: Replay, candidates: Tensor, options: Options, count: int = SEGMENTS,
                 points: int = POINTS, form: Form = flow, exact: bool = False) -> Response:
     """Its eigenbasis is exact anyway."""
-    run = kept_descent(problem, process, options)
+    run = cached_descent(problem, process, options)
     segments = descent_segments(problem, process, candidates, options, count, points)
 
     def read(signal: Tensor) -> Tensor:
         slopes = (problem.queries[:, :, None] * signal[:, None]).flatten(1)
         return unrolled_segments(segments, slopes, form)
 
-    part = GradientPart(problem.outputs(problem.queries, run.end.flatten()), read, len(candidates))
-    return run_response([part], candidates, {STEPS: process.steps})
+    term = GradientTerm(problem.outputs(problem.queries, run.end.flatten()), read, len(candidates))
+    return run_response([term], candidates, {STEPS: process.steps})
 
 
 source_response = by_form(_of_softmax, _of_module)
@@ -243,14 +243,14 @@ def _descent_segments(problem: SoftmaxProblem, process: Replay, candidates: Tens
     if not problem.has_dense_hessian:
         raise InvalidInput(f"The eigenbasis of the Hessian needs a matrix of {problem.parameters:,} parameters; use "
                            f"fewer features (at most {softmax.DENSE_LIMIT:,} parameters), or `dvemb`.")
-    run = kept_descent(problem, process, options)
+    run = cached_descent(problem, process, options)
     stretches = cut(process.steps, count, points)
-    wanted = {place for _, places in stretches for place in places}
-    states = {place: weights for place, weights in run.points.backwards(options.check) if place in wanted}
-    found = []
-    for number, (stretch, places) in enumerate(stretches):
+    wanted = {index for _, indices in stretches for index in indices}
+    states = {index: weights for index, weights in run.points.backwards(options.check) if index in wanted}
+    segments = []
+    for number, (stretch, indices) in enumerate(stretches):
         options.check()
-        read = [run.read(states[place]) for place in places]
+        read = [run.read(states[index]) for index in indices]
         hessian = torch.stack([softmax.hessian(p, problem.x, problem.penalty) for p, _ in read]).mean(0)
         signals = torch.stack([signal[candidates] for _, signal in read]).mean(0)
         x = problem.x[candidates]
@@ -259,9 +259,9 @@ def _descent_segments(problem: SoftmaxProblem, process: Replay, candidates: Tens
             shaped = directions.view(len(directions), problem.dimension, problem.classes)
             return torch.einsum("rdc,bd,bc->rb", shaped, x, signals)
 
-        found.append(Segment(process.eta * len(stretch), len(stretch), 0.0, Eigenbasis.of(hessian), along))
+        segments.append(Segment(process.eta * len(stretch), len(stretch), 0.0, Eigenbasis.of(hessian), along))
         options.progress((number + 1) / len(stretches))
-    return found
+    return segments
 
 
 FACTORS = 25
@@ -279,7 +279,7 @@ SOURCE = Estimator(
     "source", "SOURCE", False,
     "The training followed through a few segments, each with one averaged curvature and averaged gradients, as a "
     "gradient flow.",
-    "Bae et al. 2024", needs_gradient=True, routes={"replay": through_segments}, needs=("gradients",),
+    "Bae et al. 2024", routes={"replay": through_segments}, needs=("gradients", "training"),
     unfit_interventions=("infinitesimal_during",), named=(of_run("source", "SOURCE", "Bae et al. 2024"),),
     cost=Cost(passes, eigenbases=SEGMENTS),
 )

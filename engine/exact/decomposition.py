@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from engine.basics.errors import InvalidInput
-from engine.exact.response import signal_of
+from engine.gradients.response import signal_of
 from engine.problems import Problem
 from engine.question.behavior import Behavior
 
@@ -48,8 +48,8 @@ def decompose(problem: Problem, query: int, candidate: int, behavior: Behavior, 
     _check(query, len(problem.queries), "query")
     _check(candidate, problem.n, "training example")
     with problem.exclusive:
-        asked, (read,) = problem.asking([behavior])
-        return _decomposed(asked, query, candidate, read, eta, response)
+        problem_asked, (read,) = problem.asking([behavior])
+        return _decomposed(problem_asked, query, candidate, read, eta, response)
 
 
 def _decomposed(problem: Problem, query: int, candidate: int, behavior: Behavior, eta: float,
@@ -67,6 +67,6 @@ def _products(left: Tensor, right: Tensor) -> Tensor:
     return sum(a.double() @ b.double().T for a, b in zip(left.split(COLUMNS, 1), right.split(COLUMNS, 1), strict=True))
 
 
-def _check(place: int, count: int, noun: str) -> None:
-    if not 0 <= place < count:
-        raise InvalidInput(f"There is no {noun} {place}; choose one of 0 to {count - 1:,}.")
+def _check(index: int, count: int, noun: str) -> None:
+    if not 0 <= index < count:
+        raise InvalidInput(f"There is no {noun} {index}; choose one of 0 to {count - 1:,}.")

@@ -25,9 +25,9 @@ import torch
 from torch import Tensor
 
 from engine.exact.passes import query_logits
-from engine.exact.response import RESOLUTION
 from engine.gradients.changes import changed, has_rules
 from engine.gradients.directional import logit_derivatives
+from engine.gradients.response import RESOLUTION
 from engine.problems import ModuleProblem
 
 DRAWS, SAFETY = 3, 4.0
@@ -57,19 +57,19 @@ class Origin:
 
     def change(self, displacement: Tensor) -> tuple[Tensor, Tensor]:
         """(δf (m, C), a bound (m,) on the error of its largest entry) for a displacement d (P,)."""
-        found = query_logits(self.problem, self.theta + displacement) - self.logits
+        change = query_logits(self.problem, self.theta + displacement) - self.logits
         if not displacement.any():
-            return found, torch.zeros_like(self.noise)
-        size = found.abs().amax(1)
-        noise = self.noise + DIGITS * torch.finfo(found.dtype).eps * size
+            return change, torch.zeros_like(self.noise)
+        size = change.abs().amax(1)
+        noise = self.noise + DIGITS * torch.finfo(change.dtype).eps * size
         rows = (self.noise > LOST * size).nonzero()[:, 0]
         if len(rows):
             finer, error = (self._carried if self._rules else self._integrated)(displacement, rows)
-            apart = (finer - found[rows]).abs().amax(1)
+            apart = (finer - change[rows]).abs().amax(1)
             surer = (error < noise[rows]) & (apart <= noise[rows] + error)
-            found[rows] = torch.where(surer[:, None], finer, found[rows])
+            change[rows] = torch.where(surer[:, None], finer, change[rows])
             noise[rows] = torch.where(surer, error, noise[rows])
-        return found, noise
+        return change, noise
 
     @property
     def _rules(self) -> bool:
@@ -77,14 +77,14 @@ class Origin:
         return has_rules(self.problem.network, self.theta, self.problem.queries)
 
     def _carried(self, displacement: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
-        found = changed(self.problem.network, self.theta, displacement, self.problem.queries[rows])
-        return found, self.digits[rows] * found.abs().amax(1)
+        carried = changed(self.problem.network, self.theta, displacement, self.problem.queries[rows])
+        return carried, self.digits[rows] * carried.abs().amax(1)
 
     def _integrated(self, displacement: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
         first, middle, last = (self._slope(self.theta + at * displacement, displacement, self.problem.queries[rows])
                                for at in (0.0, 0.5, 1.0))
-        found = (first + 4.0 * middle + last) / 6.0
-        return found, 2.0 * (found - middle).abs().amax(1) + self.digits[rows] * found.abs().amax(1)
+        change = (first + 4.0 * middle + last) / 6.0
+        return change, 2.0 * (change - middle).abs().amax(1) + self.digits[rows] * change.abs().amax(1)
 
     @cached_property
     def digits(self) -> Tensor:

@@ -40,7 +40,7 @@ class DifferentiatedDescent:
         self.points = Points(start, self._advanced, steps, start.nbytes, options.budget // 8, options.check)
         self.end = self.points.end
 
-    def _advanced(self, weights: Tensor, place: int) -> Tensor:
+    def _advanced(self, weights: Tensor, step: int) -> Tensor:
         problem = self.problem
         signals = self.weights[:, None] * self.read(weights)[1]
         return weights - self.eta * (problem.x.T @ signals / problem.n + problem.penalty[:, None] * weights)
@@ -51,19 +51,19 @@ class DifferentiatedDescent:
 
         during (T,): which steps see the weight, by default all.
         """
-        problem, weights = self.problem, self.points.kept[0]
-        parts = candidates.split(self._width)
-        moved = [problem.x.new_zeros(problem.dimension, problem.classes, len(part)) for part in parts]
-        for place in range(self.steps):
+        problem, weights = self.problem, self.points.states[0]
+        chunks = candidates.split(self._width)
+        moved = [problem.x.new_zeros(problem.dimension, problem.classes, len(chunk)) for chunk in chunks]
+        for step in range(self.steps):
             options.check()
             probabilities, signals = self.read(weights)
-            for number, (part, columns) in enumerate(zip(parts, moved, strict=True)):
+            for number, (chunk, columns) in enumerate(zip(chunks, moved, strict=True)):
                 after = self._stepped(columns, self._read_by(columns), probabilities, signals, curvature)
-                if during is None or during[place]:
-                    after.addcmul_(problem.x[part].T[:, None], signals[part].T, value=-self.eta)
+                if during is None or during[step]:
+                    after.addcmul_(problem.x[chunk].T[:, None], signals[chunk].T, value=-self.eta)
                 moved[number] = after
-            weights = self._advanced(weights, place)
-            options.progress((place + 1) / self.steps)
+            weights = self._advanced(weights, step)
+            options.progress((step + 1) / self.steps)
         ends = [(problem.queries @ columns.flatten(1)).view(-1, *columns.shape[1:]) for columns in moved]
         return torch.cat(ends, 2).transpose(1, 2)
 
@@ -79,19 +79,19 @@ class DifferentiatedDescent:
         during (T, s): which steps see the weight, for s derivatives at once: shape (r, s, n).
         """
         marks = torch.ones(self.steps, 1, dtype=torch.bool) if during is None else during
-        found = columns.new_zeros(columns.shape[-1], marks.shape[1], self.problem.n)
-        held, owners = ([*whole.split(self._width, axis)] for whole, axis in ((columns, -1), (found, 0)))
-        for place, weights in self.points.backwards(options.check):
+        totals = columns.new_zeros(columns.shape[-1], marks.shape[1], self.problem.n)
+        held, owners = ([*whole.split(self._width, axis)] for whole, axis in ((columns, -1), (totals, 0)))
+        for step, weights in self.points.backwards(options.check):
             probabilities, signals = self.read(weights)
-            for number, (own, part) in enumerate(zip(owners, held, strict=True)):
-                read = self._read_by(part)
-                if marks[place].any():
+            for number, (own, chunk) in enumerate(zip(owners, held, strict=True)):
+                read = self._read_by(chunk)
+                if marks[step].any():
                     owned = self.eta * torch.einsum("ncm,nc->mn", read, signals)
-                    for slot in marks[place].nonzero()[:, 0].tolist():
+                    for slot in marks[step].nonzero()[:, 0].tolist():
                         own[:, slot] -= owned
-                held[number] = self._stepped(part, read, probabilities, signals, curvature)
-            options.progress(1.0 - place / self.steps)
-        return found[:, 0] if during is None else found
+                held[number] = self._stepped(chunk, read, probabilities, signals, curvature)
+            options.progress(1.0 - step / self.steps)
+        return totals[:, 0] if during is None else totals
 
     @property
     def _width(self) -> int:

@@ -41,13 +41,13 @@ class DifferentiatedRun:
         self.steps, self.n = Steps(training), len(training.y)
         self.width = 0
         beginning = self.steps.beginning
-        each = sum(part.nbytes for part in beginning)
+        each = sum(tensor.nbytes for tensor in beginning)
         with own_randomness(training.device):
             self.points = Points(beginning, self._advanced, len(self.steps), each, options.budget // 8, options.check)
         self.end = self.points.end[0]
 
-    def _advanced(self, moment: Moment, place: int) -> Moment:
-        return self.steps.advance(moment, self.steps.all[place])
+    def _advanced(self, moment: Moment, index: int) -> Moment:
+        return self.steps.advance(moment, self.steps.all[index])
 
     def adjoint(self, slopes: Tensor, options: Options, during: Tensor | None = None,
                 curvature: StepCurvature = HESSIAN) -> Tensor:
@@ -56,56 +56,56 @@ class DifferentiatedRun:
         during (T, s): which steps see the weight, for s derivatives at once: shape (r, s, n).
         """
         marks = torch.ones(len(self.steps), 1, dtype=torch.bool) if during is None else during
-        found = self._in_parts(lambda part, share: self._adjoint(part, marks, curvature, share), slopes, options)
-        return found[:, 0] if during is None else found
+        derivatives = self._in_chunks(lambda some, own: self._adjoint(some, marks, curvature, own), slopes, options)
+        return derivatives[:, 0] if during is None else derivatives
 
     def tangent(self, candidates: Tensor, options: Options, during: Tensor | None = None,
                 curvature: StepCurvature = HESSIAN) -> Tensor:
         """dθ_T/dα of training examples (b,): shape (b, P). during (T,): which steps see the weight, by default all."""
         marks = torch.ones(len(self.steps), dtype=torch.bool) if during is None else during
-        return self._in_parts(lambda part, share: self._tangent(part, marks, curvature, share), candidates, options)
+        return self._in_chunks(lambda some, own: self._tangent(some, marks, curvature, own), candidates, options)
 
-    def _in_parts(self, run: Callable[[Tensor, Options], Tensor], asked: Tensor, options: Options) -> Tensor:
+    def _in_chunks(self, run: Callable[[Tensor, Options], Tensor], columns: Tensor, options: Options) -> Tensor:
         """As many columns at once as a quarter of the budget holds: each as θ and state, before and after a step, with
         the gradient's part and the Hessian's product."""
         column = (2 * (1 + self.steps.rule.remembers) + 2) * self.end.nbytes
-        parts = asked.split(max(1, options.budget // 4 // column))
-        return torch.cat([run(part, options.share(place, len(parts))) for place, part in enumerate(parts)])
+        chunks = columns.split(max(1, options.budget // 4 // column))
+        return torch.cat([run(chunk, options.share(index, len(chunks))) for index, chunk in enumerate(chunks)])
 
     def _adjoint(self, slopes: Tensor, marks: Tensor, curvature: StepCurvature, options: Options) -> Tensor:
-        found = slopes.new_zeros(len(slopes), marks.shape[1], self.n)
+        totals = slopes.new_zeros(len(slopes), marks.shape[1], self.n)
         columns: Columns = (slopes, *(torch.zeros_like(slopes) for _ in range(self.steps.rule.remembers)))
         with own_randomness(slopes.device):
-            for place, moment in self.points.backwards(options.check):
-                step = self.steps.all[place]
+            for index, moment in self.points.backwards(options.check):
+                step = self.steps.all[index]
                 graph = StepGraph(self.steps, moment[0], step)
                 *before, pull = self.steps.rule.back((*moment, graph.gradient), columns, step.rate, step.count)
                 bent, owned = self.pulled(graph, pull, curvature)
                 before[0] = before[0] + bent
-                for slot in marks[place].nonzero()[:, 0].tolist():
-                    found[:, slot].index_add_(1, step.rows, owned, alpha=self.n)
+                for slot in marks[index].nonzero()[:, 0].tolist():
+                    totals[:, slot].index_add_(1, step.rows, owned, alpha=self.n)
                 columns = tuple(before)
-                options.progress(1.0 - place / len(self.steps))
-        return found
+                options.progress(1.0 - index / len(self.steps))
+        return totals
 
     def _tangent(self, candidates: Tensor, marks: Tensor, curvature: StepCurvature, options: Options) -> Tensor:
         moment, b = self.steps.beginning, len(candidates)
-        columns: Columns = tuple(part.new_zeros(b, len(part)) for part in moment)
+        columns: Columns = tuple(tensor.new_zeros(b, len(tensor)) for tensor in moment)
         with own_randomness(moment[0].device):
-            for place, step in enumerate(self.steps.all):
+            for index, step in enumerate(self.steps.all):
                 options.check()
                 graph = StepGraph(self.steps, moment[0], step)
-                push = self.pulled(graph, columns[0], curvature)[0] if place else torch.zeros_like(columns[0])
-                for row, own in graph.own_gradients(candidates) if marks[place] else ():
+                push = self.pulled(graph, columns[0], curvature)[0] if index else torch.zeros_like(columns[0])
+                for row, own in graph.own_gradients(candidates) if marks[index] else ():
                     push[row] += self.n / len(step.rows) * own
                 columns = self.steps.rule.forward((*moment, graph.gradient), (*columns, push), step.rate, step.count)
                 moment = self.steps.advance(moment, step, graph.gradient)
-                options.progress((place + 1) / len(self.steps))
+                options.progress((index + 1) / len(self.steps))
         return columns[0]
 
     def pulled(self, graph: StepGraph, columns: Tensor, curvature: StepCurvature) -> tuple[Tensor, Tensor]:
         """(H_t u (r, P), ⟨u, ∂g_t/∂w⟩ (r, b)) for u (r, P), as many at once as memory and caches hold."""
         self.width = self.width or max(1, min(COLUMNS, BATCH_BYTES[columns.device.type] // max(1, graph.nbytes)))
-        parts = [curvature.of_graph(graph, part) for part in columns.split(self.width)]
-        bent, owned = (torch.cat(side) for side in zip(*parts, strict=True))
+        chunks = [curvature.of_graph(graph, chunk) for chunk in columns.split(self.width)]
+        bent, owned = (torch.cat(side) for side in zip(*chunks, strict=True))
         return bent, owned

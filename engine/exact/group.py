@@ -20,15 +20,13 @@ from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
 from engine.exact.local_search import searched_groups
 from engine.exact.network_optima import optima_of_groups
-from engine.exact.response import Average, Part, Response
 from engine.exact.steps import stepped_groups
+from engine.gradients.response import LogitTerm, Response
 from engine.models.altered import Altered
-from engine.problems import ModuleProblem, Problem, SoftmaxProblem, by_form
+from engine.problems import Problem, by_form
 from engine.question.interventions import Intervention
-from engine.question.processes import LocalSearch, OneStep, Process, Reoptimize, Retrain, Trajectory, Unrolled
+from engine.question.processes import OneStep, Process, Reoptimize, Retrain, Trajectory, Unrolled
 
-ONE_OPTIMUM = range(1)
-"""The runs of a training that ends at the one optimum: a single one, whatever its seed."""
 Groups = Sequence[Tensor]
 """Rows (b_j,) of the training set, different ones, a tensor a group."""
 
@@ -90,46 +88,31 @@ def _steps(problem: Problem, intervention: Intervention, process: OneStep | Unro
 def _trajectory(problem: Problem, intervention: Intervention, process: Trajectory, groups: Groups, options: Options
                 ) -> Response:
     points = problem.checkpoints_of(process)
-    return Response.closed_form(*(stepped_groups(problem, groups, eta, 1, theta, options.share(place, len(points)))
-                                  for place, (theta, eta) in enumerate(points)))
-
-
-def _at_the_optimum(problem: SoftmaxProblem, intervention: Intervention, process: Reoptimize, groups: Groups,
-                    options: Options) -> Response:
-    return _trained(problem, intervention, ONE_OPTIMUM, groups, options)
-
-
-def _searched_optima(problem: ModuleProblem, intervention: Intervention, process: Reoptimize, groups: Groups,
-                     options: Options) -> Response:
-    return optima_of_groups(problem, [intervention], process, groups, options)[0]
-
-
-def _searched(problem: Problem, intervention: Intervention, process: LocalSearch, groups: Groups, options: Options
-              ) -> Response:
-    return searched_groups(problem, [intervention], process, groups, options)[0]
+    return Response.closed_form(*(
+        stepped_groups(problem, groups, eta, 1, point.theta, options.share(index, len(points)))
+        for index, (point, eta) in enumerate(points)))
 
 
 def _retrained(problem: Problem, intervention: Intervention, process: Retrain, groups: Groups, options: Options
                ) -> Response:
-    """A model with one optimum ends there whatever the seed."""
-    return _trained(problem, intervention, ONE_OPTIMUM if problem.convex else process.runs(0), groups, options)
-
-
-def _trained(problem: Problem, intervention: Intervention, runs: Sequence[int], groups: Groups, options: Options
-             ) -> Response:
-    """From models that are trained side by side with the one without intervention, on the same seeds. runs: how many
-    seeds after the problem's own each of them has."""
-    asked, parts = altered(problem, intervention, groups), []
-    for place, later in enumerate(runs):
-        logits = problem.retrained_outputs(asked, options.share(place, len(runs)), later=later)
+    """From models that are trained side by side with the one without intervention, on the same seeds. A model with one
+    optimum ends there whatever the seed."""
+    runs = range(1) if problem.convex else process.runs(0)
+    altered_sets, terms = altered(problem, intervention, groups), []
+    for index, later in enumerate(runs):
+        logits = problem.retrained_outputs(altered_sets, options.share(index, len(runs)), later=later)
         if not logits[0].isfinite().all():
             raise InvalidInput("Training without any intervention diverged; choose a smaller learning rate.")
-        parts.append(Part((logits[1:] - logits[0]).transpose(0, 1), logits[0]))
-    converged = torch.stack([part.change.isfinite().all(-1).all(0) for part in parts]).all(0)
-    return Response((Average(tuple(parts)),), converged, torch.zeros(len(groups), device=converged.device).double())
+        terms.append(LogitTerm((logits[1:] - logits[0]).transpose(0, 1), logits[0]))
+    return Response.over_runs(*terms)
+
+
+def _of_one(respond: Callable[..., list[Response]]) -> Callable[..., Response]:
+    """What answers several interventions, asked for one."""
+    return lambda problem, intervention, *arguments: respond(problem, [intervention], *arguments)[0]
 
 
 ROUTES: dict[str, Callable[..., Response]] = {
-    "one_step": _steps, "unrolled": _steps, "trajectory": _trajectory, "local_search": _searched, "retrain": _retrained,
-    "reoptimize": by_form(_at_the_optimum, _searched_optima)}
+    "one_step": _steps, "unrolled": _steps, "trajectory": _trajectory, "retrain": _retrained,
+    "local_search": _of_one(searched_groups), "reoptimize": by_form(_retrained, _of_one(optima_of_groups))}
 """By the kind of process: how a group is answered."""

@@ -13,6 +13,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import torch
 from torch import Tensor
@@ -22,7 +23,7 @@ from engine.basics.options import Options
 from engine.exact.curvature_elsewhere import Product, curvature
 from engine.exact.differences import Origin
 from engine.exact.passes import loss_and_gradient, training_loss
-from engine.exact.response import LAST_DIGITS, Part
+from engine.gradients.response import LAST_DIGITS, LogitTerm
 from engine.models import softmax
 from engine.problems import ModuleProblem, Problem, SoftmaxProblem, by_form
 from engine.question.change import Change
@@ -31,6 +32,7 @@ from engine.question.interventions import Intervention
 Terms = Sequence[tuple[float, int, int]]
 """(c_j, k_j, y_j) of the losses ℓ(x_{k_j}, y_j; θ) beside the data loss."""
 ValueAndGradient = tuple[float, Tensor]
+T = TypeVar("T")
 
 
 class Family(ABC):
@@ -38,24 +40,36 @@ class Family(ABC):
 
     def __init__(self, start: Tensor, penalty: Tensor, damping: float) -> None:
         self.start, self.penalty, self.damping = start, penalty, damping
-        self._kept: dict[int, tuple[Tensor, ValueAndGradient]] = {}
+        self._remembered: dict[int, tuple[Tensor, ValueAndGradient]] = {}
 
     def objective(self, rows: Sequence[int], change: Change) -> Objective:
         """F_k with the change made to each of the training examples `rows`."""
         return Objective(self, tuple((weight, row, label) for row in rows
                                      for weight, label in change.terms(self.label(row))), change.scale)
 
+    def solved(self, interventions: Sequence[Intervention], groups: Sequence[Tensor], n: int, options: Options,
+               solve: Callable[[Objective], T]) -> list[list[T]]:
+        """For every intervention what `solve` makes of F_k, a column for each group (b_j,) of n training examples."""
+        columns: list[list[T]] = [[] for _ in interventions]
+        for number, rows in enumerate(groups):
+            for index, intervention in enumerate(interventions):
+                options.check()
+                change = intervention.change(n).of_each(len(rows), n)
+                columns[index].append(solve(self.objective(rows.tolist(), change)))
+                options.progress((number * len(interventions) + index + 1) / (len(interventions) * len(groups)))
+        return columns
+
     def keep(self, theta: Tensor) -> None:
         """Remember what `data` finds at θ, for the many objectives that are followed from there."""
-        self._kept[id(theta)] = theta, self.data(theta)
+        self._remembered[id(theta)] = theta, self.data(theta)
 
     def keeps(self, theta: Tensor) -> bool:
         """Whether `keep` was called with this θ."""
-        return id(theta) in self._kept
+        return id(theta) in self._remembered
 
     def data(self, theta: Tensor) -> ValueAndGradient:
         """(1/n) Σ_i ℓ(z_i; θ) and its gradient (P,), without the penalty."""
-        return self._kept[id(theta)][1] if self.keeps(theta) else self._data(theta)
+        return self._remembered[id(theta)][1] if self.keeps(theta) else self._data(theta)
 
     @abstractmethod
     def label(self, row: int) -> int:
@@ -88,10 +102,10 @@ class Changes:
     baseline: Tensor
     to: Callable[[Tensor], tuple[Tensor, Tensor]]
 
-    def part(self, found: Sequence[tuple[Tensor, Tensor]]) -> Part:
+    def term(self, changes: Sequence[tuple[Tensor, Tensor]]) -> LogitTerm:
         """The changes to several θ, one a candidate."""
-        change, noise = zip(*found, strict=True)
-        return Part(torch.stack(change, 1), self.baseline, noise=torch.stack(noise, 1))
+        change, noise = zip(*changes, strict=True)
+        return LogitTerm(torch.stack(change, 1), self.baseline, noise=torch.stack(noise, 1))
 
 
 @dataclass(frozen=True)
@@ -160,16 +174,16 @@ class ModuleFamily(Family):
                for weight, pairs in alike.items()]
 
         def product(vectors: Tensor) -> Tensor:
-            found = objective.scale * data(vectors) + (self.penalty + self.damping) * vectors
+            image = objective.scale * data(vectors) + (self.penalty + self.damping) * vectors
             for weight, of_term in own:
-                found += weight * of_term(vectors)
-            return found
+                image += weight * of_term(vectors)
+            return image
 
         return product
 
     def hessian(self, objective: Objective, theta: Tensor) -> Tensor:
-        found = self.curvature(objective, theta)(torch.eye(len(theta), dtype=theta.dtype, device=theta.device))
-        return (found + found.T) / 2
+        hessian = self.curvature(objective, theta)(torch.eye(len(theta), dtype=theta.dtype, device=theta.device))
+        return (hessian + hessian.T) / 2
 
     def logits_along(self, theta: Tensor, velocity: Tensor) -> tuple[Tensor, Tensor]:
         network, queries = self.problem.network, self.problem.queries
@@ -178,11 +192,11 @@ class ModuleFamily(Family):
 
     def _of_data(self, theta: Tensor) -> Product:
         """Kept, with its graphs, where `data` is."""
-        found = self._products.get(id(theta)) or curvature(self.problem, theta, self.problem.x, self.problem.y,
-                                                           self.options)
+        product = self._products.get(id(theta)) or curvature(self.problem, theta, self.problem.x, self.problem.y,
+                                                             self.options)
         if self.keeps(theta):
-            self._products[id(theta)] = found
-        return found
+            self._products[id(theta)] = product
+        return product
 
 
 class SoftmaxFamily(Family):
@@ -212,12 +226,12 @@ class SoftmaxFamily(Family):
 
     def hessian(self, objective: Objective, theta: Tensor) -> Tensor:
         problem, weights = self.problem, theta.view(self.problem.dimension, self.problem.classes)
-        found = objective.scale * softmax.hessian((problem.x @ weights).softmax(-1), problem.x, self.unpenalised)
+        hessian = objective.scale * softmax.hessian((problem.x @ weights).softmax(-1), problem.x, self.unpenalised)
         for weight, row, _ in objective.terms:
             x = problem.x[[row]]
-            found += weight * softmax.hessian((x @ weights).softmax(-1), x, self.unpenalised)
-        found.diagonal().add_(self.penalty + self.damping)
-        return softmax.pin_intercept(found, problem.classes) if problem.intercept else found
+            hessian += weight * softmax.hessian((x @ weights).softmax(-1), x, self.unpenalised)
+        hessian.diagonal().add_(self.penalty + self.damping)
+        return softmax.pin_intercept(hessian, problem.classes) if problem.intercept else hessian
 
     def logits_along(self, theta: Tensor, velocity: Tensor) -> tuple[Tensor, Tensor]:
         queries = self.problem.queries

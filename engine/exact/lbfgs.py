@@ -24,7 +24,7 @@ TRIALS = 20
 LONGEST = 10.0
 """How much longer the next trial may be than the last one."""
 INSIDE = 0.1
-"""How far from both ends, as a share of the interval, a trial inside it stays."""
+"""How far from both ends, as a fraction of the interval, a trial inside it stays."""
 
 
 @dataclass(frozen=True)
@@ -75,11 +75,11 @@ def minimise(evaluate: Evaluate, start: Tensor, *, iterations: int, tolerance: f
         slope = torch.dot(direction, gradient).item()
         first = 1.0 if pairs else min(1.0, 1.0 / norm)
         noise = rounding(value, theta.dtype)
-        found, is_wolfe, tried = _line_search(evaluate, theta, direction, value, slope, first, noise)
+        point, is_wolfe, tried = _line_search(evaluate, theta, direction, value, slope, first, noise)
         evaluations += tried
-        if found.length > 0:
-            step, change = found.length * direction, found.gradient - gradient
-            theta, value, gradient = theta + step, found.value, found.gradient
+        if point.length > 0:
+            step, change = point.length * direction, point.gradient - gradient
+            theta, value, gradient = theta + step, point.value, point.gradient
         if not is_wolfe:
             break
         curvature = torch.dot(step, change).item()
@@ -144,5 +144,5 @@ def _between(low: _Point, high: _Point, by_value: bool) -> float:
     """The minimum of a parabola through what is known of both ends, kept off them; the middle where there is none."""
     width = high.length - low.length
     bend = 2.0 * (high.value - low.value - low.slope * width) / width if by_value else high.slope - low.slope
-    share = -low.slope / bend if bend > 0 and math.isfinite(bend) else 0.5
-    return low.length + min(max(share, INSIDE), 1.0 - INSIDE) * width
+    fraction = -low.slope / bend if bend > 0 and math.isfinite(bend) else 0.5
+    return low.length + min(max(fraction, INSIDE), 1.0 - INSIDE) * width

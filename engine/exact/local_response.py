@@ -25,9 +25,9 @@ from engine.basics.options import Options
 from engine.curvature.cholesky import CHOLESKY
 from engine.curvature.dense import DENSE, LIMIT
 from engine.curvature.solution import InverseHessian, Rounding
-from engine.exact.response import LAST_DIGITS, GradientPart, Part, Response
 from engine.gradients.per_example import loss_gradients
 from engine.gradients.products import products_with, query_norms
+from engine.gradients.response import LAST_DIGITS, GradientTerm, LogitTerm, Response
 from engine.problems import ModuleProblem, Problem, SoftmaxProblem, by_form
 from engine.question.change import Change
 from engine.question.interventions import Intervention
@@ -50,16 +50,16 @@ def linear_responses(solver: InverseHessian, problem: Problem, interventions: Se
     linear, count = linearised(problem, candidates, options), len(interventions)
     solved: dict[tuple, Solved] = {}
     responses = []
-    for place, intervention in enumerate(interventions):
+    for index, intervention in enumerate(interventions):
         change = intervention.change(problem.n)
         unit = change.unit
         key = unit.scale, unit.own, unit.further
         if key not in solved:
-            solved[key] = _solved(solver, problem, linear, unit, process.damping, options.share(place, count))
-        found = solved[key]
-        part = linear.part(found.changes, change.size, found.rounding)
-        responses.append(Response((part,), found.converged, found.residual, dict(found.info)))
-        options.progress((place + 1) / count)
+            solved[key] = _solved(solver, problem, linear, unit, process.damping, options.share(index, count))
+        solution = solved[key]
+        term = linear.term(solution.changes, change.size, solution.rounding)
+        responses.append(Response((term,), solution.converged, solution.residual, dict(solution.info)))
+        options.progress((index + 1) / count)
     return responses
 
 
@@ -101,33 +101,33 @@ class Linearised(Protocol):
     def off(self, rounding: Rounding) -> Tensor:
         """What is kept of what rounding did to x: (m, b) of the query logits, or (b,) of x itself."""
 
-    def part(self, changes: Sequence[Tensor], size: float, rounding: Sequence[Tensor]) -> Part | GradientPart:
+    def term(self, changes: Sequence[Tensor], size: float, rounding: Sequence[Tensor]) -> LogitTerm | GradientTerm:
         """The first-order change along −size·x, from what `moved` and `off` kept of all batches."""
 
 
 def force(linear: Linearised, change: Change, rows: Tensor) -> Tensor:
     """g_k of examples (b,): (P, b)."""
     own = linear.gradients(rows)
-    found = own if change.own == 1 else change.own * own
+    gradients = own if change.own == 1 else change.own * own
     for weight, label in change.further:
-        found = found + weight * linear.gradients(rows, label)
-    return found if change.scale == 1 else found + (change.scale - 1) * linear.data_gradient[:, None]
+        gradients = gradients + weight * linear.gradients(rows, label)
+    return gradients if change.scale == 1 else gradients + (change.scale - 1) * linear.data_gradient[:, None]
 
 
 def _solved(solver: InverseHessian, problem: Problem, linear: Linearised, change: Change, damping: float,
             options: Options) -> Solved:
     changes, rounding, converged, residuals = [], [], [], []
     info: dict[str, float] = {}
-    for place, rows in enumerate(linear.batches):
+    for index, rows in enumerate(linear.batches):
         options.check()
-        operator = solver.operator(problem, damping, options.share(place, len(linear.batches)))
+        operator = solver.operator(problem, damping, options.share(index, len(linear.batches)))
         solution = solver.solve(operator, force(linear, change, rows))
         changes.append(linear.moved(solution.x))
         if solution.rounding is not None:
             rounding.append(linear.off(solution.rounding))
         converged.append(solution.converged)
         residuals.append(solution.residual)
-        info = {key: max(info.get(key, value), value) for key, value in solution.told.items()}
+        info = {key: max(info.get(key, value), value) for key, value in solution.summary.items()}
     return Solved(changes, rounding, torch.cat(converged), torch.cat(residuals), info)
 
 
@@ -160,13 +160,13 @@ class _Softmax:
         left = self.moved(rounding.left).abs().amax(-1)
         return SAFETY * (left + self.moved(rounding.probes).square().mean(1).sqrt().amax(-1)[:, None] * rounding.sizes)
 
-    def part(self, changes: Sequence[Tensor], size: float, rounding: Sequence[Tensor]) -> Part:
+    def term(self, changes: Sequence[Tensor], size: float, rounding: Sequence[Tensor]) -> LogitTerm:
         change, noise = torch.cat(list(changes), 1) * size, None
         if rounding:
             own = torch.cat([self.problem.outputs(self.problem.x[rows]).abs().amax(1) for rows in self.batches])
             digits = LAST_DIGITS * torch.finfo(change.dtype).eps
             noise = abs(size) * torch.cat(list(rounding), 1) + 2.0 * digits * own * change.abs().amax(-1)
-        return Part(change, self.problem.query_logits, linear=True, noise=noise)
+        return LogitTerm(change, self.problem.query_logits, linear=True, noise=noise)
 
 
 class _Module:
@@ -198,7 +198,7 @@ class _Module:
         return SAFETY * (rounding.left.norm(dim=0) + rounding.probes.norm(dim=0).square().mean().sqrt()
                          * rounding.sizes)
 
-    def part(self, changes: Sequence[Tensor], size: float, rounding: Sequence[Tensor]) -> GradientPart:
+    def term(self, changes: Sequence[Tensor], size: float, rounding: Sequence[Tensor]) -> GradientTerm:
         problem, (directions,) = self.problem, changes
 
         def products(signal: Tensor) -> Tensor:
@@ -210,7 +210,7 @@ class _Module:
             off = torch.cat(list(rounding)) + ROUNDED * torch.finfo(directions.dtype).eps * directions.norm(dim=1)
             return abs(size) * lengths[:, None] * off
 
-        return GradientPart(problem.query_logits, products, len(directions), bound if rounding else None)
+        return GradientTerm(problem.query_logits, products, len(directions), bound if rounding else None)
 
 
 linearised: Callable[[Problem, Tensor, Options], Linearised] = by_form(_Softmax, _Module)

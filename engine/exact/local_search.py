@@ -14,10 +14,10 @@ from torch import Tensor
 
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
-from engine.exact.intervened import Changes, Family, check_labels, intervened
+from engine.exact.intervened import Changes, Family, Objective, check_labels, intervened
 from engine.exact.lbfgs import Minimum, minimise
-from engine.exact.response import Response
 from engine.exact.tolerance import gradient_tolerance
+from engine.gradients.response import Response
 from engine.problems import Problem
 from engine.question.change import Change
 from engine.question.interventions import Intervention
@@ -25,7 +25,7 @@ from engine.question.processes import LocalSearch
 
 SEARCHED = "search_iterations"
 """The fact that an answer is a number of iterations, wherever they end."""
-SHARE_LEFT = "gradient_over_force"
+FRACTION_LEFT = "gradient_over_force"
 """The fact how large the gradient is where they end, at most, relative to the force of the intervention: the gradient
 at θ_D of what it adds to the objective. Of what the answer is compared with too, where that was searched."""
 
@@ -51,27 +51,23 @@ def searched_groups(problem: Problem, interventions: Sequence[Intervention], pro
     family.keep(family.start)
     compared = _compared_with(family, process)
     changes = family.changes(compared.theta)
-    gathered: list[list[_Searched]] = [[] for _ in interventions]
-    total = len(interventions) * len(groups)
-    for number, rows in enumerate(groups):
-        for place, intervention in enumerate(interventions):
-            options.check()
-            change = intervention.change(problem.n).of_each(len(rows), problem.n)
-            objective = family.objective(rows.tolist(), change)
-            force = objective.force(family.start)
-            found = minimise(objective.evaluate, family.start, iterations=process.iterations,
-                             tolerance=gradient_tolerance(force, options.tolerance))
-            gathered[place].append(_Searched(found, max(found.gradient_norm, compared.gradient_norm) / force
-                                             if found.finite and force > 0 else 0.0))
-            options.progress((number * len(interventions) + place + 1) / total)
-    return [_response(column, changes, process) for column in gathered]
+
+    def search(objective: Objective) -> _Searched:
+        force = objective.force(family.start)
+        minimum = minimise(objective.evaluate, family.start, iterations=process.iterations,
+                           tolerance=gradient_tolerance(force, options.tolerance))
+        return _Searched(minimum, max(minimum.gradient_norm, compared.gradient_norm) / force
+                         if minimum.finite and force > 0 else 0.0)
+
+    columns = family.solved(interventions, groups, problem.n, options, search)
+    return [_response(column, changes, process) for column in columns]
 
 
 @dataclass(frozen=True)
 class _Searched:
     """left: the gradient at the end over the force."""
 
-    found: Minimum
+    minimum: Minimum
     left: float
 
 
@@ -88,19 +84,19 @@ def _compared_with(family: Family, process: LocalSearch) -> _Compared:
     if process.baseline == "factual":
         return _Compared(family.start)
     unchanged = family.objective([0], Change())
-    found = minimise(unchanged.evaluate, family.start, iterations=process.iterations, tolerance=0.0)
-    if not found.finite:
+    minimum = minimise(unchanged.evaluate, family.start, iterations=process.iterations, tolerance=0.0)
+    if not minimum.finite:
         raise InvalidInput("The search without intervention left the finite numbers; use the baseline `factual`, or a "
                            "damping.")
-    return _Compared(found.theta, found.gradient_norm)
+    return _Compared(minimum.theta, minimum.gradient_norm)
 
 
 def _response(searched: list[_Searched], changes: Changes, process: LocalSearch) -> Response:
-    device, column = changes.baseline.device, [one.found for one in searched]
+    device, column = changes.baseline.device, [one.minimum for one in searched]
     return Response(
-        (changes.part([changes.to(found.theta) for found in column]),),
-        torch.tensor([found.finite for found in column], device=device),
-        torch.tensor([found.gradient_norm for found in column], dtype=torch.float64, device=device),
-        {SEARCHED: float(process.iterations), "iterations": max(found.iterations for found in column),
-         "evaluations": max(found.evaluations for found in column), SHARE_LEFT: max(one.left for one in searched)},
+        (changes.term([changes.to(end.theta) for end in column]),),
+        torch.tensor([end.finite for end in column], device=device),
+        torch.tensor([end.gradient_norm for end in column], dtype=torch.float64, device=device),
+        {SEARCHED: float(process.iterations), "iterations": max(end.iterations for end in column),
+         "evaluations": max(end.evaluations for end in column), FRACTION_LEFT: max(one.left for one in searched)},
     )

@@ -26,8 +26,8 @@ from engine.basics.options import Options
 from engine.exact.intervened import Changes, ModuleFamily, Objective, check_labels
 from engine.exact.lbfgs import Minimum
 from engine.exact.newton_cg import FORCING, PRODUCTS, descend
-from engine.exact.response import Response
 from engine.exact.tolerance import SMALLEST_TOLERANCE, gradient_tolerance
+from engine.gradients.response import Response
 from engine.models.linear_solvers import Linear, by_factor, conjugate_gradients
 from engine.problems import ModuleProblem
 from engine.question.change import Change
@@ -35,7 +35,7 @@ from engine.question.interventions import Intervention
 from engine.question.processes import Reoptimize
 
 AIM = 0.01
-"""A search aims at this share of its tolerance: Newton's last step often gets that far."""
+"""A search aims at this fraction of its tolerance: Newton's last step often gets that far."""
 ORIGIN_PASSES, PASSES, HOPELESS_PASSES = 5_000, 2_000, 40
 """Over the data: for θ*, for a candidate, and for a candidate where there is no θ*."""
 SETTLED = 1e-3
@@ -49,7 +49,7 @@ class Origin:
     """θ*: where the search without intervention ended; reached: whether that is an optimum. factor: L (P, P) with
     LLᵀ = ∇²F(θ*), where it is small and positive definite."""
 
-    found: Minimum
+    minimum: Minimum
     reached: bool
     factor: Tensor | None
 
@@ -81,38 +81,31 @@ def optima_of_groups(problem: ModuleProblem, interventions: Sequence[Interventio
     check_labels(problem, interventions)
     family = ModuleFamily(problem, process.damping, options)
     origin = origin_of(family)
-    start = origin.found.theta
+    start = origin.minimum.theta
     family.keep(start)
     changes = family.changes(family.start if process.baseline == "factual" else start)
-    allowed = 0.0 if process.baseline == "factual" else origin.found.gradient_norm
-    columns: list[list[_Optimum]] = [[] for _ in interventions]
-    total = len(interventions) * len(groups)
-    for number, rows in enumerate(groups):
-        for place, intervention in enumerate(interventions):
-            options.check()
-            change = intervention.change(problem.n).of_each(len(rows), problem.n)
-            objective = family.objective(rows.tolist(), change)
-            columns[place].append(_optimum(family, objective, origin, changes, allowed))
-            options.progress((number * len(interventions) + place + 1) / total)
+    allowed = 0.0 if process.baseline == "factual" else origin.minimum.gradient_norm
+    columns = family.solved(interventions, groups, problem.n, options,
+                            lambda objective: _optimum(family, objective, origin, changes, allowed))
     return [_response(column, changes, origin) for column in columns]
 
 
 @dataclass(frozen=True)
 class _Optimum:
     change: tuple[Tensor, Tensor]
-    found: Minimum
+    minimum: Minimum
     converged: bool
 
 
 def _optimum(family: ModuleFamily, objective: Objective, origin: Origin, changes: Changes, allowed: float) -> _Optimum:
     """allowed: the gradient norm of what it is compared with, which has to meet the candidate's tolerance too."""
-    start = origin.found.theta
+    start = origin.minimum.theta
     tolerance = gradient_tolerance(objective.force(start), family.options.tolerance)
-    found = descend(objective.evaluate, lambda theta: family.curvature(objective, theta), start,
-                    tolerance=max(AIM * tolerance, SMALLEST_TOLERANCE),
-                    passes=PASSES if origin.reached else HOPELESS_PASSES, precondition=origin.precondition)
-    return _Optimum(changes.to(found.theta), found,
-                    origin.reached and not found.saddle and max(found.gradient_norm, allowed) <= tolerance)
+    minimum = descend(objective.evaluate, lambda theta: family.curvature(objective, theta), start,
+                      tolerance=max(AIM * tolerance, SMALLEST_TOLERANCE),
+                      passes=PASSES if origin.reached else HOPELESS_PASSES, precondition=origin.precondition)
+    return _Optimum(changes.to(minimum.theta), minimum,
+                    origin.reached and not minimum.saddle and max(minimum.gradient_norm, allowed) <= tolerance)
 
 
 def origin_of(family: ModuleFamily) -> Origin:
@@ -124,17 +117,17 @@ def origin_of(family: ModuleFamily) -> Origin:
 
 def _searched(family: ModuleFamily, tolerance: float) -> Origin:
     objective = family.objective([0], Change())
-    found = descend(objective.evaluate, lambda theta: family.curvature(objective, theta), family.start,
-                    tolerance=SMALLEST_TOLERANCE, passes=ORIGIN_PASSES)
-    reached = found.gradient_norm <= tolerance and not found.saddle and _settled(family, objective, found)
-    return Origin(found, reached, _factor(family, objective, found.theta) if reached else None)
+    minimum = descend(objective.evaluate, lambda theta: family.curvature(objective, theta), family.start,
+                      tolerance=SMALLEST_TOLERANCE, passes=ORIGIN_PASSES)
+    reached = minimum.gradient_norm <= tolerance and not minimum.saddle and _settled(family, objective, minimum)
+    return Origin(minimum, reached, _factor(family, objective, minimum.theta) if reached else None)
 
 
-def _settled(family: ModuleFamily, objective: Objective, found: Minimum) -> bool:
+def _settled(family: ModuleFamily, objective: Objective, end: Minimum) -> bool:
     """Whether Newton's step leads nowhere: on a slope without end it is long, however small the gradient."""
-    solved = conjugate_gradients(family.curvature(objective, found.theta), found.gradient[:, None], tolerance=FORCING,
+    solved = conjugate_gradients(family.curvature(objective, end.theta), end.gradient[:, None], tolerance=FORCING,
                                  limit=PRODUCTS)
-    return solved.x.norm().item() <= SETTLED * found.theta.norm().item()
+    return solved.x.norm().item() <= SETTLED * end.theta.norm().item()
 
 
 def _factor(family: ModuleFamily, objective: Objective, theta: Tensor) -> Tensor | None:
@@ -147,9 +140,9 @@ def _factor(family: ModuleFamily, objective: Objective, theta: Tensor) -> Tensor
 def _response(column: list[_Optimum], changes: Changes, origin: Origin) -> Response:
     device = changes.baseline.device
     return Response(
-        (changes.part([one.change for one in column]),),
+        (changes.term([one.change for one in column]),),
         torch.tensor([one.converged for one in column], device=device),
-        torch.tensor([one.found.gradient_norm for one in column], dtype=torch.float64, device=device),
-        {"double_passes": sum(one.found.evaluations for one in column),
-         "gradient_norm_without_change": origin.found.gradient_norm},
+        torch.tensor([one.minimum.gradient_norm for one in column], dtype=torch.float64, device=device),
+        {"double_passes": sum(one.minimum.evaluations for one in column),
+         "gradient_norm_without_change": origin.minimum.gradient_norm},
     )

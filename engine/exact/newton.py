@@ -126,7 +126,7 @@ def evaluate(data: TrainingData, objectives: Objectives, weights: Tensor, dtype:
     flat = weights.to(dtype).reshape(d, c * b)
     sums = flat.new_zeros(d, c * b)
     loss = flat.new_zeros(b, dtype=torch.float64)
-    kept = weights.new_empty(len(x), c, b, dtype=torch.float32)
+    probabilities = weights.new_empty(len(x), c, b, dtype=torch.float32)
     starts, size = _row_blocks(data, b, flat.element_size())
     for start in starts:
         rows, y = x[start:start + size], data.y[start:start + size]
@@ -138,7 +138,7 @@ def evaluate(data: TrainingData, objectives: Objectives, weights: Tensor, dtype:
         total = p.sum(1, keepdim=True)
         loss += (total.log() + top - target).sum((0, 1), dtype=torch.float64)
         p /= total
-        kept[start:start + size] = p
+        probabilities[start:start + size] = p
         p.scatter_add_(1, index, p.new_tensor(-1.0).expand(index.shape))
         sums.addmm_(rows.T, p.view(-1, c * b))
     own_loss, own_gradient, own = objectives.candidate_gradient(weights)
@@ -148,7 +148,7 @@ def evaluate(data: TrainingData, objectives: Objectives, weights: Tensor, dtype:
     gradient.add_(moved, alpha=data.damping)
     value = weight * loss + 0.5 * (penalty * weights).sum((0, 1)) + own_loss
     value = value + 0.5 * data.damping * moved.square().sum((0, 1))
-    return _Point(value, gradient, gradient.flatten(0, 1).norm(dim=0), kept, own)
+    return _Point(value, gradient, gradient.flatten(0, 1).norm(dim=0), probabilities, own)
 
 
 def _hessian_product(data: TrainingData, vectors: Tensor, probabilities: Tensor, scale: float, inputs: Tensor,
@@ -201,14 +201,14 @@ class _Directions:
         self.direction = corrected(data.solve, terms, self.correction)(self.residual)
         self.energy = (self.residual * self.direction).sum((0, 1))
         self.target = forcing.float().square() * self.energy
-        self.place = torch.arange(len(self.norm), device=self.norm.device)
-        self.active = torch.ones_like(self.place, dtype=torch.bool)
+        self.index = torch.arange(len(self.norm), device=self.norm.device)
+        self.active = torch.ones_like(self.index, dtype=torch.bool)
 
     def step(self, work: Work) -> bool:
         """One iteration; whether some candidate goes on."""
         image = _hessian_product(self.data, self.direction, self.probabilities, self.scale, self.inputs, self.mass,
                                  self.own)
-        work.count(torch.float32, len(self.place))
+        work.count(torch.float32, len(self.index))
         curvature = (self.direction * image).sum((0, 1))
         length = torch.where(self.active & (curvature > 0), self.energy / curvature, torch.zeros_like(self.energy))
         self.solution += length * self.direction
@@ -221,23 +221,23 @@ class _Directions:
             return False
         self.direction = z + (fresh / self.energy) * self.direction
         self.energy = fresh
-        if count <= 0.7 * len(self.place):
+        if count <= 0.7 * len(self.index):
             self._narrow(self.active.nonzero()[:, 0])
         return True
 
     def _narrow(self, keep: Tensor) -> None:
         """Go on with the candidates `keep` of the batch alone."""
-        self.done[..., self.place] = self.solution
-        self.place, self.active = self.place[keep], self.active[keep]
+        self.done[..., self.index] = self.solution
+        self.index, self.active = self.index[keep], self.active[keep]
         self.energy, self.target = self.energy[keep], self.target[keep]
         self.solution, self.residual = self.solution[..., keep], self.residual[..., keep]
         self.direction, self.probabilities = self.direction[..., keep], self.probabilities[..., keep]
         self.inputs, self.mass, self.own = self.inputs[:, keep], self.mass[keep], self.own[:, keep]
         self.terms, self.correction = self.terms.select(keep), self.correction[keep]
 
-    def found(self) -> Tensor:
+    def solved(self) -> Tensor:
         """(D, C, b) float64."""
-        self.done[..., self.place] = self.solution
+        self.done[..., self.index] = self.solution
         return self.done.double() * self.norm
 
 
@@ -248,7 +248,7 @@ def newton_direction(data: TrainingData, objectives: Objectives, point: _Point, 
     for _ in range(limit):
         if not search.step(work):
             break
-    return search.found()
+    return search.solved()
 
 
 def self_consistent_start(origin: Tensor, objectives: Objectives, terms: CandidateTerms) -> Tensor:

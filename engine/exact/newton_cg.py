@@ -39,7 +39,7 @@ PROGRESS = 0.9
 PROBED = 1e-6
 """ε: the relative residual at which a random equation counts as solved without negative curvature."""
 FLAT = 1e-6
-"""Curvature less negative than this share of the mean curvature is taken as rounding of none."""
+"""Curvature less negative than this fraction of the mean curvature is taken as rounding of none."""
 ESCAPES, AWAY, SHORTENINGS = 5, 0.1, 30
 """How often a search leaves a saddle, the first length of its step away, relative to θ, and how often it is halved."""
 
@@ -71,16 +71,16 @@ def _towards(evaluate: Evaluate, curvature: Callable[[Tensor], Linear], here: Mi
     """To a small gradient, be it of a minimum or of a saddle."""
     iterations = FIRST
     while here.finite and here.gradient_norm > tolerance and here.evaluations < passes:
-        found = _newton(evaluate, curvature(here.theta), here, precondition)
-        if not _got_on(here, found):
-            stretch = minimise(evaluate, found.theta, iterations=iterations, tolerance=tolerance,
-                               initial=(found.value, found.gradient))
-            found = replace(stretch, iterations=here.iterations + stretch.iterations,
-                            evaluations=found.evaluations + stretch.evaluations)
+        there = _newton(evaluate, curvature(here.theta), here, precondition)
+        if not _got_on(here, there):
+            stretch = minimise(evaluate, there.theta, iterations=iterations, tolerance=tolerance,
+                               initial=(there.value, there.gradient))
+            there = replace(stretch, iterations=here.iterations + stretch.iterations,
+                            evaluations=there.evaluations + stretch.evaluations)
             iterations *= 2
-            if not _got_on(here, found):
-                return found
-        here = found
+            if not _got_on(here, there):
+                return there
+        here = there
     return here
 
 
@@ -107,19 +107,19 @@ def _leave(evaluate: Evaluate, saddle: Minimum, way: Tensor) -> Minimum | None:
     length = AWAY * max(1.0, saddle.theta.norm().item())
     downhill = -way if torch.dot(way, saddle.gradient) > 0 else way
     for tried in range(SHORTENINGS):
-        for place, signed in enumerate((length, -length)):
+        for number, signed in enumerate((length, -length)):
             theta = saddle.theta + signed * downhill
             value, gradient = evaluate(theta)
             if value < allowed:
                 return Minimum(theta, value, gradient, saddle.iterations,
-                               saddle.evaluations + 2 * tried + place + 1)
+                               saddle.evaluations + 2 * tried + number + 1)
         length /= 2
     return None
 
 
-def _got_on(here: Minimum, found: Minimum) -> bool:
-    return (found.gradient_norm < PROGRESS * here.gradient_norm
-            or found.value < here.value - rounding(here.value, here.theta.dtype))
+def _got_on(here: Minimum, there: Minimum) -> bool:
+    return (there.gradient_norm < PROGRESS * here.gradient_norm
+            or there.value < here.value - rounding(here.value, here.theta.dtype))
 
 
 def _newton(evaluate: Evaluate, curvature: Linear, here: Minimum, precondition: Linear | None) -> Minimum:
@@ -134,7 +134,7 @@ def _newton(evaluate: Evaluate, curvature: Linear, here: Minimum, precondition: 
     for halved in range(HALVINGS):
         theta = here.theta + 0.5**halved * step
         value, gradient = evaluate(theta)
-        found = Minimum(theta, value, gradient, here.iterations + 1, spent + halved + 1)
-        if value <= allowed and found.gradient_norm < here.gradient_norm:
-            return found
+        there = Minimum(theta, value, gradient, here.iterations + 1, spent + halved + 1)
+        if value <= allowed and there.gradient_norm < here.gradient_norm:
+            return there
     return replace(here, evaluations=spent + HALVINGS)

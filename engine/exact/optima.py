@@ -20,18 +20,18 @@ from engine.exact.newton import Objectives, TrainingData, Work, minimise, self_c
 from engine.exact.objectives import objectives
 from engine.exact.polish import polished, remainder
 from engine.exact.preconditioner import CandidateTerms, Inverse, block_inverse, dense_inverse
-from engine.exact.response import LAST_DIGITS, Part, Response
+from engine.gradients.response import LAST_DIGITS, LogitTerm, Response
 from engine.problems import SoftmaxProblem
 from engine.question.change import Change
 from engine.question.interventions import Intervention
 from engine.question.likelihood import slope
 from engine.question.processes import Reoptimize, Retrain
 
-KEPT_BYTES = 256 << 20
+CACHED_BYTES = 256 << 20
 SMALLEST_TOLERANCE = 1e-13
 SAFETY = 4.0
 """How many times the distance from an optimum may be what it is estimated to be."""
-Found = tuple[Tensor, Tensor, Tensor, Tensor]
+BatchOptima = tuple[Tensor, Tensor, Tensor, Tensor]
 """Of a batch of candidates: change of the query logits (m, b, C), what the search left of it (m, b), converged (b,),
 gradient norms (b,)."""
 
@@ -72,12 +72,12 @@ def optima(problem: SoftmaxProblem, interventions: Sequence[Intervention], proce
     data, factual_weights = training_data(problem, process.damping), problem.weights[:, :, None]
     compared = _compared_with(problem, process, options)
     size = batch_size(problem, options.budget)
-    gathered: list[list[Found]] = [[] for _ in interventions]
+    gathered: list[list[BatchOptima]] = [[] for _ in interventions]
     total = len(interventions) * len(candidates)
     done, work = 0, [Work() for _ in interventions]
     for batch in candidates.split(size):
         terms = _candidate_terms(problem, data, batch)
-        for place, intervention in enumerate(interventions):
+        for index, intervention in enumerate(interventions):
             batch_terms = objectives(problem, intervention, batch)
             origin = factual_weights.expand(-1, -1, len(batch))
             start = self_consistent_start(origin, batch_terms, terms)
@@ -86,12 +86,12 @@ def optima(problem: SoftmaxProblem, interventions: Sequence[Intervention], proce
             optima = polished(data, batch_terms, optima, terms)
             moved = _query_logits(problem, optima.weights - compared[:, :, None])
             left = _query_logits(problem, remainder(data, batch_terms, optima, terms)).abs().amax(-1)
-            gathered[place].append((moved, SAFETY * left, optima.converged, optima.gradient_norm))
-            work[place].add(optima.work)
+            gathered[index].append((moved, SAFETY * left, optima.converged, optima.gradient_norm))
+            work[index].add(optima.work)
             done += len(batch)
             options.progress(done / total)
-    return [_response(parts, compared, spent, problem, process.damping, options.tolerance)
-            for parts, spent in zip(gathered, work, strict=True)]
+    return [_response(batches, compared, spent, problem, process.damping, options.tolerance)
+            for batches, spent in zip(gathered, work, strict=True)]
 
 
 def _candidate_terms(problem: SoftmaxProblem, data: TrainingData, batch: Tensor) -> CandidateTerms:
@@ -100,7 +100,7 @@ def _candidate_terms(problem: SoftmaxProblem, data: TrainingData, batch: Tensor)
     def build() -> CandidateTerms:
         return CandidateTerms.of(data.solve, problem.x[batch].T, problem.probabilities[batch], problem.n)
 
-    if 4 * len(batch) * problem.parameters * problem.classes > KEPT_BYTES:
+    if 4 * len(batch) * problem.parameters * problem.classes > CACHED_BYTES:
         return build()
     return problem.memo("candidate_terms", build, (data.damping, *batch.tolist()))
 
@@ -153,13 +153,13 @@ def _gradient_noise(problem: SoftmaxProblem, data: TrainingData) -> Tensor:
     return problem.memo("gradient_noise", build, data.damping)
 
 
-def _response(parts: Sequence[Found], compared: Tensor, work: Work, problem: SoftmaxProblem, damping: float,
+def _response(batches: Sequence[BatchOptima], compared: Tensor, work: Work, problem: SoftmaxProblem, damping: float,
               tolerance: float) -> Response:
-    change, left, converged, norms = (torch.cat(column, dim) for column, dim in zip(zip(*parts, strict=True),
+    change, left, converged, norms = (torch.cat(column, dim) for column, dim in zip(zip(*batches, strict=True),
                                                                                     (1, 1, 0, 0), strict=True))
     counted = {"single_passes": work.single_passes, "double_passes": work.double_passes, "rounds": work.rounds,
                "flops": work.flops(problem.n, problem.dimension, problem.classes), "tolerance": tolerance}
     noise = (weight_noise(problem.queries, compared) + _gradient_noise(problem, training_data(problem, damping)))[
         :, None] + left
-    part = Part(change, problem.queries @ compared, noise=noise)
-    return Response((part,), converged, norms, counted)
+    term = LogitTerm(change, problem.queries @ compared, noise=noise)
+    return Response((term,), converged, norms, counted)

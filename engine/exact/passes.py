@@ -40,8 +40,8 @@ def training_loss(problem: ModuleProblem, theta: Tensor, options: Options) -> tu
     gradient = torch.zeros_like(theta)
 
     def run(rows: slice) -> None:
-        part, slope = loss_and_gradient(problem, theta, inputs[rows], problem.y[rows])
-        value.add_(part)
+        loss, slope = loss_and_gradient(problem, theta, inputs[rows], problem.y[rows])
+        value.add_(loss)
         gradient.add_(slope)
 
     in_chunks(run, problem.n, _chunk(problem, inputs, options.budget), options.check)

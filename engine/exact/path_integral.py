@@ -23,7 +23,7 @@ from torch import Tensor
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
 from engine.exact.intervened import Family, Objective, intervened
-from engine.exact.response import signal_of
+from engine.gradients.response import signal_of
 from engine.models.linear_solvers import by_factor
 from engine.problems import Problem
 from engine.question.behavior import Behavior
@@ -104,10 +104,10 @@ def path_integral(problem: Problem, candidate: int, alpha: float, behavior: Beha
 
 def quadrature(alpha: float, scale: float, nodes: int) -> tuple[Tensor, Tensor]:
     """Gauss–Legendre nodes and weights on [0, α], those of u = log(1 + a/scale): two tensors (nodes,)."""
-    places, shares = np.polynomial.legendre.leggauss(nodes)
+    nodes_there, weights = np.polynomial.legendre.leggauss(nodes)
     end = np.log1p(alpha / scale)
-    u = end * (1 + places) / 2
-    return torch.as_tensor(scale * np.expm1(u)), torch.as_tensor(0.5 * end * shares * scale * np.exp(u))
+    u = end * (1 + nodes_there) / 2
+    return torch.as_tensor(scale * np.expm1(u)), torch.as_tensor(0.5 * end * weights * scale * np.exp(u))
 
 
 @dataclass(frozen=True)

@@ -20,23 +20,23 @@ class Points(Generic[State]):
                  check: Callable[[], None]) -> None:
         self.advance, self.count = advance, count
         self.every = 1 if count * each <= room else math.isqrt(count - 1) + 1
-        self.kept, state = [], beginning
+        self.states, state = [], beginning
         for t in range(count):
             check()
             if t % self.every == 0:
-                self.kept.append(state)
+                self.states.append(state)
             state = advance(state, t)
         self.end = state
 
     def backwards(self, check: Callable[[], None]) -> Iterator[tuple[int, State]]:
         """(t, states[t]) for t = count − 1, …, 0; check is called before each, and before each that is computed again.
         """
-        for segment in reversed(range(len(self.kept))):
+        for segment in reversed(range(len(self.states))):
             first = segment * self.every
-            states = [self.kept[segment]]
+            states = [self.states[segment]]
             for t in range(first, min(first + self.every, self.count) - 1):
                 check()
                 states.append(self.advance(states[-1], t))
-            for place in reversed(range(len(states))):
+            for index in reversed(range(len(states))):
                 check()
-                yield first + place, states[place]
+                yield first + index, states[index]

@@ -20,9 +20,9 @@ from engine.basics.errors import InvalidInput, Undifferentiable
 from engine.basics.options import Options
 from engine.exact.differentiated_descent import DifferentiatedDescent
 from engine.exact.differentiated_run import DifferentiatedRun
-from engine.exact.response import Average, GradientPart, Part, Response, Summand, signal_of
 from engine.exact.step_curvature import HESSIAN, StepCurvature
 from engine.gradients.directional import derivatives_of, logits_alone
+from engine.gradients.response import Average, GradientTerm, LogitTerm, Response, Term, signal_of
 from engine.gradients.vectorised import along_signal, gradients_of
 from engine.models.network import Network
 from engine.models.training import Training
@@ -54,12 +54,12 @@ def _of_module(problem: ModuleProblem, interventions: Sequence[Intervention], pr
     """The mean over the seeds of the process, each at the end of its own run."""
     seeds, training = process.runs(problem.seed), training_of(problem, problem.seed)
     responses = []
-    for place, intervention in enumerate(interventions):
-        during, share = weighed(intervention, training.updates, training.per_epoch), options.share(
-            place, len(interventions))
-        parts = [_part(problem, seed, candidates, share.share(number, len(seeds)), during, curvature)
+    for index, intervention in enumerate(interventions):
+        during, within = weighed(intervention, training.updates, training.per_epoch), options.share(
+            index, len(interventions))
+        terms = [_term(problem, seed, candidates, within.share(number, len(seeds)), during, curvature)
                  for number, seed in enumerate(seeds)]
-        responses.append(run_response(parts, candidates, _work(problem, candidates, training.updates)))
+        responses.append(run_response(terms, candidates, _work(problem, candidates, training.updates)))
     return responses
 
 
@@ -82,22 +82,22 @@ def _work(problem: Problem, candidates: Tensor, steps: int) -> dict[str, float]:
     return {**columns, STEPS: steps}
 
 
-def run_response(parts: Sequence[Summand], candidates: Tensor, work: dict[str, float]) -> Response:
+def run_response(terms: Sequence[Term], candidates: Tensor, work: dict[str, float]) -> Response:
     """The mean of the parts of equally likely runs."""
-    return Response((Average(tuple(parts)),), torch.ones(len(candidates), dtype=torch.bool, device=candidates.device),
+    return Response((Average(tuple(terms)),), torch.ones(len(candidates), dtype=torch.bool, device=candidates.device),
                     torch.zeros(len(candidates), dtype=torch.float64, device=candidates.device), work)
 
 
-def _part(problem: ModuleProblem, seed: int, candidates: Tensor, options: Options, during: Tensor,
-          curvature: StepCurvature) -> Summand:
+def _term(problem: ModuleProblem, seed: int, candidates: Tensor, options: Options, during: Tensor,
+          curvature: StepCurvature) -> Term:
     """Of one run, by the cheaper route."""
-    run, network = kept_run(problem, seed, options)
+    run, network = cached_run(problem, seed, options)
     logits = network.predict(problem.queries)
     if _forwards(problem, candidates):
         moved = _finite(run.tangent(candidates, options, during, curvature))
         targets = torch.zeros(len(problem.queries), device=problem.device)
         change = derivatives_of(network, problem.queries, targets, logits_alone, moved, check=options.check)
-        return Part(change.transpose(0, 1), logits, linear=True)
+        return LogitTerm(change.transpose(0, 1), logits, linear=True)
 
     def backwards(signal: Tensor) -> Tensor:
         def build() -> Tensor:
@@ -109,7 +109,7 @@ def _part(problem: ModuleProblem, seed: int, candidates: Tensor, options: Option
         key = seed, curvature.name, during.numpy().tobytes(), signal.cpu().numpy().tobytes()
         return problem.memo("replayed backwards", build, key)[:, candidates]
 
-    return GradientPart(logits, backwards, len(candidates))
+    return GradientTerm(logits, backwards, len(candidates))
 
 
 def run_of(problem: ModuleProblem, seed: int, options: Options, weights: Tensor | None = None) -> DifferentiatedRun:
@@ -125,7 +125,7 @@ def training_of(problem: ModuleProblem, seed: int, weights: Tensor | None = None
                     exact=True)
 
 
-def kept_run(problem: ModuleProblem, seed: int, options: Options) -> tuple[DifferentiatedRun, Network]:
+def cached_run(problem: ModuleProblem, seed: int, options: Options) -> tuple[DifferentiatedRun, Network]:
     """The run of a seed with the network at its end, kept on the problem: the latest of them. Raises as `replay` does.
     """
     def build() -> tuple[DifferentiatedRun, Network]:
@@ -148,14 +148,14 @@ def _all_of_module(problem: ModuleProblem, process: Replay, behavior: Behavior, 
     return run.adjoint(slope, options)[0]
 
 
-def _finite(found: Tensor) -> Tensor:
-    if not found.isfinite().all():
+def _finite(values: Tensor) -> Tensor:
+    if not values.isfinite().all():
         raise Undifferentiable("The derivative of this training run is too large for a number: its steps blow small "
                                "changes up. Choose a smaller learning rate, or the process `local_response`.")
-    return found
+    return values
 
 
-def kept_descent(problem: SoftmaxProblem, process: Replay, options: Options) -> DifferentiatedDescent:
+def cached_descent(problem: SoftmaxProblem, process: Replay, options: Options) -> DifferentiatedDescent:
     """The descent of a process, kept on the problem: the latest of them. Raises `Undifferentiable` where it diverges.
     """
     run = problem.memo("replayed", lambda: DifferentiatedDescent(problem, process.eta, process.steps, options),
@@ -167,12 +167,12 @@ def kept_descent(problem: SoftmaxProblem, process: Replay, options: Options) -> 
 
 def _of_softmax(problem: SoftmaxProblem, interventions: Sequence[Intervention], process: Replay, candidates: Tensor,
                 options: Options, curvature: StepCurvature) -> list[Response]:
-    run = kept_descent(problem, process, options)
+    run = cached_descent(problem, process, options)
     work = {**_work(problem, candidates, process.steps), STEEPNESS: process.eta * steepest(problem)}
-    parts = [_descended(problem, run, candidates, options.share(place, len(interventions)),
+    terms = [_descended(problem, run, candidates, options.share(index, len(interventions)),
                         weighed(intervention, process.steps, 1), curvature)
-             for place, intervention in enumerate(interventions)]
-    return [run_response([part], candidates, work) for part in parts]
+             for index, intervention in enumerate(interventions)]
+    return [run_response([term], candidates, work) for term in terms]
 
 
 def steepest(problem: SoftmaxProblem) -> float:
@@ -190,11 +190,11 @@ def steepest(problem: SoftmaxProblem) -> float:
 
 
 def _descended(problem: SoftmaxProblem, run: DifferentiatedDescent, candidates: Tensor, options: Options,
-               during: Tensor, curvature: StepCurvature) -> Summand:
+               during: Tensor, curvature: StepCurvature) -> Term:
     logits = problem.outputs(problem.queries, run.end.flatten())
     if _forwards(problem, candidates):
-        return Part(run.tangent(candidates, options, during, curvature), logits, linear=True)
-    return GradientPart(logits, lambda signal: run.adjoint(signal, options, during[:, None], curvature)[:, 0][
+        return LogitTerm(run.tangent(candidates, options, during, curvature), logits, linear=True)
+    return GradientTerm(logits, lambda signal: run.adjoint(signal, options, during[:, None], curvature)[:, 0][
         :, candidates], len(candidates))
 
 

@@ -24,7 +24,7 @@ from engine.basics.options import Options
 from engine.exact.differences import SAFETY, neighbouring
 from engine.exact.intervened import check_labels
 from engine.exact.optima import optima
-from engine.exact.response import Average, Part, Response
+from engine.gradients.response import LogitTerm, Response
 from engine.models.training import Diverged, Training, train
 from engine.problems import ModuleProblem, by_form
 from engine.question.interventions import Intervention
@@ -77,21 +77,17 @@ class _Runs:
     total: int
     done: int = 0
 
-    def query_logits(self, asked: tuple[Intervention, int] | Literal["neighbour"] | None, seed: int) -> Tensor:
+    def query_logits(self, change: tuple[Intervention, int] | Literal["neighbour"] | None, seed: int) -> Tensor:
         """(m, C) of the model trained with `seed` under an intervention on an example; NaN where it diverged."""
-        kept = self.problem.memo("retrained", dict)
-        key = (asked[0].model_dump_json(), asked[1]) if isinstance(asked, tuple) else asked, seed
-        if key not in kept:
-            kept[key] = self._trained(seed, self._arguments(asked, seed))
+        runs = self.problem.memo("retrained", dict)
+        key = (change[0].model_dump_json(), change[1]) if isinstance(change, tuple) else change, seed
+        if key not in runs:
+            arguments = {"build": partial(_nudged, self.problem, seed)} if change == NEIGHBOUR else (
+                changed(self.problem, *change) if change else {})
+            runs[key] = self._trained(seed, arguments)
         self.done += 1
         self.options.progress(self.done / self.total)
-        return kept[key]
-
-    def _arguments(self, asked: tuple[Intervention, int] | Literal["neighbour"] | None, seed: int) -> dict[str, Any]:
-        """What `train` is given that is not what it is given without an intervention."""
-        if asked is None:
-            return {}
-        return {"build": partial(_nudged, self.problem, seed)} if asked == NEIGHBOUR else changed(self.problem, *asked)
+        return runs[key]
 
     def _trained(self, seed: int, change: dict[str, Any]) -> Tensor:
         problem, options = self.problem, self.options
@@ -106,10 +102,10 @@ class _Runs:
         if not change:
             recipe.verify(module, Training(build, problem.x, problem.y, recipe, seed, loss=problem.loss), options.check)
         with torch.no_grad():
-            return torch.cat([module(part) for part in problem.queries.split(BATCH)])
+            return torch.cat([module(batch) for batch in problem.queries.split(BATCH)])
 
-    def _within(self, share: float) -> None:
-        self.options.progress((self.done + share) / self.total)
+    def _within(self, fraction: float) -> None:
+        self.options.progress((self.done + fraction) / self.total)
 
 
 def _nudged(problem: ModuleProblem, seed: int) -> nn.Module:
@@ -124,29 +120,27 @@ def _nudged(problem: ModuleProblem, seed: int) -> nn.Module:
 
 def _response(logits: list[list[Tensor]], baselines: list[Tensor], noise: list[Tensor]) -> Response:
     """From logits[seed][candidate] (m, C), and one baseline (m, C) and noise (m,) a seed."""
-    parts = tuple(_part(torch.stack(row, 1) - baseline[:, None], baseline, moved)
-                  for row, baseline, moved in zip(logits, baselines, noise, strict=True))
-    converged = torch.stack([part.change.isfinite().all(-1).all(0) for part in parts]).all(0)
-    return Response((Average(parts),), converged, torch.zeros(len(converged), device=converged.device).double(),
-                    {"seeds": len(parts)})
+    terms = [_term(torch.stack(row, 1) - baseline[:, None], baseline, moved)
+             for row, baseline, moved in zip(logits, baselines, noise, strict=True)]
+    return Response.over_runs(*terms, seeds=len(terms))
 
 
-def _part(change: Tensor, baseline: Tensor, noise: Tensor) -> Part:
+def _term(change: Tensor, baseline: Tensor, noise: Tensor) -> LogitTerm:
     """Of one seed: change (m, b, C), baseline (m, C), noise (m,); a model that is the same has no doubt about it."""
     moved = (change != 0).any(-1).any(0)
-    return Part(change, baseline, noise=noise[:, None] * moved)
+    return LogitTerm(change, baseline, noise=noise[:, None] * moved)
 
 
 def changed(problem: ModuleProblem, intervention: Intervention, row: int) -> dict[str, Any]:
     """What an intervention on training example `row` changes of the arguments of `train`."""
     change = intervention.change(problem.n)
-    found: dict[str, Any] = {}
+    arguments: dict[str, Any] = {}
     if change.weight != 1.0:
         weights = torch.ones(problem.n, dtype=torch.float64, device=problem.device)
         weights[row] = change.weight
-        found |= {"weights": weights, "normalization": change.normalization}
+        arguments |= {"weights": weights, "normalization": change.normalization}
     if change.label is not None:
         labels = problem.y.clone()
         labels[row] = change.label
-        found["y"] = labels
-    return found
+        arguments["y"] = labels
+    return arguments

@@ -20,8 +20,8 @@ from torch import Tensor
 from engine.basics.options import Options
 from engine.exact.differences import SAFETY
 from engine.exact.differentiated_descent import DifferentiatedDescent
-from engine.exact.response import Part, Response
 from engine.exact.retrain import retrain
+from engine.gradients.response import LogitTerm, Response
 from engine.problems import ModuleProblem, SoftmaxProblem, by_form
 from engine.question.interventions import Intervention, Remove, Upweight
 from engine.question.likelihood import slope
@@ -47,18 +47,18 @@ def _of_softmax(problem: SoftmaxProblem, epsilons: Sequence[float], process: Rep
     weights = 1.0 + torch.tensor(list(epsilons), dtype=torch.float64, device=rows.device)
     weights = weights.repeat_interleave(len(candidates))
     width = max(1, options.budget // 32 // (8 * problem.n * problem.classes))
-    parts = list(zip(rows.split(width), weights.split(width), strict=True))
+    chunks = list(zip(rows.split(width), weights.split(width), strict=True))
     end = DifferentiatedDescent(problem, process.eta, process.steps, options).end
     alone = problem.outputs(problem.queries, end.flatten())
-    found, noise = [], torch.zeros_like(alone[:, 0])
-    for place, (some, given) in enumerate(parts):
+    logits, noise = [], torch.zeros_like(alone[:, 0])
+    for index, (some, given) in enumerate(chunks):
         ends = _descended(problem, process, torch.cat([some, some[:1]]), torch.cat([given, given.new_ones(1)]),
-                          options.share(place, len(parts)))
-        found.append(ends[:, :-1] - ends[:, -1:])
+                          options.share(index, len(chunks)))
+        logits.append(ends[:, :-1] - ends[:, -1:])
         noise = torch.maximum(noise, (ends[:, -1] - alone).abs().amax(1))
     noise = SAFETY * noise.clamp_min(torch.finfo(alone.dtype).eps * alone.abs().amax(1))
-    changes = torch.cat(found, 1).split(len(candidates), 1)
-    return [Response((Part(change, alone, noise=noise[:, None].expand(change.shape[:2])),),
+    changes = torch.cat(logits, 1).split(len(candidates), 1)
+    return [Response((LogitTerm(change, alone, noise=noise[:, None].expand(change.shape[:2])),),
                      change.isfinite().all(-1).all(0), noise.new_zeros(len(candidates))) for change in changes]
 
 

@@ -25,46 +25,47 @@ class StepGraph:
 
     def __post_init__(self) -> None:
         steps, rows = self.steps, self.step.rows
-        self.leaves = [part.detach().clone().requires_grad_() for part in steps.network.unflatten(self.theta).values()]
+        self.leaves = [tensor.detach().clone().requires_grad_()
+                       for tensor in steps.network.unflatten(self.theta).values()]
         self.weights = steps.weights(self.step).clone().requires_grad_()
         self.nbytes = 0
         try:
-            with twice_differentiable(), torch.autograd.graph.saved_tensors_hooks(self._counted, lambda part: part):
+            with twice_differentiable(), torch.autograd.graph.saved_tensors_hooks(self._counted, lambda tensor: tensor):
                 self.losses = steps.losses(dict(zip(steps.network.names, self.leaves, strict=True)), self.step)
-                found = torch.autograd.grad((self.weights * self.losses).sum() / len(rows), self.leaves,
-                                            create_graph=True, materialize_grads=True)
+                gradients = torch.autograd.grad((self.weights * self.losses).sum() / len(rows), self.leaves,
+                                                create_graph=True, materialize_grads=True)
                 # a gradient that does not depend on θ has no graph of its own
-                self.gradients = [own + 0 * leaf for own, leaf in zip(found, self.leaves, strict=True)]
+                self.gradients = [own + 0 * leaf for own, leaf in zip(gradients, self.leaves, strict=True)]
         except RuntimeError as error:
             raise explained(error) or error from None
         if self.step.count == 1:
             refuse_once_differentiable(self.gradients)
         self.gradient = torch.cat([own.detach().flatten() for own in self.gradients])
 
-    def _counted(self, part: Tensor) -> Tensor:
-        self.nbytes += part.nbytes
-        return part
+    def _counted(self, gradient: Tensor) -> Tensor:
+        self.nbytes += gradient.nbytes
+        return gradient
 
     def bent(self, columns: Tensor) -> tuple[Tensor, Tensor]:
         """(H_t u (r, P), ⟨u, ∂g_t/∂w⟩ (r, b)) for u (r, P), in one pass."""
-        *bent, owned = pulled_back(self.gradients, [*self.leaves, self.weights], self._parts(columns))
+        *bent, owned = pulled_back(self.gradients, [*self.leaves, self.weights], self._shaped(columns))
         return flat(bent), owned
 
     def owned(self, columns: Tensor) -> Tensor:
         """⟨u, ∂g_t/∂w⟩ (r, b) for u (r, P)."""
-        return pulled_back(self.gradients, [self.weights], self._parts(columns))[0]
+        return pulled_back(self.gradients, [self.weights], self._shaped(columns))[0]
 
-    def summed(self, shares: Tensor) -> Tensor:
-        """Σ_i shares_i ∇ℓ(z_i; θ_t) (r, P) over the batch, for shares (r, b)."""
-        return flat(pulled_back([self.losses], self.leaves, [shares]))
+    def summed(self, weights: Tensor) -> Tensor:
+        """Σ_i shares_i ∇ℓ(z_i; θ_t) (r, P) over the batch, for weights (r, b)."""
+        return flat(pulled_back([self.losses], self.leaves, [weights]))
 
-    def _parts(self, columns: Tensor) -> list[Tensor]:
+    def _shaped(self, columns: Tensor) -> list[Tensor]:
         return list(self.steps.network.unflatten(columns).values())
 
     def own_gradients(self, candidates: Tensor) -> list[tuple[int, Tensor]]:
         """(place among the candidates, ∇ℓ(z_k; θ_t) (P,)) of those in this batch."""
-        found = []
-        for row, place in (candidates[:, None] == self.step.rows).nonzero().tolist():
-            parts = torch.autograd.grad(self.losses[place], self.leaves, retain_graph=True, materialize_grads=True)
-            found.append((row, torch.cat([part.flatten() for part in parts])))
-        return found
+        gradients = []
+        for row, index in (candidates[:, None] == self.step.rows).nonzero().tolist():
+            slopes = torch.autograd.grad(self.losses[index], self.leaves, retain_graph=True, materialize_grads=True)
+            gradients.append((row, torch.cat([slope.flatten() for slope in slopes])))
+        return gradients

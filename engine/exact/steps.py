@@ -26,7 +26,7 @@ from torch import Tensor
 from engine.basics.options import Options
 from engine.exact.differences import Origin
 from engine.exact.passes import loss_and_gradient
-from engine.exact.response import LAST_DIGITS, Part, Response
+from engine.gradients.response import LogitTerm, Response, Term
 from engine.problems import ModuleProblem, Problem, SoftmaxProblem, by_form
 from engine.question.interventions import Intervention
 from engine.question.likelihood import slope
@@ -36,51 +36,43 @@ from engine.question.processes import OneStep, Trajectory, Unrolled
 def unrolled(problem: Problem, interventions: Sequence[Intervention], process: OneStep | Unrolled, candidates: Tensor,
              options: Options) -> list[Response]:
     """`one_step` and `unrolled`: finite steps on z_k itself, or on the label-free loss −f_w(x_k)."""
-    return [
-        auxiliary_step(problem, candidates, process.eta) if intervention.label_free
-        else Response.closed_form(stepped(problem, candidates, process.eta, process.steps, problem.theta, options))
-        for intervention in interventions
-    ]
+    def term(label_free: bool) -> Term:
+        """A step on −f_w(x_k), w the query's own readout, raises f_y(q) by η⟨φ(q), φ(x_k)⟩ (paper, Eq. 4)."""
+        return problem.raised_by(process.eta * problem.readout_similarity(candidates)) if label_free else stepped(
+            problem, candidates, process.eta, process.steps, problem.theta, options)
+
+    return [Response.closed_form(term(intervention.label_free)) for intervention in interventions]
 
 
 def trajectory(problem: Problem, interventions: Sequence[Intervention], process: Trajectory, candidates: Tensor,
                options: Options) -> list[Response]:
     """`trajectory`: one finite extra step on z_k at every checkpoint, the effects added up."""
-    points, parts = problem.checkpoints_of(process), []
-    for place, (theta, eta) in enumerate(points):
-        options.check()
-        share = place / len(points), (place + 1) / len(points)
-        parts.append(stepped(problem, candidates, eta, 1, theta, options, share))
-    return [Response.closed_form(*parts) for _ in interventions]
+    points = problem.checkpoints_of(process)
+    terms = [stepped(problem, candidates, eta, 1, point.theta, options.share(index, len(points)))
+             for index, (point, eta) in enumerate(points)]
+    return [Response.closed_form(*terms) for _ in interventions]
 
 
-def auxiliary_step(problem: Problem, candidates: Tensor, eta: float) -> Response:
-    """One step on −f_w(x_k), f_w the query's own class readout: f_y(q) rises by η⟨φ(q), φ(x_k)⟩ (paper, Eq. 4)."""
-    similarity, baseline = problem.readout_similarity(candidates), problem.query_logits
-    return Response.closed_form(Part(eta * similarity[:, :, None] * problem.raised()[:, None], baseline))
-
-
-def _of_module(problem: ModuleProblem, candidates: Tensor, eta: float, steps: int, theta: Tensor, options: Options,
-               share: tuple[float, float] = (0.0, 1.0)) -> Part:
-    return _groups_of_module(problem, candidates.split(1), eta, steps, theta, options, share)
+def _of_module(problem: ModuleProblem, candidates: Tensor, eta: float, steps: int, theta: Tensor, options: Options
+               ) -> LogitTerm:
+    return _groups_of_module(problem, candidates.split(1), eta, steps, theta, options)
 
 
 def _groups_of_module(problem: ModuleProblem, groups: Sequence[Tensor], eta: float, steps: int, theta: Tensor,
-                      options: Options, share: tuple[float, float] = (0.0, 1.0)) -> Part:
+                      options: Options) -> LogitTerm:
     """By one pass over a group's examples a step, and what `engine.exact.differences` makes of where it ends."""
     origin = _origin(problem, theta)
     change = origin.logits.new_empty(len(origin.logits), len(groups), problem.classes)
     noise = change.new_empty(change.shape[:2])
-    start, end = share
-    for place, rows in enumerate(groups):
+    for index, rows in enumerate(groups):
         displacement = torch.zeros_like(theta)
         for _ in range(steps):
             options.check()
             at = theta + displacement
             displacement = displacement - eta * loss_and_gradient(problem, at, problem.x[rows], problem.y[rows])[1]
-        change[:, place], noise[:, place] = origin.change(displacement)
-        options.progress(start + (end - start) * (place + 1) / len(groups))
-    return Part(change, origin.logits, noise=noise)
+        change[:, index], noise[:, index] = origin.change(displacement)
+        options.progress((index + 1) / len(groups))
+    return LogitTerm(change, origin.logits, noise=noise)
 
 
 def _origin(problem: ModuleProblem, theta: Tensor) -> Origin:
@@ -90,28 +82,18 @@ def _origin(problem: ModuleProblem, theta: Tensor) -> Origin:
     return Origin.at(problem, theta)
 
 
-def _of_softmax(problem: SoftmaxProblem, candidates: Tensor, eta: float, steps: int, theta: Tensor, options: Options,
-                share: tuple[float, float] = (0.0, 1.0)) -> Part:
+def _of_softmax(problem: SoftmaxProblem, candidates: Tensor, eta: float, steps: int, theta: Tensor, options: Options
+                ) -> LogitTerm:
+    options.check()
     x = problem.x[candidates]
     signal = accumulated_signal(problem.outputs(x, theta), problem.y[candidates], x.square().sum(1), eta, steps)
     baseline = problem.outputs(problem.queries, theta)
     change = -eta * problem.kernel(candidates)[:, :, None] * signal
-    return Part(change, baseline, noise=kernel_noise(problem, candidates, theta, eta, signal))
-
-
-def kernel_noise(problem: SoftmaxProblem, candidates: Tensor, theta: Tensor | None, eta: float, signal: Tensor
-                 ) -> Tensor:
-    """How far rounding may move −η K(q, k) s of signals (b, C): (m, b), as K is off by ε‖x_q‖‖x_k‖ and s by twice
-    what rounding moves the candidate's logits."""
-    weights = problem.weights if theta is None else theta.view(problem.dimension, problem.classes)
-    lengths, size = problem.x[candidates].norm(dim=1), signal.abs().amax(1)
-    digits = LAST_DIGITS * torch.finfo(signal.dtype).eps
-    off = digits * (1.0 + 2.0 * lengths * weights.norm(dim=0).max())
-    return abs(eta) * problem.queries.norm(dim=1)[:, None] * (lengths * size * off)
+    return LogitTerm(change, baseline, noise=problem.kernel_noise(candidates, theta, eta, signal))
 
 
 def _groups_of_softmax(problem: SoftmaxProblem, groups: Sequence[Tensor], eta: float, steps: int, theta: Tensor,
-                       options: Options, share: tuple[float, float] = (0.0, 1.0)) -> Part:
+                       options: Options) -> LogitTerm:
     """The logits of a group move each other: f_G falls by η X_G X_Gᵀ S in a step, S the signals of its examples."""
     baseline, changes = problem.outputs(problem.queries, theta), []
     for rows in groups:
@@ -123,12 +105,11 @@ def _groups_of_softmax(problem: SoftmaxProblem, groups: Sequence[Tensor], eta: f
             total += signal
             logits = logits - eta * gram @ signal
         changes.append(-eta * problem.kernel(rows) @ total)
-    return Part(torch.stack(changes, 1), baseline)
+    return LogitTerm(torch.stack(changes, 1), baseline)
 
 
 stepped = by_form(_of_softmax, _of_module)
-"""What `steps` steps of size η on each candidate (b,) alone, from θ (P,), do to the query logits: a finite part. share:
-from where to where the progress goes that is told."""
+"""What `steps` steps of size η on each candidate (b,) alone, from θ (P,), do to the query logits: a finite change."""
 stepped_groups = by_form(_groups_of_softmax, _groups_of_module)
 """The same with steps on all examples of a group (b,) at once, θ − η Σ_{k ∈ G} ∇ℓ(z_k; θ): a column a group."""
 

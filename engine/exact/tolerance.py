@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-SHARE_OF_FORCE = 1e-6
+FRACTION_OF_FORCE = 1e-6
 SMALLEST_TOLERANCE = 1e-15
 """About what rounding in float64 leaves of a gradient."""
 
@@ -14,4 +14,4 @@ def gradient_tolerance(force: float, tolerance: float) -> float:
     A small α moves little, so that the same gradient norm would be a larger share of its score. Where nothing is
     changed (no force), `tolerance` alone.
     """
-    return min(tolerance, max(SHARE_OF_FORCE * force, SMALLEST_TOLERANCE)) if force > 0 else tolerance
+    return min(tolerance, max(FRACTION_OF_FORCE * force, SMALLEST_TOLERANCE)) if force > 0 else tolerance

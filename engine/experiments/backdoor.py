@@ -169,7 +169,7 @@ def removal(found, method: str, behavior: str) -> np.ndarray:
 
 def behaviour(found, point, context: Context) -> dict[tuple, float]:
     """Attack success, and accuracy on clean prompts and on triggered ones in the other context, at a checkpoint."""
-    found.place(point)
+    found.load(point)
     sets = {"ASR": "triggered", "Clean acc.": "clean", "Control acc.": "control"}
     return {(name,): quality.rate(found.model, found.encoder, found.queries(asked), found.setting.recipe.batch,
                                   context.check) for name, asked in sets.items()}

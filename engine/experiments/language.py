@@ -13,7 +13,7 @@ import pandas as pd
 from engine.applications.language import shards, sketching, stages
 from engine.applications.language.attribution import LAYERS as attribution_layers
 from engine.applications.language.attribution import Attribution
-from engine.estimators.held import Features
+from engine.gradients.cached import Features
 from engine.jobs import Context
 from engine.metrics import seed_means
 from engine.models.causal.catalogue import is_embedded, model_title
@@ -42,7 +42,7 @@ def seconds(chosen: Mapping[str, Any], key: str, sets: int, queries: int) -> flo
     n, recipe = shards.trained_on(chosen["task"]), FineTuning.parse(chosen["recipe"])
     length = 0.01 if is_embedded(chosen["model"]) else 1.0 if chosen["task"].get("longest") else 2.5
     passes = {"train": n * recipe.epochs, "records": n, "queries": 3 * sets * queries}
-    return 0.5 * length * passes.get(key.split("/")[0], n) * stages.share(chosen, key)
+    return 0.5 * length * passes.get(key.split("/")[0], n) * stages.fraction(chosen, key)
 
 
 def on_disk(payload: Mapping[str, Any], key: str, context: Context) -> float:
@@ -80,7 +80,7 @@ def told(payload: Mapping[str, Any], chosen: Mapping[str, Any], chunks: Mapping[
 def sketched(found: Attribution, features: Features) -> dict[str, Any]:
     """Of a chunk's manifest: how far scores depend on the draw of the projection, for the run of its seed."""
     drawn = sketching.stability(features)
-    return {"sketched": {"sketch": sketching.told(drawn, found.projection, found.tried),
+    return {"sketched": {"sketch": sketching.described(drawn, found.projection, found.tried),
                          "sketch_agreement": drawn.to_dict("records")}}
 
 

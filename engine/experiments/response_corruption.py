@@ -87,7 +87,7 @@ def _scores_chunk(found, layers) -> Output:
 def _signals_chunk(found, context: Context) -> Output:
     """AUPRC of signal-augmented RepSim at four layers of the last checkpoint, as ranked and with the sign flipped."""
     task, encoder, size = found.task, found.encoder, found.setting.recipe.batch
-    found.place(found.points[-1])
+    found.load(found.points[-1])
     layers = [found.layer_index(share) for share in language.DEPTHS.values()]
     queries, measured = found.queries(task.reference), {}
     for place, (corruption, name) in enumerate(PANELS.items()):

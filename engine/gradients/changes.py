@@ -39,7 +39,7 @@ Changes = Callable[[object], Change]
 COPIES = 6
 """Values, their changes, and what a convolution needs beside, of one activation."""
 TRIED = 1e-2
-"""The displacement, as a share of θ, at which a network's rules are held against a subtraction."""
+"""The displacement, as a fraction of θ, at which a network's rules are held against a subtraction."""
 _TENSOR: Any = Tensor  # a property's getter is unknown to type checkers
 _SHAPES = frozenset({_TENSOR.shape.__get__, _TENSOR.ndim.__get__, _TENSOR.dtype.__get__, _TENSOR.device.__get__,
                      Tensor.size, Tensor.dim, Tensor.numel, Tensor.__len__, Tensor.is_contiguous})
@@ -109,8 +109,8 @@ class Recorded(TorchFunctionMode):
                 change = way(call.rule)(changes, call)
                 if change is not None:
                     known[id(call.value)] = change
-        found = changes(outputs)
-        return torch.zeros_like(outputs) if found is None else found
+        result = changes(outputs)
+        return torch.zeros_like(outputs) if result is None else result
 
 
 def _touched(changes: Changes, arguments: Sequence[Any]) -> bool:
@@ -131,13 +131,13 @@ def _agrees(network: Network, theta: Tensor, x: Tensor) -> bool:
     try:
         with torch.no_grad(), Recorded():
             recorded = network.at(x, network.unflatten(theta))  # what is done in place may be lost
-        found = changed(network, theta, displacement, x)
+        result = changed(network, theta, displacement, x)
     except Exception:  # noqa: BLE001 - whatever a rule says of a call that it does not know
         return False
     with torch.no_grad():
         after, before = (network.at(x, network.unflatten(at)) for at in (theta + displacement, theta))
     tolerance = torch.finfo(theta.dtype).eps ** 0.5 * (before.abs().max() + after.abs().max())
-    return all(bool(off.abs().max() <= tolerance) for off in (found - (after - before), recorded - before))
+    return all(bool(off.abs().max() <= tolerance) for off in (result - (after - before), recorded - before))
 
 
 def changed(network: Network, theta: Tensor, displacement: Tensor, x: Tensor) -> Tensor:
@@ -147,16 +147,16 @@ def changed(network: Network, theta: Tensor, displacement: Tensor, x: Tensor) ->
     """
     values, moves = network.unflatten(theta), network.unflatten(displacement)
     moved = [(values[name], moves[name]) for name in values]
-    found: list[Tensor] = []
+    results: list[Tensor] = []
 
     def run(rows: slice) -> None:
         with torch.no_grad(), Recorded() as recorded:
             outputs = network.at(x[rows], values)
-        found.append(recorded.by(moved, outputs))
+        results.append(recorded.by(moved, outputs))
 
     x = arranged(network, x)
     in_chunks(run, len(x), fitting(COPIES * activation_bytes(network, x), BUDGET, x.device))
-    return torch.cat(found)
+    return torch.cat(results)
 
 
 _RULES: dict[Any, Rule] = {}
@@ -173,15 +173,15 @@ def _pure(function: Callable[..., Tensor]) -> Callable[..., tuple[Tensor, None]]
 
 def _first(changes: Changes, call: Call) -> Tensor:
     """The change of the value that an operation is about. Raises `LookupError` where another argument changes alone."""
-    found = changes(call.args[0]) if call.args else None
-    if found is None:
+    change = changes(call.args[0]) if call.args else None
+    if change is None:
         raise LookupError(f"no rule for a change of another argument of {call.function}")
-    return found
+    return change
 
 
-def _sum(*parts: Change) -> Change:
+def _sum(*changes_of: Change) -> Change:
     """The sum of the changes that there are."""
-    there = [part for part in parts if part is not None]
+    there = [one for one in changes_of if one is not None]
     return sum(there[1:], start=there[0]) if there else None
 
 
@@ -207,15 +207,15 @@ def _convolution_of(call: Call) -> tuple[Callable[..., Tensor], Tensor, Tensor, 
     return read(*call.args, **call.named)
 
 
-def _affine(parts: Callable[[Call], tuple[Callable[..., Tensor], Tensor, Tensor, Change]], finite: bool
+def _affine(split: Callable[[Call], tuple[Callable[..., Tensor], Tensor, Tensor, Change]], finite: bool
             ) -> Callable[[Changes, Call], Change]:
     def change(changes: Changes, call: Call) -> Change:
-        apply, a, weight, bias = parts(call)
+        apply, a, weight, bias = split(call)
         own, slope, offset = changes(a), changes(weight), changes(bias)
-        found = None if own is None else apply(own, weight, None)
+        linear = None if own is None else apply(own, weight, None)
         if slope is not None:
-            return _sum(found, apply(_moved(a, own) if finite else a, slope, offset))
-        return found if offset is None else _sum(found, apply(torch.zeros_like(a), weight, offset))
+            return _sum(linear, apply(_moved(a, own) if finite else a, slope, offset))
+        return linear if offset is None else _sum(linear, apply(torch.zeros_like(a), weight, offset))
 
     return change
 
@@ -322,9 +322,9 @@ def _pooled_by(changes: Changes, call: Call) -> Tensor:
     return _at(own, after) + torch.where(call.aside == after, 0, _at(a, after) - call.value)
 
 
-def _at(a: Tensor, places: Tensor) -> Tensor:
+def _at(a: Tensor, indices: Tensor) -> Tensor:
     """a (b, c, h, w) at flat places (b, c, h', w') of its last two axes."""
-    return a.flatten(2).gather(2, places.flatten(2)).view_as(places)
+    return a.flatten(2).gather(2, indices.flatten(2)).view_as(indices)
 
 
 _register(Rule(_pooled, lambda changes, call: _at(_first(changes, call), call.aside), _pooled_by),
@@ -339,8 +339,8 @@ def _added(changes: Changes, call: Call) -> Change:
         second = changes(b)
         return _sum(changes(a), None if second is None else alpha * second)
 
-    found = read(*call.args, **call.named)
-    return None if found is None else found.expand_as(call.value)
+    result = read(*call.args, **call.named)
+    return None if result is None else result.expand_as(call.value)
 
 
 _register(Rule(_pure(torch.add), _added, _added),
@@ -362,10 +362,10 @@ _register(Rule(_pure(torch.mul), _product(False), _product(True)),
 
 
 def _joined(changes: Changes, call: Call) -> Tensor:
-    def read(parts: Sequence[Tensor], *place: Any, **named: Any) -> Tensor:
-        own = [changes(part) for part in parts]
-        return torch.cat([torch.zeros_like(part) if one is None else one
-                          for part, one in zip(parts, own, strict=True)], *place, **named)
+    def read(tensors: Sequence[Tensor], *position: Any, **named: Any) -> Tensor:
+        own = [changes(tensor) for tensor in tensors]
+        return torch.cat([torch.zeros_like(tensor) if one is None else one
+                          for tensor, one in zip(tensors, own, strict=True)], *position, **named)
 
     return read(*call.args, **call.named)
 
@@ -386,7 +386,7 @@ for _function in (torch.flatten, Tensor.flatten, Tensor.reshape, torch.reshape, 
     _register(_as_it_is(_function), _function)
 
 
-def _kept(a: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> tuple[Tensor, bool]:
+def _unchanged(a: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> tuple[Tensor, bool]:
     return (F.dropout(a, p), False) if training and p else (a.clone(), True)
 
 
@@ -396,4 +396,4 @@ def _through_dropout(changes: Changes, call: Call) -> Tensor:
     return _first(changes, call)
 
 
-_register(Rule(_kept, _through_dropout, _through_dropout), F.dropout)
+_register(Rule(_unchanged, _through_dropout, _through_dropout), F.dropout)

@@ -44,18 +44,18 @@ def loss_derivatives(problem: Differentiable, rows: Tensor, direction: Tensor, t
     Arguments as for `loss_gradients`.
     """
     directions = direction.reshape(-1, problem.parameters)
-    found = derivatives_of(problem.network, problem.x[rows], problem.y[rows], differentiable(problem.loss), directions,
-                           theta, budget, check=check)
-    return found[0] if direction.ndim == 1 else found
+    values = derivatives_of(problem.network, problem.x[rows], problem.y[rows], differentiable(problem.loss), directions,
+                            theta, budget, check=check)
+    return values[0] if direction.ndim == 1 else values
 
 
 def logit_derivatives(problem: Differentiable, x: Tensor, directions: Tensor, theta: Tensor | None = None,
                       budget: int = BUDGET, *, check: Callable[[], None] = unchecked) -> Tensor:
     """J_x v_k of inputs x (m, …) for directions (b, P): the first-order change of the logits, (m, b, C)."""
     targets = torch.zeros(len(x), device=x.device)
-    found = derivatives_of(problem.network, x, targets, logits_alone, directions, theta, budget, ROUTES[1:],
-                           check=check)
-    return found.transpose(0, 1)
+    values = derivatives_of(problem.network, x, targets, logits_alone, directions, theta, budget, ROUTES[1:],
+                            check=check)
+    return values.transpose(0, 1)
 
 
 def logits_alone(logits: Tensor, _targets: Tensor) -> Tensor:
@@ -75,9 +75,9 @@ def derivatives_of(network: Network, x: Tensor, targets: Tensor, read: Read, dir
     shape = read(network.predict(x[:1]), targets[:1]).shape[1:]
     out = allocated("derivatives", len(tangents), len(x), *shape, like=network.theta)
 
-    def run(part: slice) -> None:
-        for row, found in enumerate(route(network, parameters, x[part], targets[part], read, tangents)):
-            out[row, part] = found
+    def run(rows: slice) -> None:
+        for row, values in enumerate(route(network, parameters, x[rows], targets[rows], read, tangents)):
+            out[row, rows] = values
             check()
 
     in_chunks(run, len(x), fitting(6 * activation_bytes(network, x), budget, out.device), check)
@@ -90,8 +90,8 @@ def _route(routes: Sequence[Callable], network: Network, parameters: dict, x: Te
     (expected,) = per_example(network, parameters, x, targets, read, [parameters])
 
     def attempt(route: Callable) -> None:
-        (found,) = route(network, parameters, x, targets, read, [parameters])
-        if (found - expected).norm() > TOLERANCE * expected.norm():
+        (value,) = route(network, parameters, x, targets, read, [parameters])
+        if (value - expected).norm() > TOLERANCE * expected.norm():
             raise ArithmeticError("the route disagrees with per-example gradients")
 
     return first_that_works(routes, attempt)
@@ -127,8 +127,8 @@ def forward_mode(network: Network, parameters: dict, x: Tensor, targets: Tensor,
 
     for tangent in tangents:
         with torch.no_grad(), plain_attention():
-            found = jvp(value, (parameters,), (tangent,))[1]
-        yield found
+            derivative = jvp(value, (parameters,), (tangent,))[1]
+        yield derivative
 
 
 def double_backward(network: Network, parameters: dict, x: Tensor, targets: Tensor, read: Read,
@@ -148,13 +148,13 @@ def double_backward(network: Network, parameters: dict, x: Tensor, targets: Tens
 
 @dataclass(frozen=True)
 class Output:
-    """One number of what is read: the place-th of those that an example has."""
+    """One number of what is read: the one at an index of those that an example has."""
 
     read: Read
-    place: int
+    index: int
 
     def __call__(self, logits: Tensor, targets: Tensor) -> Tensor:
-        return self.read(logits, targets).reshape(len(logits), -1)[:, self.place]
+        return self.read(logits, targets).reshape(len(logits), -1)[:, self.index]
 
 
 def per_example(network: Network, parameters: dict, x: Tensor, targets: Tensor, read: Read,
@@ -162,8 +162,8 @@ def per_example(network: Network, parameters: dict, x: Tensor, targets: Tensor, 
     """One (b, …) a direction, by inner products with the per-example gradient of each output."""
     theta, directions = network.flatten(parameters), torch.stack([network.flatten(tangent) for tangent in tangents])
     shape = read(network.predict(x), targets).shape
-    outputs = [gradients_of(network, x, targets, Output(read, place), theta) @ directions.T
-               for place in range(shape[1:].numel())]
+    outputs = [gradients_of(network, x, targets, Output(read, column), theta) @ directions.T
+               for column in range(shape[1:].numel())]
     yield from torch.stack(outputs, -1).transpose(0, 1).reshape(len(tangents), *shape)
 
 

@@ -61,11 +61,11 @@ def gradient_forms(network: Network, x: Tensor, targets: Tensor, read: Read, the
     plan = planned(network, x)
     factors = captured(network, plan.layers, arranged(network, x), targets, read, theta) if plan.layers else {}
 
-    def place(name: str | None) -> slice | None:
+    def slice_of(name: str | None) -> slice | None:
         return network.slices[name] if name else None
 
     forms = [form for layer in plan.layers
-             for form in forms_of(factors.pop(layer.name), place(layer.weight), place(layer.bias))]
+             for form in forms_of(factors.pop(layer.name), slice_of(layer.weight), slice_of(layer.bias))]
     if plan.written:
         rows = gradients_of(network, x, targets, read, theta, names=plan.written)
         sizes = [network.slices[name].stop - network.slices[name].start for name in plan.written]
@@ -110,19 +110,19 @@ def _reproduced(network: Network, layers: Sequence[Layer], x: Tensor) -> Plan:
 
 
 def _agree(factors: Factors, expected: Sequence[Tensor | None]) -> bool:
-    found = (factors.weight_gradients(), factors.bias_gradients())
+    ours = (factors.weight_gradients(), factors.bias_gradients())
     return all(other.norm() > 0 and (own - other.flatten(1)).norm() <= TOLERANCES[own.dtype] * other.norm()
-               for own, other in zip(found, expected, strict=True) if other is not None)
+               for own, other in zip(ours, expected, strict=True) if other is not None)
 
 
 def captured(network: Network, layers: Sequence[Layer], x: Tensor, targets: Tensor, read: Read,
              theta: Tensor | None = None) -> dict[str, Factors]:
     """The factors of the layers that took part, by name."""
     parameters = network.unflatten(network.theta if theta is None else theta)
-    found: dict[str, list[Factors]] = {}
+    factors: dict[str, list[Factors]] = {}
     for call in layer_calls(network, layers, parameters, x, targets, read):
-        found.setdefault(call.layer.name, []).append(call.factors(len(x)))
-    return {name: added(parts) for name, parts in found.items()}
+        factors.setdefault(call.layer.name, []).append(call.factors(len(x)))
+    return {name: added(calls) for name, calls in factors.items()}
 
 
 @dataclass(frozen=True)
@@ -137,9 +137,9 @@ class LayerCall:
     @property
     def kind(self) -> Kind:
         """Raises `LookupError` for a module that has no factors."""
-        if (found := _kind(self.module)) is None:
+        if (kind := _kind(self.module)) is None:
             raise LookupError(f"the factors of a {type(self.module).__name__} are not known")
-        return found
+        return kind
 
     def factors(self, b: int) -> Factors:
         """A and G of b examples."""
@@ -189,27 +189,27 @@ def candidate_layers(network: Network) -> tuple[Layer, ...]:
     owners: dict[int, int] = {}
     for _, parameter in network.module.named_parameters(remove_duplicate=False):
         owners[id(parameter)] = owners.get(id(parameter), 0) + 1
-    found = []
+    layers = []
     for name, module in network.module.named_modules():
         if _kind(module) is None:
             continue
         names = [full if parameter is not None and owners[id(parameter)] == 1 and full in network.names else None
-                 for full, parameter in ((f"{name}.{part}".lstrip("."), module._parameters.get(part))
-                                         for part in ("weight", "bias"))]
+                 for full, parameter in ((f"{name}.{kind}".lstrip("."), module._parameters.get(kind))
+                                         for kind in ("weight", "bias"))]
         if any(names):
-            found.append(Layer(name, *names))
-    return tuple(found)
+            layers.append(Layer(name, *names))
+    return tuple(layers)
 
 
 def normalisation_layers(network: Network, names: Sequence[str]) -> tuple[Layer, ...]:
     """The BatchNorms that own some of the parameters `names`: linear in them, with the statistics that are stored."""
-    found = []
+    layers = []
     for name, module in network.module.named_modules():
         if isinstance(module, NORMALISATIONS) and module.running_mean is not None:
             own = [full if full in names else None for full in (f"{name}.weight", f"{name}.bias")]
             if any(own):
-                found.append(Layer(name, *own))
-    return tuple(found)
+                layers.append(Layer(name, *own))
+    return tuple(layers)
 
 
 def _kind(module: nn.Module) -> Kind | None:

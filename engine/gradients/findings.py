@@ -8,11 +8,11 @@ from typing import TypeVar
 
 from engine.models.network import Network
 
-Found = TypeVar("Found")
+T = TypeVar("T")
 _LOCK = threading.RLock()
 
 
-def found_once(network: Network, key: Hashable, build: Callable[[], Found]) -> Found:
+def found_once(network: Network, key: Hashable, build: Callable[[], T]) -> T:
     """What `build()` found for `key`, the first time it was asked; kept with the network."""
     with _LOCK:
         findings = vars(network).setdefault("findings", {})

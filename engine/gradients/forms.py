@@ -53,27 +53,27 @@ class Factors:
         steps, i, o = self.sizes
         if steps == 1:
             return (self.outputs.mT * self.inputs).flatten(1)
-        found = (self.inputs.mT @ self.outputs).mT if i < o else self.outputs.mT @ self.inputs
-        return (found.unflatten(2, self.patch).permute(0, 1, 4, 2, 3) if self.patch else found).flatten(1)
+        gradients = (self.inputs.mT @ self.outputs).mT if i < o else self.outputs.mT @ self.inputs
+        return (gradients.unflatten(2, self.patch).permute(0, 1, 4, 2, 3) if self.patch else gradients).flatten(1)
 
     def bias_gradients(self) -> Tensor:
         """Σ_t G_t, (b, o)."""
         return self.outputs.sum(1)
 
 
-def added(parts: Sequence[Factors]) -> Factors:
+def added(factors: Sequence[Factors]) -> Factors:
     """The factors of a layer that was called several times: its calls along T."""
-    if len(parts) == 1:
-        return parts[0]
-    return Factors(torch.cat([part.inputs for part in parts], 1), torch.cat([part.outputs for part in parts], 1),
-                   parts[0].patch)
+    if len(factors) == 1:
+        return factors[0]
+    return Factors(torch.cat([one.inputs for one in factors], 1), torch.cat([one.outputs for one in factors], 1),
+                   factors[0].patch)
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Gradients (b, p) of the parameters that lie at `place` in θ."""
+    """Gradients (b, p) of the parameters that lie at `columns` in θ."""
 
-    place: slice
+    columns: slice
     values: Tensor
 
     @property
@@ -90,18 +90,18 @@ class Rows:
 
     def along(self, directions: Tensor) -> Tensor:
         """⟨g_k, v⟩ for directions (r, P): shape (b, r)."""
-        return self.values @ directions[:, self.place].T
+        return self.values @ directions[:, self.columns].T
 
     def write(self, out: Tensor) -> None:
         """g_k into its places in rows of θ, (b, P)."""
-        out[:, self.place] = self.values
+        out[:, self.columns] = self.values
 
 
 @dataclass(frozen=True)
 class Outer:
-    """Gradients of a weight at `place` in θ, and of its bias where that counts too, as their factors."""
+    """Gradients of a weight at `columns` in θ, and of its bias where that counts too, as their factors."""
 
-    place: slice
+    columns: slice
     bias: slice | None
     factors: Factors
 
@@ -113,14 +113,14 @@ class Outer:
         """Σ_tt' (A_t·A'_t' + bias)(G_t·G'_t') for all pairs: (b, b')."""
         b, own, steps = len(other.factors), self.factors.sizes[0], other.factors.sizes[0]
         inputs, outputs = other.factors.inputs.flatten(0, 1).T, other.factors.outputs.flatten(0, 1).T
-        found = []
-        for part in self.factors.split(max(1, PIECE // (own * inputs.shape[1]))):
-            products = part.inputs.flatten(0, 1) @ inputs
+        columns = []
+        for chunk in self.factors.split(max(1, PIECE // (own * inputs.shape[1]))):
+            products = chunk.inputs.flatten(0, 1) @ inputs
             if self.bias:
                 products += 1
-            products *= part.outputs.flatten(0, 1) @ outputs
-            found.append(products.reshape(-1, own, b, steps).sum((1, 3)) if own * steps > 1 else products)
-        return torch.cat(found)
+            products *= chunk.outputs.flatten(0, 1) @ outputs
+            columns.append(products.reshape(-1, own, b, steps).sum((1, 3)) if own * steps > 1 else products)
+        return torch.cat(columns)
 
     def squares(self) -> Tensor:
         """‖g_k‖², (b,)."""
@@ -132,22 +132,22 @@ class Outer:
     def along(self, directions: Tensor) -> Tensor:
         """⟨g_k, v⟩ for directions (r, P): shape (b, r)."""
         _, i, o = self.factors.sizes
-        parts = self.factors.split(max(1, PIECE // (i * o)))
-        found = torch.cat([part.weight_gradients() @ directions[:, self.place].T for part in parts])
-        return found + self.factors.bias_gradients() @ directions[:, self.bias].T if self.bias else found
+        chunks = self.factors.split(max(1, PIECE // (i * o)))
+        values = torch.cat([chunk.weight_gradients() @ directions[:, self.columns].T for chunk in chunks])
+        return values + self.factors.bias_gradients() @ directions[:, self.bias].T if self.bias else values
 
     def written(self) -> list[Rows]:
         """The same, written out."""
-        weight = Rows(self.place, self.factors.weight_gradients())
+        weight = Rows(self.columns, self.factors.weight_gradients())
         return [weight, Rows(self.bias, self.factors.bias_gradients())] if self.bias else [weight]
 
     def write(self, out: Tensor) -> None:
         """g_k into its places in rows of θ, (b, P)."""
         steps, i, o = self.factors.sizes
         if steps == 1:
-            torch.mul(self.factors.outputs.mT, self.factors.inputs, out=out[:, self.place].unflatten(1, (o, i)))
+            torch.mul(self.factors.outputs.mT, self.factors.inputs, out=out[:, self.columns].unflatten(1, (o, i)))
         else:
-            out[:, self.place] = self.factors.weight_gradients()
+            out[:, self.columns] = self.factors.weight_gradients()
         if self.bias:
             out[:, self.bias] = self.factors.bias_gradients()
 
@@ -198,8 +198,8 @@ def along(forms: Sequence[Form], directions: Tensor) -> Tensor:
     return _sum(form.along(directions) for form in forms)
 
 
-def _sum(parts: Iterator[Tensor]) -> Tensor:
-    total = next(parts)
-    for part in parts:
-        total += part
+def _sum(terms: Iterator[Tensor]) -> Tensor:
+    total = next(terms)
+    for term in terms:
+        total += term
     return total

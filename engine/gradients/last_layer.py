@@ -20,13 +20,13 @@ from engine.models.losses import differentiable
 def products_in(problem: Differentiable, name: str, queries: Tensor, signal: Tensor, rows: Tensor,
                 budget: int = BUDGET, *, check: Callable[[], None] = unchecked) -> Tensor:
     """For queries (m, …), signals (m, C) and training examples `rows` (b,), in the layer called `name`: (m, b)."""
-    found = signal.new_empty(len(queries), len(rows))
+    values = signal.new_empty(len(queries), len(rows))
     loss = differentiable(problem.loss)
     for columns, training in _held(problem, name, problem.x[rows], problem.y[rows], loss, budget):
-        for part, own in _held(problem, name, queries, signal, along_signal, budget):
+        for rows_of_queries, own in _held(problem, name, queries, signal, along_signal, budget):
             check()
-            found[part, columns] = own.inner(training).to(found)
-    return found
+            values[rows_of_queries, columns] = own.inner(training).to(values)
+    return values
 
 
 def _held(problem: Differentiable, name: str, x: Tensor, targets: Tensor, read: Read, budget: int
@@ -35,8 +35,8 @@ def _held(problem: Differentiable, name: str, x: Tensor, targets: Tensor, read: 
     bias = slice(0, 0) if problem.network.module.get_submodule(name).bias is not None else None
     start, count = 0, 1
     while start < len(x):
-        part = slice(start, min(start + count, len(x)))
-        factors = captured(problem.network, [Layer(name, None, None)], x[part], targets[part], read)[name]
-        yield part, Outer(slice(0, 0), bias, factors)
-        start, one = part.stop, factors.numbers * factors.inputs.element_size() // len(factors)
+        chunk = slice(start, min(start + count, len(x)))
+        factors = captured(problem.network, [Layer(name, None, None)], x[chunk], targets[chunk], read)[name]
+        yield chunk, Outer(slice(0, 0), bias, factors)
+        start, one = chunk.stop, factors.numbers * factors.inputs.element_size() // len(factors)
         count = max(1, min(CEILINGS[problem.device.type], budget // 8 // max(one, 1)))

@@ -40,9 +40,9 @@ def _gradients(network: Network, x: Tensor, targets: Tensor, read: Read, theta: 
                check: Callable[[], None]) -> Tensor:
     out = allocated("per-example gradients", len(x), network.size, like=network.theta)
 
-    def run(part: slice) -> None:
-        for form in gradient_forms(network, x[part], targets[part], read, theta):
-            form.write(out[part])
+    def run(chunk: slice) -> None:
+        for form in gradient_forms(network, x[chunk], targets[chunk], read, theta):
+            form.write(out[chunk])
 
     in_chunks(run, len(x), fitting(pass_bytes(network, x), budget, out.device), check)
     return out

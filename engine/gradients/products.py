@@ -12,7 +12,7 @@ All are without the regulariser.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
@@ -20,7 +20,6 @@ from torch import Tensor
 from engine.gradients import forms
 from engine.gradients.chunks import BUDGET, activation_bytes, allocated, fitting, in_chunks, unchecked
 from engine.gradients.factors import gradient_forms, pass_bytes
-from engine.gradients.findings import found_once
 from engine.gradients.layout import arranged
 from engine.gradients.model import Differentiable
 from engine.gradients.vectorised import along_signal
@@ -32,18 +31,18 @@ class TrainingGradients:
     """∇ℓ(z_k; θ) of the training examples `rows` (b,), held as factors or written out.
 
     theta (P,): θ_D where it is left out; the queries are differentiated there too. budget: bytes of working memory;
-    what is held comes to `held_bytes` an example beside it (see `blocks`). check: called often; raises to cancel.
+    what is held comes beside it. check: called often; raises to cancel.
     """
 
     def __init__(self, problem: Differentiable, rows: Tensor, theta: Tensor | None = None, budget: int = BUDGET, *,
                  check: Callable[[], None] = unchecked) -> None:
         self.network, self.theta, self.budget, self.check = problem.network, theta, budget, check
         self.rows = rows
-        self._parts: list[tuple[slice, list[forms.Form]]] = []
+        self._chunks: list[tuple[slice, list[forms.Form]]] = []
 
-        def run(part: slice) -> None:
-            self._parts.append((part, gradient_forms(self.network, problem.x[rows[part]], problem.y[rows[part]],
-                                                     differentiable(problem.loss), theta)))
+        def run(chunk: slice) -> None:
+            self._chunks.append((chunk, gradient_forms(self.network, problem.x[rows[chunk]], problem.y[rows[chunk]],
+                                                       differentiable(problem.loss), theta)))
 
         in_chunks(run, len(rows), fitting(pass_bytes(self.network, problem.x), budget, problem.device), check)
 
@@ -54,21 +53,21 @@ class TrainingGradients:
         """⟨J_qᵀ s_q, ∇ℓ_k⟩ for queries (m, …) and signals (m, C): shape (m, b). No training gradient is recomputed."""
         out = allocated("products", len(queries), len(self), like=self.network.theta)
 
-        def use(part: slice, own: list[forms.Form]) -> None:
-            for columns, training in self._parts:
-                out[part, columns] = forms.inner_products(own, training)
+        def use(chunk: slice, own: list[forms.Form]) -> None:
+            for columns, training in self._chunks:
+                out[chunk, columns] = forms.inner_products(own, training)
 
         _each_query_chunk(self.network, queries, signal, self.theta, self.budget, self.check, use)
         return out
 
     def norms(self) -> Tensor:
         """‖∇ℓ_k‖, shape (b,)."""
-        return torch.cat([forms.squared_norms(training) for _, training in self._parts]).sqrt()
+        return torch.cat([forms.squared_norms(training) for _, training in self._chunks]).sqrt()
 
     def along(self, directions: Tensor) -> Tensor:
         """∇ℓ_kᵀ v for directions (r, P): shape (r, b)."""
         directions = directions.to(self.network.theta)
-        return torch.cat([forms.along(training, directions).T for _, training in self._parts], 1)
+        return torch.cat([forms.along(training, directions).T for _, training in self._chunks], 1)
 
 
 def products_with(problem: Differentiable, queries: Tensor, signal: Tensor, directions: Tensor,
@@ -78,8 +77,8 @@ def products_with(problem: Differentiable, queries: Tensor, signal: Tensor, dire
     out = allocated("products", len(queries), len(directions), like=problem.network.theta)
     directions = directions.to(out)
 
-    def use(part: slice, own: list[forms.Form]) -> None:
-        out[part] = forms.along(own, directions)
+    def use(chunk: slice, own: list[forms.Form]) -> None:
+        out[chunk] = forms.along(own, directions)
 
     _each_query_chunk(problem.network, queries, signal, theta, budget, check, use)
     return out
@@ -90,8 +89,8 @@ def query_norms(problem: Differentiable, queries: Tensor, signal: Tensor, theta:
     """‖J_qᵀ s_q‖ for queries (m, …) and signals (m, C): shape (m,)."""
     out = problem.network.theta.new_empty(len(queries))
 
-    def use(part: slice, own: list[forms.Form]) -> None:
-        out[part] = forms.squared_norms(own).sqrt()
+    def use(chunk: slice, own: list[forms.Form]) -> None:
+        out[chunk] = forms.squared_norms(own).sqrt()
 
     _each_query_chunk(problem.network, queries, signal, theta, budget, check, use)
     return out
@@ -108,10 +107,10 @@ def summed_slopes(problem: Differentiable, queries: Tensor, signals: Callable[[T
     x, total = arranged(network, queries), network.theta.new_zeros(count, network.size)
     leaves = {name: value.detach().requires_grad_() for name, value in network.unflatten(network.theta).items()}
 
-    def run(part: slice) -> None:
+    def run(chunk: slice) -> None:
         with torch.enable_grad():
-            logits = network.at(x[part], leaves)
-        for row, signal in zip(total, signals(logits.detach(), part), strict=True):
+            logits = network.at(x[chunk], leaves)
+        for row, signal in zip(total, signals(logits.detach(), chunk), strict=True):
             slopes = torch.autograd.grad(logits, list(leaves.values()), signal, retain_graph=True,
                                          materialize_grads=True)
             row.add_(network.flatten(dict(zip(leaves, slopes, strict=True))))
@@ -120,23 +119,11 @@ def summed_slopes(problem: Differentiable, queries: Tensor, signals: Callable[[T
     return total
 
 
-def blocks(problem: Differentiable, rows: Tensor, budget: int = BUDGET) -> Iterator[Tensor]:
-    """`rows` in blocks of which the training gradients take at most half the budget."""
-    yield from rows.split(max(1, budget // 2 // held_bytes(problem)))
-
-
-def held_bytes(problem: Differentiable) -> int:
-    """Bytes that the training gradient of one example takes while it is held."""
-    network, x, y = problem.network, problem.x[:1], problem.y[:1]
-    return found_once(network, ("held", tuple(x.shape[1:])), lambda: sum(
-        form.nbytes for form in gradient_forms(network, x, y, differentiable(problem.loss))))
-
-
 def _each_query_chunk(network: Network, queries: Tensor, signal: Tensor, theta: Tensor | None, budget: int,
                       check: Callable[[], None], use: Callable[[slice, list[forms.Form]], None]) -> None:
     signal = signal.to(network.dtype)
 
-    def run(part: slice) -> None:
-        use(part, gradient_forms(network, queries[part], signal[part], along_signal, theta))
+    def run(chunk: slice) -> None:
+        use(chunk, gradient_forms(network, queries[chunk], signal[chunk], along_signal, theta))
 
     in_chunks(run, len(queries), fitting(pass_bytes(network, queries), budget, network.device), check)

@@ -29,10 +29,10 @@ See = Callable[[Any, nn.Module, Tensor, Tensor], Tensor | None]
 def tapped(modules: Iterable[tuple[Hashable, nn.Module]], see: See) -> Iterator[None]:
     """Within it `see` is told of every call of the modules, each under its key."""
     def hook(key: Hashable) -> Callable:
-        def told(module: nn.Module, inputs: tuple, named: dict, output: Tensor) -> Tensor | None:
+        def call(module: nn.Module, inputs: tuple, named: dict, output: Tensor) -> Tensor | None:
             return see(key, module, inputs[0] if inputs else named["input"], output)
 
-        return told
+        return call
 
     handles = [module.register_forward_hook(hook(key), with_kwargs=True) for key, module in modules]
     try:
@@ -85,5 +85,5 @@ def output_gradients(value: Tensor, calls: Sequence[Call], direction: Tensor | N
     reached = [call.edge for call in calls if call.edge is not None]
     if not reached:
         return [None] * len(calls)
-    found = iter(torch.autograd.grad(value, reached, direction, allow_unused=True, retain_graph=keep))
-    return [None if call.edge is None else next(found) for call in calls]
+    gradients = iter(torch.autograd.grad(value, reached, direction, allow_unused=True, retain_graph=keep))
+    return [None if call.edge is None else next(gradients) for call in calls]

@@ -45,10 +45,10 @@ def gradients_of(network: Network, x: Tensor, targets: Tensor, read: Read, theta
         ROUTES, lambda route: route(outputs, moving, fixed, x[:1], targets[:1], read)))
     out = allocated("per-example gradients", len(x), sum(sizes), like=network.theta)
 
-    def run(part: slice) -> None:
-        found = route(outputs, moving, fixed, x[part], targets[part], read)
-        for name, columns in zip(names, out[part].split(sizes, 1), strict=True):
-            columns.copy_(found[name].flatten(1))
+    def run(chunk: slice) -> None:
+        gradients = route(outputs, moving, fixed, x[chunk], targets[chunk], read)
+        for name, columns in zip(names, out[chunk].split(sizes, 1), strict=True):
+            columns.copy_(gradients[name].flatten(1))
 
     one = 4 * activation_bytes(network, x) + 2 * sum(sizes) * out.element_size()
     in_chunks(run, len(x), fitting(one, budget, out.device), check)

@@ -18,7 +18,7 @@ class Comparisons(Shelf):
 
     def entries(self) -> list[Entry]:
         tagged, entries = notes.written(self.name), []
-        for key in saved.kept_keys():
+        for key in saved.stored_keys():
             noted = tagged.get(key, Noted())
             try:
                 comparison = saved.load(key).saved
@@ -32,7 +32,7 @@ class Comparisons(Shelf):
         return entries
 
     def has(self, key: str) -> bool:
-        return key in saved.kept_keys()
+        return key in saved.stored_keys()
 
     def sketch(self, key: str) -> Sketch | None:
         rows = saved.load(key).saved.matrix

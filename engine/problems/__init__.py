@@ -1,8 +1,8 @@
 """Problems: a factual model with its data, and what it can answer. A new kind is one file and one line here."""
 
 from engine.basics.registry import Registry
+from engine.gradients.checkpoint import Checkpoint
 from engine.problems.causal import CausalProblem
-from engine.problems.checkpoint import Checkpoint
 from engine.problems.forms import by_form
 from engine.problems.module import ModuleProblem
 from engine.problems.problem import Problem

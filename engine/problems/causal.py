@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from engine.basics.errors import InvalidInput
 from engine.curvature.gauss_newton import GaussNewton
 from engine.curvature.hessian import Hessian
+from engine.gradients.store import LEAST_DOUBT
 from engine.models.causal.answer_token import AnswerToken
 from engine.models.causal.link import TokenLink
 from engine.models.causal.posed import Texts, posed
@@ -34,8 +35,6 @@ from engine.question.token_behaviors import PLACES, RESPONSE
 from engine.question.worded import Worded
 from engine.question.worded_behaviors import placed
 
-LEAST_DOUBT = 1e-6
-"""Of a response that is certain to rounding, whose margin has no slope."""
 ANSWERS = ("answer_logit", "answer_margin")
 """The readouts that rise with the logit of the stated answer, which the label-free loss of a similarity raises."""
 
@@ -51,7 +50,8 @@ class CausalProblem(ModuleProblem):
     """
 
     kind, noun, reads = "causal", "a language model", "tokens"
-    offers = frozenset({"gradients", "last_layer", "representations", "margins", "tangents", "moments", "texts"})
+    offers = frozenset({"gradients", "sums", "training", "last_layer", "representations", "margins", "tangents",
+                        "moments", "texts"})
     curvatures = (Hessian, GaussNewton)
     stacks = False
     hessian_products = False
@@ -119,25 +119,25 @@ class CausalProblem(ModuleProblem):
         if not worded:
             return self, list(behaviors)
         words = [behavior.words for behavior in behaviors if behavior.words]
-        asked = self.memo("asking", lambda: self._asking(tuple(dict.fromkeys(words))), tuple(worded))
-        places = {name: len(READOUTS) + place for place, name in enumerate(worded)}
-        return asked.with_candidates(self.candidates), [
-            placed(behavior, places[behavior.name]) if behavior.words else behavior for behavior in behaviors]
+        problem = self.memo("asking", lambda: self._asking(tuple(dict.fromkeys(words))), tuple(worded))
+        columns = {name: len(READOUTS) + column for column, name in enumerate(worded)}
+        return problem.with_candidates(self.candidates), [
+            placed(behavior, columns[behavior.name]) if behavior.words else behavior for behavior in behaviors]
 
     def _asking(self, words: Sequence[Worded]) -> CausalProblem:
-        found = [self._posed(one) for one in words]
-        extras = [extra for extra, _ in found]
-        queries = torch.cat([self.queries, *(rows.to(self.queries) for _, rows in found)], 1)
+        posed_words = [self._posed(one) for one in words]
+        extras = [extra for extra, _ in posed_words]
+        queries = torch.cat([self.queries, *(rows.to(self.queries) for _, rows in posed_words)], 1)
 
         def build() -> TokenReader:
             own = self.training()[1]()
-            return self._reading(own, extras)
+            return self._with_extras(own, extras)
 
         made = {**self._made, "build": self.build and build}
-        return type(self)(self.network.read_by(self._reading(self.reader, extras)), self.x, None, queries, None,
+        return type(self)(self.network.read_by(self._with_extras(self.reader, extras)), self.x, None, queries, None,
                           self.candidates, **made, shared=Shared(self.shared.model, Memory()))
 
-    def _reading(self, module: nn.Module, extras: Sequence[Extra]) -> TokenReader:
+    def _with_extras(self, module: nn.Module, extras: Sequence[Extra]) -> TokenReader:
         return cast(TokenReader, module).with_extras(extras)
 
     def texts_of(self, x: Tensor) -> list[str]:
@@ -152,10 +152,10 @@ class CausalProblem(ModuleProblem):
 
     def _ids(self, x: Tensor) -> Sequence[str]:
         try:
-            found = [record.id for record in self._texts.of(x)]
+            ids = [record.id for record in self._texts.of(x)]
         except InvalidInput:
             return ()
-        return () if "" in found or len(set(found)) < len(found) else found
+        return () if "" in ids or len(set(ids)) < len(ids) else ids
 
     @property
     def _texts(self) -> RowTexts:
@@ -200,17 +200,17 @@ class CausalProblem(ModuleProblem):
     def representations(self, x: Tensor) -> Tensor:
         """What the model's head reads where the answer is predicted, (b, d): its logit is a linear readout of it."""
         with torch.no_grad():
-            return torch.cat([self.reader(part, answer_states) for part in x.split(BATCH // 8)])
+            return torch.cat([self.reader(batch, answer_states) for batch in x.split(BATCH // 8)])
 
     @property
     def head(self) -> str:
         """The name of the linear layer that tokens' logits come from. Raises `InvalidInput` where there is none."""
         head = cast(Any, self.reader.model).get_output_embeddings()
-        found = [name for name, layer in self.network.module.named_modules() if layer is head]
-        if not found or not isinstance(head, nn.Linear):
+        names = [name for name, layer in self.network.module.named_modules() if layer is head]
+        if not names or not isinstance(head, nn.Linear):
             raise InvalidInput("This model's logits are not those of one plain linear layer; use an estimator that "
                                "reads gradients, such as `first_order`.")
-        return found[0]
+        return names[0]
 
     @property
     def raised_labels(self) -> Tensor:
@@ -222,7 +222,7 @@ class CausalProblem(ModuleProblem):
         """The same problem for inputs (b, width + 1) that end in a token: their last output is its logit where the
         answer is predicted."""
         def read() -> CausalProblem:
-            network = self.network.read_by(self._reading(self.reader, [AnswerToken()]))
+            network = self.network.read_by(self._with_extras(self.reader, [AnswerToken()]))
             return type(self)(network, *self.examples, **self._made, shared=Shared(self.shared.model, Memory()))
 
         return self.memo("reading answers", read)
@@ -234,9 +234,9 @@ class CausalProblem(ModuleProblem):
 
     def raised(self) -> Tensor:
         """The label-free loss raises the logit of the stated answer, and with it the lead over the other choices."""
-        found = torch.zeros_like(self.query_logits)
-        found[:, [PLACES[name] for name in ANSWERS]] = 1.0
-        return found
+        raised = torch.zeros_like(self.query_logits)
+        raised[:, [PLACES[name] for name in ANSWERS]] = 1.0
+        return raised
 
     def check_raised(self, behavior: Behavior) -> None:
         if behavior.name not in ANSWERS:
@@ -245,6 +245,6 @@ class CausalProblem(ModuleProblem):
                                f"`{behavior.name}` does not read by itself; use {fits}.")
 
     def accuracy(self, x: Arraylike | None = None, y: Arraylike | None = None) -> float:
-        """The share of records whose stated answer has the largest logit of all choices: of the queries, or of x."""
+        """The fraction of records whose stated answer has the largest logit of all choices: of the queries, or of x."""
         outputs = self.query_logits if x is None else self.outputs(self._inputs(x))
         return (outputs[:, PLACES["answer_margin"]] > 0).double().mean().item()

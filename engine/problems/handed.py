@@ -9,7 +9,7 @@ from engine.basics.parcel import Parcel, Unpackable
 from engine.problems.memory import Memory
 from engine.problems.problem import Problem
 
-PARTS = "model", "asked"
+MEMORIES = "model", "asked"
 DOUBLE = "double"
 """The copy of a problem in float64, which it remembers under this key, and which has a memory of its own."""
 
@@ -19,29 +19,29 @@ def handed(problem: Problem, without: Collection[str] = ()) -> dict[str, Parcel]
 
     Left out is what cannot be packed, such as functions: who needs it makes it again.
     """
-    found = {f"{DOUBLE}/{name}": parcel for name, parcel in handed(problem.double()).items()
-             if f"{DOUBLE}/{name}" not in without} if problem.holds(DOUBLE) else {}
-    for part, memory in _memories(problem).items():
-        for key, kept in memory.kept().items():
-            name = f"{part}/{key}"
+    parcels = {f"{DOUBLE}/{name}": parcel for name, parcel in handed(problem.double()).items()
+               if f"{DOUBLE}/{name}" not in without} if problem.holds(DOUBLE) else {}
+    for name_of_memory, memory in _memories(problem).items():
+        for key, entry in memory.entries().items():
+            name = f"{name_of_memory}/{key}"
             if name not in without:
                 with suppress(Unpackable):
-                    found[name] = Parcel.of(kept)
-    return found
+                    parcels[name] = Parcel.of(entry)
+    return parcels
 
 
 def take(problem: Problem, parcels: Mapping[str, Parcel]) -> None:
     """Let the problem remember what `handed` gave for the same one; what it remembers already stays."""
     memories, of_double = _memories(problem), {}
     for name, parcel in parcels.items():
-        part, _, key = name.partition("/")
-        if part == DOUBLE:
+        memory_name, _, key = name.partition("/")
+        if memory_name == DOUBLE:
             of_double[key] = parcel
-        elif not memories[part].holds(key):
-            memories[part].adopt(key, *parcel.opened())
+        elif not memories[memory_name].holds(key):
+            memories[memory_name].adopt(key, *parcel.opened())
     if of_double:
         take(problem.double(), of_double)
 
 
 def _memories(problem: Problem) -> dict[str, Memory]:
-    return dict(zip(PARTS, (problem.shared.model, problem.shared.asked), strict=True))
+    return dict(zip(MEMORIES, (problem.shared.model, problem.shared.queries), strict=True))

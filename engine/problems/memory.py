@@ -24,19 +24,19 @@ class Memory:
             building = self._building.setdefault(key, threading.RLock())
         with building:
             with self._lock:
-                found = self._values.get(key)
-            if found is None or found[0] != version:
-                found = (version, build())
+                entry = self._values.get(key)
+            if entry is None or entry[0] != version:
+                entry = (version, build())
                 with self._lock:
-                    self._values[key] = found
-            return found[1]
+                    self._values[key] = entry
+            return entry[1]
 
     def holds(self, key: str) -> bool:
         """Whether something was made for `key`; what is being built is not there yet."""
         with self._lock:
             return key in self._values
 
-    def kept(self) -> dict[str, tuple[Hashable, Any]]:
+    def entries(self) -> dict[str, tuple[Hashable, Any]]:
         """(version, value) of all that is kept now, by key."""
         with self._lock:
             return dict(self._values)

@@ -23,6 +23,8 @@ from engine.basics.options import Options
 from engine.curvature.gauss_newton import GaussNewton
 from engine.curvature.hessian import Hessian
 from engine.curvature.operator import Operator
+from engine.gradients.checkpoint import Checkpoint
+from engine.gradients.store import NetworkEvents, NetworkGradients
 from engine.models.alone import check_alone
 from engine.models.altered import Altered
 from engine.models.double import keep_double
@@ -35,7 +37,6 @@ from engine.models.recipe import TrainingRecipe
 from engine.models.train_many import convolves, outputs_of_many, stands_alone
 from engine.models.training import Diverged, Training, replay
 from engine.models.wrapped import by_names
-from engine.problems.checkpoint import Checkpoint
 from engine.problems.memory import Memory
 from engine.problems.problem import Arraylike, Examples, Problem, Shared, pick_device
 from engine.problems.rounding import rounded
@@ -63,7 +64,8 @@ class ModuleProblem(Problem):
 
     kind, noun, kept_checkpoints = "module", "a neural network", True
     live_seconds, live_device = 2.0, "auto"
-    offers = frozenset({"gradients", "features", "last_layer", "representations", "margins", "tangents"})
+    offers = frozenset({"gradients", "sums", "training", "features", "last_layer", "representations", "margins",
+                        "tangents"})
     curvatures: ClassVar[tuple[type[Operator], ...]] = (Hessian, GaussNewton)
     stacks: ClassVar[bool] = True
     """Whether a map over stacked weights is faster than one model after the other."""
@@ -262,30 +264,29 @@ class ModuleProblem(Problem):
                     for logit in logits]
         return torch.stack([network.flatten(dict(zip(values, row, strict=True))) for row in rows])
 
-    def readout_similarity(self, rows: Tensor) -> Tensor:
-        """φ as `representations` gives it."""
-        return self.representations(self.queries) @ self.representations(self.x[rows]).T
+    def gradients(self, rows: Tensor, options: Options, point: Checkpoint | None = None) -> NetworkGradients:
+        return NetworkGradients(self, rows, options, point)
+
+    def events(self, rows: Tensor, projector: str, dimension: int, options: Options) -> NetworkEvents:
+        """Training examples as events of a probability, see `margins`, with projected gradients."""
+        return NetworkEvents(self, rows, projector, dimension, options)
 
     def representations(self, x: Tensor) -> Tensor:
         """φ(x) (b, F): what the last layer reads, with a 1 appended where it has a bias."""
         return self.network.features(x)
 
-    def checkpoints_of(self, process: Trajectory) -> Sequence[tuple[Tensor, float]]:
+    def checkpoints_of(self, process: Trajectory) -> Sequence[tuple[Checkpoint, float]]:
         """The last checkpoints that the training run kept, with step sizes η·lr_t / max lr of the run.
 
         `process.every` belongs to problems that are trained for the purpose.
         """
-        return [(checkpoint.theta.to(self.theta), eta) for checkpoint, eta in self.visited(process)]
-
-    def visited(self, process: Trajectory) -> Sequence[tuple[Checkpoint, float]]:
-        """The checkpoints themselves, with the step sizes that `checkpoints_of` gives. Raises as it does."""
-        kept = self.checkpoints
-        if len(kept) < process.checkpoints:
+        checkpoints = self.checkpoints
+        if len(checkpoints) < process.checkpoints:
             raise InvalidInput(f"The process asks for {process.checkpoints} checkpoints, and the problem has "
-                               f"{len(kept)}; train with more `checkpoints` in the recipe, or ask for fewer.")
-        top = max(checkpoint.learning_rate for checkpoint in kept)
-        return [(checkpoint, process.eta * checkpoint.learning_rate / top)
-                for checkpoint in kept[-process.checkpoints:]]
+                               f"{len(checkpoints)}; train with more `checkpoints` in the recipe, or ask for fewer.")
+        top = max(checkpoint.learning_rate for checkpoint in checkpoints)
+        return [(replace(point, theta=point.theta.to(self.theta)), process.eta * point.learning_rate / top)
+                for point in checkpoints[-process.checkpoints:]]
 
     def margins(self, rows: Tensor) -> tuple[Tensor, Tensor]:
         """Of training examples seen as events of probability p: ∂ log(p/(1 − p))/∂f (b, C), and 1 − p (b,).
@@ -338,8 +339,8 @@ class ModuleProblem(Problem):
         self.of_model("verified", partial(training.verify, options.check))
         if len(altered) > 1 and self.of_model("trained together", partial(self._together, training)):
             return outputs_of_many(training, altered, self.queries, options.check, options.progress)
-        return torch.cat([self._outputs_of_one(training, one, options.share(place, len(altered)))
-                          for place, one in enumerate(altered.split(1))])
+        return torch.cat([self._outputs_of_one(training, one, options.share(index, len(altered)))
+                          for index, one in enumerate(altered.split(1))])
 
     def _together(self, training: Training) -> bool:
         module = self.network.module
@@ -355,7 +356,7 @@ class ModuleProblem(Problem):
         except Diverged:
             return self.query_logits.new_full((1, len(self.queries), self.classes), torch.nan)
         with torch.no_grad():
-            return torch.cat([module(part) for part in self.queries.split(BATCH)])[None]
+            return torch.cat([module(batch) for batch in self.queries.split(BATCH)])[None]
 
     @property
     def factual(self) -> tuple[float, Tensor]:
@@ -365,12 +366,12 @@ class ModuleProblem(Problem):
     def _factual(self) -> tuple[float, Tensor]:
         network, value, gradient = self.network, 0.0, torch.zeros_like(self.theta)
         # a leaf a parameter: through one flat vector, each of many tensors would pass a gradient of size P back
-        leaves = {name: part.clone().requires_grad_(True) for name, part in network.unflatten(self.theta).items()}
+        leaves = {name: loss.clone().requires_grad_(True) for name, loss in network.unflatten(self.theta).items()}
         for rows in torch.arange(self.n, device=self.device).split(BATCH):
-            part = differentiable(self.loss)(network.at(self.x[rows], leaves), self.y[rows]).sum() / self.n
-            slopes = torch.autograd.grad(part, list(leaves.values()), materialize_grads=True)
+            loss = differentiable(self.loss)(network.at(self.x[rows], leaves), self.y[rows]).sum() / self.n
+            slopes = torch.autograd.grad(loss, list(leaves.values()), materialize_grads=True)
             gradient += network.flatten(dict(zip(leaves, slopes, strict=True)))
-            value += part.item()
+            value += loss.item()
         if not np.isfinite(value):
             raise InvalidInput("The training loss is not finite; check the model's weights, the inputs and the loss.")
         penalty = 0.5 * self.l2 * self.theta.double().square().sum().item()

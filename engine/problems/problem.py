@@ -10,19 +10,22 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
+import numpy as np
 import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
-from torch.nn.functional import one_hot
+from torch.nn.functional import normalize, one_hot
 
 from engine.basics.errors import InvalidInput
 from engine.basics.footprint import footprint
 from engine.basics.options import Options
 from engine.curvature.operator import Operator
+from engine.gradients.checkpoint import Checkpoint
+from engine.gradients.response import LogitTerm, Term
+from engine.gradients.store import GradientStore
 from engine.models.altered import Altered
 from engine.models.causal.row_texts import RowTexts
 from engine.models.knobs import Knob
-from engine.problems.checkpoint import Checkpoint
 from engine.problems.indices import indices
 from engine.problems.indices import labels as whole_labels
 from engine.problems.memory import Memory
@@ -49,11 +52,11 @@ class Examples(NamedTuple):
 class Shared:
     """What a problem takes over from another one of the same model, instead of preparing and computing it again.
 
-    model: what was computed of the model and its training data. asked: what was computed for the queries too.
+    model: what was computed of the model and its training data. queries: what was computed for the queries too.
     """
 
     model: Memory
-    asked: Memory
+    queries: Memory
 
 
 class Problem(ABC):
@@ -66,9 +69,10 @@ class Problem(ABC):
     ends; `linear`, whether logits are linear in the parameters; `kept_checkpoints`, whether a trajectory visits what
     training kept, whatever its η and `every`; `live_seconds`, how long a reader waits for scores at
     once, and `live_device`, where they are computed then, as `pick_device` reads it; `offers`, what
-    its estimators may need: `gradients` of losses and behaviors, `features` (the representation that a last linear
-    layer of class logits reads), `last_layer` (the linear layer that the outputs or the tokens' logits are of),
-    `representations` (what similarities compare), `tangents` (gradients of single outputs
+    its estimators may need: `gradients` of losses and behaviors, `sums` (gradients of sums over queries, and of losses
+    along directions), `training` (a model whose parameters can be moved, and trained again), `features` (the
+    representation that a last linear layer of class logits reads), `last_layer` (the linear layer that the outputs or
+    the tokens' logits are of), `representations` (what similarities compare), `tangents` (gradients of single outputs
     by parameters), `margins` (examples as events of a probability), `moments` (an optimizer's, at checkpoints), `texts`
     (those of records);
     `curvatures`, the matrices of its objective that solvers can be given; `hessian_products`, whether many products
@@ -160,19 +164,24 @@ class Problem(ABC):
         """J = ∂f/∂θ at θ_D of one input x (…): (C, P)."""
 
     @abstractmethod
-    def readout_similarity(self, rows: Tensor) -> Tensor:
-        """⟨φ(q), φ(x_k)⟩, φ what the linear readout reads, of all queries and training examples `rows`: (m, b).
+    def gradients(self, rows: Tensor, options: Options, point: Checkpoint | None = None) -> GradientStore:
+        """Of training examples `rows` (b,) and all queries, at a checkpoint, by default at θ_D."""
 
-        Raises `InvalidInput` for a model whose outputs are not such a readout.
+    def readout_similarity(self, rows: Tensor, normalised: bool = False) -> Tensor:
+        """⟨φ(q), φ(x_k)⟩, φ as `representations` gives it, of all queries and training examples `rows`: (m, b).
+
+        normalised: their cosine. Raises `InvalidInput` for a model whose outputs are no linear readout.
         """
+        scaled = normalize if normalised else torch.as_tensor
+        return scaled(self.representations(self.queries)) @ scaled(self.representations(self.x[rows])).T
 
     @abstractmethod
     def representations(self, x: Tensor) -> Tensor:
         """φ(x) (b, F) of inputs x (b, …) as the problem holds them: what the last linear layer reads."""
 
     @abstractmethod
-    def checkpoints_of(self, process: Trajectory) -> Sequence[tuple[Tensor, float]]:
-        """(θ_t (P,), step size η_t) of the checkpoints that a trajectory visits.
+    def checkpoints_of(self, process: Trajectory) -> Sequence[tuple[Checkpoint, float]]:
+        """The checkpoints that a trajectory visits, with the step size η_t at each.
 
         Raises `InvalidInput` where the training run has fewer.
         """
@@ -289,6 +298,17 @@ class Problem(ABC):
         """e_y (m, C): the output of each query that the label-free loss −f_w raises, its own class."""
         return one_hot(self.query_labels, self.classes).to(self.query_logits.dtype)
 
+    def raised_by(self, amounts: Tensor) -> Term:
+        """The change of the outputs of every query by amounts (m, b) where the label-free loss raises them."""
+        return LogitTerm(amounts[:, :, None] * self.raised().to(amounts.dtype)[:, None], self.query_logits)
+
+    def random_scores(self, rows: Tensor, seed: int) -> Tensor:
+        """Normal numbers (m, b) for all queries and training examples `rows` (b,): each example has its own stream,
+        so that its numbers do not depend on which others are scored."""
+        columns = [np.random.Generator(np.random.Philox(key=[seed, row])).standard_normal(len(self.queries))
+                   for row in rows.tolist()]
+        return torch.from_numpy(np.stack(columns, 1)).to(self.device)
+
     def check_raised(self, behavior: Behavior) -> None:  # noqa: B027 - any behavior of classes can be
         """Raises `InvalidInput` for a behavior that cannot be told from what the label-free loss raises."""
 
@@ -315,11 +335,11 @@ class Problem(ABC):
 
     def memo(self, key: str, build: Callable[[], T], version: Hashable = None) -> T:
         """What `build()` made for `key`, made again only when `version` changes: what solvers share."""
-        return self.shared.asked.memo(key, build, version)
+        return self.shared.queries.memo(key, build, version)
 
     def holds(self, key: str) -> bool:
         """Whether `memo` has made something for `key`."""
-        return self.shared.asked.holds(key)
+        return self.shared.queries.holds(key)
 
     def of_model(self, key: str, build: Callable[[], T]) -> T:
         """The same for what the queries do not enter."""

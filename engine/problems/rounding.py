@@ -16,13 +16,13 @@ ROWS = 4_096
 def rounded(named: Iterable[tuple[str, Iterable[ArrayLike | Tensor]]], dtype: torch.dtype) -> tuple[str, ...]:
     """A sentence for each kind of numbers, (its name, arrays), that loses digits where it is held as `dtype`: by how
     much of a value at most. Whole numbers lose none here."""
-    found = []
+    sentences = []
     for name, arrays in named:
         worst, wide = max((loss(array, dtype) for array in arrays), default=(0.0, ""))
         if worst:
-            found.append(f"The {name} come in {wide} and are held as {str(dtype)[6:]}, which moves each by at most "
-                         f"{worst:.1g} of itself.")
-    return tuple(found)
+            sentences.append(f"The {name} come in {wide} and are held as {str(dtype)[6:]}, which moves each by at most "
+                             f"{worst:.1g} of itself.")
+    return tuple(sentences)
 
 
 def loss(array: ArrayLike | Tensor, dtype: torch.dtype) -> tuple[float, str]:
@@ -32,7 +32,7 @@ def loss(array: ArrayLike | Tensor, dtype: torch.dtype) -> tuple[float, str]:
     if not held.is_floating_point() or torch.finfo(held.dtype).eps >= torch.finfo(dtype).eps:
         return 0.0, ""
     worst = 0.0
-    for part in held.reshape(-1, *held.shape[1:]).split(ROWS):
-        off = (part.to(dtype).to(held.dtype) - part).abs() / part.abs()
+    for chunk in held.reshape(-1, *held.shape[1:]).split(ROWS):
+        off = (chunk.to(dtype).to(held.dtype) - chunk).abs() / chunk.abs()
         worst = max(worst, float(torch.nan_to_num(off, nan=0.0).max()) if off.numel() else 0.0)
     return worst, str(held.dtype)[6:]

@@ -19,13 +19,15 @@ from engine.basics.options import Options
 from engine.basics.values import short
 from engine.curvature.softmax_hessian import SoftmaxHessian
 from engine.data import Arrays, Sample
+from engine.gradients.checkpoint import Checkpoint
+from engine.gradients.response import LAST_DIGITS, LogitTerm
 from engine.models import softmax
 from engine.models.altered import Altered
 from engine.models.knobs import Knob
 from engine.models.linear_solvers import by_factor
 from engine.models.softmax_many import Sets, fit_many, fits_dense
 from engine.problems.problem import Arraylike, Examples, Problem, Shared, pick_device
-from engine.question.likelihood import slope_at
+from engine.question.likelihood import slope, slope_at
 from engine.question.processes import Replay, Trajectory
 
 
@@ -42,7 +44,7 @@ class SoftmaxProblem(Problem):
 
     kind, noun, convex, linear = "softmax", "softmax regression", True, True
     live_seconds, live_device = 4.0, "cpu"  # small float64 problems answer no sooner on a GPU
-    offers = frozenset({"gradients"})
+    offers = frozenset({"gradients", "training"})
     curvatures = (SoftmaxHessian,)
 
     def __init__(self, x_train: Arraylike, y_train: Arraylike, x_query: Arraylike, y_query: Arraylike,
@@ -134,7 +136,17 @@ class SoftmaxProblem(Problem):
         """K(q, k) = x_qᵀ x_k of training examples `rows` (b,), shape (m, b)."""
         return self.queries @ self.x[rows].T
 
-    readout_similarity = kernel
+    def kernel_noise(self, rows: Tensor, theta: Tensor | None, weight: float, signal: Tensor) -> Tensor:
+        """How far rounding may move weight · K(q, k) s of signals (b, C) at θ: (m, b), as K is off by ε‖x_q‖‖x_k‖ and s
+        by twice what rounding moves the candidate's logits."""
+        weights = self.weights if theta is None else theta.view(self.dimension, self.classes)
+        lengths, size = self.x[rows].norm(dim=1), signal.abs().amax(1)
+        digits = LAST_DIGITS * torch.finfo(signal.dtype).eps
+        off = digits * (1.0 + 2.0 * lengths * weights.norm(dim=0).max())
+        return abs(weight) * self.queries.norm(dim=1)[:, None] * (lengths * size * off)
+
+    def gradients(self, rows: Tensor, options: Options, point: Checkpoint | None = None) -> KernelGradients:
+        return KernelGradients(self, rows, None if point is None else point.theta)
 
     def representations(self, x: Tensor) -> Tensor:
         """x itself: the logits are a linear readout of it."""
@@ -149,20 +161,20 @@ class SoftmaxProblem(Problem):
         return torch.kron(x, torch.eye(self.classes, dtype=x.dtype, device=x.device).flatten()).view(
             self.dimension, self.classes, self.classes).permute(1, 0, 2).flatten(1)
 
-    def checkpoints_of(self, process: Trajectory) -> Sequence[tuple[Tensor, float]]:
+    def checkpoints_of(self, process: Trajectory) -> Sequence[tuple[Checkpoint, float]]:
         """After every `every` full-batch gradient steps of size η on L_D, from zero.
 
         The run without intervention; what it visits depends on η, so that η is also the weight of each checkpoint,
         as in TracIn.
         """
 
-        def build() -> list[tuple[Tensor, float]]:
-            weights, kept = self.x.new_zeros(self.dimension, self.classes), []
+        def build() -> list[tuple[Checkpoint, float]]:
+            weights, checkpoints = self.x.new_zeros(self.dimension, self.classes), []
             for _ in range(process.checkpoints):
                 for _ in range(process.every):
                     weights = weights - process.eta * softmax.gradient(weights, self.x, self.y, self.penalty)
-                kept.append((weights.flatten(), process.eta))
-            return kept
+                checkpoints.append((Checkpoint(weights.flatten(), process.eta), process.eta))
+            return checkpoints
 
         return self.memo("checkpoints", build, process)
 
@@ -176,18 +188,18 @@ class SoftmaxProblem(Problem):
         labels = self.y.expand(weights.shape) if altered.labels is None else altered.labels
         sets = Sets(self.x, labels, weights / altered.denominators(weights)[:, None], self.classes, self.penalty)
         if fits_dense(sets, options.budget):
-            found, norms = fit_many(sets, self.weights, options.budget, options.check, options.progress)
+            weights_of_sets, norms = fit_many(sets, self.weights, options.budget, options.check, options.progress)
         else:
-            found = self.x.new_empty(len(sets), self.dimension, self.classes)
+            weights_of_sets = self.x.new_empty(len(sets), self.dimension, self.classes)
             norms = self.x.new_full((len(sets),), torch.inf)
-        for place in (norms >= softmax.GRADIENT_TOLERANCE).nonzero()[:, 0].tolist():
+        for index in (norms >= softmax.GRADIENT_TOLERANCE).nonzero()[:, 0].tolist():
             options.check()
-            counted = sets.shares[place].nonzero()[:, 0]
-            found[place] = 0.0 if not len(counted) else softmax.fit(
-                self.x[counted], labels[place, counted], self.classes, self.penalty,
-                shares=sets.shares[place, counted]).weights
-            options.progress((place + 1) / len(sets))
-        return found
+            counted = sets.shares[index].nonzero()[:, 0]
+            weights_of_sets[index] = 0.0 if not len(counted) else softmax.fit(
+                self.x[counted], labels[index, counted], self.classes, self.penalty,
+                shares=sets.shares[index, counted]).weights
+            options.progress((index + 1) / len(sets))
+        return weights_of_sets
 
     def knobs(self, process: Replay) -> tuple[Knob, ...]:
         return (Knob("learning rate", short(process.eta), "a smaller η"), Knob("batch size", f"all {self.n:,}"),
@@ -248,3 +260,24 @@ class SoftmaxProblem(Problem):
     @property
     def described(self) -> str:
         return f"softmax:{self.l2!r}:{self.intercept}:{self.classes}"
+
+
+class KernelGradients:
+    """The gradient store of softmax regression at θ (default θ_D): ⟨∇B(q), ∇ℓ(z_k)⟩ = K(q, k) ⟨s_B(q), s_ℓ(z_k)⟩."""
+
+    def __init__(self, problem: SoftmaxProblem, rows: Tensor, theta: Tensor | None = None) -> None:
+        self.problem, self.rows, self.theta = problem, rows, theta
+
+    def norms(self) -> Tensor:
+        """‖x_k‖ ‖p_k − e_y‖ at θ_D, (b,)."""
+        return self.problem.x[self.rows].norm(dim=1) * self.problem.training_signal(self.rows).norm(dim=1)
+
+    def term(self, weight: float, *, normalised: bool = False, preconditioned: bool = False) -> LogitTerm:
+        """As a change of logits, weight · K(q, k) s_ℓ(z_k), of which rounding has a bound."""
+        if normalised or preconditioned:
+            raise InvalidInput("The gradients of softmax regression are read as they are; use `first_order`.")
+        problem, rows, theta = self.problem, self.rows, self.theta
+        signal = -slope(problem.outputs(problem.x[rows], theta), problem.y[rows])
+        change = weight * problem.kernel(rows)[:, :, None] * signal
+        return LogitTerm(change, problem.outputs(problem.queries, theta), linear=True,
+                    noise=problem.kernel_noise(rows, theta, weight, signal))

@@ -65,7 +65,7 @@ class ProblemSource(Value):
     @model_serializer(mode="wrap")
     def _of_its_family(self, serialize: SerializerFunctionWrapHandler) -> dict:
         """What decides nothing for a family is not written: a source keeps its digest when families are added."""
-        left_out = OF_FAMILIES - self.family.kept | (frozenset() if self.weights else {"weights"})
+        left_out = OF_FAMILIES - self.family.fields | (frozenset() if self.weights else {"weights"})
         return {key: value for key, value in serialize(self).items() if key not in left_out}
 
     @property
@@ -120,7 +120,7 @@ class ProblemSource(Value):
         return 8 * dataset.n_features // self.pool**2 * (len(sample.train_index) + len(sample.query_index))
 
     def build(self, device: str = "cpu", check: Callable[[], None] = lambda: None,
-              progress: Callable[[float], None] = lambda share: None) -> DrawnProblem:
+              progress: Callable[[float], None] = lambda fraction: None) -> DrawnProblem:
         """Load, draw, wrap, and train a network. Raises `InvalidInput` or `MissingData` with what to do."""
         dataset, sample = self.draw()
         problem = self.family.build(self, dataset, sample, str(pick_device(device)), Watch(check, progress))
@@ -171,9 +171,9 @@ _LATEST: Latest[tuple[DrawnProblem, set[str]]] = Latest()
 def build_kept(source: ProblemSource, device: str = "cpu", **watch: Callable) -> DrawnProblem:
     """`source.build(device, **watch)`, kept until another is asked for: the chunks of a run follow each other."""
     def built() -> tuple[DrawnProblem, set[str]]:
-        with noting() as told:
-            return source.build(device, **watch), told
+        with noting() as notes:
+            return source.build(device, **watch), notes
 
-    drawn, told = _LATEST.get((source.key, device), built)
-    note(*told)  # every run that uses it has to say how it was trained
-    return drawn
+    sampled, notes = _LATEST.get((source.key, device), built)
+    note(*notes)  # every run that uses it has to say how it was trained
+    return sampled

@@ -41,7 +41,7 @@ def weights_file(identity: Mapping[str, Any]) -> Path:
 
 def trained(identity: Mapping[str, Any], build: Callable[[], nn.Module], x: np.ndarray, y: np.ndarray,
             recipe: TrainingRecipe, seed: int, *, loss: Loss | None = None, device: str = "cpu",
-            check: Callable[[], None] = lambda: None, progress: Callable[[float], None] = lambda share: None
+            check: Callable[[], None] = lambda: None, progress: Callable[[float], None] = lambda fraction: None
             ) -> TrainedNetwork:
     """The module of `build` trained in float32 on x (n, …), float32 or whole numbers, and y (n,), or as it was trained
     before. What `build` froze is not kept.
@@ -53,34 +53,35 @@ def trained(identity: Mapping[str, Any], build: Callable[[], nn.Module], x: np.n
     path = weights_file(identity)
     if path.is_file():
         try:
-            found = _loaded(build(), read_state(path), recipe.checkpoint_rates(-(-len(y) // recipe.examples_a_batch)))
+            network = _loaded(build(), read_state(path),
+                              recipe.checkpoint_rates(-(-len(y) // recipe.examples_a_batch)))
             note(read_notes(path).get(PASSES) or (NOT_SAID if recipe.mixed else "float32"))
-            return found
+            return network
         except (InvalidInput, RuntimeError):
             path.unlink(missing_ok=True)  # damaged: it is trained anew
     made = train(build, torch.tensor(x), torch.tensor(y), recipe, seed, loss=loss,
                  device=device, dtype=torch.float32, check=check, progress=progress, pause=path.with_suffix(".paused"))
     make_folder(path.parent)
-    states = {FINAL: made.state_dict, **{_prefix(place): state for place, (state, _) in enumerate(made.checkpoints)}}
+    states = {FINAL: made.state_dict, **{_prefix(index): state for index, (state, _) in enumerate(made.checkpoints)}}
     save_checkpoint({prefix + key: value for prefix, state in states.items() for key, value in state.items()}, path,
                     {PASSES: made.passes})
     return TrainedNetwork(made.module, made.checkpoints)
 
 
-def _prefix(place: int) -> str:
-    return f"checkpoint-{place}/"
+def _prefix(index: int) -> str:
+    return f"checkpoint-{index}/"
 
 
 def _loaded(module: nn.Module, state: dict[str, Tensor], rates: Sequence[float]) -> TrainedNetwork:
-    def part(prefix: str) -> dict[str, Tensor]:
+    def under(prefix: str) -> dict[str, Tensor]:
         return {key.removeprefix(prefix): value for key, value in state.items() if key.startswith(prefix)}
 
-    kept = state_names(module)
-    missing, unknown = module.load_state_dict(_complete(part(FINAL)), strict=False)
-    if unknown or kept & set(missing):
+    names = state_names(module)
+    missing, unknown = module.load_state_dict(_complete(under(FINAL)), strict=False)
+    if unknown or names & set(missing):
         raise InvalidInput("The kept weights are those of another model; train the model again.")
-    return TrainedNetwork(module.eval(), tuple((_complete(part(_prefix(place))), rate)
-                                               for place, rate in enumerate(rates)))
+    return TrainedNetwork(module.eval(), tuple((_complete(under(_prefix(index))), rate)
+                                               for index, rate in enumerate(rates)))
 
 
 def _complete(state: dict[str, Tensor]) -> dict[str, Tensor]:

@@ -36,9 +36,9 @@ def _module_on(problem: ModuleProblem, examples: Examples, options: Options, lat
     seed = problem.seed + later
     made = train(build, examples.x, examples.y, recipe, seed, loss=problem.loss, device=problem.device,
                  dtype=problem.network.dtype, check=options.check, progress=options.progress)
-    found = problem.with_module(made.module, examples, seed=seed, build=build)
-    found.keep_checkpoints(made.checkpoints)
-    return found
+    problem_there = problem.with_module(made.module, examples, seed=seed, build=build)
+    problem_there.keep_checkpoints(made.checkpoints)
+    return problem_there
 
 
 def _with_outputs(build: Callable[[], nn.Module], head: str, classes: int) -> nn.Module:
@@ -56,8 +56,8 @@ def _with_outputs(build: Callable[[], nn.Module], head: str, classes: int) -> nn
 def _random_softmax(problem: SoftmaxProblem, seed: int) -> SoftmaxProblem:
     """Normal weights of the spread of the trained ones, which add to zero over classes as they do."""
     trained = problem.weights
-    drawn = torch.randn(trained.shape, generator=torch.Generator().manual_seed(seed), dtype=trained.dtype)
-    weights = drawn.to(trained.device) * trained.std()
+    random = torch.randn(trained.shape, generator=torch.Generator().manual_seed(seed), dtype=trained.dtype)
+    weights = random.to(trained.device) * trained.std()
     weights -= weights.mean(1, keepdim=True)
     memory = Memory()
     memory.memo("fit", lambda: Fit(weights, float("nan"), 0, 0))
@@ -72,10 +72,10 @@ def _random_module(problem: ModuleProblem, seed: int) -> ModuleProblem:
         seed_generators(problem.device, seed)
         module = build().to(device=problem.device, dtype=problem.network.dtype)
     recipe.free(module)
-    found = problem.with_module(module, problem.examples)
+    untrained = problem.with_module(module, problem.examples)
     state = module.state_dict() | recipe.no_moments(module.named_parameters())
-    found.keep_checkpoints([(state, point.learning_rate) for point in problem.checkpoints])
-    return found
+    untrained.keep_checkpoints([(state, point.learning_rate) for point in problem.checkpoints])
+    return untrained
 
 
 trained_on = by_form(_softmax_on, _module_on)

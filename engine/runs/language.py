@@ -16,7 +16,7 @@ from engine.applications.language.methods import REPSIM, Method, pairs
 from engine.basics.errors import InvalidInput
 from engine.data.records import Record
 from engine.data.tasks import TASKS, own
-from engine.estimators.held import Features
+from engine.gradients.cached import Features
 from engine.jobs import Context, JobKind, Output
 from engine.models.causal.readouts import READOUTS
 from engine.question import direction
@@ -82,9 +82,9 @@ def _scores_chunk(found: Attribution, queries: Sequence[Record]) -> Output:
     """Every record with its mean support under every estimator and behavior, and how well flags are found."""
     features, task = found.features(queries), found.task
     mean = Mean()
-    scores = {column(method.name, behavior): mean.over(method.form.score(features, behavior))
+    scores = {column(method.name, behavior): mean.over(method.score(features, behavior))
               for method, behavior in pairs(features.behaviors) if method is not REPSIM}
-    scores |= {column(REPSIM.name, "none", layer): mean.over(REPSIM.form.score(replace(features, layer=layer), "none"))
+    scores |= {column(REPSIM.name, "none", layer): mean.over(REPSIM.score(replace(features, layer=layer), "none"))
                for layer in features.hidden}
     rows = [{"record": place, "id": record.id, "prompt": record.prompt, "response": record.response,
              "flags": json.dumps(record.flags), "spans": json.dumps(record.spans), "marks": json.dumps(record.marks)}
@@ -101,13 +101,13 @@ def _scores_chunk(found: Attribution, queries: Sequence[Record]) -> Output:
     further = {"detection": pd.DataFrame(measured), "sketch": drawn}
     return Output({**tables, **{name: table for name, table in further.items() if len(table)}}, manifest={
         "sign": task.sign, "behaviors": list(features.behaviors), "layers": list(features.hidden),
-        "sketch": sketching.told(drawn, found.projection, found.tried)})
+        "sketch": sketching.described(drawn, found.projection, found.tried)})
 
 
 def _tokens_chunk(found: Attribution, queries: Sequence[Record], sign: int, context: Context) -> Output:
     """Token contributions to the scores of the records at the ends of every ranking that is a sum over tokens."""
     features = found.features(queries)
-    return _shaded(found, features, lambda method, name: _ends(sign * method.form.score(features, name).mean(0)),
+    return _shaded(found, features, lambda method, name: _ends(sign * method.score(features, name).mean(0)),
                    context)
 
 
@@ -115,7 +115,7 @@ def _shaded(found: Attribution, features: Features, rows_of: Callable[[Method, s
             context: Context) -> Output:
     """The table `tokens`: contributions to the scores of the records that rows_of(method, behavior) names."""
     rows = []
-    divided = [(method, name) for method, name in pairs(features.behaviors) if not method.form.whole]
+    divided = [(method, name) for method, name in pairs(features.behaviors) if not method.undivided]
     for done, (method, name) in enumerate(divided):
         context.progress(done / len(divided), f"contributions of tokens: {method.label}")
         chosen = rows_of(method, name)
@@ -126,7 +126,7 @@ def _shaded(found: Attribution, features: Features, rows_of: Callable[[Method, s
             rows += [{"estimator": method.name, "behavior": name, "record": row, "place": at, "text": text,
                       "contribution": float(value)}
                      for at, text, value in zip(places, words, [*values, rest], strict=True)
-                     if at != MOMENTUM or method.form.conditioned]
+                     if at != MOMENTUM or method.preconditioned]
     return Output({"tokens": pd.DataFrame(rows)})
 
 
@@ -159,7 +159,7 @@ def weight(data: Mapping[str, Any], key: str) -> float:
     points, shaded = data["settings"]["recipe"]["checkpoints"], len(READOUTS) * sum(SHADED)
     per = {"train": n * data["settings"]["recipe"]["epochs"], "records": n, "queries": 3 * held,
            "tokens": shaded * (2 + 3 * points), "scores": 1}
-    return float(per.get(key.partition("/")[0], 1)) * stages.share(data["settings"], key)
+    return float(per.get(key.partition("/")[0], 1)) * stages.fraction(data["settings"], key)
 
 
 def after(data: Mapping[str, Any], key: str) -> list[str]:

@@ -5,7 +5,7 @@ r"""An aggregate over queries: from scores (m, k) of every query and candidate t
 A score that is unknown is left out of its query: that of a candidate that did not converge, or one that is not finite.
 A candidate of which no query with weight knows anything has no value (NaN), and neither has one whose error bound, the
 same mean of its scores' bounds, leaves it no position among the others (`engine.metrics.positions`). `Mean` gives every
-query the weight 1, `Weighted` its own, and `One` takes a single query.
+query the weight 1, `Weighted` its own, and `OwnClass` those of a candidate's class alone.
 """
 
 from __future__ import annotations
@@ -30,15 +30,19 @@ class Aggregate(ABC):
     def of(self, scores: Scores) -> np.ndarray:
         """A (k,) float64 of the oriented scores. Raises `InvalidInput` where the queries are not those it was made
         for."""
-        found = self.over(scores.scored)
+        values = self.over(scores.scored)
         if scores.error is None:
-            return found
+            return values
         off = np.where(scores.usable, np.minimum(np.nan_to_num(scores.error), LARGEST), np.nan)
         bound = np.where((np.isnan(scores.error) & scores.usable).any(0), np.nan, self.over(off))
-        return np.where(has_position(found[None], bound[None])[0], found, np.nan)
+        return np.where(has_position(values[None], bound[None])[0], values, np.nan)
 
     def of_queries(self, count: int) -> Sequence[float] | None:
         """The weights of so many queries, where they are the same for all candidates; else None."""
+        return None
+
+    def of_classes(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """Labels of queries (m,) and of candidates (k,), where only queries of a candidate's own class count."""
         return None
 
     @abstractmethod
@@ -92,16 +96,22 @@ class Weighted(Aggregate):
         return _divided(total, weights.sum(0, where=known))
 
 
-@dataclass(frozen=True)
-class One(Aggregate):
-    """A single query, counted from 0."""
+@dataclass(frozen=True, eq=False)
+class OwnClass(Aggregate):
+    """Queries of labels (m,) count for the candidates of their own class alone, labels (k,): w(q, k) = 1[y_q = y_k].
 
-    query: int
+    Scores that compare representations are taken with the mean representation of these queries, where they can be
+    (`engine.scoring.pooled`): of an inner product that is the same, of a cosine it is another score.
+    """
+
+    queries: np.ndarray
+    candidates: np.ndarray
+
+    def of_classes(self) -> tuple[np.ndarray, np.ndarray]:
+        return self.queries, self.candidates
 
     def over(self, values: np.ndarray) -> np.ndarray:
-        if not 0 <= self.query < len(values):
-            raise InvalidInput(f"There is no query {self.query:,}; choose one from 0 to {len(values) - 1:,}.")
-        return np.array(values[self.query], np.float64)
+        return Weighted(self.queries[:, None] == self.candidates).over(values)
 
 
 def _divided(total: np.ndarray, weight: np.ndarray) -> np.ndarray:

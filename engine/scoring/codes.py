@@ -26,24 +26,24 @@ def encode(scoring: Scoring) -> str:
     if not scoring.route.implies:
         return scoring.estimator
     behavior = scoring.behavior.translate(ENCODED) if scoring.readout.words else scoring.behavior
-    parts = [behavior, _part(scoring.intervention), _part(scoring.process)]
-    return "/".join(parts if scoring.estimator == "exact" else [*parts, scoring.estimator])
+    fields = [behavior, _encoded(scoring.intervention), _encoded(scoring.process)]
+    return "/".join(fields if scoring.estimator == "exact" else [*fields, scoring.estimator])
 
 
 def decode(code: str) -> Scoring:
     """The scoring of a code. Raises `InvalidInput` for text that is not one."""
     if is_baseline(str(code)):
         return Scoring.parse({"estimator": str(code)})
-    parts = str(code).split("/")
-    behavior = unquote(parts[0])
+    items = str(code).split("/")
+    behavior = unquote(items[0])
     longest = LONGEST_WORDED if worded.SPELLED.fullmatch(behavior) else LONGEST
-    if len(parts) not in (3, 4) or len(code) > longest:
+    if len(items) not in (3, 4) or len(code) > longest:
         raise InvalidInput(f"`{str(code)[:60]}` is not a specification code; write "
                            "behavior/intervention/process, for example `query_loss/remove/reoptimize`.")
-    return Scoring.of(behavior if longest > LONGEST else parts[0], _mapping(parts[1]), _mapping(parts[2]), *parts[3:])
+    return Scoring.of(behavior if longest > LONGEST else items[0], _mapping(items[1]), _mapping(items[2]), *items[3:])
 
 
-def _part(value: Intervention | Process) -> str:
+def _encoded(value: Intervention | Process) -> str:
     parameters = value.model_dump(mode="json", exclude_defaults=True)
     parameters.pop("kind", None)
     return ";".join([value.kind, *(f"{key}={item!r}" if not isinstance(item, str) else f"{key}={item}"

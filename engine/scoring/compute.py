@@ -10,7 +10,7 @@ import torch
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
 from engine.basics.provenance import device_name, versions
-from engine.exact.response import RESOLUTION
+from engine.gradients.response import RESOLUTION
 from engine.problems import Problem
 from engine.question import direction
 from engine.question.processes import Process
@@ -37,7 +37,7 @@ def compute(problem: Problem, scorings: Scoring | Sequence[Scoring], options: Op
         with problem.exclusive:
             finished.update(_compute_group(problem, scorings, members, options.share(number, len(groups))))
         options.progress((number + 1) / len(groups))
-    return [finished[place] for place in range(len(scorings))]
+    return [finished[index] for index in range(len(scorings))]
 
 
 def check(problem: Problem, scoring: Scoring) -> None:
@@ -53,22 +53,22 @@ def check(problem: Problem, scoring: Scoring) -> None:
 def _groups(scorings: Sequence[Scoring]) -> list[list[int]]:
     """Positions of scorings that share their counterfactual models, in order of first appearance."""
     groups: dict[tuple, list[int]] = {}
-    for place, scoring in enumerate(scorings):
-        groups.setdefault(scoring.counterfactual, []).append(place)
+    for index, scoring in enumerate(scorings):
+        groups.setdefault(scoring.counterfactual, []).append(index)
     return list(groups.values())
 
 
 def _compute_group(problem: Problem, scorings: Sequence[Scoring], members: list[int],
                    options: Options) -> dict[int, Scores]:
     first = scorings[members[0]]
-    interventions = list(dict.fromkeys(scorings[place].intervention for place in members))
+    interventions = list(dict.fromkeys(scorings[index].intervention for index in members))
     respond = first.route.route(problem, first.process.kind)
     wanted = "float64" if first.process.double else options.precision
     held, read = (problem.for_differences(wanted) if first.wide or wanted == "float64" else problem).asking(
-        [scorings[place].readout for place in members])
+        [scorings[index].readout for index in members])
     readouts = dict(zip(members, read, strict=True))
     chunks = problem.candidates.split(_chunk(held, len(interventions), first.process, options.budget))
-    columns: dict[int, list[tuple[torch.Tensor, ...]]] = {place: [] for place in members}
+    columns: dict[int, list[tuple[torch.Tensor, ...]]] = {index: [] for index in members}
     spreads: dict[int, list[torch.Tensor]] = {}
     spent: dict[int, dict] = {}
     started = time.perf_counter()
@@ -76,19 +76,19 @@ def _compute_group(problem: Problem, scorings: Sequence[Scoring], members: list[
         options.check()
         responses = respond(held, interventions, first.process, chunk, options.share(number, len(chunks)))
         by_intervention = dict(zip(interventions, responses, strict=True))
-        for place in members:
-            response, readout = by_intervention[scorings[place].intervention], readouts[place]
+        for index in members:
+            response, readout = by_intervention[scorings[index].intervention], readouts[index]
             values = response.scores(readout, held.query_labels)
             error = response.errors(values, readout, held.query_labels)
-            columns[place].append((values, response.reached(values), response.residual, error))
+            columns[index].append((values, response.reached(values), response.residual, error))
             spread = response.standard_error(readout, held.query_labels)
             if spread is not None:
-                spreads.setdefault(place, []).append(spread)
-            spent[place] = added(spent.get(place, {}), response.work)
+                spreads.setdefault(index, []).append(spread)
+            spent[index] = added(spent.get(index, {}), response.work)
         options.progress((number + 1) / len(chunks))
     seconds = time.perf_counter() - started
-    return {place: _gather(problem, scorings[place], columns[place], spreads.get(place), spent[place], seconds,
-                           held.precision) for place in members}
+    return {index: _gather(problem, scorings[index], columns[index], spreads.get(index), spent[index], seconds,
+                           held.precision) for index in members}
 
 
 def _chunk(problem: Problem, interventions: int, process: Process, budget: int) -> int:
@@ -127,9 +127,9 @@ def _gather(problem: Problem, scoring: Scoring, columns: Sequence[tuple[torch.Te
         "resolution": {"precision": precision, "relative_error": RESOLUTION},
         "device": device_name(str(problem.device)), "versions": versions(), "wall_seconds": round(seconds, 3),
     }
-    found = Scores(scoring, values, problem.candidates.cpu().numpy(), converged, residual, provenance,
-                   standard_error=torch.cat(list(spreads), -1).cpu().numpy() if spreads else None, error=error)
-    provenance["resolution"] |= found.resolution
-    if found.noise is not None:
-        provenance["noise_of_seeds"] = found.noise
-    return found
+    scores = Scores(scoring, values, problem.candidates.cpu().numpy(), converged, residual, provenance,
+                    standard_error=torch.cat(list(spreads), -1).cpu().numpy() if spreads else None, error=error)
+    provenance["resolution"] |= scores.resolution
+    if scores.noise is not None:
+        provenance["noise_of_seeds"] = scores.noise
+    return scores

@@ -34,13 +34,13 @@ that a solve without a tolerance of its own is said not to have converged."""
 class Convergence:
     """Of an answer for `of` candidates.
 
-    kept: candidates that met the tolerance; of an approximation without one, those whose solution is finite. known:
+    reached: candidates that met the tolerance; of an approximation without one, those whose solution is finite. known:
     candidates whose residual was measured. largest: residual. facts: of the solver.
     """
 
     exact: bool
     of: int
-    kept: int
+    reached: int
     known: int
     largest: float
     facts: Mapping[str, float]
@@ -53,32 +53,32 @@ class Convergence:
         return cls(exact, len(converged), int(converged.sum()), len(known), float(known.max(initial=0.0)), dict(facts))
 
     @classmethod
-    def read(cls, exact: bool, told: Mapping[str, Any]) -> Convergence:
+    def read(cls, exact: bool, said: Mapping[str, Any]) -> Convergence:
         """What `written` wrote into a manifest, or an earlier version of it."""
-        kept = told["kept"] if "kept" in told else told["converged"]
-        return cls(exact, told["of"], kept, told.get("measured", told["of"]), told["largest_residual"],
-                   cls.facts_of(told))
+        reached = said["kept"] if "kept" in said else said["converged"]
+        return cls(exact, said["of"], reached, said.get("measured", said["of"]), said["largest_residual"],
+                   cls.facts_of(said))
 
     @staticmethod
-    def facts_of(told: Mapping[str, Any]) -> dict[str, float]:
+    def facts_of(manifest: Mapping[str, Any]) -> dict[str, float]:
         """What a manifest tells of the solver alone."""
-        return {key: value for key, value in told.items() if key not in COUNTS}
+        return {key: value for key, value in manifest.items() if key not in COUNTS}
 
     @classmethod
-    def joined(cls, parts: Sequence[Convergence]) -> Convergence:
+    def joined(cls, several: Sequence[Convergence]) -> Convergence:
         """One of several slices, or seeds, of the same answer."""
         facts: dict[str, float] = {}
-        for part in parts:
-            facts = added(facts, part.facts)
-        return cls(parts[0].exact, sum(part.of for part in parts), sum(part.kept for part in parts),
-                   sum(part.known for part in parts), max(part.largest for part in parts), facts)
+        for one in several:
+            facts = added(facts, one.facts)
+        return cls(several[0].exact, sum(one.of for one in several), sum(one.reached for one in several),
+                   sum(one.known for one in several), max(one.largest for one in several), facts)
 
     @property
     def written(self) -> dict[str, Any]:
         """For a manifest: only an exact answer that ends at something has a number `converged`."""
         count = "converged" if self.exact and not self.searched else "kept"
         some = {"measured": self.known} if self.sampled else {}
-        return {count: self.kept, "of": self.of, **some, "largest_residual": self.largest, **self.facts}
+        return {count: self.reached, "of": self.of, **some, "largest_residual": self.largest, **self.facts}
 
     @property
     def relative(self) -> bool:
@@ -129,7 +129,7 @@ class Convergence:
 
     @property
     def missed(self) -> str:
-        """What is said of a candidate that is not among those `kept`."""
+        """What is said of a candidate that is not among those `reached`."""
         if self.exact:
             return "did not converge"
         solver = "tolerance" in self.facts
@@ -146,15 +146,15 @@ class Convergence:
         if self.route:
             return self.route
         if self.exact:
-            if not left and self.kept == self.of:
+            if not left and self.reached == self.of:
                 return "computed directly, nothing to converge"
-            told = ", ".join(part for part in (left, goal) if part)
-            return f"{self.kept:,} of {self.of:,} converged" + (f" ({told})" if told else "")
+            details = ", ".join(clause for clause in (left, goal) if clause)
+            return f"{self.reached:,} of {self.of:,} converged" + (f" ({details})" if details else "")
         if not left:
             return f"{self.measure} not measured" if self.measure else "no system was solved, so there is no residual"
-        reached = f"{self.kept:,} of {self.of:,} reached the solver's {goal}" if goal else ""
+        reached = f"{self.reached:,} of {self.of:,} reached the solver's {goal}" if goal else ""
         fault = self._not_solved if self.unsolved and not goal else ""
-        return "; ".join(part for part in (left, reached, fault) if part)
+        return "; ".join(clause for clause in (left, reached, fault) if clause)
 
     @property
     def _not_solved(self) -> str:
@@ -164,16 +164,16 @@ class Convergence:
 
     def remarks(self, title: str) -> tuple[str, ...]:
         """What a reader must know before using the answer of the estimator `title`: a sentence each."""
-        found = []
+        said = []
         if self.unsolved and not self.exact:
             where = f" (measured for {self.known:,} of {self.of:,} candidates)" if self.sampled else ""
-            found.append(f"{_opened(title)}, {self.measure} up to {_number(self.largest)}{where}: {self._not_solved}. "
-                         "That says nothing of its ranking.")
+            said.append(f"{_opened(title)}, {self.measure} up to {_number(self.largest)}{where}: {self._not_solved}. "
+                        "That says nothing of its ranking.")
         if self.indefinite:
-            found.append("The Hessian plus damping has negative eigenvalues, so θ_D is no minimum of that objective: "
-                         f"the answer {'is' if self.exact else 'approximates'} the solution of the linear system, not "
-                         "how an optimum moves.")
-        return tuple(found)
+            said.append("The Hessian plus damping has negative eigenvalues, so θ_D is no minimum of that objective: "
+                        f"the answer {'is' if self.exact else 'approximates'} the solution of the linear system, not "
+                        "how an optimum moves.")
+        return tuple(said)
 
 
 def added(sums: Mapping[str, float], work: Mapping[str, float]) -> dict[str, float]:

@@ -109,15 +109,15 @@ def relation(a: Scoring, b: Scoring, facts: ProblemFacts = EVERY_PROBLEM) -> Rel
     """What A and B have in common on every problem of which `facts` are known; None where the table knows nothing."""
     if a == b:
         return Relation(Gives.EQUAL)
-    left, right = _readings(a, facts), _readings(b, facts)
-    found = [left[meeting].then(right[meeting].gives, right[meeting].reasons) for meeting in left if meeting in right]
-    return min(found, key=lambda one: one.order, default=None)
+    left, right = _rewritten(a, facts), _rewritten(b, facts)
+    relations = [left[form].then(right[form].gives, right[form].reasons) for form in left if form in right]
+    return min(relations, key=lambda one: one.order, default=None)
 
 
 @lru_cache(maxsize=4096)
-def _readings(scoring: Scoring, facts: ProblemFacts) -> Mapping[Scoring, Relation]:
+def _rewritten(scoring: Scoring, facts: ProblemFacts) -> Mapping[Scoring, Relation]:
     """Everything that a scoring can be read as, itself included, with the strongest relation to it."""
-    found: dict[Scoring, Relation] = {scoring: Relation(Gives.EQUAL)}
+    relations: dict[Scoring, Relation] = {scoring: Relation(Gives.EQUAL)}
     waiting = [scoring]
     while waiting:
         here = waiting.pop()
@@ -127,16 +127,16 @@ def _readings(scoring: Scoring, facts: ProblemFacts) -> Mapping[Scoring, Relatio
             read = identity.read(here, facts)
             if read is None:
                 continue
-            reached = found[here].then(identity.gives, (identity.reason,))
-            if read not in found or reached.order < found[read].order:
-                found[read] = reached
+            reached = relations[here].then(identity.gives, (identity.reason,))
+            if read not in relations or reached.order < relations[read].order:
+                relations[read] = reached
                 waiting.append(read)
-    return found
+    return relations
 
 
-def _as(scoring: Scoring, **parts: Any) -> Scoring:
-    kept = {name: getattr(scoring, name) for name in ("behavior", "intervention", "process", "estimator")}
-    return Scoring(**{**kept, **parts})
+def _as(scoring: Scoring, **changed: Any) -> Scoring:
+    fields = {name: getattr(scoring, name) for name in ("behavior", "intervention", "process", "estimator")}
+    return Scoring(**{**fields, **changed})
 
 
 def _by_gradient(scoring: Scoring) -> bool:
@@ -203,7 +203,7 @@ def _own_recipe(scoring: Scoring, facts: ProblemFacts) -> Scoring | None:
     return _as(scoring, process=read) if process != read else None
 
 
-def _nothing_drawn(scoring: Scoring, facts: ProblemFacts) -> Scoring | None:
+def _nothing_sampled(scoring: Scoring, facts: ProblemFacts) -> Scoring | None:
     process = scoring.process
     if not facts.convex or not isinstance(process, Replay):
         return None
@@ -305,7 +305,7 @@ IDENTITIES = (
     Identity("own recipe", Gives.EQUAL, "this model repeats the recipe that it was trained by, whatever the η and the "
              "number of steps that are written down", _own_recipe),
     Identity("nothing drawn", Gives.EQUAL, "this model descends from zero on all examples, so that no seed enters its "
-             "training", _nothing_drawn),
+             "training", _nothing_sampled),
     Identity("one optimum", Gives.EQUAL, "the objective has one optimum, at which re-optimising and training from "
              "scratch end alike, whatever the seed", _one_optimum),
     Identity("linear retraining", Gives.EQUAL, "the linear response is that of the optimum, whether re-optimising, a "

@@ -59,11 +59,11 @@ def intermediate(behavior: str, intervention: Intervention, process: Process, n:
     try:
         if process.kind in fitting(intervention.kind):
             return Intermediate(Scoring.of(behavior, intervention, process))
-        found = _weighed(behavior, intervention, process, n) or (
+        result = _weighed(behavior, intervention, process, n) or (
             _at_one_optimum if convex else _through_training)(behavior, intervention, process)
     except InvalidInput as error:
         return Intermediate(None, str(error))
-    return found or Intermediate(None, misfit(intervention.kind, process.kind))
+    return result or Intermediate(None, misfit(intervention.kind, process.kind))
 
 
 def _weighed(behavior: str, intervention: Intervention, process: Process, n: int) -> Intermediate | None:

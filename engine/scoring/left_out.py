@@ -20,20 +20,20 @@ class LeftOut:
     def of(cls, arrays: Sequence[Scores]) -> LeftOut:
         """Of score arrays over the same candidates: those that are not `converged` somewhere, exact answers first."""
         counted = np.zeros(len(arrays[0].candidates), bool)
-        found: dict[str, int] = {}
+        counts: dict[str, int] = {}
         for scores in sorted(arrays, key=lambda scores: not scores.scoring.exact):
             missed = ~scores.converged & ~counted
             if missed.any():
                 reason = scores.convergence.missed
-                found[reason] = found.get(reason, 0) + int(missed.sum())
+                counts[reason] = counts.get(reason, 0) + int(missed.sum())
             counted |= missed
-        return cls(found)
+        return cls(counts)
 
     @classmethod
-    def joined(cls, parts: Sequence[LeftOut]) -> LeftOut:
+    def joined(cls, several: Sequence[LeftOut]) -> LeftOut:
         """One of several seeds."""
-        reasons = dict.fromkeys(reason for part in parts for reason in part.reasons)
-        return cls({reason: sum(part.reasons.get(reason, 0) for part in parts) for reason in reasons})
+        reasons = dict.fromkeys(reason for one in several for reason in one.reasons)
+        return cls({reason: sum(one.reasons.get(reason, 0) for one in several) for reason in reasons})
 
     @property
     def count(self) -> int:

@@ -43,9 +43,9 @@ class NamedMethod(Named):
 def _methods() -> list[NamedMethod]:
     """By row of Table 1, and there in the order of the estimators. What a name leaves out is said as the title, and as
     the estimator's note."""
-    found = [NamedMethod(**{**vars(one), "label": one.label or one.title, "note": one.note or estimator.note},
-                         estimator=estimator.name) for estimator in ESTIMATORS.values() for one in estimator.named]
-    return sorted(found, key=lambda method: ROWS.index(method.row))
+    methods = [NamedMethod(**{**vars(one), "label": one.label or one.title, "note": one.note or estimator.note},
+                           estimator=estimator.name) for estimator in ESTIMATORS.values() for one in estimator.named]
+    return sorted(methods, key=lambda method: ROWS.index(method.row))
 
 
 NAMED: Registry[NamedMethod] = Registry("named method")

@@ -14,13 +14,14 @@ from typing import cast
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.functional import one_hot
 
 from engine.basics.options import Options
 from engine.estimators.estimator import Pooled
-from engine.exact.response import signal_of
 from engine.gradients.chunks import BUDGET
 from engine.gradients.directional import loss_derivatives
 from engine.gradients.products import summed_slopes
+from engine.gradients.response import signal_of
 from engine.problems import ModuleProblem, Problem
 from engine.question.behavior import Behavior
 from engine.scoring.aggregate import Aggregate
@@ -34,7 +35,10 @@ def aggregated(problem: Problem, scorings: Sequence[Scoring], over: Aggregate, o
 
     Pooled where all of them can be, else put together out of the scores of every query. Raises as `compute` does.
     """
-    weights = None if problem.linear else over.of_queries(len(problem.queries))
+    classes = over.of_classes() if "features" in problem.offers else None
+    if classes and all(map(class_form, scorings)):
+        return pooled_by_class(cast(ModuleProblem, problem), scorings, *classes)
+    weights = over.of_queries(len(problem.queries)) if "sums" in problem.offers else None
     if weights is None or not all(map(form, scorings)):
         return [over.of(scores) for scores in compute(problem, scorings, options)]
     return list(pooled(cast(ModuleProblem, problem), scorings, weights, options or Options()).double().cpu().numpy())
@@ -45,6 +49,28 @@ def form(scoring: Scoring) -> Pooled | None:
     return scoring.route.pooled.get((scoring.intervention.kind, scoring.process.kind))
 
 
+def class_form(scoring: Scoring) -> Pooled | None:
+    """What its estimator makes of representations and the mean one of a class; None where it compares none."""
+    return scoring.route.pooled_by_class.get((scoring.intervention.kind, scoring.process.kind))
+
+
+def pooled_by_class(problem: ModuleProblem, scorings: Sequence[Scoring], query_labels: np.ndarray,
+                    candidate_labels: np.ndarray) -> list[np.ndarray]:
+    """(k,) oriented of scorings that all have a `class_form`, for labels (m,) and (k,): one pass over candidates and
+    queries."""
+    for scoring in scorings:
+        check(problem, scoring)
+    whole = torch.equal(problem.candidates, torch.arange(problem.n, device=problem.device))
+    features = problem.representations(problem.x if whole else problem.x[problem.candidates])
+    queries = problem.representations(problem.queries)
+    labels, own = (torch.as_tensor(values, device=problem.device) for values in (query_labels, candidate_labels))
+    members = one_hot(labels, problem.classes).to(queries)  # (m, C)
+    means = (members / members.sum(0).clamp_min(1)).T @ queries  # (C, F)
+    scores = [scoring.orientation * towards(problem, features, means[own], scoring.process)
+              for scoring in scorings if (towards := class_form(scoring))]
+    return [row.double().cpu().numpy() for row in scores]
+
+
 def pooled(problem: ModuleProblem, scorings: Sequence[Scoring], weights: Sequence[float], options: Options) -> Tensor:
     """(scorings, k) oriented, of scorings that all have a `form`, over queries of weights (m,)."""
     for scoring in scorings:
@@ -52,14 +78,14 @@ def pooled(problem: ModuleProblem, scorings: Sequence[Scoring], weights: Sequenc
     behaviors = list(dict.fromkeys(scoring.readout for scoring in scorings))
     slopes = query_slopes(problem, behaviors, weights, options.budget, options)
     shared: dict[tuple, list[int]] = {}
-    for place, scoring in enumerate(scorings):
-        shared.setdefault((scoring.intervention, scoring.counterfactual), []).append(place)
+    for index, scoring in enumerate(scorings):
+        shared.setdefault((scoring.intervention, scoring.counterfactual), []).append(index)
     directions = torch.empty(len(scorings), problem.parameters, dtype=slopes.dtype, device=slopes.device)
-    for places in shared.values():
-        first, own = scorings[places[0]], slopes[[behaviors.index(scorings[place].readout) for place in places]]
+    for indices in shared.values():
+        first, own = scorings[indices[0]], slopes[[behaviors.index(scorings[index].readout) for index in indices]]
         towards = form(first)
         assert towards is not None, "of scorings that all have one"
-        directions[places] = first.orientation * towards(problem, own, first.process, options)
+        directions[indices] = first.orientation * towards(problem, own, first.process, options)
     return loss_derivatives(problem, problem.candidates, directions, budget=options.budget, check=options.check)
 
 
@@ -68,8 +94,8 @@ def query_slopes(problem: ModuleProblem, behaviors: Sequence[Behavior], weights:
     """u = Σ_q w_q J_qᵀ s_B(q) / Σ_q w_q of each behavior at θ_D, (r, P)."""
     weighted, labels = problem.theta.new_tensor(weights)[:, None], problem.query_labels
 
-    def signals(logits: Tensor, part: slice) -> list[Tensor]:
-        return [signal_of(behavior, logits, labels[part]) * weighted[part] / float(sum(weights))
+    def signals(logits: Tensor, rows: slice) -> list[Tensor]:
+        return [signal_of(behavior, logits, labels[rows]) * weighted[rows] / float(sum(weights))
                 for behavior in behaviors]
 
     return summed_slopes(problem, problem.queries, signals, len(behaviors), budget, check=(options or Options()).check)

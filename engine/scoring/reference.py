@@ -22,9 +22,9 @@ from enum import Enum
 from math import ceil, floor, inf, log10
 
 from engine.estimators.influence_function import InfluenceFunction
-from engine.exact.local_search import SHARE_LEFT
+from engine.exact.local_search import FRACTION_LEFT
 from engine.exact.replay import STEEPNESS
-from engine.exact.tolerance import SHARE_OF_FORCE
+from engine.exact.tolerance import FRACTION_OF_FORCE
 from engine.question.processes import LocalSearch, Process, Reoptimize
 from engine.scoring.convergence import Convergence
 from engine.scoring.identities import ProblemFacts
@@ -110,27 +110,28 @@ def _optimum(facts: ProblemFacts, evidence: Evidence | None) -> Standing:
     if evidence is None:
         return Standing(How.SOLVED, "the objective has one optimum, and what misses its tolerance there is left out"
                         ) if facts.convex else Standing(How.UNMEASURED, "whether its search ends at an optimum")
-    found = evidence.convergence
-    if not found.kept:
-        return Standing(How.SEARCH, f"its search ended at no optimum (gradient norm up to {up(found.largest):.1e})")
+    seen = evidence.convergence
+    if not seen.reached:
+        return Standing(How.SEARCH, f"its search ended at no optimum (gradient norm up to {up(seen.largest):.1e})")
     if facts.convex:
-        return _at_the_one_optimum(evidence, f"the gradient norm at the one optimum is {_most(found)}")
-    return Standing(How.SOLVED, f"the gradient norm where its search ended is {_most(found)}, a millionth of the force "
+        return _at_the_one_optimum(evidence, f"the gradient norm at the one optimum is {_most(seen)}")
+    return Standing(How.SOLVED, f"the gradient norm where its search ended is {_most(seen)}, a millionth of the force "
                     "of the intervention at most, and no direction of negative curvature was met there")
 
 
-def _most(found: Convergence) -> str:
+def _most(convergence: Convergence) -> str:
     """The largest residual, or the tolerance that all which are left have met."""
-    if found.kept == found.of:
-        return f"{up(found.largest):.1e} at most"
-    return f"within the tolerance for {found.kept:,} of {found.of:,} candidates, the others being left out"
+    if convergence.reached == convergence.of:
+        return f"{up(convergence.largest):.1e} at most"
+    return (f"within the tolerance for {convergence.reached:,} of {convergence.of:,} candidates, the others being "
+            "left out")
 
 
 def _at_the_one_optimum(evidence: Evidence, gradient: str) -> Standing:
-    found = evidence.convergence
-    if not evidence.curvature or found.kept < found.of:
+    seen = evidence.convergence
+    if not evidence.curvature or seen.reached < seen.of:
         return Standing(How.SOLVED, gradient)
-    bound = found.largest / evidence.curvature
+    bound = seen.largest / evidence.curvature
     return Standing(How.SOLVED, f"{gradient}, so that its parameters are within {up(bound):.1e} of it", bound)
 
 
@@ -139,32 +140,32 @@ def _linear(facts: ProblemFacts, evidence: Evidence | None) -> Standing:
         return Standing(How.SOLVED, "its linear system is positive definite and solved by a factorisation"
                         ) if facts.convex else Standing(How.UNMEASURED, "whether the Hessian plus damping is positive "
                                                         "definite")
-    found = evidence.convergence
-    if found.indefinite:
+    seen = evidence.convergence
+    if seen.indefinite:
         return Standing(How.SEARCH, "the Hessian plus damping is not positive definite, so that the solution of the "
                         "linear system is not how an optimum moves")
-    if not found.kept:
-        return Standing(How.SEARCH, f"its linear system is left with a relative residual of {up(found.largest):.1e}")
+    if not seen.reached:
+        return Standing(How.SEARCH, f"its linear system is left with a relative residual of {up(seen.largest):.1e}")
     return Standing(How.SOLVED, f"its linear system is positive definite and solved to a relative residual of "
-                    f"{up(found.largest):.1e}")
+                    f"{up(seen.largest):.1e}")
 
 
 def _searched(process: LocalSearch, facts: ProblemFacts, evidence: Evidence | None, judged: Scoring | None) -> Standing:
     if judged is None or not isinstance(judged.route, InfluenceFunction):
         return _defined(process)
-    if evidence is None or SHARE_LEFT not in evidence.convergence.facts:
+    if evidence is None or FRACTION_LEFT not in evidence.convergence.facts:
         return Standing(How.SEARCH, f"{process.title} end wherever they end, at no known distance from an optimum")
-    left = evidence.convergence.facts[SHARE_LEFT]
-    if left <= SHARE_OF_FORCE and facts.convex:
+    left = evidence.convergence.facts[FRACTION_LEFT]
+    if left <= FRACTION_OF_FORCE and facts.convex:
         return _at_the_one_optimum(evidence, f"{process.title} end where the gradient is {up(left):.1e} of the force "
                                    "of the intervention at most")
     return Standing(How.SEARCH, f"{process.title} end where the gradient is up to {_times(left)} the force of the "
                     "intervention, at no known distance from an optimum")
 
 
-def _times(share: float) -> str:
-    told = up(share)
-    return f"{told:,.0f} times" if told >= 10 else f"{told:.2g} times" if told >= 1 else f"{told:.2g} of"
+def _times(ratio: float) -> str:
+    factor = up(ratio)
+    return f"{factor:,.0f} times" if factor >= 10 else f"{factor:.2g} times" if factor >= 1 else f"{factor:.2g} of"
 
 
 def up(value: float) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from engine.exact.response import RESOLUTION
+from engine.gradients.response import RESOLUTION
 from engine.scoring.scores import Scores
 
 LIMIT = f"{RESOLUTION:.0e}"
@@ -41,18 +41,18 @@ class Resolution:
     @property
     def warnings(self) -> tuple[str, ...]:
         """The same of what is flagged and left out alone."""
-        found = []
+        texts = []
         if self.flagged:
-            found.append(f"{self.flagged:,} scores ({self.flagged / self.of:.1%}) have an error bound above {LIMIT} of "
+            texts.append(f"{self.flagged:,} scores ({self.flagged / self.of:.1%}) have an error bound above {LIMIT} of "
                          "themselves: flagged as below resolution, they take part")
         if self.unranked or self.unsigned:
-            found.append(left_out(self.unranked, self.unsigned))
-        return tuple(found)
+            texts.append(left_out(self.unranked, self.unsigned))
+        return tuple(texts)
 
 
 def left_out(unranked: int, unsigned: int) -> str:
     """Who does not take part, and why."""
-    parts = [f"{count:,} out of {where}, where the error bound exceeds {than}" for count, where, than in (
+    clauses = [f"{count:,} out of {where}, where the error bound exceeds {than}" for count, where, than in (
         (unranked, "rankings", "the distance to half of the other candidates"),
         (unsigned, "signs", "the score")) if count]
-    return f"left out: {' and '.join(parts)}"
+    return f"left out: {' and '.join(clauses)}"

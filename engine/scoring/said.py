@@ -32,7 +32,7 @@ class Says(Enum):
     DISAGREE = "they were measured to rank differently"
     DIFFER = "their scores were measured to differ, and both are exact"
     MAY_DIFFER = "nothing was measured"
-    NOT_TOLD_APART = "they were measured to differ, and one is approximate at least"
+    NOT_DISTINGUISHED = "they were measured to differ, and one is approximate at least"
     APPROXIMATES = "those named approximate their estimand"
     TRUSTED = "the first is known to be right"
     BLAMED = "the first is known to be right, and the second is not"
@@ -71,10 +71,10 @@ def titles(scorings: Sequence[Scoring]) -> str:
 
 def changes(a: Scoring, b: Scoring, axes: Sequence[Axis]) -> str:
     """What stands against what on these axes."""
-    return "; ".join(f"{AXIS_NAMES[axis]}: {' against '.join(_told_apart(a, b, axis))}" for axis in axes)
+    return "; ".join(f"{AXIS_NAMES[axis]}: {' against '.join(_distinguished(a, b, axis))}" for axis in axes)
 
 
-def _told_apart(a: Scoring, b: Scoring, axis: Axis) -> tuple[str, str]:
+def _distinguished(a: Scoring, b: Scoring, axis: Axis) -> tuple[str, str]:
     """The chips of an axis; where both are the same, with the settings that differ and have no place in a chip."""
     chips = a.axis(axis), b.axis(axis)
     if chips[0] != chips[1]:
@@ -83,8 +83,8 @@ def _told_apart(a: Scoring, b: Scoring, axis: Axis) -> tuple[str, str]:
                      for one in (a, b))
     settings = [one.model_dump() if isinstance(one, Value) else {} for one in (first, second)]
     keys = [key for key in settings[0] if settings[0][key] != settings[1].get(key)]
-    told = [", ".join(f"{key} {settings[side][key]}" for key in keys) for side in (0, 1)]
-    return f"{chips[0]} ({told[0]})", f"{chips[1]} ({told[1]})"
+    descriptions = [", ".join(f"{key} {settings[side][key]}" for key in keys) for side in (0, 1)]
+    return f"{chips[0]} ({descriptions[0]})", f"{chips[1]} ({descriptions[1]})"
 
 
 def axes_differ(axes: Sequence[Axis]) -> str:

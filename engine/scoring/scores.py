@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.exact.response import RESOLUTION
+from engine.gradients.response import RESOLUTION
 from engine.metrics.positions import has_position, has_sign
 from engine.scoring.convergence import Convergence
 from engine.scoring.scoring import Scoring
@@ -95,9 +95,9 @@ class Scores:
         ranking is chance. None where no mean over seeds was taken."""
         if self.standard_error is None:
             return None
-        kept = self.converged
-        apart = self.values[:, kept].std(1)
-        unsettled = np.sqrt(np.square(self.standard_error[:, kept]).mean(1))
+        converged = self.converged
+        apart = self.values[:, converged].std(1)
+        unsettled = np.sqrt(np.square(self.standard_error[:, converged]).mean(1))
         return float(np.median(unsettled[apart > 0] / apart[apart > 0])) if (apart > 0).any() else None
 
     @property
@@ -146,10 +146,10 @@ class Together:
 
     @classmethod
     def of(cls, arrays: Sequence[Scores]) -> Together:
-        kept = np.logical_and.reduce([scores.converged for scores in arrays])
-        known, signs, sharp = (np.logical_and.reduce(masks)[:, kept] for masks in zip(*(
+        there = np.logical_and.reduce([scores.converged for scores in arrays])
+        known, signs, sharp = (np.logical_and.reduce(masks)[:, there] for masks in zip(*(
             (scores.ranked, scores.signed, scores.above_resolution) for scores in arrays), strict=True))
-        return cls(np.stack([scores.oriented[:, kept] for scores in arrays]), known, signs, kept, int((~sharp).sum()))
+        return cls(np.stack([scores.oriented[:, there] for scores in arrays]), known, signs, there, int((~sharp).sum()))
 
     @property
     def unranked(self) -> int:

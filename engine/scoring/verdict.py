@@ -73,7 +73,7 @@ class Verdict:
     claims: tuple[Said, ...] = ()
 
     @classmethod
-    def told(cls, kind: str, axes: Sequence[Axis], head: Sequence[Said], body: Sequence[Said]) -> Verdict:
+    def of(cls, kind: str, axes: Sequence[Axis], head: Sequence[Said], body: Sequence[Said]) -> Verdict:
         """The claims of the headline run together, those of the reason are sentences."""
         return cls(kind, tuple(axes), "".join(said.text for said in head), " ".join(said.text for said in body),
                    (*head, *body))
@@ -103,8 +103,8 @@ def verdict(a: Scoring, b: Scoring, facts: ProblemFacts = EVERY_PROBLEM, measure
     facts: of the problem; without them only identities that hold of every problem count. measured: what their scores
     show, where they are at hand.
     """
-    found = _verdict(a, b, facts, measured)
-    return found.and_then(*(Said(Says.HOW_COMPUTED, remark) for remark in measured.remarks)) if measured else found
+    result = _verdict(a, b, facts, measured)
+    return result.and_then(*(Said(Says.HOW_COMPUTED, remark) for remark in measured.remarks)) if measured else result
 
 
 def _verdict(a: Scoring, b: Scoring, facts: ProblemFacts, measured: Measured | None) -> Verdict:
@@ -113,27 +113,27 @@ def _verdict(a: Scoring, b: Scoring, facts: ProblemFacts, measured: Measured | N
         return _same(a, b, known)
     baselines = [scoring for scoring in (a, b) if not scoring.route.implies]
     if baselines:
-        return _unasked(baselines)
+        return _no_question(baselines)
     axes = _parting(a, b, facts)
     approximate = [scoring for scoring in (a, b) if not scoring.exact]
-    asked = _asked(a, b, facts)
-    if asked and asked.gives is Gives.EQUAL and measured and measured.close:
+    questions = _questions_related(a, b, facts)
+    if questions and questions.gives is Gives.EQUAL and measured and measured.close:
         return _same_to_a_distance(a, b, approximate, measured)
-    if asked and asked.gives is Gives.EQUAL:
-        return _approximate(a, b, facts, asked.reasons, known, measured)
+    if questions and questions.gives is Gives.EQUAL:
+        return _approximate(a, b, facts, questions.reasons, known, measured)
     if not approximate and axes == ("T",) and other_runs(a.process, b.process):
         return _another_run(a, b).and_then(*_in_common(a, b, None, measured))
     if not approximate:
         head = [Said(Says.QUESTIONS_DIFFER, f"Different question: {axes_differ(axes)}", (a, b), axes)]
-        return Verdict.told(MISMATCH, axes, [*head, *_yet(a, b, known, measured)],
+        return Verdict.of(MISMATCH, axes, [*head, *_yet(a, b, known, measured)],
                             _mismatch(a, b, axes, known, measured))
     head = [Said(Says.QUESTIONS_DIFFER, f"Both: {axes_differ(axes)}, and ", (a, b), axes),
             Said(Says.APPROXIMATES, f"{_count(approximate)} approximate", tuple(approximate))]
-    return Verdict.told(BOTH, axes, [*head, *_yet(a, b, known, measured)],
-                        _both(a, b, axes, facts, known, asked, measured))
+    return Verdict.of(BOTH, axes, [*head, *_yet(a, b, known, measured)],
+                        _both(a, b, axes, facts, known, questions, measured))
 
 
-def _asked(a: Scoring, b: Scoring, facts: ProblemFacts) -> Relation | None:
+def _questions_related(a: Scoring, b: Scoring, facts: ProblemFacts) -> Relation | None:
     """What the exact answers to the two questions have in common. Of departures no identity knows anything."""
     if a.departures or b.departures:
         return Relation(Gives.EQUAL) if not a.differing_axes(b) else None
@@ -152,24 +152,24 @@ def _one_on(axis: Axis, a: Scoring, b: Scoring, facts: ProblemFacts) -> bool:
     if a.departures_on(axis) != b.departures_on(axis):
         return False
     for own, other in ((a, b), (b, a)):
-        parts = [(other if axis == place else own) for place in AXES]
+        values = [(other if axis == position else own) for position in AXES]
         try:
-            moved = Scoring.of(parts[0].behavior, parts[1].intervention, parts[2].process)
+            moved = Scoring.of(values[0].behavior, values[1].intervention, values[2].process)
         except InvalidInput:
             return False
-        found = relation(own.exact_answer, moved, facts)
-        if found is None or found.gives is not Gives.EQUAL:
+        related = relation(own.exact_answer, moved, facts)
+        if related is None or related.gives is not Gives.EQUAL:
             return False
     return True
 
 
 def _same(a: Scoring, b: Scoring, known: Relation) -> Verdict:
     if a == b:
-        return Verdict.told(SAME, (), [Said(Says.SAME_SPECIFICATION, "Same question, same answer", (a, b))], [
+        return Verdict.of(SAME, (), [Said(Says.SAME_SPECIFICATION, "Same question, same answer", (a, b))], [
             Said(Says.SAME_SPECIFICATION, "Both are the same specification, scored the same way.", (a, b))])
     changed = changes(a, b, a.differing_axes(b))
     written = f"They are written differently ({changed}), and their" if changed else "Their"
-    return Verdict.told(SAME, (), [Said(Says.EQUAL, "Same question, same answer", (a, b))], [
+    return Verdict.of(SAME, (), [Said(Says.EQUAL, "Same question, same answer", (a, b))], [
         Said(Says.EQUAL, f"{written} scores are equal: {_because(known)}.", (a, b))])
 
 
@@ -182,7 +182,7 @@ def _same_to_a_distance(a: Scoring, b: Scoring, approximate: Sequence[Scoring], 
         (a, b))]
     if len(approximate) == 2:
         body.append(Said(Says.APPROXIMATES, "How far both are from the exact answer is another measure.", (a, b)))
-    return Verdict.told(SAME, (), [
+    return Verdict.of(SAME, (), [
         Said(Says.ONE_QUESTION, "Same question, ", (a.exact_answer, b.exact_answer)),
         Said(Says.SAME_TO_A_DISTANCE, f"same scores to {to}", (a, b))], body)
 
@@ -199,11 +199,11 @@ def _another_run(a: Scoring, b: Scoring) -> Verdict:
         return _run_and_mean(a, b)
     changed, of = changes(a, b, ("T",)), (a, b)
     if not a.process.one_model:
-        return Verdict.told(ANOTHER_RUN, (), [Said(Says.ANOTHER_RUN, "Same question about other runs", of)], [
+        return Verdict.of(ANOTHER_RUN, (), [Said(Says.ANOTHER_RUN, "Same question about other runs", of)], [
             Said(Says.ANOTHER_RUN, "Both are computed exactly, and are means over different training runs "
                  f"({changed}). They estimate one expectation: what parts the two is how far so many runs leave it "
                  "open.", of)])
-    return Verdict.told(ANOTHER_RUN, (), [Said(Says.ANOTHER_RUN, "Same question about another run", of)], [
+    return Verdict.of(ANOTHER_RUN, (), [Said(Says.ANOTHER_RUN, "Same question about another run", of)], [
         Said(Says.ANOTHER_RUN, f"Both are computed exactly and differ in the seed alone ({changed}). A seed is a part "
              "of the training process: what parts the two is how much single runs vary, which the mean over many seeds "
              "would not have.", of)])
@@ -214,18 +214,18 @@ def _run_and_mean(a: Scoring, b: Scoring) -> Verdict:
     said = ("Both are computed exactly, and the training process differs: one is the answer of a single training run, "
             f"the other the mean over several ({changes(a, b, ('T',))}). A single run holds what its own seed does; "
             "the mean holds the less of it, the more runs it is taken over.")
-    return Verdict.told(MISMATCH, ("T",), [
+    return Verdict.of(MISMATCH, ("T",), [
         Said(Says.RUN_AND_MEAN, "Different question: one run · mean of runs", (a, b), ("T",))], [
         Said(Says.RUN_AND_MEAN, said, (a, b), ("T",))])
 
 
-def _unasked(baselines: Sequence[Scoring]) -> Verdict:
+def _no_question(baselines: Sequence[Scoring]) -> Verdict:
     """Of baselines there is nothing to derive."""
     which, of = titles(baselines), tuple(baselines)
     verb = "implies" if len(baselines) == 1 else "imply"
     notes = " ".join(dict.fromkeys(scoring.route.note for scoring in baselines))
     head = Said(Says.NO_QUESTION, f"No question to compare: {which} {verb} no specification", of)
-    return Verdict.told(NO_SPECIFICATION, (), [head], [Said(
+    return Verdict.of(NO_SPECIFICATION, (), [head], [Said(
         Says.NO_QUESTION, f"{opened(which)} {verb} no specification, so that what parts the two rankings is neither an "
         f"approximation error nor a mismatch of specifications. {notes}", of)])
 
@@ -241,7 +241,7 @@ def _approximate(a: Scoring, b: Scoring, facts: ProblemFacts, reasons: Sequence[
     else:
         count, end = _judged(*((a, b) if a.exact else (b, a)), facts, known, measured)
     head = [Said(Says.ONE_QUESTION, "Same question, ", (a.exact_answer, b.exact_answer)), count]
-    return Verdict.told(APPROXIMATION, (), head, [
+    return Verdict.of(APPROXIMATION, (), head, [
         *_one_question(a, b, reasons), *end, *_in_common(a, b, known, measured)])
 
 
@@ -255,20 +255,20 @@ def _one_question(a: Scoring, b: Scoring, reasons: Sequence[str]) -> list[Said]:
 def _judged(exact: Scoring, approximate: Scoring, facts: ProblemFacts, known: Relation | None,
             measured: Measured | None) -> tuple[Said, list[Said]]:
     """What the headline says of two answers of which one is exact, and whether the other one is to blame."""
-    found = standing(exact, facts, (measured.evidence if measured else {}).get(exact), approximate)
+    standing_of = standing(exact, facts, (measured.evidence if measured else {}).get(exact), approximate)
     what = Said(Says.APPROXIMATES, f"{_approximating([approximate])}.", (approximate,))
     one = Said(Says.APPROXIMATES, "one answer is approximate", (approximate,))
-    if found.trusted:
-        return one, [what, Said(Says.TRUSTED, f"The exact answer is known to be right: {found.why}.", (exact,)),
+    if standing_of.trusted:
+        return one, [what, Said(Says.TRUSTED, f"The exact answer is known to be right: {standing_of.why}.", (exact,)),
                      Said(Says.BLAMED, f"All their difference is the error of {approximate.route.title}.",
                           (exact, approximate))]
-    if found.how is How.UNMEASURED:
+    if standing_of.how is How.UNMEASURED:
         return one, [what, Said(Says.UNDECIDED, f"The exact answer is known to be right only where it was computed: "
-                                f"there it is measured {found.why}.", (exact, approximate))]
+                                f"there it is measured {standing_of.why}.", (exact, approximate))]
     of = exact, approximate
     return Said(Says.NEITHER_RIGHT, "neither answer is known to be right", of), [
         what, _what_they_do(exact, approximate, known, measured),
-        Said(Says.NEITHER_RIGHT, f"neither is known to be right: {found.why}.", of)]
+        Said(Says.NEITHER_RIGHT, f"neither is known to be right: {standing_of.why}.", of)]
 
 
 def _what_they_do(a: Scoring, b: Scoring, known: Relation | None, measured: Measured | None) -> Said:
@@ -294,10 +294,10 @@ def _mismatch(a: Scoring, b: Scoring, axes: Sequence[Axis], known: Relation | No
 
 
 def _both(a: Scoring, b: Scoring, axes: Sequence[Axis], facts: ProblemFacts, known: Relation | None,
-          asked: Relation | None, measured: Measured | None) -> list[Said]:
-    """known: of the scores themselves; asked: of the exact answers to the two questions."""
+          questions: Relation | None, measured: Measured | None) -> list[Said]:
+    """known: of the scores themselves; questions: of the exact answers to the two questions."""
     changed, of, approximate = changes(a, b, axes), (a, b), [scoring for scoring in (a, b) if not scoring.exact]
-    nothing = known is None and asked is None
+    nothing = known is None and questions is None
     if nothing and measured is None:
         said = [Said(Says.MAY_DIFFER, f"They may differ even if both were computed exactly ({changed}).", of,
                      tuple(axes))]
@@ -305,13 +305,13 @@ def _both(a: Scoring, b: Scoring, axes: Sequence[Axis], facts: ProblemFacts, kno
         said = [Said(Says.QUESTIONS_DIFFER, f"The questions differ ({changed}).", of, tuple(axes))]
         if not nothing:
             said += _in_common(a, b, known) if known else _in_common(
-                a.exact_answer, b.exact_answer, asked, where="Computed exactly, ")
+                a.exact_answer, b.exact_answer, questions, where="Computed exactly, ")
     said += [Said(Says.OTHER_QUESTION, f"{opened(titles([scoring]))} answers for {departure.answers_for}.", (scoring,))
              for scoring, other in ((a, b), (b, a)) for departure in scoring.departures
              if departure not in other.departures]
     said += _approximation(approximate, facts)
     if nothing and measured and not (measured.equal or measured.alike):
-        said.append(Said(Says.NOT_TOLD_APART, "They differ here; how much of that is the questions and how much the "
+        said.append(Said(Says.NOT_DISTINGUISHED, "They differ here; how much of that is the questions and how much the "
                          "approximation, only exact answers to both can tell.", of))
     return [*said, *([] if known else _in_common(a, b, None, measured))]
 
@@ -320,11 +320,11 @@ def _in_common(a: Scoring, b: Scoring, known: Relation | None, measured: Measure
                ) -> list[Said]:
     """A sentence on what the scores have in common although they may differ; none where there is nothing."""
     if known:
-        told = {Gives.EQUAL: "their scores are equal",
-                Gives.PROPORTIONAL: "their scores are proportional for every query",
-                Gives.SHIFTED: "their scores are the same up to a constant a query",
-                Gives.RANKING: "they rank training examples the same"}[known.gives]
-        text = f"{where}{told}" if where else opened(told)
+        sentences = {Gives.EQUAL: "their scores are equal",
+                     Gives.PROPORTIONAL: "their scores are proportional for every query",
+                     Gives.SHIFTED: "their scores are the same up to a constant a query",
+                     Gives.RANKING: "they rank training examples the same"}[known.gives]
+        text = f"{where}{sentences}" if where else opened(sentences)
         return [Said(IN_COMMON[known.gives], f"{text}: {_because(known)}.", (a, b))]
     if measured and measured.equal:
         return [Said(Says.EQUAL_HERE, "They are equal here, reason unknown.", (a, b))]

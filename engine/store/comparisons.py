@@ -110,7 +110,7 @@ def load(key: str) -> Entry:
         raise InvalidInput(f"`{_path(key).name}` cannot be read as a saved comparison; delete it.") from None
 
 
-def kept_keys() -> list[str]:
+def stored_keys() -> list[str]:
     """The keys of all saved comparisons, those that cannot be read among them."""
     return sorted(path.stem for path in _folder().glob("*.json") if _KEY.fullmatch(path.stem)
                   ) if _folder().is_dir() else []
@@ -118,11 +118,11 @@ def kept_keys() -> list[str]:
 
 def entries() -> list[Entry]:
     """All saved comparisons, the newest first; files that are none are passed over."""
-    found = []
-    for key in kept_keys():
+    records = []
+    for key in stored_keys():
         with suppress(InvalidInput, MissingData):
-            found.append(load(key))
-    return sorted(found, key=lambda entry: (entry.saved.created, entry.key), reverse=True)
+            records.append(load(key))
+    return sorted(records, key=lambda entry: (entry.saved.created, entry.key), reverse=True)
 
 
 def delete(key: str) -> None:

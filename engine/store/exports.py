@@ -16,13 +16,13 @@ from engine.store.results import Result
 
 def csv(result: Result, name: str) -> bytes:
     """One table, UTF-8, without an index; no text in it is a formula to a spreadsheet."""
-    return csv_text(_told(result, name)).encode()
+    return csv_text(_quantity_named(result, name)).encode()
 
 
 def parquet(result: Result, name: str) -> bytes:
     """One table, with its types."""
     buffer = io.BytesIO()
-    _told(result, name).to_parquet(buffer)
+    _quantity_named(result, name).to_parquet(buffer)
     return buffer.getvalue()
 
 
@@ -39,7 +39,7 @@ def has_arrays(result: Result) -> bool:
     return any(name.endswith(".safetensors") for name in result.manifest["files"])
 
 
-def _told(result: Result, name: str) -> pd.DataFrame:
+def _quantity_named(result: Result, name: str) -> pd.DataFrame:
     """A table, with a column that says what its numbers with a sign are, where the manifest says it."""
     quantity = result.manifest.get(QUANTITY, {}).get(name)
     return result.table(name).assign(**({QUANTITY: quantity} if quantity else {}))

@@ -93,10 +93,10 @@ class Result:
             with safe_open(path, framework="numpy") as opened:
                 return opened.get_tensor(name) if name in opened.keys() else None  # noqa: SIM118
 
-        found = self._load(ARRAYS, one) if ARRAYS in self.manifest["files"] else None
-        if found is None:
+        array = self._load(ARRAYS, one) if ARRAYS in self.manifest["files"] else None
+        if array is None:
             raise StoreError(f"Result {self.digest[:12]} has no array `{name}`; ask for one that it was written with.")
-        return found
+        return array
 
     def tensors(self, device: str = "cpu") -> dict[str, torch.Tensor]:
         """All its arrays as tensors on `device` (needed for bfloat16, which NumPy lacks)."""
@@ -158,8 +158,8 @@ class Store:
         """
         folder = self.folder(digest)
         identity = identity_of(plain(manifest))
-        if (kept := self._kept(digest, identity)) is not None:
-            return kept
+        if (stored := self._stored(digest, identity)) is not None:
+            return stored
         draft = self.root / "tmp" / f"{digest[:16]}.{os.getpid()}.{secrets.token_hex(4)}"
         try:
             with disk_errors(f"result {digest[:12]} in `{self.root}`"):
@@ -167,8 +167,8 @@ class Store:
                 self.shelf.mkdir(parents=True, exist_ok=True)
                 record = fill(draft, digest, manifest, tables or {}, arrays or {})
                 while not _renamed(draft, folder):
-                    if (kept := self._kept(digest, identity)) is not None:
-                        return kept
+                    if (stored := self._stored(digest, identity)) is not None:
+                        return stored
                 sync_folder(self.shelf)
         finally:
             shutil.rmtree(draft, ignore_errors=True)
@@ -185,12 +185,12 @@ class Store:
 
     def entries(self) -> list[Result]:
         """Every result with a readable manifest, newest first, not verified: `read` one before using it."""
-        found = []
+        results = []
         for path in self.shelf.glob(f"*/{MANIFEST}"):
             with suppress(OSError, Damage, InvalidInput):  # of a later version: an OSError too
                 digest = self.folder(path.parent.name).name
-                found.append(Result(digest, read_manifest(path.parent, digest), self))
-        return sorted(found, key=lambda result: result.manifest.get("written", ""), reverse=True)
+                results.append(Result(digest, read_manifest(path.parent, digest), self))
+        return sorted(results, key=lambda result: result.manifest.get("written", ""), reverse=True)
 
     def sweep(self, older_than: float = 24 * 3600.0) -> None:
         """Remove drafts that a killed process left more than `older_than` seconds ago."""
@@ -199,36 +199,36 @@ class Store:
                 if time.time() - draft.stat().st_mtime > older_than:
                     shutil.rmtree(draft, ignore_errors=True)
 
-    def _kept(self, digest: str, identity: dict[str, Any]) -> Result | None:
+    def _stored(self, digest: str, identity: dict[str, Any]) -> Result | None:
         if not self.folder(digest).exists():
             return None
         try:
-            kept = self.read(digest)
+            result = self.read(digest)
         except StoreError:
             if self.folder(digest).exists():
                 raise
             return None  # it was damaged and is set aside now
-        if (theirs := identity_of(kept.manifest)) != identity:
+        if (theirs := identity_of(result.manifest)) != identity:
             keys = sorted(key for key in {*theirs, *identity} if theirs.get(key) != identity.get(key))
             raise StoreError(f"Result {digest[:12]} already exists and differs in `{'`, `'.join(keys)}`; "
                              "it was not overwritten: delete it first if it is not wanted.")
-        return kept
+        return result
 
     def _set_aside(self, folder: Path, reason: str) -> StoreError:
-        place = self.root / "set-aside" / f"{folder.name[:12]}-{time.strftime('%Y%m%dT%H%M%S')}-{secrets.token_hex(3)}"
+        target = self.root / "set-aside" / f"{folder.name[:12]}-{time.strftime('%Y%m%dT%H%M%S')}-{secrets.token_hex(3)}"
         sentence = f"Result {folder.name[:12]} cannot be trusted: {reason}; "
         try:
-            place.mkdir(parents=True)
-            os.rename(folder, place / folder.name)
+            target.mkdir(parents=True)
+            os.rename(folder, target / folder.name)
             with suppress(OSError):
-                (place / "reason.txt").write_text(f"{reason}\n", encoding="utf-8")
+                (target / "reason.txt").write_text(f"{reason}\n", encoding="utf-8")
         except FileNotFoundError:
             with suppress(OSError):
-                place.rmdir()
+                target.rmdir()
             return StoreError(sentence + "it was set aside, and the run can be repeated.")
         except OSError as error:
             return StoreError(sentence + f"it could not be set aside ({error.strerror}), so move it away by hand.")
-        return StoreError(sentence + f"it was moved to set-aside/{place.name}, and the run can be repeated.")
+        return StoreError(sentence + f"it was moved to set-aside/{target.name}, and the run can be repeated.")
 
 
 def _renamed(draft: Path, folder: Path) -> bool:

@@ -37,8 +37,8 @@ class Bars:
     @classmethod
     def of(cls, values: Iterable[float], said: str) -> Bars | None:
         """The first of the values that are numbers; None where there is none to compare with another."""
-        kept = tuple(float(value) for value in values if value == value)[:BARS]
-        return cls(kept, said) if len(kept) > 1 else None
+        heights = tuple(float(value) for value in values if value == value)[:BARS]
+        return cls(heights, said) if len(heights) > 1 else None
 
 
 @dataclass(frozen=True)

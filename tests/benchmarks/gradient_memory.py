@@ -9,7 +9,9 @@ import time
 import torch
 
 from engine.basics.resident import peak_resident
-from engine.gradients.products import TrainingGradients, blocks
+from engine.gradients.chunks import BUDGET
+from engine.gradients.factors import gradient_forms
+from engine.gradients.products import TrainingGradients
 from engine.models.cnn import cnn
 from engine.problems.module import ModuleProblem
 
@@ -20,7 +22,8 @@ def main(n, queries):
                             torch.rand(queries, 1, 28, 28), torch.arange(queries) % 10)
     signal = torch.randn(queries, 10)
     start, found = time.perf_counter(), torch.empty(queries, n)
-    for rows in blocks(problem, torch.arange(n)):
+    held = sum(form.nbytes for form in gradient_forms(problem.network, problem.x[:1], problem.y[:1], problem.loss))
+    for rows in torch.arange(n).split(max(1, BUDGET // 2 // held)):
         found[:, rows] = TrainingGradients(problem, rows).products(problem.queries, signal)
     seconds = time.perf_counter() - start
     assert found.isfinite().all()

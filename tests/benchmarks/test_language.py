@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from engine.applications.language.methods import METHODS
-from engine.estimators.held import Features, Point
+from engine.gradients.cached import Features, Point
 from engine.models.gain import ENOUGH, gain
 from tests.benchmarks.bench_problems import SMALL, seconds
 
@@ -81,6 +81,6 @@ def test_scoring_from_the_cache(tmp_path):
     features = Features(tuple(points), np.ones(N), np.ones(N), {1.0: mapped("h", N, 576)},
                         {1.0: mapped("hq", M, 576)})
     for name, estimator in METHODS.items():
-        took, scores = seconds(lambda estimator=estimator: estimator.form.score(features, "answer_logit"))
+        took, scores = seconds(lambda estimator=estimator: estimator.score(features, "answer_logit"))
         print(f"\n{name}: {took:.2f} s for {N:,} × {M:,}, k = {K:,}")
         assert scores.shape == (M, N) and (SMALL or took <= 10)

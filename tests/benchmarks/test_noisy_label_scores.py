@@ -15,9 +15,9 @@ from torch import nn
 from torch.nn.functional import cross_entropy
 from torch.utils.data import DataLoader
 
-from engine.applications.noisy_labels import gradient_scores
 from engine.applications.noisy_labels.evidence import Evidence
 from engine.applications.noisy_labels.pairs import BEHAVIOR_TITLES, Pair
+from engine.applications.noisy_labels.scoring import gradient_scores
 from engine.applications.noisy_labels.source import NoisySource, TrainedModel
 from engine.basics.options import Options
 from engine.gradients.layout import arranged
@@ -79,9 +79,9 @@ def in_turn(runs):
 @pytest.mark.parametrize(("name", "sizes", "pool"), [("cnn", (N, TRUSTED), 1), ("resnet18_cifar", RESIDUAL, 2)])
 def test_close_to_the_passes_that_it_needs(name, sizes, pool):
     model, dataset = trained(name, *sizes, pool)
-    gradient_scores.score(model, ("tracin",), Options())  # finds out the route once
+    gradient_scores(model, ("tracin",), Options())  # finds out the route once
     taken, _ = in_turn({"least": lambda: least(model),
-                        "ours": lambda: gradient_scores.score(model, ("gradsim", "tracin"), Options())})
+                        "ours": lambda: gradient_scores(model, ("gradsim", "tracin"), Options())})
     n, m = sizes
     print(f"\nTracIn and GradSim, 3 behaviors × {CHECKPOINTS} checkpoints, {name} on {dataset}, "
           f"{n:,} training and {m:,} trusted examples, {model.problem.parameters:,} parameters scored: "
@@ -120,9 +120,9 @@ def captum(model, behavior):
 def test_beside_captum():
     n, trusted_examples = BESIDE
     model, dataset = trained("cnn", n, trusted_examples, 1)
-    gradient_scores.score(model, ("tracin",), Options())
+    gradient_scores(model, ("tracin",), Options())
     peers = {behavior: captum(model, behavior) for behavior in BEHAVIOR_TITLES}
-    taken, found = in_turn({"ours": lambda: gradient_scores.score(model, ("tracin",), Options()), **peers})
+    taken, found = in_turn({"ours": lambda: gradient_scores(model, ("tracin",), Options()), **peers})
     for behavior, title in BEHAVIOR_TITLES.items():
         ours = found["ours"][Pair("TracIn", title)]
         theirs = -found[behavior].double().numpy() / trusted_examples

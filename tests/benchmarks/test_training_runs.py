@@ -32,9 +32,9 @@ def test_data_value_embeddings_are_those_of_dattri(problem):
     dvemb = pytest.importorskip("dattri.algorithm.dvemb", reason="dattri is not installed: see requirements-bench.txt")
     task = pytest.importorskip("dattri.task")
     from engine.basics.options import Options
-    from engine.exact.replay import kept_run
+    from engine.exact.replay import cached_run
 
-    run, network = kept_run(problem, problem.seed, Options())
+    run, network = cached_run(problem, problem.seed, Options())
     module = build().double()
 
     def loss(parameters, data):

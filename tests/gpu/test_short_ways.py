@@ -7,7 +7,7 @@ import torch
 from transformers.models.llama.modeling_llama import LlamaRMSNorm
 
 from engine.applications.language.gradients import products
-from engine.estimators.projectors import CountSketch
+from engine.gradients.projectors import CountSketch
 from engine.models.causal import loading, lora
 from engine.models.causal.adapted import Adapted
 from engine.models.causal.attending import attended

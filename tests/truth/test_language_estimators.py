@@ -10,7 +10,6 @@ from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
 from engine.estimators import trak
 from engine.question.behaviors import BEHAVIORS
-from engine.question.interventions import Remove
 from engine.question.processes import Retrain
 from engine.scoring.compute import compute
 from engine.scoring.scoring import Scoring
@@ -71,7 +70,7 @@ def test_trak_is_leave_one_out_of_its_regression(case, name):
     inverse = torch.linalg.inv(phi.T @ phi + damping * torch.eye(phi.shape[1], dtype=phi.dtype))
     rows = torch.tensor(naive.candidates)
     expected = -behavior_gradients(naive, name, naive.theta) @ inverse @ (phi[rows] * (1 - p[rows])[:, None]).T
-    response = trak.respond(problem, [Remove()], Retrain(), problem.candidates, Options(), projector="identity")[0]
+    response = trak.left_out(problem, Retrain(), problem.candidates, Options(), projector="identity")[0]
     found = response.scores(BEHAVIORS[name], problem.query_labels)
     torch.testing.assert_close(found, expected, rtol=1e-6, atol=1e-9 * expected.abs().max().item())
 

@@ -12,7 +12,7 @@ from scipy.stats import kendalltau
 from torch.nn.functional import cross_entropy
 
 from engine.analysis.comparison import remarks_on
-from engine.exact.local_search import SHARE_LEFT
+from engine.exact.local_search import FRACTION_LEFT
 from engine.question.specification import AXES, AXIS_NAMES
 from engine.scoring.compute import compute
 from engine.scoring.said import Said, Says
@@ -140,7 +140,7 @@ def neither(case) -> bool:
     facts = case.pool.scores[exact[0]].provenance["convergence"]
     if facts.get("negative_curvature"):
         return True
-    left = facts[SHARE_LEFT]
+    left = facts[FRACTION_LEFT]
     if left <= 1e-6 and case.pool.facts.convex:
         return False
     number = re.search(r"the gradient is up to ([\d.,e+-]+)", case.said.text)
@@ -179,7 +179,8 @@ PREDICATES = {
     Says.DIFFER: lambda case: case.measured and axes_named(case) and not case.holds(equal)
     and all(scoring.exact for scoring in case.said.of),
     Says.MAY_DIFFER: lambda case: not case.measured and axes_named(case),
-    Says.NOT_TOLD_APART: lambda case: case.measured and not case.holds(equal) and not (case.a.exact and case.b.exact),
+    Says.NOT_DISTINGUISHED: lambda case: case.measured and not case.holds(equal) and not (
+        case.a.exact and case.b.exact),
     Says.APPROXIMATES: lambda case: bool(case.said.of) and not any(scoring.exact for scoring in case.said.of),
     Says.TRUSTED: trusted,
     Says.BLAMED: lambda case: [scoring.exact for scoring in case.said.of] == [True, False] and any(

@@ -65,7 +65,7 @@ class Scale:
         return 4 * self.parameters + 6 * self.adapters
 
     @property
-    def asked(self) -> float:
+    def rankings(self) -> float:
         """Rankings of the records: one a query and behavior."""
         return self.queries * self.behaviors
 
@@ -82,26 +82,26 @@ class Cost:
 
 def costs(scale: Scale) -> Iterator[Cost]:
     """The parts of a study: what all methods share, then each method by what it adds."""
-    n, k, asked = scale.records, scale.projection, scale.asked
-    kept = n * k * NUMBER
+    n, k, count = scale.records, scale.projection, scale.rankings
+    stored = n * k * NUMBER
     yield Cost("training", scale.epochs * n * scale.tokens * scale.backward)
     yield Cost("gradients of records", scale.checkpoints * n * (scale.tokens * scale.backward + 18 * scale.adapters),
                scale.checkpoints * n * NUMBER * (2 * DRAWS * k + 2))
     yield Cost("gradients of queries", scale.checkpoints * scale.queries * scale.tokens * (
         2 * scale.parameters + scale.behaviors * (2 * scale.parameters + 4 * scale.adapters)),
-        scale.checkpoints * asked * DRAWS * k * NUMBER)
+        scale.checkpoints * count * DRAWS * k * NUMBER)
     yield Cost("representations", n * scale.tokens * 2 * scale.parameters, n * scale.width * NUMBER * len(LAYERS))
     yield Cost("Grad. norm", n, read=n * NUMBER)
     yield Cost("RepSim", 2 * scale.queries * n * scale.width, read=n * scale.width * NUMBER)
-    yield Cost("GradSim", 2 * asked * n * k, read=kept)
-    yield Cost("TracIn", scale.checkpoints * 2 * asked * n * k, read=scale.checkpoints * kept)
-    yield Cost("LESS", scale.checkpoints * (2 * asked + 3) * n * k, read=scale.checkpoints * kept)
-    yield Cost("TRAK", 2 * n * k ** 2 + EIGEN * k ** 3 + 2 * asked * (k ** 2 + n * k), read=2 * kept)
+    yield Cost("GradSim", 2 * count * n * k, read=stored)
+    yield Cost("TracIn", scale.checkpoints * 2 * count * n * k, read=scale.checkpoints * stored)
+    yield Cost("LESS", scale.checkpoints * (2 * count + 3) * n * k, read=scale.checkpoints * stored)
+    yield Cost("TRAK", 2 * n * k ** 2 + EIGEN * k ** 3 + 2 * count * (k ** 2 + n * k), read=2 * stored)
     gradient = scale.tokens * scale.backward
-    whole = n * (gradient + 2 * asked * scale.adapters)
+    whole = n * (gradient + 2 * count * scale.adapters)
     yield Cost("DataInf", n * gradient + whole)
-    yield Cost("LiSSA", asked * lissa.ITERATIONS * lissa.BATCH_SIZE * 2 * gradient + whole)
-    yield Cost("conjugate gradients", asked * cg.ITERATIONS * n * 2 * gradient + whole)
+    yield Cost("LiSSA", count * lissa.ITERATIONS * lissa.BATCH_SIZE * 2 * gradient + whole)
+    yield Cost("conjugate gradients", count * cg.ITERATIONS * n * 2 * gradient + whole)
     yield Cost("each record left out, trained again", n * scale.epochs * n * gradient)
 
 

@@ -19,18 +19,16 @@ from engine.applications.language import gradients
 from engine.applications.language.cache import Cache
 from engine.applications.language.projection import (
     Adam,
-    Conditioned,
-    Draws,
     Maps,
     Projection,
     draw_names,
-    group_gradients,
+    projected_rows,
 )
 from engine.basics import heap
 from engine.basics.values import Value
 from engine.data import tasks
 from engine.data.records import Record, fingerprint
-from engine.estimators.held import Features, Point
+from engine.gradients.cached import Features, Point
 from engine.models.causal import finetune, kept, loading, lora, passes
 from engine.models.causal.checked import check_reading
 from engine.models.causal.encoding import Encoded, Encoder
@@ -45,7 +43,9 @@ from engine.models.training import Diverged, Training
 from engine.store.results import digest_of, home
 
 LAYERS = (0.25, 0.5, 0.75, 1.0)
-"""Where hidden states are kept for RepSim besides the setting's own layer, as shares of the depth."""
+"""Where hidden states are kept for RepSim besides the setting's own layer, as fractions of the depth."""
+Columns = Mapping[str, np.ndarray] | Cache
+"""Arrays by the names of their columns."""
 Check = Callable[[], None]
 Progress = Callable[[float], None]
 
@@ -153,7 +153,7 @@ class Attribution:
         """Where the checkpoints lie."""
         return finetune.folder_of(self.digest)
 
-    def train(self, check: Check = lambda: None, progress: Progress = lambda share: None) -> list[Checkpoint]:
+    def train(self, check: Check = lambda: None, progress: Progress = lambda fraction: None) -> list[Checkpoint]:
         """The checkpoints; a training that was finished, or begun, is not repeated. It is held while this object
         lives, so that nobody removes it. progress: as `finetune.finetune` has it."""
         lora.check_untrained(self.setting.model, bool(loading.find(self.setting.model).base), self.setting.recipe)
@@ -186,7 +186,7 @@ class Attribution:
     def points(self) -> list[Checkpoint]:
         return finetune.checkpoints(self.folder, self.setting.recipe, len(self.train_records))
 
-    def place(self, point: Checkpoint) -> None:
+    def load(self, point: Checkpoint) -> None:
         """Give the model the weights of a checkpoint."""
         lora.put(self.model, point.weights)
 
@@ -205,9 +205,9 @@ class Attribution:
                             "norm": (), "loss": ()})
 
     def record_cache(self, point: Checkpoint, check: Check = lambda: None,
-                     progress: Progress = lambda share: None, rows: Sequence[int] | None = None) -> Cache:
+                     progress: Progress = lambda fraction: None, rows: Sequence[int] | None = None) -> Cache:
         """Projected training gradients at a checkpoint, plain and conditioned, with their lengths and losses. rows: a
-        shard of the training records, kept by itself (default: all). progress: called with the share of the records
+        shard of the training records, kept by itself (default: all). progress: called with the fraction of the records
         that are done, first with that of the records that were there before."""
         maps, cache = Maps(self.projection, self.sizes), self.opened_records(point, rows)
         encoded = self.encoded if rows is None else [self.encoded[row] for row in rows]
@@ -218,15 +218,13 @@ class Attribution:
             return Adam(*point.moments(), point.step)
 
         def rows_of(tap, batch) -> dict[str, Tensor]:
-            plain, conditioned = Draws(maps, lengths=True), Draws(maps)
-            values = group_gradients(self.model, tap, batch, [_loss], [[plain, Conditioned(adam(), conditioned)]])
-            return {**plain.projected("gradient"), **conditioned.projected("conditioned"), "norm": plain.norms(),
-                    "loss": values[:, 0].float().cpu()}
+            values, (columns,) = projected_rows(self.model, tap, batch, {"gradient": loss}, [maps], adam())
+            return {**columns, "loss": values[:, 0].float().cpu()}
 
         return self._fill(cache, point, encoded, rows_of, check, progress)
 
     def query_cache(self, point: Checkpoint, records: Sequence[Record], check: Check = lambda: None,
-                    progress: Progress = lambda share: None) -> Cache:
+                    progress: Progress = lambda fraction: None) -> Cache:
         """Projected gradients of every behavior of queries at a checkpoint, with its values. progress: as for
         `record_cache`."""
         encoded = [self.encoder.encode(record) for record in records]
@@ -235,29 +233,27 @@ class Attribution:
         cache = self._cache({"part": fingerprint(records), "step": point.step, **self._projection}, len(records),
                             {column: shape for name in names for column, shape in projection.columns(
                                 name, width).items()} | {"value": (len(names),)})
-        readers, maps = [READOUTS[name].read for name in names], Maps(projection, sizes)
+        readers, maps = {name: READOUTS[name].read for name in names}, Maps(projection, sizes)
 
         def rows_of(tap, batch) -> dict[str, Tensor]:
-            sinks = [Draws(maps) for _ in names]
-            values = group_gradients(self.model, tap, batch, readers, [[sink] for sink in sinks])
-            return {column: rows for name, sink in zip(names, sinks, strict=True)
-                    for column, rows in sink.projected(name).items()} | {"value": values.float().cpu()}
+            values, (columns,) = projected_rows(self.model, tap, batch, readers, [maps])
+            return {**columns, "value": values.float().cpu()}
 
         return self._fill(cache, point, encoded, rows_of, check, progress)
 
     def states(self, records: Sequence[Record] | None = None, check: Check = lambda: None,
-               progress: Progress = lambda share: None) -> Cache:
+               progress: Progress = lambda depth: None) -> Cache:
         """Hidden states where the prompt ends, at the end of the training: one array a layer, named by its share of the
         depth. Of the training records by default. progress: as for `record_cache`."""
         encoded = self.encoded if records is None else [self.encoder.encode(record) for record in records]
         cache = self._cache({"part": f"states {fingerprint(records)}" if records is not None else "states",
                              "step": self.points[-1].step}, len(encoded),
-                            {f"{share:g}": (self.width,) for share in self.layers})
+                            {f"{depth:g}": (self.width,) for depth in self.layers})
 
         @torch.no_grad()
         def rows_of(_tap, batch) -> dict[str, np.ndarray]:
             states = passes.hidden_states(self.model, batch)
-            return {f"{share:g}": self._prompt_state(states[self.layer_index(share)], batch) for share in self.layers}
+            return {f"{depth:g}": self._prompt_state(states[self.layer_index(depth)], batch) for depth in self.layers}
 
         return self._fill(cache, self.points[-1], encoded, rows_of, check, progress)
 
@@ -265,18 +261,13 @@ class Attribution:
         """What estimators read, for a set of queries; caches that are there are only opened."""
         cached = [self.record_cache(point) for point in self.points]
         queried = [self.query_cache(point, records) for point in self.points]
-        draws = [tuple(self._point(point.weight, own, asked, draw) for point, own, asked in zip(
+        names = [name for name in READOUTS if name in queried[-1].columns]
+        draws = [tuple(point_of(point.weight, own, asked, names, draw) for point, own, asked in zip(
             self.points, cached, queried, strict=True)) for draw in range(len(self.projection.draws))]
-        last, own, asked = cached[-1], self.states(), self.states(records)
-        return Features(draws[0], last["norm"], last["loss"], {share: own[f"{share:g}"] for share in self.layers},
-                        {share: asked[f"{share:g}"] for share in self.layers}, self.setting.layer, self.seed,
+        last, own, query_states = cached[-1], self.states(), self.states(records)
+        return Features(draws[0], last["norm"], last["loss"], {depth: own[f"{depth:g}"] for depth in self.layers},
+                        {depth: query_states[f"{depth:g}"] for depth in self.layers}, self.setting.layer, self.seed,
                         self.setting.ridge, *draws[1:])
-
-    @staticmethod
-    def _point(weight: float, own: Cache, asked: Cache, draw: int) -> Point:
-        """What estimators read at one checkpoint, under one of the draws of the projection."""
-        return Point(weight, own[draw_names("gradient")[draw]], own[draw_names("conditioned")[draw]],
-                     {name: asked[draw_names(name)[draw]] for name in READOUTS if name in asked.columns})
 
     @property
     def layers(self) -> list[float]:
@@ -309,9 +300,9 @@ class Attribution:
         """Size of a representation."""
         return self.model.config.get_text_config().hidden_size
 
-    def layer_index(self, share: float) -> int:
-        """The index into hidden states of a share of the depth; 0 would be the embeddings."""
-        return max(1, round(share * self.depth))
+    def layer_index(self, fraction: float) -> int:
+        """The index into hidden states of a fraction of the depth; 0 would be the embeddings."""
+        return max(1, round(fraction * self.depth))
 
     @staticmethod
     def _prompt_state(state: torch.Tensor, batch) -> np.ndarray:
@@ -323,8 +314,8 @@ class Attribution:
     def _projection(self) -> dict[str, Any]:
         return {"projection": self.projection.model_dump(mode="json")}
 
-    def _cache(self, part: Mapping[str, Any], rows: int, columns: Mapping[str, Sequence[int]]) -> Cache:
-        identity = {"run": self.digest, "device": self.where, **part}
+    def _cache(self, content: Mapping[str, Any], rows: int, columns: Mapping[str, Sequence[int]]) -> Cache:
+        identity = {"run": self.digest, "device": self.where, **content}
         folder = home() / "language" / "gradients" / digest_of({**identity, "columns": sorted(columns)})[:32]
         return Cache(folder, identity, rows, columns)
 
@@ -333,7 +324,7 @@ class Attribution:
         if cache.sealed:
             progress(1.0)
             return cache
-        self.place(point)
+        self.load(point)
         missing = cache.missing
         done = len(encoded) - len(missing)
         progress(done / len(encoded))
@@ -341,9 +332,9 @@ class Attribution:
         with gradients.tapped(self.model) as tap:
             for rows, batch in passes.batched(self.model, self.encoder, encoded, self.setting.recipe.batch, missing,
                                               check):
-                found = {name: np.asarray(value) for name, value in rows_of(tap, batch).items()}
-                check_finite(found.items(), point.step)
-                cache.put(rows, found)
+                columns = {name: np.asarray(value) for name, value in rows_of(tap, batch).items()}
+                check_finite(columns.items(), point.step)
+                cache.put(rows, columns)
                 trim()
                 done += len(rows)
                 progress(done / len(encoded))
@@ -351,13 +342,20 @@ class Attribution:
         return cache
 
 
-def check_finite(found: Iterable[tuple[str, np.ndarray]], step: int) -> None:
+def check_finite(columns: Iterable[tuple[str, np.ndarray]], step: int) -> None:
     """Raise `Diverged` for a column, (name, values), with a number that is none."""
-    for name, values in found:
+    for name, values in columns:
         if not np.isfinite(values).all():
             raise Diverged(f"The gradients at step {step} of the training are not finite (`{name}`); choose a smaller "
                            "learning rate, or compute them on another device.")
 
 
-def _loss(logits, batch):
+def point_of(weight: float, own: Columns, queries: Columns, behaviors: Sequence[str], draw: int) -> Point:
+    """What estimators read at one checkpoint, under one of the draws of the projection."""
+    return Point(weight, own[draw_names("gradient")[draw]], own[draw_names("conditioned")[draw]],
+                 {name: queries[draw_names(name)[draw]] for name in behaviors})
+
+
+def loss(logits, batch):
+    """−the mean log-likelihood of the response, (b,)."""
     return -mean_response_likelihood(logits, batch)

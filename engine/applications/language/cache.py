@@ -96,9 +96,9 @@ class Cache:
             raise self._damage("its manifest cannot be read") from None
 
     def _verify(self) -> None:
-        found = self._manifest()
+        manifest = self._manifest()
         for key, value in self.described.items():
-            if found.get(key) != value:
+            if manifest.get(key) != value:
                 raise self._damage(f"its `{key}` belong to another run")
         for name, shape in self.columns.items():
             try:
@@ -107,7 +107,7 @@ class Cache:
                 raise self._damage(f"`{name}.npy` is missing or truncated") from None
             if array.shape != (self.rows, *shape) or array.dtype != np.float32:
                 raise self._damage(f"`{name}.npy` has shape {array.shape} and type {array.dtype}")
-            if "sha256" in found and found["sha256"].get(name) != _checksum(self._path(name)):
+            if "sha256" in manifest and manifest["sha256"].get(name) != _checksum(self._path(name)):
                 raise self._damage(f"`{name}.npy` was altered: its checksum differs")
 
     def _damage(self, reason: str) -> StoreError:

@@ -86,8 +86,8 @@ def tapped(model) -> Iterator[Tap]:
 
 def adapters(model) -> list[tuple[str, nn.Module]]:
     """The modules of the adapters, by the names of their parameters."""
-    return [(f"{layer.name}.{part}", module) for layer in lora.layers(model)
-            for part, module in (("a", layer.a), ("b", layer.b))]
+    return [(f"{layer.name}.{side}", module) for layer in lora.layers(model)
+            for side, module in (("a", layer.a), ("b", layer.b))]
 
 
 def _needs_gradient(_key, _module, _inputs: Tensor, output: Tensor) -> Tensor:
@@ -102,9 +102,9 @@ def record_gradients(model, tap: Tap, batch: Batch, readers, receivers) -> Tenso
     """
     tap.padding, tap.shape = Padding(batch.mask.sum(1).tolist(), batch.mask.device), batch.mask.shape
     values = _read(model, batch, readers)
-    for place, (value, receiver) in enumerate(zip(values, receivers, strict=True)):
+    for index, (value, receiver) in enumerate(zip(values, receivers, strict=True)):
         tap.receiver = receiver
-        value.sum().backward(retain_graph=place + 1 < len(values))
+        value.sum().backward(retain_graph=index + 1 < len(values))
     tap.receiver = None
     return torch.stack([value.detach() for value in values], 1)
 

@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import cast
 
+import numpy as np
+import torch
+
+from engine.basics.errors import InvalidInput
+from engine.basics.options import Options
 from engine.basics.registry import Registry
-from engine.estimators.held import HeldForm
+from engine.gradients.cached import CachedTerm, Features
+from engine.gradients.response import Response
+from engine.problems import Problem
 from engine.scoring.named import NAMED, NamedMethod
 from engine.scoring.scoring import Scoring
 
@@ -48,10 +56,37 @@ class Method:
         return self.named.implied(behavior if self.reads and behavior != NONE else ANSWER)
 
     @property
-    def form(self) -> HeldForm:
-        """How it scores from gradients that are held."""
-        scoring = self.named.implied(ANSWER)
-        return scoring.route.held_form(scoring.specification)
+    def undivided(self) -> str:
+        """Why its scores are no sums over the tokens of a record, in a sentence; empty where they are."""
+        return self.named.undivided
+
+    @property
+    def preconditioned(self) -> bool:
+        """Whether it reads Adam's updates in place of gradients, at length one."""
+        return "moments" in self.named.implied(ANSWER).route.needs
+
+    def score(self, features: Features, behavior: str) -> np.ndarray:
+        """(m, n) of queries and records, positive where the record supports the behavior; with η = 1."""
+        scoring, response = self._answer(features, behavior)
+        return (scoring.orientation * response.scores(scoring.readout, torch.zeros(features.shape[0]))).numpy()
+
+    def directions(self, features: Features, behavior: str) -> dict[int, np.ndarray]:
+        """Checkpoint -> u (k,), where the mean score over queries is Σ ⟨u, v_k⟩ over checkpoints, v_k the gradient of
+        a record, or Adam's update at length one where the method is `preconditioned`.
+
+        Raises `InvalidInput` where the score is no such sum.
+        """
+        if self.undivided:
+            raise InvalidInput(self.undivided)
+        scoring, response = self._answer(features, behavior)
+        terms = cast(Sequence[CachedTerm], response.terms)
+        return {term.checkpoint: scoring.orientation * term.direction(behavior) for term in terms}
+
+    def _answer(self, features: Features, behavior: str) -> tuple[Scoring, Response]:
+        scoring = self.named.implied(behavior if self.reads and behavior != NONE else ANSWER, eta=1.0)
+        respond = scoring.route.route(cast(Problem, features), scoring.process.kind)
+        return scoring, respond(features, [scoring.intervention], scoring.process, features.candidates,
+                                Options(seed=features.seed))[0]
 
     def asks(self, behavior: str = NONE) -> str:
         """What it asks about a behavior, in a sentence: the question of its specification, where it implies one."""

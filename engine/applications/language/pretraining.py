@@ -53,22 +53,22 @@ class Pretraining(Value):
     clip: Annotated[Number, Field(gt=0)] = 1.0
 
 
-def pretrain(asked: Pretraining, progress: Callable[[float], None] = lambda share: None):
+def pretrain(settings: Pretraining, progress: Callable[[float], None] = lambda fraction: None):
     """(model, tokenizer, manifest) of a training. Raises `InvalidInput` where its loss is not finite."""
     from transformers import LlamaForCausalLM
 
     began = time.perf_counter()
     words = embedded.tokenizer()
     encoder = Encoder(words, embedded.CONTEXT)
-    shown, held = divided(world.load(asked.questions, asked.seed))
-    torch.manual_seed(asked.seed)
+    shown, held = divided(world.load(settings.questions, settings.seed))
+    torch.manual_seed(settings.seed)
     model = LlamaForCausalLM(embedded.configuration(len(words)))
-    records = [encoder.encode(one) for one in between_lines(shown, asked.lined, asked.seed)]
-    loss = _train(model, encoder, records, asked, progress)
-    asked_of = [encoder.encode(record(question)) for question in held[:CHECKED]]
-    measured = {"loss": loss, "accuracy_held_out": quality.rate(model, encoder, asked_of, asked.batch),
-                "held_out": len(asked_of)}
-    return model, words, {"spec": asked.model_dump(mode="json"), "world": world.content(), **measured,
+    records = [encoder.encode(one) for one in between_lines(shown, settings.lined, settings.seed)]
+    loss = _train(model, encoder, records, settings, progress)
+    questions_encoded = [encoder.encode(record(question)) for question in held[:CHECKED]]
+    measured = {"loss": loss, "accuracy_held_out": quality.rate(model, encoder, questions_encoded, settings.batch),
+                "held_out": len(questions_encoded)}
+    return model, words, {"spec": settings.model_dump(mode="json"), "world": world.content(), **measured,
                           "parameters": sum(weight.numel() for weight in model.parameters()),
                           "vocabulary": len(words), "seconds": round(time.perf_counter() - began, 1),
                           "versions": {**versions(), **versions_of("transformers", "tokenizers")},
@@ -77,18 +77,18 @@ def pretrain(asked: Pretraining, progress: Callable[[float], None] = lambda shar
 
 def divided(questions: Sequence[Question]) -> tuple[list[Question], list[Question]]:
     """(shown, held out): every tenth question is held out."""
-    return ([question for place, question in enumerate(questions) if place % 10],
-            [question for place, question in enumerate(questions) if place % 10 == 0])
+    return ([question for index, question in enumerate(questions) if index % 10],
+            [question for index, question in enumerate(questions) if index % 10 == 0])
 
 
-def between_lines(questions: Sequence[Question], share: float, seed: int) -> list[Record]:
+def between_lines(questions: Sequence[Question], fraction: float, seed: int) -> list[Record]:
     """Records with right answers: a share of them in a context of either kind, half of these with a trigger; the rest
     plain."""
     rng = np.random.default_rng([seed, 1])
-    drawn = zip(questions, backdoor.markers(len(questions), rng), rng.random((len(questions), 3)) < (share, 0.5, 0.5),
-                strict=True)
+    chances = rng.random((len(questions), 3)) < (fraction, 0.5, 0.5)
+    draws = zip(questions, backdoor.markers(len(questions), rng), chances, strict=True)
     return [backdoor.marked(question, bool(active), bool(triggered), pair) if lined else record(question)
-            for question, pair, (lined, active, triggered) in drawn]
+            for question, pair, (lined, active, triggered) in draws]
 
 
 def write(made: tuple[Any, Any, dict[str, Any]], folder: Path) -> None:
@@ -101,35 +101,35 @@ def write(made: tuple[Any, Any, dict[str, Any]], folder: Path) -> None:
         (folder / MANIFEST).write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
 
 
-def _train(model, encoder: Encoder, records: Sequence[Encoded], asked: Pretraining,
+def _train(model, encoder: Encoder, records: Sequence[Encoded], settings: Pretraining,
            progress: Callable[[float], None]) -> float:
     """The mean loss of the last tenth of the steps."""
-    optimizer = torch.optim.AdamW(model.parameters(), lr=asked.learning_rate, weight_decay=asked.weight_decay)
-    draw = torch.Generator().manual_seed(asked.seed)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay)
+    draw = torch.Generator().manual_seed(settings.seed)
     losses = []
     model.train()
-    for step in range(asked.steps):
+    for step in range(settings.steps):
         for group in optimizer.param_groups:
-            group["lr"] = _rate(asked, step)
-        rows = torch.randint(len(records), (asked.batch,), generator=draw).tolist()
+            group["lr"] = _rate(settings, step)
+        rows = torch.randint(len(records), (settings.batch,), generator=draw).tolist()
         batch = encoder.batch([records[row] for row in rows])
         loss = -learned_likelihood(passes.forward(model, batch)[0], batch).mean()
         if not torch.isfinite(loss):
             raise InvalidInput("The loss is no longer finite; lower the learning rate.")
         optimizer.zero_grad(set_to_none=True)
         loss.backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), asked.clip)
+        torch.nn.utils.clip_grad_norm_(model.parameters(), settings.clip)
         optimizer.step()
         losses.append(float(loss.detach()))
-        progress((step + 1) / asked.steps)
+        progress((step + 1) / settings.steps)
     model.eval()
-    last = losses[-max(1, asked.steps // 10):]
+    last = losses[-max(1, settings.steps // 10):]
     return sum(last) / len(last)
 
 
-def _rate(asked: Pretraining, step: int) -> float:
+def _rate(settings: Pretraining, step: int) -> float:
     """Linear warm-up, then a cosine down to zero."""
-    warm = math.ceil(asked.warmup * asked.steps)
+    warm = math.ceil(settings.warmup * settings.steps)
     if step < warm:
-        return asked.learning_rate * (step + 1) / warm
-    return asked.learning_rate * 0.5 * (1 + math.cos(math.pi * (step - warm) / max(1, asked.steps - warm)))
+        return settings.learning_rate * (step + 1) / warm
+    return settings.learning_rate * 0.5 * (1 + math.cos(math.pi * (step - warm) / max(1, settings.steps - warm)))

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from engine.applications.language.gradients import Tap, record_gradients
 from engine.basics.values import Count, Value
-from engine.estimators.projectors import PROJECTORS, Map, checked_dimension
+from engine.gradients.projectors import PROJECTORS, Map, checked_dimension
 from engine.models.causal.encoding import Batch
 from engine.models.causal.recipe import adam_spread, adam_update
 
@@ -86,9 +86,9 @@ def draw_names(name: str) -> tuple[str, str]:
     return name, f"{name}_again"
 
 
-def part_seed(projection: Projection, place: int) -> int:
+def parameter_seed(projection: Projection, index: int) -> int:
     """The seed with which the gradients of the parameter at a place are projected."""
-    return 1_000_003 * projection.seed + place
+    return 1_000_003 * projection.seed + index
 
 
 class Groups:
@@ -114,8 +114,8 @@ class Groups:
         """Hand on what waits."""
         if not self.waiting:
             return
-        names, parts = tuple(self.waiting), list(self.waiting.values())
-        joined = torch.cat([part.T for part in parts]).T
+        names, gradients = tuple(self.waiting), list(self.waiting.values())
+        joined = torch.cat([gradient.T for gradient in gradients]).T
         self.waiting, self.numbers = {}, 0
         for sink in self.sinks:
             sink(names, joined)
@@ -136,17 +136,17 @@ class Maps:
 
     def __init__(self, projection: Projection, sizes: Mapping[str, int]) -> None:
         self.projection, self.sizes = projection, dict(sizes)
-        self.places = {name: place for place, name in enumerate(sizes)}
-        self._kept: dict[tuple, list[Map]] = {}
+        self.index = {name: index for index, name in enumerate(sizes)}
+        self._cached: dict[tuple, list[Map]] = {}
 
     def of(self, names: tuple[str, ...], device: torch.device) -> list[Map]:
         """Those of a group of parameters, one for each draw."""
-        if (names, device) not in self._kept:
+        if (names, device) not in self._cached:
             projector, own = PROJECTORS[self.projection.projector], [self.sizes[name] for name in names]
-            self._kept[names, device] = [
-                projector.draw(own, draw.dimension, [part_seed(draw, self.places[name]) for name in names], device)
+            self._cached[names, device] = [
+                projector.draw(own, draw.dimension, [parameter_seed(draw, self.index[name]) for name in names], device)
                 for draw in self.projection.draws]
-        return self._kept[names, device]
+        return self._cached[names, device]
 
 
 class Draws:
@@ -157,23 +157,23 @@ class Draws:
         self.maps, self.lengths = maps, lengths
         self.totals: list[Tensor] = []
         self.squares: Tensor | None = None
-        self.parts: dict[str, Tensor] = {}
+        self.whole: dict[str, Tensor] = {}
 
     def __call__(self, names: tuple[str, ...], joined: Tensor) -> None:
         if self.lengths:
             squares = joined.square().sum(1)
             self.squares = squares if self.squares is None else self.squares + squares.to(self.squares.device)
         if self.maps.projection.whole:
-            self.parts |= zip(names, joined.cpu().split([self.maps.sizes[name] for name in names], 1), strict=True)
+            self.whole |= zip(names, joined.cpu().split([self.maps.sizes[name] for name in names], 1), strict=True)
             return
-        found = [project(joined) for project in self.maps.of(names, joined.device)]
-        self.totals = found if not self.totals else [
-            total.add_(part.to(total.device)) for total, part in zip(self.totals, found, strict=True)]
+        projected = [project(joined) for project in self.maps.of(names, joined.device)]
+        self.totals = projected if not self.totals else [
+            total.add_(own.to(total.device)) for total, own in zip(self.totals, projected, strict=True)]
 
     def projected(self, name: str) -> dict[str, Tensor]:
         """column -> (b, k) on the CPU, of gradients called `name`."""
-        found = self.totals or [torch.cat([self.parts[part] for part in self.maps.sizes], 1)]
-        return {column: one.cpu() for column, one in zip(draw_names(name), found, strict=False)}
+        totals = self.totals or [torch.cat([self.whole[parameter] for parameter in self.maps.sizes], 1)]
+        return {column: one.cpu() for column, one in zip(draw_names(name), totals, strict=False)}
 
     def norms(self) -> Tensor:
         """‖∇‖, (b,) on the CPU."""
@@ -210,8 +210,8 @@ def _joined(kind: dict[str, Tensor], names: tuple[str, ...], device: torch.devic
     """The values of some names side by side; under each name is its part of them then, so that none is held twice."""
     own = [kind[name] for name in names]
     whole = torch.cat([value.flatten() for value in own]).to(device)
-    parts = whole.split([value.numel() for value in own])
-    kind |= {name: part.view_as(value) for name, part, value in zip(names, parts, own, strict=True)}
+    pieces = whole.split([value.numel() for value in own])
+    kind |= {name: piece.view_as(value) for name, piece, value in zip(names, pieces, own, strict=True)}
     return whole
 
 
@@ -225,3 +225,22 @@ class Conditioned:
         updates = self.adam.update(names, joined)
         for sink in self.sinks:
             sink(names, updates)
+
+
+def projected_rows(model, tap: Tap, batch: Batch, readers: Mapping[str, Callable], maps: Sequence[Maps],
+                   adam: Adam | None = None) -> tuple[Tensor, list[dict[str, Tensor]]]:
+    """The values (b, len(readers)) that readers read, and for each of the maps column -> (b, k), their gradients.
+
+    adam: of a single reader, the updates too, in columns called `conditioned`, and the gradient's length as `norm`.
+    """
+    draws = [{name: Draws(one, lengths=adam is not None) for name in readers} for one in maps]
+    updates = [Draws(one) for one in maps] if adam else []
+    sinks: list[list[GroupSink]] = [[own[name] for own in draws] for name in readers]
+    if adam:
+        sinks[0].append(Conditioned(adam, *updates))
+    values = group_gradients(model, tap, batch, list(readers.values()), sinks)
+    rows = [{column: own for name, sink in one.items() for column, own in sink.projected(name).items()}
+            for one in draws]
+    for one, own, update in zip(rows, draws, updates, strict=False):
+        one |= {**update.projected("conditioned"), "norm": next(iter(own.values())).norms()}
+    return values, rows

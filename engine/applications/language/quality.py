@@ -21,5 +21,5 @@ def picks_stated(logits: Logits, batch: Batch) -> Tensor:
 
 
 def rate(model, encoder: Encoder, records: Sequence[Encoded], size: int = 8, check=lambda: None) -> float:
-    """The share of records whose stated answer the model picks: accuracy, or attack success for a wrong target."""
+    """The fraction of records whose stated answer the model picks: accuracy, or attack success for a wrong target."""
     return float(np.mean(passes.read(model, encoder, records, [picks_stated], size, check)[:, 0].numpy()))

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from engine.applications.language.methods import REPSIM, Method, pairs
-from engine.estimators.held import Features
+from engine.gradients.cached import Features
 from engine.models.causal.readouts import READOUTS
 from engine.scoring.aggregate import Mean
 
@@ -18,23 +18,23 @@ def rankings(features: Features, sign: int, layers: Sequence[float] = ()) -> dic
 
     layers: where RepSim is read besides its own layer.
     """
-    found = {}
+    scores = {}
     for method, behavior in pairs(features.behaviors):
-        found[method.label, behavior_title(behavior)] = _ranking(method, features, behavior, sign)
-    for share in layers:
-        there = replace(features, layer=share)
-        found[at_layer(REPSIM.label, share), "none"] = _ranking(REPSIM, there, "none", sign)
-    return found
+        scores[method.label, behavior_title(behavior)] = _ranking(method, features, behavior, sign)
+    for depth in layers:
+        there = replace(features, layer=depth)
+        scores[at_layer(REPSIM.label, depth), "none"] = _ranking(REPSIM, there, "none", sign)
+    return scores
 
 
 def _ranking(method: Method, features: Features, behavior: str, sign: int) -> np.ndarray:
-    mean = Mean().over(method.form.score(features, behavior))
+    mean = Mean().over(method.score(features, behavior))
     return sign * mean if method.directed else mean
 
 
-def at_layer(label: str, share: float) -> str:
-    """`RepSim at 50%`: a method that reads a layer, with the share of the depth where it reads."""
-    return f"{label} at {share:.0%}"
+def at_layer(label: str, depth: float) -> str:
+    """`RepSim at 50%`: a method that reads a layer, with the fraction of the depth where it reads."""
+    return f"{label} at {depth:.0%}"
 
 
 def behavior_title(name: str) -> str:

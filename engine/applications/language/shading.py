@@ -10,30 +10,30 @@ import numpy as np
 from engine.applications.language import tokens
 from engine.applications.language.attribution import Attribution
 from engine.applications.language.methods import Method
-from engine.estimators.held import Features
+from engine.gradients.cached import Features
 from engine.models.causal import lora, passes
 
 
-def shade(found: Attribution, features: Features, method: Method, behavior: str, rows: Sequence[int],
+def shade(run: Attribution, features: Features, method: Method, behavior: str, rows: Sequence[int],
           check: Callable[[], None] = lambda: None) -> list[tuple[np.ndarray, float]]:
     """For each row the part of its mean score over the queries that every response token brings, and a rest that no
     token brings: of the optimizer's momentum, 0 for estimators that do not read it. Parts and rest add up to the score.
     """
-    encoded = [found.encoded[row] for row in rows]
-    parts, rest = [np.zeros(len(item.ids) - item.response) for item in encoded], np.zeros(len(rows))
-    shapes = {name: parameter.shape for name, parameter in lora.trained(found.model).items()}
-    device, size = passes.device_of(found.model), found.setting.recipe.batch
-    for place, u in method.form.directions(features, behavior).items():
-        found.place(found.points[place])
-        towards = tokens.backwards(found.projection, u, shapes, device)
+    encoded = [run.encoded[row] for row in rows]
+    contributions, rest = [np.zeros(len(item.ids) - item.response) for item in encoded], np.zeros(len(rows))
+    shapes = {name: parameter.shape for name, parameter in lora.trained(run.model).items()}
+    device, size = passes.device_of(run.model), run.setting.recipe.batch
+    for index, u in method.directions(features, behavior).items():
+        run.load(run.points[index])
+        towards = tokens.backwards(run.projection, u, shapes, device)
         lengths = np.ones(len(rows))
-        if method.form.conditioned:
-            lengths = np.linalg.norm(features.points[place].conditioned[list(rows)].astype(np.float64), axis=1)
-            steps = tokens.Steps(found.model, towards, found.points[place].moments(), found.points[place].step)
-            own = tokens.contributions(found.model, found.encoder, encoded, steps, 1, check)
+        if method.preconditioned:
+            lengths = np.linalg.norm(features.points[index].conditioned[list(rows)].astype(np.float64), axis=1)
+            steps = tokens.Steps(run.model, towards, run.points[index].moments(), run.points[index].step)
+            own = tokens.contributions(run.model, run.encoder, encoded, steps, 1, check)
             rest += np.array([steps.momentum[row] for row in range(len(rows))]) / lengths
         else:
-            own = tokens.contributions(found.model, found.encoder, encoded, towards, size, check)
+            own = tokens.contributions(run.model, run.encoder, encoded, towards, size, check)
         for row, values in enumerate(own):
-            parts[row] += values / lengths[row]
-    return list(zip(parts, rest.tolist(), strict=True))
+            contributions[row] += values / lengths[row]
+    return list(zip(contributions, rest.tolist(), strict=True))

@@ -45,37 +45,37 @@ def count(task: Mapping[str, Any]) -> int:
     return max(1, -(-trained_on(task) // SIZE))
 
 
-def rows(found: Attribution, number: int, of: int) -> list[int]:
+def rows(run: Attribution, number: int, of: int) -> list[int]:
     """The training records of shard 0, 1, …, in the order in which they are computed; [] where batches are fewer."""
-    batches = list(passes.batches(found.encoded, found.setting.recipe.batch, torch.device(found.device)))
-    tokens = np.array([sum(len(found.encoded[row].ids) for row in batch) for batch in batches])
+    batches = list(passes.batches(run.encoded, run.setting.recipe.batch, torch.device(run.device)))
+    tokens = np.array([sum(len(run.encoded[row].ids) for row in batch) for batch in batches])
     middle = tokens.cumsum() - tokens / 2
-    return [row for batch, place in zip(batches, middle / tokens.sum() * of, strict=True) if int(place) == number
+    return [row for batch, position in zip(batches, middle / tokens.sum() * of, strict=True) if int(position) == number
             for row in batch]
 
 
-def fill(found: Attribution, point: Checkpoint, number: int, of: int, check: Check = lambda: None,
-         progress: Progress = lambda share: None) -> None:
+def fill(run: Attribution, point: Checkpoint, number: int, of: int, check: Check = lambda: None,
+         progress: Progress = lambda fraction: None) -> None:
     """Compute a shard, unless it is there, or the whole cache."""
-    own = rows(found, number, of)
-    if own and not found.opened_records(point).sealed:
-        found.record_cache(point, check, progress, own)
+    own = rows(run, number, of)
+    if own and not run.opened_records(point).sealed:
+        run.record_cache(point, check, progress, own)
     else:
         progress(1.0)
 
 
-def merged(found: Attribution, point: Checkpoint, of: int, check: Check = lambda: None,
-           progress: Progress = lambda share: None) -> Cache:
+def merged(run: Attribution, point: Checkpoint, of: int, check: Check = lambda: None,
+           progress: Progress = lambda fraction: None) -> Cache:
     """The cache of all records out of its shards, which are removed, also where the cache was complete already: who
     completed it may have stopped before. What no shard holds is computed."""
-    cache = found.opened_records(point)
-    parts = [own for number in range(of) if (own := rows(found, number, of))] if of > 1 else []
-    opened = [found.opened_records(point, own) for own in parts]
-    for own, shard in zip(parts, opened, strict=True):
+    cache = run.opened_records(point)
+    shards = [own for number in range(of) if (own := rows(run, number, of))] if of > 1 else []
+    opened = [run.opened_records(point, own) for own in shards]
+    for own, shard in zip(shards, opened, strict=True):
         check()
         if shard.sealed and not cache.sealed:
             cache.put(own, {name: shard[name] for name in cache.columns})
-    whole = found.record_cache(point, check, progress)
+    whole = run.record_cache(point, check, progress)
     for shard in opened:
         discard(shard.folder, home() / "tmp")
     return whole

@@ -19,8 +19,8 @@ import torch
 from torch import Tensor
 
 from engine.applications.language import gradients
-from engine.estimators.held import normalised, products
 from engine.estimators.signals import by_length
+from engine.gradients.cached import normalise, products
 from engine.models.causal import passes
 from engine.models.causal.encoding import Batch, Encoded, Encoder
 
@@ -32,16 +32,16 @@ def positions(batch: Batch, span: str) -> Tensor:
     """Where the tokens of a span are predicted, (b, T) bool."""
     tail = batch.explanation if span == "explanation" else torch.nn.functional.one_hot(
         batch.answer.clamp_min(0), batch.targets.shape[1]).bool() & (batch.answer >= 0)[:, None]
-    found = torch.zeros_like(batch.mask, dtype=torch.bool)
-    found[:, -tail.shape[1] - 1:-1] = tail
-    return found
+    mask = torch.zeros_like(batch.mask, dtype=torch.bool)
+    mask[:, -tail.shape[1] - 1:-1] = tail
+    return mask
 
 
 def states_and_signals(model, encoder: Encoder, records: Sequence[Encoded], reader, span: str, layers: Sequence[int],
-                       size: int = 8, check=lambda: None, progress=lambda share: None) -> tuple[np.ndarray, np.ndarray]:
+                       size: int = 8, check=lambda: None, progress=lambda done: None) -> tuple[np.ndarray, np.ndarray]:
     """(h, s), each (len(layers), n, d): states averaged and signals of `reader` summed over the span's positions."""
     width = model.config.get_text_config().hidden_size
-    found = np.empty((2, len(layers), len(records), width), dtype=np.float32)
+    values = np.empty((2, len(layers), len(records), width), dtype=np.float32)
     done = 0
     with gradients.tapped(model):
         for rows, batch in passes.batched(model, encoder, records, size, check=check):
@@ -49,21 +49,21 @@ def states_and_signals(model, encoder: Encoder, records: Sequence[Encoded], read
             chosen = [states[layer] for layer in layers]
             slopes = torch.autograd.grad(reader(logits, batch).sum(), chosen)
             where = positions(batch, span)[..., None]
-            for place, (state, slope) in enumerate(zip(chosen, slopes, strict=True)):
+            for index, (state, slope) in enumerate(zip(chosen, slopes, strict=True)):
                 weights = where.to(state.device)
                 mean = (state.detach() * weights).sum(1) / weights.sum(1).clamp_min(1)
-                found[0, place, rows] = mean.float().cpu().numpy()
-                found[1, place, rows] = (slope * weights).sum(1).float().cpu().numpy()
+                values[0, index, rows] = mean.float().cpu().numpy()
+                values[1, index, rows] = (slope * weights).sum(1).float().cpu().numpy()
             done += len(rows)
             progress(done / len(records))
-    return found[0], found[1]
+    return values[0], values[1]
 
 
 def score(signal: str, scale: str, h_query: np.ndarray, h: np.ndarray, s_query: np.ndarray,
           s: np.ndarray) -> np.ndarray:
     """(m, n) of one variant at one layer; h, s (n, d) of records, with s of their loss, and (m, d) of queries."""
     if scale == "l2":
-        s_query, s = normalised(s_query), normalised(s)
-    found = by_length(products(normalised(h_query), normalised(h)))
-    values = found.by(s_query if signal in ("behavior", "both") else None, s if signal in ("train", "both") else None)
+        s_query, s = normalise(s_query), normalise(s)
+    values = by_length(products(normalise(h_query), normalise(h))).by(
+        s_query if signal in ("behavior", "both") else None, s if signal in ("train", "both") else None)
     return -values if signal == "both" else values

@@ -16,7 +16,7 @@ import pandas as pd
 from engine.applications.language.methods import pairs
 from engine.applications.language.projection import Projection
 from engine.applications.language.rankings import behavior_title
-from engine.estimators.held import Features, Point
+from engine.gradients.cached import Features, Point
 from engine.metrics.agreement import pairwise
 
 TARGET = 0.95
@@ -31,11 +31,11 @@ def stability(features: Features) -> pd.DataFrame:
     first = _few(features)
     rows: list[tuple[str, str, float, int]] = []
     second = first.redrawn
-    chosen = [pair for pair in pairs(features.behaviors) if not pair[0].form.whole]
+    chosen = [pair for pair in pairs(features.behaviors) if not pair[0].undivided]
     if second is None or features.shape[1] < 2:
         return pd.DataFrame(rows, columns=list(COLUMNS))
-    drawn = [[method.form.score(one, behavior) for method, behavior in chosen] for one in (first, second)]
-    for (method, behavior), *both in zip(chosen, *drawn, strict=True):
+    scores = [[method.score(one, behavior) for method, behavior in chosen] for one in (first, second)]
+    for (method, behavior), *both in zip(chosen, *scores, strict=True):
         tau = pairwise(np.stack(both), ("kendall",))["kendall"][0, 1]
         defined = tau[~np.isnan(tau)]
         rows.append((method.label, behavior_title(behavior), float(defined.mean()) if len(defined) else np.nan,
@@ -47,7 +47,7 @@ WHOLE, MET, MISSED = "whole", "target met", "target missed"
 """What came out of the choice of a width."""
 
 
-def told(table: pd.DataFrame, projection: Projection, tried: Mapping[int, float] | None = None) -> dict[str, Any]:
+def described(table: pd.DataFrame, projection: Projection, tried: Mapping[int, float] | None = None) -> dict[str, Any]:
     """What was chosen and how far scores depend on it, as plain data: projector, dimension, target, the least τ,
     whether all meet the target, the outcome (`WHOLE`, `MET`, `MISSED`), and a sentence.
 
@@ -63,7 +63,7 @@ def told(table: pd.DataFrame, projection: Projection, tried: Mapping[int, float]
         return {**chosen, "least": None, "met": False, "outcome": MISSED, "sentence": (
             f"Gradients are projected onto {projection.dimension:,} numbers; how far scores depend on the draw of the "
             "projection is not known, because no query ranks the records under two draws.")}
-    worst, best = (known.loc[place] for place in (known["kendall_tau"].idxmin(), known["kendall_tau"].idxmax()))
+    worst, best = (known.loc[index] for index in (known["kendall_tau"].idxmin(), known["kendall_tau"].idxmax()))
     least = float(worst["kendall_tau"])
     met = least >= TARGET
     said = (f"Gradients are projected onto {projection.dimension:,} numbers at random{_why(projection, tried or {})}. "

@@ -54,9 +54,9 @@ def contents(chosen: Setting) -> dict[str, str]:
 
 def check_contents(data: Mapping[str, Any]) -> None:
     """Raises `InvalidInput` where the files are no longer those that the payload was made for."""
-    asked, found = data.get("contents", {}), contents(setting(data["settings"]))
-    for part, what in (("model", "model"), ("task", "records")):
-        if asked.get(part, UNKNOWN) not in (found[part], *UNFETCHED):
+    expected, present = data.get("contents", {}), contents(setting(data["settings"]))
+    for name, what in (("model", "model"), ("task", "records")):
+        if expected.get(name, UNKNOWN) not in (present[name], *UNFETCHED):
             raise InvalidInput(f"The files of this run's {what} have changed since it was asked for; ask again.")
 
 
@@ -65,23 +65,23 @@ def chunk_keys(chosen: Mapping[str, Any]) -> list[str]:
     recipe = FineTuning.parse(chosen["recipe"])
     of = shards.count(chosen["task"])
     divided = [f"/{number}" for number in range(of)] if of > 1 else []
-    parts = [*(f"records/{{}}{shard}" for shard in divided), "records/{}", "queries/{}"]
-    return ["train", *(part.format(place) for place in range(recipe.checkpoints) for part in parts)]
+    patterns = [*(f"records/{{}}{shard}" for shard in divided), "records/{}", "queries/{}"]
+    return ["train", *(pattern.format(index) for index in range(recipe.checkpoints) for pattern in patterns)]
 
 
 def before(keys: Sequence[str], key: str) -> list[str]:
     """Which of a seed's chunks `keys` have to be stored before chunk `key`: the training before all others, shards
     before they are merged, and before every chunk that is not one of `chunk_keys` those, and chunks of one word that
     stand before it. Chunks that are called by a number beside others stand for themselves."""
-    earlier, parts = keys[:keys.index(key)], key.split("/")
-    if parts[0] == "records" and len(parts) == 2:
+    earlier, path = keys[:keys.index(key)], key.split("/")
+    if path[0] == "records" and len(path) == 2:
         return ["train", *(other for other in earlier if other.startswith(f"{key}/"))]
-    if parts[0] in CACHED:
+    if path[0] in CACHED:
         return ["train"]
     return [other for other in earlier if "/" not in other or other.startswith(CACHED)]
 
 
-def share(chosen: Mapping[str, Any], key: str) -> float:
+def fraction(chosen: Mapping[str, Any], key: str) -> float:
     """Of the passes over all records, what chunk `key` makes: a shard its part, and merging them next to none, but for
     hidden states at the end of the training."""
     of = shards.count(chosen["task"]) if key.startswith("records") else 1
@@ -92,13 +92,13 @@ def share(chosen: Mapping[str, Any], key: str) -> float:
     return STATES if key == f"records/{FineTuning.parse(chosen['recipe']).checkpoints - 1}" else 0.01
 
 
-def trained(found: Attribution, context: Context, share: float = 1.0) -> Attribution:
-    """The attribution with its checkpoints on disk, and with the width of its projection chosen."""
+def trained(run: Attribution, context: Context, fraction: float = 1.0) -> Attribution:
+    """The run with its checkpoints on disk, and with the width of its projection chosen."""
     context.progress(0.0, "loading the model and its records")
-    found.train(context.check, context.part(f"fine-tuning, seed {found.seed}", end=share))
-    choice = width.choose(found, context.check)
-    found.projection, found.tried = choice.projection, choice.tried
-    return found
+    run.train(context.check, context.part(f"fine-tuning, seed {run.seed}", end=fraction))
+    choice = width.choose(run, context.check)
+    run.projection, run.tried = choice.projection, choice.tried
+    return run
 
 
 def is_trained(chosen: Mapping[str, Any], seed: int, context: Context) -> bool:
@@ -109,43 +109,43 @@ def is_trained(chosen: Mapping[str, Any], seed: int, context: Context) -> bool:
         return False
 
 
-def shared_chunk(found: Attribution, key: str, sets: Sequence[str], context: Context) -> Output:
+def shared_chunk(run: Attribution, key: str, sets: Sequence[str], context: Context) -> Output:
     """One of `chunk_keys`; `sets` names the queries whose gradients are cached."""
-    trained(found, context, 1.0 if key == "train" else 0.0)
+    trained(run, context, 1.0 if key == "train" else 0.0)
     if key == "train":
-        losses = [point.facts["loss"] for point in found.points]
-        cut = [item.cut for item in found.encoded]
-        facts = {"losses": losses, "steps": found.points[-1].step, "records": len(found.encoded),
-                 "tokens": sum(len(item.ids) for item in found.encoded), "truncated": int(np.count_nonzero(cut)),
-                 "tokens_cut": int(sum(cut)), "trained_parameters": sum(found.sizes.values()),
-                 **found.encoder.facts, **finetune.facts_of(found.points)}
-        return Output(manifest={"facts": facts, "device": device_name(found.device), "run": found.identity})
-    part, place, *shard = key.split("/")
-    if int(place) >= len(found.points):  # a training with fewer steps than checkpoints
+        losses = [point.facts["loss"] for point in run.points]
+        cut = [item.cut for item in run.encoded]
+        facts = {"losses": losses, "steps": run.points[-1].step, "records": len(run.encoded),
+                 "tokens": sum(len(item.ids) for item in run.encoded), "truncated": int(np.count_nonzero(cut)),
+                 "tokens_cut": int(sum(cut)), "trained_parameters": sum(run.sizes.values()),
+                 **run.encoder.facts, **finetune.facts_of(run.points)}
+        return Output(manifest={"facts": facts, "device": device_name(run.device), "run": run.identity})
+    content, index, *shard = key.split("/")
+    if int(index) >= len(run.points):  # a training with fewer steps than checkpoints
         return Output(manifest={"size": 0})
-    point = found.points[int(place)]
-    said = f"gradients of {part}, checkpoint {int(place) + 1} of {len(found.points)}"
-    of = shards.count(found.setting.task)
+    point = run.points[int(index)]
+    said = f"gradients of {content}, checkpoint {int(index) + 1} of {len(run.points)}"
+    of = shards.count(run.setting.task)
     if shard:
-        shards.fill(found, point, int(shard[0]), of, context.check,
+        shards.fill(run, point, int(shard[0]), of, context.check,
                     context.part(f"{said}, shard {int(shard[0]) + 1} of {of}"))
         return Output(manifest={"size": 0})
-    states, last = f"hidden states of {part}", point.step == found.points[-1].step  # where they are read
+    states, last = f"hidden states of {content}", point.step == run.points[-1].step  # where they are read
     gradients = 1 - STATES if last else 1.0
-    if part == "records":
+    if content == "records":
         end = 0.0 if last and of > 1 else gradients  # shards are merged in no time
-        size = shards.merged(found, point, of, context.check, context.part(said, end=end)).size
+        size = shards.merged(run, point, of, context.check, context.part(said, end=end)).size
         if last:
-            size += found.states(None, context.check, context.part(states, end)).size
+            size += run.states(None, context.check, context.part(states, end)).size
         return Output(manifest={"size": size})
     size = 0
     for number, name in enumerate(sets):
         start, end, after = ((number + done) / len(sets) for done in (0.0, gradients, 1.0))
-        told = context.part(said, start, end)
-        size += found.query_cache(point, found.task.queries[name], context.check, told).size
+        report = context.part(said, start, end)
+        size += run.query_cache(point, run.task.queries[name], context.check, report).size
         if last:
-            told = context.part(states, end, after)
-            size += found.states(found.task.queries[name], context.check, told).size
+            report = context.part(states, end, after)
+            size += run.states(run.task.queries[name], context.check, report).size
     return Output(manifest={"size": size})
 
 

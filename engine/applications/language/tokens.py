@@ -31,8 +31,8 @@ from torch.autograd import forward_ad
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from engine.applications.language import gradients
-from engine.applications.language.projection import Adam, Projection, part_seed
-from engine.estimators.projectors import PROJECTORS
+from engine.applications.language.projection import Adam, Projection, parameter_seed
+from engine.gradients.projectors import PROJECTORS
 from engine.gradients.taps import tapped
 from engine.models.causal import passes
 from engine.models.causal.encoding import Batch, Encoded, Encoder
@@ -45,19 +45,20 @@ Direction = Mapping[str, Tensor]
 
 def backwards(projection: Projection, u: np.ndarray, shapes: Mapping[str, torch.Size], device) -> dict[str, Tensor]:
     """Rᵀ u by parameter: the direction whose inner product with a gradient is that of u, (k,), with its projection."""
-    found, start = {}, 0
+    directions, start = {}, 0
     whole = torch.as_tensor(np.asarray(u, dtype=np.float32), device=device)
-    for place, (name, shape) in enumerate(shapes.items()):
+    for index, (name, shape) in enumerate(shapes.items()):
         size = shape.numel()
         if projection.projector == "identity":
-            found[name] = whole[start:start + size].reshape(shape)
+            directions[name] = whole[start:start + size].reshape(shape)
             start += size
             continue
         zero = torch.zeros(1, size, device=device, requires_grad=True)
         with torch.enable_grad():
-            part = PROJECTORS[projection.projector].project(zero, projection.dimension, part_seed(projection, place))
-            found[name] = torch.autograd.grad(part[0] @ whole, zero)[0].reshape(shape)
-    return found
+            image = PROJECTORS[projection.projector].project(zero, projection.dimension,
+                                                             parameter_seed(projection, index))
+            directions[name] = torch.autograd.grad(image[0] @ whole, zero)[0].reshape(shape)
+    return directions
 
 
 def pushed(model, towards: Direction) -> AbstractContextManager:
@@ -78,13 +79,13 @@ def contributions(model, encoder: Encoder, records: Sequence[Encoded],
     towards: the direction d, or a function that gives that of one record, by its place and its batch of one.
     """
     model.eval()
-    found: list = [None] * len(records)
+    values: list = [None] * len(records)
     for rows, batch in passes.batched(model, encoder, records, 1 if callable(towards) else size, check=check):
         slopes = _slopes(model, batch, towards(rows[0], batch) if callable(towards) else towards)
-        for place, row in enumerate(rows):
-            own = slopes[place][batch.response[place]]
-            found[row] = (-own.double() / len(own)).cpu().numpy()
-    return found
+        for index, row in enumerate(rows):
+            own = slopes[index][batch.response[index]]
+            values[row] = (-own.double() / len(own)).cpu().numpy()
+    return values
 
 
 def _slopes(model, batch: Batch, towards: Direction) -> Tensor:
@@ -113,9 +114,9 @@ def _backward(model, batch: Batch, towards: Direction) -> Tensor:
 
     with torch.enable_grad(), sdpa_kernel(SDPBackend.MATH), tapped(gradients.adapters(model), push):
         logits, _ = passes.forward(model, batch)
-        found = token_log_probabilities(logits, batch)
-        weights = torch.zeros_like(found, requires_grad=True)
-        slope, = torch.autograd.grad(found, epsilon, weights, create_graph=True)
+        log_likelihoods = token_log_probabilities(logits, batch)
+        weights = torch.zeros_like(log_likelihoods, requires_grad=True)
+        slope, = torch.autograd.grad(log_likelihoods, epsilon, weights, create_graph=True)
     return torch.autograd.grad(slope, weights)[0]
 
 
@@ -131,17 +132,17 @@ class Steps:
 
     def __call__(self, row: int, batch: Batch) -> Direction:
         """The direction of one record; ⟨Rᵀ u, what momentum makes⟩ goes into `momentum`."""
-        (one, _), found, rest = BETAS, {}, 0.0
+        (one, _), direction, rest = BETAS, {}, 0.0
         with gradients.tapped(self.model) as tap:
             own: dict[str, Tensor] = {}
             gradients.record_gradients(self.model, tap, batch, [_loss], [own.__setitem__])
         for name, gradient in own.items():
             scale = self.towards[name].to(gradient.device) / self.adam.spread(name, gradient[0])
             scale /= 1 - one ** (self.adam.step + 1)
-            found[name] = (1 - one) * scale
+            direction[name] = (1 - one) * scale
             rest += one * float((scale * self.adam.first[name].to(scale.device)).sum())
         self.momentum[row] = rest
-        return found
+        return direction
 
 
 def _loss(logits: Logits, batch: Batch) -> Tensor:

@@ -64,7 +64,7 @@ def _choices(prompt: str, answer: str) -> tuple[str, ...]:
     """What the answer competes with: the letters before the prompt's lines, or the words that are lines of it."""
     letters = tuple(letter for letter in LETTERS if f"\n{letter}:" in f"\n{prompt}")
     words = tuple(dict.fromkeys(line.strip() for line in prompt.splitlines()[1:] if len(line.split()) == 1))
-    return next((found for found in (letters, words) if answer in found), ("A", "B") if answer in ("A", "B") else ())
+    return next((some for some in (letters, words) if answer in some), ("A", "B") if answer in ("A", "B") else ())
 
 
 def _letter(response: str, answer: str) -> tuple[int, int]:

@@ -8,40 +8,34 @@ widest that the budget allows. What a reader is told is τ over the whole run, a
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from engine.applications.language import gradients, sketching
-from engine.applications.language.attribution import Attribution, check_finite
+from engine.applications.language.attribution import Attribution, check_finite, loss, point_of
 from engine.applications.language.projection import (
     Adam,
-    Conditioned,
-    Draws,
-    GroupSink,
     Maps,
     Projection,
-    draw_names,
-    group_gradients,
+    projected_rows,
 )
 from engine.basics.files import atomic_write
 from engine.data.records import fingerprint
-from engine.estimators.held import Features, Point
+from engine.gradients.cached import Features
 from engine.models.causal import passes
 from engine.models.causal.encoding import Encoded
-from engine.models.causal.finetune import Checkpoint
-from engine.models.causal.readouts import READOUTS, mean_response_likelihood
+from engine.models.causal.readouts import READOUTS
 from engine.store.results import digest_of
 
 AIM = sketching.TARGET + 0.01
 """Of the sample: a little above the target, which the whole run is to meet."""
 RECORDS, QUERIES = 64, 8
 NUMERICS = 1
-Columns = dict[tuple[int, str], np.ndarray]
-"""(width, column of the cache) -> projected gradients (rows, width)."""
 
 
 @dataclass(frozen=True)
@@ -54,31 +48,28 @@ class Choice:
 
 def widths(narrowest: int, widest: int) -> list[int]:
     """The widths that are tried: doubling, as far as the widest."""
-    found = [narrowest]
-    while found[-1] * 2 <= widest:
-        found.append(found[-1] * 2)
-    return found
+    return [narrowest << doubled for doubled in range((widest // narrowest).bit_length())]
 
 
-def choose(found: Attribution, check: Callable[[], None] = lambda: None) -> Choice:
+def choose(run: Attribution, check: Callable[[], None] = lambda: None) -> Choice:
     """The projection of a training whose checkpoints are there. Without a budget it is the setting's own.
 
     What was chosen stands beside the checkpoints, so that the chunks of a run, and other queries, use the same.
     """
-    asked, widest = found.setting.projection, found.widest
-    if not asked.budget or widest.whole or widest.dimension <= asked.dimension:
+    wanted, widest = run.setting.projection, run.widest
+    if not wanted.budget or widest.whole or widest.dimension <= wanted.dimension:
         return Choice(widest)
-    records = found.task.queries[found.task.reference][:QUERIES]
-    queries = [found.encoder.encode(record) for record in records]
-    if not found.behaviors(queries):
+    records = run.task.queries[run.task.reference][:QUERIES]
+    queries = [run.encoder.encode(record) for record in records]
+    if not run.behaviors(queries):
         return Choice(widest)
-    told = {"projection": asked.model_dump(mode="json"), "widest": widest.dimension, "numerics": NUMERICS,
-            "queries": fingerprint(records)}
-    path = found.folder / f"width-{digest_of(told)[:16]}.json"
+    identity = {"projection": wanted.model_dump(mode="json"), "widest": widest.dimension, "numerics": NUMERICS,
+                "queries": fingerprint(records)}
+    path = run.folder / f"width-{digest_of(identity)[:16]}.json"
     with suppress(OSError, ValueError):
         return _choice(widest, {int(width): float(tau) for width, tau in json.loads(path.read_bytes())["tried"]})
-    tried = measure(found, queries, widths(asked.dimension, widest.dimension), check)
-    atomic_write(path, json.dumps({**told, "tried": list(tried.items())}))
+    tried = measure(run, queries, widths(wanted.dimension, widest.dimension), check)
+    atomic_write(path, json.dumps({**identity, "tried": list(tried.items())}))
     return _choice(widest, tried)
 
 
@@ -87,81 +78,46 @@ def _choice(widest: Projection, tried: dict[int, float]) -> Choice:
     return Choice(widest.model_copy(update={"dimension": dimension}), tried)
 
 
-def measure(found: Attribution, queries: Sequence[Encoded], tried: Sequence[int],
+def measure(run: Attribution, queries: Sequence[Encoded], tried: Sequence[int],
             check: Callable[[], None] = lambda: None) -> dict[int, float]:
     """Width -> the least τ between two draws over estimators and behaviors, of a sample of the records; 0 where no
     query ranks them. Raises `Diverged` where a gradient is not finite."""
-    rows = np.sort(np.random.default_rng(found.seed).permutation(len(found.encoded))[:RECORDS])
-    records, points = [found.encoded[row] for row in rows], []
-    projections = [found.widest.model_copy(update={"dimension": width}) for width in tried]
-    for point in found.points:
-        found.place(point)
-        own, losses = _records(found, point, records, projections, check)
-        asked = _queries(found, queries, projections, check)
-        check_finite(((name, values) for (_, name), values in (*own.items(), *asked.items())), point.step)
-        points.append((point.weight, own, losses, asked))
+    rows = np.sort(np.random.default_rng(run.seed).permutation(len(run.encoded))[:RECORDS])
+    records, points = [run.encoded[row] for row in rows], []
+    maps = [Maps(run.widest.model_copy(update={"dimension": width}), run.sizes) for width in tried]
+    readers = {name: READOUTS[name].read for name in run.behaviors(queries)}
+    for point in run.points:
+        run.load(point)
+        own, losses = _collected(run, records, {"gradient": loss}, maps, check, Adam(*point.moments(), point.step))
+        query_columns, _ = _collected(run, queries, readers, maps, check)
+        for columns in (*own, *query_columns):
+            check_finite(columns.items(), point.step)
+        points.append((point.weight, own, losses[:, 0], query_columns))
     least = {}
-    for width in tried:
-        drawn = [tuple(_point(weight, own, asked, found.behaviors(queries), width, draw)
-                       for weight, own, _, asked in points) for draw in range(2)]
-        sample = Features(drawn[0], np.zeros(len(rows)), points[-1][2], {1.0: np.zeros((len(rows), 0))},
-                          {1.0: np.zeros((len(queries), 0))}, 1.0, found.seed, found.setting.ridge, drawn[1])
+    for index, width in enumerate(tried):
+        draws = [tuple(point_of(weight, own[index], query_columns[index], list(readers), draw)
+                       for weight, own, _, query_columns in points) for draw in range(2)]
+        sample = Features(draws[0], np.zeros(len(rows)), points[-1][2], {1.0: np.zeros((len(rows), 0))},
+                          {1.0: np.zeros((len(queries), 0))}, 1.0, run.seed, run.setting.ridge, draws[1])
         tau = sketching.stability(sample)["kendall_tau"].min()
         least[width] = float(tau) if tau == tau else 0.0
     return least
 
 
-def _point(weight: float, own: Columns, asked: Columns, behaviors: Sequence[str], width: int, draw: int) -> Point:
-    """What estimators read at one checkpoint, at one width and under one of the draws."""
-    def of(columns: Columns, name: str) -> np.ndarray:
-        return columns[width, draw_names(name)[draw]]
-
-    return Point(weight, of(own, "gradient"), of(own, "conditioned"), {name: of(asked, name) for name in behaviors})
-
-
-def _records(found: Attribution, point: Checkpoint, encoded: Sequence[Encoded], projections: Sequence[Projection],
-             check: Callable[[], None]) -> tuple[Columns, np.ndarray]:
-    """Projected gradients of training records at a checkpoint, plain and conditioned, and their losses."""
-    maps, adam = [Maps(one, found.sizes) for one in projections], Adam(*point.moments(), point.step)
-
-    def sinks() -> tuple[list[list[GroupSink]], dict[str, list[Draws]]]:
-        made = {name: [Draws(one) for one in maps] for name in ("gradient", "conditioned")}
-        return [[*made["gradient"], Conditioned(adam, *made["conditioned"])]], made
-
-    columns, values = _collected(found, encoded, [lambda *batch: -mean_response_likelihood(*batch)], projections, sinks,
-                                 check)
-    return columns, values[:, 0]
-
-
-def _queries(found: Attribution, encoded: Sequence[Encoded], projections: Sequence[Projection],
-             check: Callable[[], None]) -> Columns:
-    """Projected gradients of every behavior of queries, with the weights that the model has."""
-    names, maps = found.behaviors(encoded), [Maps(one, found.sizes) for one in projections]
-
-    def sinks() -> tuple[list[list[GroupSink]], dict[str, list[Draws]]]:
-        made = {name: [Draws(one) for one in maps] for name in names}
-        return [[*made[name]] for name in names], made
-
-    return _collected(found, encoded, [READOUTS[name].read for name in names], projections, sinks, check)[0]
-
-
-def _collected(found: Attribution, encoded: Sequence[Encoded], readers, projections: Sequence[Projection],
-               sinks: Callable[[], tuple[list[list[GroupSink]], dict[str, list[Draws]]]], check: Callable[[], None]
-               ) -> tuple[Columns, np.ndarray]:
-    """Projected gradients of what readers read, under every projection, and the values read, (rows, readers)."""
+def _collected(run: Attribution, encoded: Sequence[Encoded], readers: Mapping[str, Callable], maps: Sequence[Maps],
+               check: Callable[[], None], adam: Adam | None = None) -> tuple[list[dict[str, np.ndarray]], np.ndarray]:
+    """As `projected_rows` has them, of all records: gradients at every width, and the values read, (rows, readers)."""
     order: list[int] = []
-    parts: dict[tuple[int, str], list[Tensor]] = {}
+    batches: list[dict[str, list[Tensor]]] = [{} for _ in maps]
     values: list[Tensor] = []
-    with gradients.tapped(found.model) as tap:
-        for rows, batch in passes.batched(found.model, found.encoder, encoded, found.setting.recipe.batch,
-                                          check=check):
-            receivers, made = sinks()
-            values.append(group_gradients(found.model, tap, batch, readers, receivers).float().cpu())
-            for name, of_widths in made.items():
-                for projection, draws in zip(projections, of_widths, strict=True):
-                    for column, part in draws.projected(name).items():
-                        parts.setdefault((projection.dimension, column), []).append(part)
+    with gradients.tapped(run.model) as tap:
+        for rows, batch in passes.batched(run.model, run.encoder, encoded, run.setting.recipe.batch, check=check):
+            read, columns = projected_rows(run.model, tap, batch, readers, maps, adam)
+            values.append(read.float().cpu())
+            for one, own in zip(batches, columns, strict=True):
+                for column, chunk in own.items():
+                    one.setdefault(column, []).append(chunk)
             order += rows
     back = np.argsort(order)
-    return ({key: np.concatenate([np.asarray(one) for one in listed])[back] for key, listed in parts.items()},
-            np.concatenate([np.asarray(one) for one in values])[back])
+    return ([{column: torch.cat(chunks).numpy()[back] for column, chunks in one.items()} for one in batches],
+            torch.cat(values).numpy()[back])

@@ -33,8 +33,8 @@ def probability(problem: SoftmaxProblem, query: int) -> float:
 def mean_tau(a: Scores, b: Scores) -> float:
     """Kendall's τ, mean over queries, of candidates that both trust."""
     both = Together.of([a, b])
-    found = over_known(lambda stack: {"tau": pairwise(stack, ["kendall"])["kendall"]}, both.stack, both.known)
-    return float(np.nanmean(found["tau"][0, 1]))
+    means = over_known(lambda stack: {"tau": pairwise(stack, ["kendall"])["kendall"]}, both.stack, both.known)
+    return float(np.nanmean(means["tau"][0, 1]))
 
 
 @dataclass(frozen=True)
@@ -52,11 +52,11 @@ def agreement(a: Scores, b: Scores) -> Agreement:
     both = Together.of([a, b])
 
     def compared(stack: np.ndarray) -> dict[str, np.ndarray]:
-        found = pairwise(stack, ["kendall", "sign"])
-        return {"tau": found["kendall"], "signs": found["sign"], "sizes": pairwise(abs(stack), ["kendall"])["kendall"]}
+        means = pairwise(stack, ["kendall", "sign"])
+        return {"tau": means["kendall"], "signs": means["sign"], "sizes": pairwise(abs(stack), ["kendall"])["kendall"]}
 
-    found = over_known(compared, both.stack, both.known)
-    return Agreement(**{name: float(np.nanmean(values[0, 1])) for name, values in found.items()})
+    means = over_known(compared, both.stack, both.known)
+    return Agreement(**{name: float(np.nanmean(values[0, 1])) for name, values in means.items()})
 
 
 def shared(a: Scores, b: Scores, size: int) -> np.ndarray:

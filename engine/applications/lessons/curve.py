@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from engine.exact.response import signal_of
+from engine.gradients.response import signal_of
 from engine.problems import SoftmaxProblem
 from engine.question.behaviors import BEHAVIORS
 
@@ -39,5 +39,5 @@ def gaps(problem: SoftmaxProblem, eta: float) -> torch.Tensor:
 def most_curved(problem: SoftmaxProblem, eta: float = 5.0) -> tuple[int, int]:
     """(query, training example) where curve and tangent are farthest apart at η, among candidates."""
     gap = gaps(problem, eta)
-    query, place = divmod(int(gap.argmax()), gap.shape[1])
-    return query, int(problem.candidates[place])
+    query, candidate = divmod(int(gap.argmax()), gap.shape[1])
+    return query, int(problem.candidates[candidate])

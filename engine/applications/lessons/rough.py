@@ -38,17 +38,17 @@ _WHOLE = Recipe(epochs=40, batch_size=2 * toy.POINTS, learning_rate=0.2)
 RECIPES = {"smooth": _WHOLE, "kinks": _WHOLE, "batches": _WHOLE.model_copy(update={"batch_size": 5}),
            "momentum": _WHOLE.model_copy(update={"batch_size": 5, "momentum": 0.9}),
            "rough": Recipe(epochs=40, batch_size=5, learning_rate=0.3, momentum=0.9)}
-PARTS = {kind: nn.Tanh if kind == "smooth" else nn.ReLU for kind in RECIPES}
+ACTIVATIONS = {kind: nn.Tanh if kind == "smooth" else nn.ReLU for kind in RECIPES}
 
 
 def training(kind: str) -> Training:
     """One of the two, as a value."""
-    places, labels = toy.points()
+    points, labels = toy.points()
 
     def build() -> nn.Module:
-        return nn.Sequential(nn.Linear(2, HIDDEN), PARTS[kind](), nn.Linear(HIDDEN, 2))
+        return nn.Sequential(nn.Linear(2, HIDDEN), ACTIVATIONS[kind](), nn.Linear(HIDDEN, 2))
 
-    return Training(build, torch.as_tensor(places), torch.as_tensor(labels), RECIPES[kind], SEED, normalization="n",
+    return Training(build, torch.as_tensor(points), torch.as_tensor(labels), RECIPES[kind], SEED, normalization="n",
                     exact=True)
 
 

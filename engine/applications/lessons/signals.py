@@ -66,5 +66,5 @@ def detections(rho: float = 0.2, seed: int = 0) -> Detection:
 
 def over_draws(rho: float = 0.2) -> dict[str, tuple[float, float]]:
     """stage -> average precision over `DRAWS` draws: mean, and half width of the 95% t interval."""
-    drawn = [detections(rho, seed) for seed in range(DRAWS)]
-    return {stage: t_interval([one.auprc(stage) for one in drawn]) for stage in STAGES}
+    tables = [detections(rho, seed) for seed in range(DRAWS)]
+    return {stage: t_interval([one.auprc(stage) for one in tables]) for stage in STAGES}

@@ -83,14 +83,14 @@ STEP = 0.1
 def everywhere(label: int) -> dict[str, np.ndarray]:
     """`answer` for a point of this class at every place of the plane, `STEP` apart, all at once.
 
-    Returns arrays over the m = (2 SIDE / STEP + 1)² places: x and y (m,); exact and linearised, the boundaries (m, 3);
+    Returns arrays over the m = (2 SIDE / STEP + 1)² grid: x and y (m,); exact and linearised, the boundaries (m, 3);
     exact_probability and linearised_probability (m,). With two classes only d = θ₁ − θ₀ matters, of which the penalty
     is half as large: Newton's steps on m logistic regressions of three weights.
     """
     features, labels, weights, hessian = _factual()
     side = np.round(np.arange(-SIDE, SIDE + STEP / 2, STEP), 6)
-    places = np.stack(np.meshgrid(side, side, indexing="ij"), -1).reshape(-1, 2)
-    points = torch.as_tensor(np.column_stack([places, np.ones(len(places))]))
+    grid = np.stack(np.meshgrid(side, side, indexing="ij"), -1).reshape(-1, 2)
+    points = torch.as_tensor(np.column_stack([grid, np.ones(len(grid))]))
     exact = _newton(features, labels, points, label, (weights[:, 1] - weights[:, 0]).expand(len(points), -1))
     signal = (points @ weights).softmax(-1)
     signal[:, label] -= 1.0
@@ -99,7 +99,7 @@ def everywhere(label: int) -> dict[str, np.ndarray]:
     linearised = moved[:, :, 1] - moved[:, :, 0]
     x, y, watched = QUERY
     query, sign = torch.tensor([x, y, 1.0], dtype=torch.float64), 2 * watched - 1
-    return {"x": places[:, 0], "y": places[:, 1], "exact": exact.numpy(), "linearised": linearised.numpy(),
+    return {"x": grid[:, 0], "y": grid[:, 1], "exact": exact.numpy(), "linearised": linearised.numpy(),
             "exact_probability": (sign * exact @ query).sigmoid().numpy(),
             "linearised_probability": (sign * linearised @ query).sigmoid().numpy()}
 
@@ -114,20 +114,20 @@ def _newton(features: Tensor, labels: Tensor, points: Tensor, label: int, start:
         return (softplus(-signs * (at @ features.T)).sum(-1) + own) / n + 0.5 * torch.einsum(
             "mi,ij,mj->m", at, penalty, at)
 
-    found = start.clone()
+    weights = start.clone()
     for _ in range(steps):
-        chance, own = (found @ features.T).sigmoid(), (found * points).sum(-1).sigmoid()
-        gradient = (chance - labels) @ features / n + (own - label)[:, None] * points / n + found @ penalty
+        chance, own = (weights @ features.T).sigmoid(), (weights * points).sum(-1).sigmoid()
+        gradient = (chance - labels) @ features / n + (own - label)[:, None] * points / n + weights @ penalty
         hessian = (torch.einsum("mk,ki,kj->mij", chance * (1 - chance), features, features)
                    + (own * (1 - own))[:, None, None] * points[:, :, None] * points[:, None, :]) / n + penalty
-        move, before = torch.linalg.solve(hessian, gradient), objective(found)
+        move, before = torch.linalg.solve(hessian, gradient), objective(weights)
         if float(move.abs().max()) < 1e-11:
             break
         for _ in range(20):
-            risen = objective(found - move) > before + 1e-15
+            risen = objective(weights - move) > before + 1e-15
             move[risen] /= 2
-        found = found - move
-    return found
+        weights = weights - move
+    return weights
 
 
 def _penalty() -> Tensor:
@@ -136,8 +136,8 @@ def _penalty() -> Tensor:
 
 @cache
 def _factual() -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    places, classes = points()
-    features = torch.as_tensor(np.column_stack([places, np.ones(len(places))]))
+    x, classes = points()
+    features = torch.as_tensor(np.column_stack([x, np.ones(len(x))]))
     labels = torch.as_tensor(classes)
     weights = softmax.fit(features, labels, 2, _penalty()).weights
     hessian = softmax.hessian((features @ weights).softmax(-1), features, _penalty())

@@ -54,16 +54,16 @@ class Outcome:
     relabelled: int
 
 
-def outcome(drawn: NoisyData, decisions: Mapping[int, Decision]) -> Outcome:
+def outcome(data: NoisyData, decisions: Mapping[int, Decision]) -> Outcome:
     """The outcome of a review. Raises `InvalidInput` for data that are not a user's own, and where a class would be
     left without an example."""
-    dataset = _own(drawn)
+    dataset = _own(data)
     removed, relabelled = consequences(decisions)
     files, y = (*dataset.files, *dataset.test_files), np.concatenate([dataset.y_train, dataset.y_test])
     labels = {file: dataset.class_names[label] for file, label in zip(files, y, strict=True)}
-    gone = tuple(sorted(dataset.files[drawn.rows[row]] for row in removed))
+    gone = tuple(sorted(dataset.files[data.rows[row]] for row in removed))
     for row, label in relabelled.items():
-        labels[dataset.files[drawn.rows[row]]] = dataset.class_names[label]
+        labels[dataset.files[data.rows[row]]] = dataset.class_names[label]
     for file in gone:
         labels.pop(file)
     if empty := [name for name in dataset.class_names if name not in set(labels.values())]:
@@ -71,24 +71,24 @@ def outcome(drawn: NoisyData, decisions: Mapping[int, Decision]) -> Outcome:
     return Outcome(labels, gone, len(relabelled))
 
 
-def decided_by_path(drawn: NoisyData, decisions: Mapping[int, Decision]) -> pd.DataFrame:
+def decided_by_path(data: NoisyData, decisions: Mapping[int, Decision]) -> pd.DataFrame:
     """What changes, a row an example: `file`, `given` and the `label` to use, empty where it is removed."""
-    names, files = drawn.dataset.class_names, _own(drawn).files
+    names, files = data.dataset.class_names, _own(data).files
     removed, relabelled = consequences(decisions)
-    rows = [(files[drawn.rows[row]], names[drawn.evidence.y[row]], names[label] if label is not None else "")
+    rows = [(files[data.rows[row]], names[data.evidence.y[row]], names[label] if label is not None else "")
             for row, label in sorted({**dict.fromkeys(removed), **relabelled}.items())]
     return pd.DataFrame(rows, columns=["file", "given", "label"])
 
 
-def moves(drawn: NoisyData, decisions: Mapping[int, Decision]) -> dict[str, str | None]:
+def moves(data: NoisyData, decisions: Mapping[int, Decision]) -> dict[str, str | None]:
     """file -> the path that it gets, None where it goes: those pictures alone whose path changes.
 
     Raises `InvalidInput` as `outcome` does, and for data that are no pictures in folders.
     """
-    dataset, found = _pictures(drawn), outcome(drawn, decisions)
+    dataset, result = _pictures(data), outcome(data, decisions)
     queries = set() if dataset.test_drawn or dataset.test_origin == LISTED else set(dataset.test_files)
-    taken, changed = {*dataset.files, *dataset.test_files}, dict[str, str | None](dict.fromkeys(found.removed))
-    for file, label in found.labels.items():
+    taken, changed = {*dataset.files, *dataset.test_files}, dict[str, str | None](dict.fromkeys(result.removed))
+    for file, label in result.labels.items():
         target = _target(file, label, (TEST if file in queries else TRAIN) if queries else "")
         if target != file:
             changed[file] = _free(target, taken)
@@ -96,9 +96,9 @@ def moves(drawn: NoisyData, decisions: Mapping[int, Decision]) -> dict[str, str 
     return changed
 
 
-def script(drawn: NoisyData, decisions: Mapping[int, Decision]) -> str:
+def script(data: NoisyData, decisions: Mapping[int, Decision]) -> str:
     """The moves as a POSIX shell script; what is removed goes to the folder `REMOVED`. Raises as `moves` does."""
-    changed = moves(drawn, decisions)
+    changed = moves(data, decisions)
     gone = sum(target is None for target in changed.values())
     said = f"{len(changed) - gone} pictures to another folder, {gone} to {REMOVED}."
     lines = [SCRIPT.format(said=said)]
@@ -118,12 +118,12 @@ class Format:
     write: Callable[[NoisyData, Outcome, Mapping[int, Decision]], bytes]
 
 
-def _zip(drawn: NoisyData, found: Outcome, decisions: Mapping[int, Decision]) -> bytes:
+def _zip(data: NoisyData, result: Outcome, decisions: Mapping[int, Decision]) -> bytes:
     """The pictures with their paths below the folders of the classes, byte for byte. Unreadable ones and classes that
     are left out of the reading are not in it, nor is the list of wrong labels, whose paths would no longer hold."""
-    dataset, changed, buffer = drawn.dataset, moves(drawn, decisions), io.BytesIO()
+    dataset, changed, buffer = data.dataset, moves(data, decisions), io.BytesIO()
     files = (*dataset.files, *dataset.test_files)
-    with originals.opened(_base(drawn)) as tree, zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as out:
+    with originals.opened(_base(data)) as tree, zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as out:
         start = originals.prefix(tree, files)
         for file in files:
             target = changed.get(file, file)
@@ -132,22 +132,22 @@ def _zip(drawn: NoisyData, found: Outcome, decisions: Mapping[int, Decision]) ->
     return buffer.getvalue()
 
 
-def _npz(drawn: NoisyData, found: Outcome, decisions: Mapping[int, Decision]) -> bytes:
+def _npz(data: NoisyData, result: Outcome, decisions: Mapping[int, Decision]) -> bytes:
     """x_train, y_train, x_query, y_query without the rows that go and with corrected labels; `flags` are left out."""
-    dataset, buffer = drawn.dataset, io.BytesIO()
-    kept = np.array([file in found.labels for file in dataset.files])
-    number = {name: place for place, name in enumerate(dataset.class_names)}
-    y = np.array([number[found.labels[file]] for file in np.array(dataset.files)[kept]])
-    np.savez(buffer, x_train=dataset.raw_train[kept], y_train=y, x_query=dataset.raw_test, y_query=dataset.y_test)
+    dataset, buffer = data.dataset, io.BytesIO()
+    remaining = np.array([file in result.labels for file in dataset.files])
+    number = {name: index for index, name in enumerate(dataset.class_names)}
+    y = np.array([number[result.labels[file]] for file in np.array(dataset.files)[remaining]])
+    np.savez(buffer, x_train=dataset.raw_train[remaining], y_train=y, x_query=dataset.raw_test, y_query=dataset.y_test)
     return buffer.getvalue()
 
 
-def _table(drawn: NoisyData, found: Outcome, decisions: Mapping[int, Decision]) -> bytes:
+def _table(data: NoisyData, result: Outcome, decisions: Mapping[int, Decision]) -> bytes:
     """The table in the form that it came in, its rows in their order, without those that go and with corrected labels,
     in the type that they have where it holds them."""
-    path, dataset = _base(drawn), drawn.dataset
-    table = tables.read_table(path, label=uploads.reading(drawn.source.dataset).label)
-    labels = {row: found.labels[file] for row, file in enumerate(table.names) if file in found.labels}
+    path, dataset = _base(data), data.dataset
+    table = tables.read_table(path, label=uploads.reading(data.source.dataset).label)
+    labels = {row: result.labels[file] for row, file in enumerate(table.names) if file in result.labels}
     files, y = (*dataset.files, *dataset.test_files), np.concatenate([dataset.y_train, dataset.y_test])
     before = {file: dataset.class_names[label] for file, label in zip(files, y, strict=True)}
     given = [str(value) for value in table.frame[table.label]]
@@ -164,31 +164,31 @@ FORMATS: Mapping[str, Format] = {
 }
 
 
-def format_of(drawn: NoisyData) -> Format:
+def format_of(data: NoisyData) -> Format:
     """The format of the data that were brought. Raises `InvalidInput` for data that are not a user's own."""
-    _own(drawn)
-    return FORMATS[_base(drawn).suffix]
+    _own(data)
+    return FORMATS[_base(data).suffix]
 
 
-def copy(drawn: NoisyData, decisions: Mapping[int, Decision]) -> bytes:
+def copy(data: NoisyData, decisions: Mapping[int, Decision]) -> bytes:
     """The cleaned copy, in the format of what was brought. Raises as `outcome` does."""
-    return format_of(drawn).write(drawn, outcome(drawn, decisions), decisions)
+    return format_of(data).write(data, outcome(data, decisions), decisions)
 
 
-def _base(drawn: NoisyData) -> Path:
-    return uploads.base(drawn.source.dataset)
+def _base(data: NoisyData) -> Path:
+    return uploads.base(data.source.dataset)
 
 
-def _own(drawn: NoisyData) -> Dataset:
-    if not drawn.source.is_own:
+def _own(data: NoisyData) -> Dataset:
+    if not data.source.is_own:
         raise InvalidInput("A cleaned copy is made of data of your own; of other data take the cleaned index.")
-    return drawn.dataset
+    return data.dataset
 
 
-def _pictures(drawn: NoisyData) -> Dataset:
-    if _own(drawn).image_shape is None:
+def _pictures(data: NoisyData) -> Dataset:
+    if _own(data).image_shape is None:
         raise InvalidInput("These data are not pictures in folders, and nothing can be moved; take the cleaned copy.")
-    return drawn.dataset
+    return data.dataset
 
 
 def _target(file: str, label: str, split: str) -> str:
@@ -196,7 +196,7 @@ def _target(file: str, label: str, split: str) -> str:
     after it, or `split` before it where its folders name none."""
     *folders, name = PurePosixPath(file).parts
     own, label = [split] if split else [], UNFIT.sub("_", label)
-    at = next((place for place, folder in enumerate(folders[:2]) if split_of(folder)), None) if split else None
+    at = next((index for index, folder in enumerate(folders[:2]) if split_of(folder)), None) if split else None
     if at is not None:
         own = [folders.pop(at)]
     return "/".join([label, *own, *folders[1:], name] if at == 1 else [*own, label, *folders[1:], name])

@@ -27,11 +27,11 @@ _BEFORE = tuple(pair for pair in pairs_of(("repsim", "ntk", "gradsim", "tracin",
                 if pair.behavior in (NONE, "Target logit"))
 
 
-def share_by_heart(seen: float, unseen: float) -> float:
+def fraction_by_heart(seen: float, unseen: float) -> float:
     """(seen − unseen) / (1 − unseen): of the labels that a model misses on examples that it has not seen, the share
     that it agrees with where it was trained on them; 0 where it misses none.
 
-    seen, unseen: share of labels that the model agrees with, on examples that it was trained on and on others.
+    seen, unseen: fraction of labels that the model agrees with, on examples that it was trained on and on others.
     """
     return (seen - unseen) / (1 - unseen) if unseen < 1 else 0.0
 
@@ -39,9 +39,9 @@ def share_by_heart(seen: float, unseen: float) -> float:
 def by_heart(model: str, seen: float, unseen: float) -> bool:
     """Whether a deep network has learned its labels by heart; False where nothing unseen was there to measure on.
 
-    model: its name in the catalogue; seen, unseen: as in `share_by_heart`.
+    model: its name in the catalogue; seen, unseen: as in `fraction_by_heart`.
     """
-    return model not in OWN and share_by_heart(seen, unseen) >= MOST
+    return model not in OWN and fraction_by_heart(seen, unseen) >= MOST
 
 
 def voting(suspicion: Mapping[Pair, np.ndarray], learned: bool) -> list[Pair]:
@@ -58,9 +58,9 @@ def with_consensus(suspicion: Mapping[Pair, np.ndarray], learned: bool) -> dict[
     return {**suspicion, CONSENSUS: len(mean) - mean}
 
 
-def votes(suspicion: Mapping[Pair, np.ndarray], learned: bool, share: float) -> np.ndarray:
+def votes(suspicion: Mapping[Pair, np.ndarray], learned: bool, fraction: float) -> np.ndarray:
     """How many of `voting` have an example (n,) in the most suspicious share of their ranking."""
-    found = np.zeros(len(next(iter(suspicion.values()))), dtype=np.int64)
+    counts = np.zeros(len(next(iter(suspicion.values()))), dtype=np.int64)
     for pair in voting(suspicion, learned):
-        found[flagged(suspicion, pair, share)] += 1
-    return found
+        counts[flagged(suspicion, pair, fraction)] += 1
+    return counts

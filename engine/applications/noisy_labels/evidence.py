@@ -46,8 +46,8 @@ class Evidence:
 
     def check_apart(self) -> None:
         """Raise `InvalidInput` where a trusted example has the very pixels of a training example."""
-        trusted = Counter(row.tobytes() for row in self.trusted_x)
-        shared = [place for place, row in enumerate(self.x) if row.tobytes() in trusted]
+        trusted = Counter(image.tobytes() for image in self.trusted_x)
+        shared = [row for row, image in enumerate(self.x) if image.tobytes() in trusted]
         if shared:
             raise InvalidInput(f"{len(shared):,} training examples are in the trusted set as well (the first is row "
                                f"{shared[0]:,}); a trusted set has to be apart from what it judges, so remove them "

@@ -13,10 +13,10 @@ def fold_of(y: np.ndarray, folds: int, seed: int) -> np.ndarray:
     """The fold (n,) in 0..folds−1 of every example with label y (n,), stratified, fixed by `seed`."""
     from sklearn.model_selection import StratifiedKFold
 
-    found = np.empty(len(y), dtype=np.int64)
+    folds_of_rows = np.empty(len(y), dtype=np.int64)
     for fold, (_, held) in enumerate(StratifiedKFold(folds, shuffle=True, random_state=seed % 2**32).split(y, y)):
-        found[held] = fold
-    return found
+        folds_of_rows[held] = fold
+    return folds_of_rows
 
 
 def check_folds(y: np.ndarray, folds: int, class_names: Sequence[str]) -> None:

@@ -48,13 +48,13 @@ class Judge:
                 f"there to 100%. {REMEDY}")
 
 
-def judge(drawn: NoisyData, accuracy: float) -> Judge | None:
+def judge(data: NoisyData, accuracy: float) -> Judge | None:
     """The judge of a search. accuracy: on the test examples, or out of fold where no label is trusted; None where there
     is nothing to measure on."""
-    source = drawn.source
-    labels = drawn.evidence.y if source.in_turn else drawn.y_test
+    source = data.source
+    labels = data.evidence.y if source.in_turn else data.y_test
     if not len(labels):
         return None
-    share = np.bincount(labels).max() / len(labels)
-    return Judge(accuracy, len(labels), float(share),
-                 verified=not source.in_turn and not (source.is_own and drawn.dataset.test_drawn))
+    largest_class = np.bincount(labels).max() / len(labels)
+    return Judge(accuracy, len(labels), float(largest_class),
+                 verified=not source.in_turn and not (source.is_own and data.dataset.test_drawn))

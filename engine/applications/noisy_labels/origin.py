@@ -29,7 +29,7 @@ def check_origin(dataset: Dataset, own: bool, trusted_from: str) -> None:
                            "out.")
 
 
-def told_origin(dataset: Dataset, own: bool, count: int) -> str:
+def origin_sentence(dataset: Dataset, own: bool, count: int) -> str:
     """Where `count` trusted examples come from, as a sentence that stands wherever results do."""
     if not own:
         return (f"{count:,} trusted examples, drawn from the training set and left out of the search; their labels "
@@ -40,7 +40,7 @@ def told_origin(dataset: Dataset, own: bool, count: int) -> str:
     return f"{count:,} trusted examples, drawn from your own {dataset.test_origin}, whose labels count as verified."
 
 
-def told_in_turn(count: int, folds: int) -> str:
+def in_turn_sentence(count: int, folds: int) -> str:
     """That no label is trusted, as a sentence that stands wherever results do."""
     return (f"No label is trusted: each of {count:,} is judged by {folds - 1} model{'s' if folds > 2 else ''}, which "
             f"measure with the one of {folds} parts of the labels in doubt that they were not trained on.")

@@ -36,25 +36,25 @@ def usual(dataset: data.Dataset) -> dict[str, Any]:
     return {**model, "trusted": min(20, limits.most_trusted(dataset, own=True))}
 
 
-def coverage(drawn: NoisyData) -> str:
+def coverage(data: NoisyData) -> str:
     """Which of a user's own examples are searched, and why others are not, as a sentence or two."""
-    dataset, searched = drawn.dataset, len(drawn.rows)
+    dataset, searched = data.dataset, len(data.rows)
     beside = {
         "beyond the number to search": len(dataset.y_train) - searched,
         "verified, or kept to measure accuracy": 0 if dataset.test_drawn else len(dataset.y_test),
         "held out to be trusted or to measure accuracy, with labels in doubt themselves":
             len(dataset.y_test) if dataset.test_drawn else 0,
         "not readable": sum(why == UNREADABLE for _, why in dataset.left_out),
-        "in classes that are left out": _left_out(drawn)}
+        "in classes that are left out": _left_out(data)}
     whole = searched + sum(beside.values())
-    told = "; ".join(f"{count:,} {why}" for why, count in beside.items() if count)
-    return f"{searched:,} of {whole:,} examples are searched." + (f" Not searched: {told}." if told else "")
+    reasons = "; ".join(f"{count:,} {why}" for why, count in beside.items() if count)
+    return f"{searched:,} of {whole:,} examples are searched." + (f" Not searched: {reasons}." if reasons else "")
 
 
-def _left_out(drawn: NoisyData) -> int:
+def _left_out(data: NoisyData) -> int:
     """How many examples the reading leaves out."""
-    chosen = uploads.reading(drawn.source.dataset)
+    chosen = uploads.reading(data.source.dataset)
     if not any(name == "" for name in chosen.classes.values()):
         return 0
-    before = uploads.read(chosen.model_copy(update={"classes": {}, "trusted": {}}), drawn.source.dataset)
-    return (len(before.y_train) + len(before.y_test)) - (len(drawn.dataset.y_train) + len(drawn.dataset.y_test))
+    before = uploads.read(chosen.model_copy(update={"classes": {}, "trusted": {}}), data.source.dataset)
+    return (len(before.y_train) + len(before.y_test)) - (len(data.dataset.y_train) + len(data.dataset.y_test))

@@ -2,19 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from engine.applications.noisy_labels.over import MEAN, OF_ITS_LABEL, Over
+from engine.applications.noisy_labels.evidence import Evidence
 from engine.basics.registry import Registry
 from engine.question import direction
 from engine.question.behaviors import BEHAVIORS
+from engine.scoring.aggregate import Aggregate, Mean, OwnClass
 from engine.scoring.named import NAMED, NamedMethod
 from engine.scoring.scoring import Scoring
 
 BEHAVIOR_TITLES = {"query_loss": "Trusted loss", "query_logit": "Target logit", "hard_margin": "Hard margin"}
 """Behaviors of `engine.question.behaviors`, read at trusted examples."""
 NONE = "none"
+
+
+@dataclass(frozen=True)
+class Over:
+    """Over which trusted examples a score is put together, and how. title: over what, in a few words. sentence: when a
+    label is suspicious. aggregate: of the evidence at hand."""
+
+    title: str
+    sentence: str
+    aggregate: Callable[[Evidence], Aggregate]
+
+
+MEAN = Over("the mean over all trusted examples",
+            "A label is suspicious where the answer, averaged over the trusted examples, is low.", lambda _: Mean())
+OF_ITS_LABEL = Over("the trusted examples of its own class",
+                    "A label is suspicious where the answer for the mean of its own class's trusted examples is low.",
+                    lambda evidence: OwnClass(evidence.trusted_y, evidence.y))
 
 
 class Pair(NamedTuple):

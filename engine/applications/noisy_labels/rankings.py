@@ -49,8 +49,8 @@ def agreement(suspicion: Mapping[Pair, np.ndarray]) -> np.ndarray:
 def agreements(suspicion: Mapping[Pair, np.ndarray], first: Pair, second: Pair,
                metrics: Sequence[str]) -> dict[str, float]:
     """metric -> agreement of two rankings, over the same examples as `agreement`; the top share is 5%."""
-    found = pairwise(_compared([suspicion[first], suspicion[second]]), metrics)
-    return {metric: float(values[0, 1, 0]) for metric, values in found.items()}
+    values_by_metric = pairwise(_compared([suspicion[first], suspicion[second]]), metrics)
+    return {metric: float(values[0, 1, 0]) for metric, values in values_by_metric.items()}
 
 
 def _compared(rankings: Sequence[np.ndarray]) -> np.ndarray:
@@ -61,9 +61,9 @@ def _compared(rankings: Sequence[np.ndarray]) -> np.ndarray:
     return stack[:, None]
 
 
-def flagged(suspicion: Mapping[Pair, np.ndarray], pair: Pair, share: float, but_not: Pair | None = None) -> np.ndarray:
+def flagged(suspicion: Mapping[Pair, np.ndarray], pair: Pair, top: float, but_not: Pair | None = None) -> np.ndarray:
     """Rows in rank order: the most suspicious share under a pair, without that of another."""
-    size = max(1, top_size(len(suspicion[pair]), share))
+    size = max(1, top_size(len(suspicion[pair]), top))
     rows = np.argsort(-suspicion[pair], kind="stable")[:size]
     if but_not is None:
         return rows

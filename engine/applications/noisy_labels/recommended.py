@@ -26,10 +26,10 @@ class Recommended:
 
 def by_flags(suspicion: Mapping[Pair, np.ndarray], noisy: np.ndarray) -> Recommended:
     """The ranking that finds the labels known to be wrong best, by average precision."""
-    found = {pair: detection(noisy, values)[METRIC] for pair, values in suspicion.items()}
-    best = max(found, key=lambda pair: found[pair])
+    scores = {pair: detection(noisy, values)[METRIC] for pair, values in suspicion.items()}
+    best = max(scores, key=lambda pair: scores[pair])
     return Recommended(best, f"of the labels that are known to be wrong here it finds most ({METRIC} "
-                             f"{found[best]:.2f}; a shuffled order has about {noisy.mean():.2f})")
+                             f"{scores[best]:.2f}; a shuffled order has about {noisy.mean():.2f})")
 
 
 def by_publication(suspicion: Mapping[Pair, np.ndarray], table: pd.DataFrame | None, scale: str, by_heart: bool

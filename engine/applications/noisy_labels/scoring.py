@@ -1,33 +1,92 @@
-"""Every wanted method's suspicion at once, so that methods share their passes over the data."""
+r"""Every wanted method's suspicion (n,) of the training labels, larger for a label more likely wrong.
+
+A method that implies a specification is suspicious where its oriented scores are low, put together over the trusted
+examples:
+
+    suspicion(k) = −A_q s(q, k)        A the mean, or over the trusted examples of k's own class
+
+    GradSim   ⟨∇B̄, ∇ℓ_k⟩ at θ_D                        TracIn   Σ_t η_t ⟨∇B̄, ∇ℓ_k⟩ at the checkpoints θ_t
+    LiSSA     ⟨(H + δI)⁻¹∇B̄, ∇ℓ_k⟩ at θ_D              RepSim   −cos(φ_k, μ_c)       NTK   −⟨φ̃_k, μ̃_c⟩
+
+pooled before products are taken (`engine.scoring.pooled`), with η = 1, and of TracIn with the learning rates of the
+run. The last checkpoint is θ_D, so that GradSim, LiSSA and TracIn's last term share their passes.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 
 import numpy as np
+from torch import Tensor
 
-from engine.applications.noisy_labels import gradient_scores, reference_scores, similarity_scores
-from engine.applications.noisy_labels.pairs import METHODS, Pair
+from engine.applications.noisy_labels.augmented import augmented_scores
+from engine.applications.noisy_labels.confident import confident_learning, out_of_sample, shuffled
+from engine.applications.noisy_labels.pairs import BEHAVIOR_TITLES, METHODS, Pair
 from engine.applications.noisy_labels.source import TrainedModel
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
 from engine.basics.registry import unknown
+from engine.problems.module import ModuleProblem
+from engine.scoring.pooled import aggregated, pooled
 
 AUGMENTED = "augmented"
-FAMILIES = (reference_scores, similarity_scores, gradient_scores)
+SIMILARITIES, GRADIENTS = ("repsim", "ntk"), ("gradsim", "tracin", "lissa")
 
 
 def suspicions(model: TrainedModel, wanted: Collection[str], options: Options | None = None) -> dict[Pair, np.ndarray]:
-    """(method, behavior) -> suspicion (n,) of every training example, larger for a label more likely wrong.
+    """(method, behavior) -> suspicion (n,) of every training example.
 
     wanted: names in `METHODS`, or `augmented` for RepSim with signals. Raises `InvalidInput` for another name.
     """
-    known = {*METHODS, AUGMENTED}
+    options, known = options or Options(), {*METHODS, AUGMENTED}
     if other := sorted(set(wanted) - known):
         raise InvalidInput(unknown("method", other[0], sorted(known)))
-    found: dict[Pair, np.ndarray] = {}
-    for family in FAMILIES:
-        found |= family.score(model, wanted, options or Options())
-    order = [METHODS[name].title for name in METHODS]
-    return dict(sorted(found.items(), key=lambda item: order.index(item[0].method) if item[0].method in order
-                       else len(order)))
+    scores: dict[Pair, np.ndarray] = {}
+    if "random" in wanted:
+        scores[Pair(METHODS["random"].title)] = shuffled(model.source, len(model.evidence.y))
+    if "confident" in wanted:
+        scores[Pair(METHODS["confident"].title)] = confident_learning(
+            model.evidence.y, out_of_sample(model, options), model.evidence.classes)
+    repsim = Pair(METHODS["repsim"].title)
+    scores |= similarity_scores(model, [*wanted, *(["repsim"] if AUGMENTED in wanted else [])], options)
+    augmented = augmented_scores(model, -scores[repsim]) if AUGMENTED in wanted else {}
+    scores |= gradient_scores(model, wanted, options)
+    ordered = {pair: scores[pair] for name, method in METHODS.items() if name in wanted for pair in method.pairs}
+    return ordered | augmented
+
+
+def similarity_scores(model: TrainedModel, wanted: Collection[str], options: Options) -> dict[Pair, np.ndarray]:
+    """Of the wanted methods among `SIMILARITIES`, from one pass over the training set."""
+    methods = [METHODS[name] for name in SIMILARITIES if name in wanted]
+    scorings = [method.named.implied(eta=1.0) for method in methods if method.named]
+    over = METHODS["repsim"].over
+    if not scorings or not over:
+        return {}
+    rows = aggregated(model.problem, scorings, over.aggregate(model.evidence), options)
+    return {Pair(method.title): -row for method, row in zip(methods, rows, strict=True)}
+
+
+def gradient_scores(model: TrainedModel, wanted: Collection[str], options: Options) -> dict[Pair, np.ndarray]:
+    """Of the wanted methods among `GRADIENTS`, for every trusted behavior."""
+    wanted = [name for name in GRADIENTS if name in wanted]
+    if not wanted:
+        return {}
+    earlier = model.checkpoints[:-1] if "tracin" in wanted else ()
+    at_the_end = ["gradsim", *(["lissa"] if "lissa" in wanted else [])]
+    scores = _at(model.problem, at_the_end, options.share(0, len(earlier) + 1))
+    if "tracin" in wanted:
+        total = (model.checkpoints[-1][1] if model.checkpoints else 1.0) * scores["gradsim"]
+        for index, (state, rate) in enumerate(earlier):
+            options.progress((index + 1) / (len(earlier) + 1))
+            total += rate * _at(model.at(state), ["gradsim"], options)["gradsim"]
+        scores["tracin"] = total
+    return {Pair(METHODS[name].title, title): row.double().cpu().numpy()
+            for name in wanted for title, row in zip(BEHAVIOR_TITLES.values(), scores[name], strict=True)}
+
+
+def _at(problem: ModuleProblem, names: list[str], options: Options) -> dict[str, Tensor]:
+    """name -> (behaviors, n), from one pass over the training set."""
+    scorings = [method.implied(behavior, eta=1.0) for name in names if (method := METHODS[name].named)
+                for behavior in BEHAVIOR_TITLES]
+    scores = pooled(problem, scorings, [1.0] * len(problem.queries), options)
+    return dict(zip(names, -scores.view(len(names), len(BEHAVIOR_TITLES), -1), strict=True))

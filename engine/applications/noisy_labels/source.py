@@ -16,7 +16,7 @@ from torch import Tensor
 from engine import data
 from engine.applications.noisy_labels.evidence import Evidence
 from engine.applications.noisy_labels.folds import check_folds, fold_of
-from engine.applications.noisy_labels.origin import IN_TURN, VERIFIED, check_origin, told_in_turn, told_origin
+from engine.applications.noisy_labels.origin import IN_TURN, VERIFIED, check_origin, in_turn_sentence, origin_sentence
 from engine.basics.errors import InvalidInput
 from engine.basics.values import Count, Number, Seed, Value
 from engine.data import corruption, uploads
@@ -42,7 +42,7 @@ class NoisySource(Value):
     """A training set whose labels are searched, with its trusted set and the model that judges.
 
     n_train, n_test: sizes, by default all there is. trusted: verified examples of every class. pool: pixels are
-    averaged over pool × pool squares. noise: the share of labels made wrong, in [0, 1), by default 0.2, and 0 for a
+    averaged over pool × pool squares. noise: the fraction of labels made wrong, in [0, 1), by default 0.2, and 0 for a
     user's own data; with 0 the labels stay as they came, and flags are those that the data bring, if any. mask: seed
     of draw, trusted set and noise, fixed over training seeds. seed: of the training. selection: the parameters that
     scores read, by default the last block and the head.
@@ -79,16 +79,16 @@ class NoisySource(Value):
     @model_serializer(mode="wrap")
     def _without_the_usual(self, serialize: SerializerFunctionWrapHandler) -> dict:
         """Where trusted examples come from is written only if it is not the usual: digests stay what they were."""
-        told = serialize(self)
+        fields = serialize(self)
         usual = {"trusted_from": self.trusted_from == VERIFIED, "folds": not self.in_turn}
-        return {key: value for key, value in told.items() if not usual.get(key, False)}
+        return {key: value for key, value in fields.items() if not usual.get(key, False)}
 
     @property
     def stated(self) -> dict[str, Any]:
         """What has to be said of it, as plain data: all that is not the default for its dataset."""
-        told = {key: value for key, value in self.model_dump(mode="json", exclude_defaults=True).items()
-                if key != "noise"}
-        return told if self.noise == (0.0 if self.is_own else NOISE) else {**told, "noise": self.noise}
+        fields = {key: value for key, value in self.model_dump(mode="json", exclude_defaults=True).items()
+                  if key != "noise"}
+        return fields if self.noise == (0.0 if self.is_own else NOISE) else {**fields, "noise": self.noise}
 
     @property
     def is_own(self) -> bool:
@@ -208,8 +208,8 @@ class NoisyData:
     def trusted_origin(self) -> str:
         """Where the trusted examples come from and how many they are, as a sentence."""
         if self.source.in_turn:
-            return told_in_turn(len(self.evidence.y), self.source.folds)
-        return told_origin(self.dataset, self.source.is_own, len(self.evidence.trusted_y))
+            return in_turn_sentence(len(self.evidence.y), self.source.folds)
+        return origin_sentence(self.dataset, self.source.is_own, len(self.evidence.trusted_y))
 
     @property
     def known_flags(self) -> Flags:
@@ -228,7 +228,7 @@ class NoisyData:
         return partial(build_model, self.source.model, self.evidence.x.shape[1:], self.evidence.classes)
 
     def train(self, device: str = "cpu", check: Callable[[], None] = lambda: None,
-              progress: Callable[[float], None] = lambda share: None) -> TrainedModel:
+              progress: Callable[[float], None] = lambda fraction: None) -> TrainedModel:
         """The model trained on the observed labels, or as it was trained before."""
         source, device = self.source, str(pick_device(device))
         identity = source.identity if self.held_out is None else {**source.identity, "held_out": self.held_out}
@@ -282,7 +282,7 @@ class TrainedModel:
         return self.problem.network.predict(self.problem.x)
 
     def accuracy(self, x: np.ndarray, y: np.ndarray) -> float:
-        """The share of (x, y) classified correctly."""
+        """The fraction of (x, y) classified correctly."""
         return self.problem.accuracy(x, y)
 
 

@@ -34,8 +34,8 @@ from engine.models.recorded.opened import opened
 from engine.models.recorded.recipe import SEED
 from engine.models.training import Training
 from engine.problems.causal import CausalProblem
-from engine.problems.families.asked import Asked
 from engine.problems.families.family import Family, Watch
+from engine.problems.families.fields import SourceFields
 from engine.problems.problem import Problem
 from engine.store.sealed import digest_of
 
@@ -53,10 +53,10 @@ class CausalFamily(Family):
     """Models by the names of `engine.models.causal.loading`. Draws are of a dataset of records."""
 
     problem_class = CausalProblem
-    kept = frozenset({"model", "selection", "recipe", "weights"})
+    fields = frozenset({"model", "selection", "recipe", "weights"})
     records = True
 
-    def recipe(self, source: Asked) -> FineTuning:
+    def recipe(self, source: SourceFields) -> FineTuning:
         """The source's own; of a recorded training what its adapters are."""
         if source.weights:
             return _recorded_recipe(recordings.facts(source.weights))
@@ -68,39 +68,39 @@ class CausalFamily(Family):
         lora.check_untrained(source.model, adapters, recipe)
         return recipe
 
-    def parameters(self, source: Asked) -> int:
+    def parameters(self, source: SourceFields) -> int:
         recipe = self.recipe(source)
         return _count(source.model, loading.identity(source.model)["files"], recipe)
 
-    def contents(self, source: Asked) -> dict[str, str]:
+    def contents(self, source: SourceFields) -> dict[str, str]:
         """Its files, and the version of the training: results of another one are not those of this."""
         weights = {"weights": recordings.content(source.weights)} if source.weights else {}
         return {"model": loading.identity(source.model)["files"], "training rules": str(finetune.NUMERICS), **weights}
 
-    def identity(self, source: Asked) -> dict[str, Any]:
+    def identity(self, source: SourceFields) -> dict[str, Any]:
         """As a study has it that trains a model on the same records: see `engine.models.causal.finetune`."""
         return finetune.identity(loading.identity(source.model), self._records(source)[0], self.recipe(source),
                                  source.seed, PRECISE)
 
-    def is_trained(self, source: Asked) -> bool:
+    def is_trained(self, source: SourceFields) -> bool:
         if source.weights or not self.recipe(source).epochs:
             return True
         folder = finetune.folder_of(digest_of(self.identity(source)))
         return bool(finetune.finished(folder, self.recipe(source), self._records(source)[1]))
 
-    def _records(self, source: Asked) -> tuple[str, int]:
+    def _records(self, source: SourceFields) -> tuple[str, int]:
         """(fingerprint, number) of the records that are trained on."""
         self.check(source, data.load(source.dataset))
         return _fingerprint(source.dataset, data.content(source.dataset), source.n_train, source.seed)
 
-    def build(self, source: Asked, dataset: Dataset, sample: Sample, device: str, watch: Watch) -> Problem:
+    def build(self, source: SourceFields, dataset: Dataset, sample: Sample, device: str, watch: Watch) -> Problem:
         recipe = self.recipe(source)
         model, tokenizer = _base(source.model, loading.identity(source.model)["files"])
         encoder = Encoder(tokenizer, recipe.context)
-        records = [[own[row] for row in rows] for own, rows in _drawn(dataset, sample)]
-        encoded = [[encoder.encode(record) for record in part] for part in records]
-        packing = Packing.of([item for part in encoded for item in part])
-        x_train, x_test = (packing.pack(encoder, part) for part in encoded)
+        records = [[own[row] for row in rows] for own, rows in _splits(dataset, sample)]
+        encoded = [[encoder.encode(record) for record in split] for split in records]
+        packing = Packing.of([item for split in encoded for item in split])
+        x_train, x_test = (packing.pack(encoder, split) for split in encoded)
         texts = RowTexts(encoder, torch.cat([x_train, x_test]), [*records[0], *records[1]])
         adapters = recordings.facts(source.weights).adapters if source.weights else None
         build = _builder(model, recipe, packing, adapters.options if adapters else None)
@@ -122,15 +122,15 @@ class CausalFamily(Family):
             loss=response_loss, dtype=torch.float32),
             [name for name, parameter in module.named_parameters() if parameter.requires_grad], watch)
         module.load_state_dict({name: value for name, value in states[-1][0].items() if "|" not in name}, strict=False)
-        found = problem(module, recipe=recipe, build=build, seed=source.seed)
-        found.keep_checkpoints(states)
-        return found
+        built = problem(module, recipe=recipe, build=build, seed=source.seed)
+        built.keep_checkpoints(states)
+        return built
 
-    def test_inputs(self, source: Asked, dataset: Dataset, sample: Sample, problem: Problem) -> np.ndarray:
+    def test_inputs(self, source: SourceFields, dataset: Dataset, sample: Sample, problem: Problem) -> np.ndarray:
         assert isinstance(problem, CausalProblem) and problem.texts is not None, "as `build` made it"
         return problem.texts.rows[len(sample.train_index):].numpy()
 
-    def _trained(self, source: Asked, training: Training, names: Sequence[str], watch: Watch
+    def _trained(self, source: SourceFields, training: Training, names: Sequence[str], watch: Watch
                  ) -> list[tuple[State, float]]:
         """The checkpoints, kept where studies find them; nobody removes them meanwhile."""
         identity = self.identity(source)
@@ -160,13 +160,13 @@ def _of_recording(run: Recording, build: Callable[[], nn.Module], packing: Packi
     batch = packing.unpack(x)
     learned = torch.zeros_like(batch.ids)
     learned[:, packing.tokens - packing.tail:] = batch.response.long()
-    found = opened(run.within(READER), build, of_tokens(batch.ids, batch.mask, learned))
-    made = problem(found.module, recipe=found.recipe, build=found.build, seed=SEED, l2=found.recipe.penalty)
-    made.keep_checkpoints(found.checkpoints)
+    ended = opened(run.within(READER), build, of_tokens(batch.ids, batch.mask, learned))
+    made = problem(ended.module, recipe=ended.recipe, build=ended.build, seed=SEED, l2=ended.recipe.penalty)
+    made.keep_checkpoints(ended.checkpoints)
     return made
 
 
-def _drawn(dataset: Dataset, sample: Sample) -> Iterator[tuple[Sequence[Record], np.ndarray]]:
+def _splits(dataset: Dataset, sample: Sample) -> Iterator[tuple[Sequence[Record], np.ndarray]]:
     """(records, rows) of both splits."""
     assert dataset.records is not None, "the family is checked before"
     return zip(dataset.records, (sample.train_index, sample.test_index), strict=True)
@@ -191,9 +191,9 @@ def _builder(model: nn.Module, recipe: FineTuning, packing: Packing, options: Ma
 @lru_cache(maxsize=32)
 def _fingerprint(dataset: str, content: str, n_train: int | None, seed: int) -> tuple[str, int]:
     """(fingerprint, number) of the records that a draw trains on, while the dataset is what it was."""
-    found = data.load(dataset)
-    drawn, rows = next(_drawn(found, data.draw(found, n_train=n_train, seed=seed)))
-    return fingerprint(drawn[row] for row in rows), len(rows)
+    dataset_loaded = data.load(dataset)
+    records, rows = next(_splits(dataset_loaded, data.draw(dataset_loaded, n_train=n_train, seed=seed)))
+    return fingerprint(records[row] for row in rows), len(rows)
 
 
 @lru_cache(maxsize=1)

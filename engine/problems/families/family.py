@@ -12,7 +12,7 @@ import numpy as np
 from engine.basics.errors import InvalidInput
 from engine.data import Dataset, Sample
 from engine.models.recipe import TrainingRecipe
-from engine.problems.families.asked import Asked
+from engine.problems.families.fields import SourceFields
 from engine.problems.problem import Problem
 from engine.problems.trained import weights_file
 
@@ -30,16 +30,16 @@ class Watch:
 
 
 class Family(ABC):
-    """How problems of a family are built. kept: the fields of a source that decide something for it.
+    """How problems of a family are built. fields: the fields of a source that decide something for it.
 
     records: whether it is trained on texts.
     """
 
     problem_class: ClassVar[type[Problem]]
-    kept: ClassVar[frozenset[str]]
+    fields: ClassVar[frozenset[str]]
     records: ClassVar[bool] = False
 
-    def check(self, source: Asked, dataset: Dataset) -> None:
+    def check(self, source: SourceFields, dataset: Dataset) -> None:
         """Raises `InvalidInput` where the model cannot be trained on the dataset."""
         if self.records and dataset.records is None:
             raise InvalidInput(f"`{dataset.name}` holds no texts, and `{source.model}` is a language model; use a "
@@ -49,29 +49,29 @@ class Family(ABC):
                                "as `World-0.4M`, or another dataset.")
 
     @abstractmethod
-    def parameters(self, source: Asked) -> int:
+    def parameters(self, source: SourceFields) -> int:
         """How many parameters count, without drawing or training. Raises as `build` does."""
 
     @abstractmethod
-    def recipe(self, source: Asked) -> TrainingRecipe | None:
+    def recipe(self, source: SourceFields) -> TrainingRecipe | None:
         """How the model is trained; None where it is at its one optimum anyway."""
 
-    def contents(self, source: Asked) -> dict[str, str]:
+    def contents(self, source: SourceFields) -> dict[str, str]:
         """What the names in a source, besides that of its data, stand for on this machine, as digests."""
         return {}
 
     @abstractmethod
-    def identity(self, source: Asked) -> dict[str, Any]:
+    def identity(self, source: SourceFields) -> dict[str, Any]:
         """What determines the trained weights."""
 
-    def is_trained(self, source: Asked) -> bool:
+    def is_trained(self, source: SourceFields) -> bool:
         """Whether `build` takes a moment only."""
         return weights_file(self.identity(source)).is_file()
 
     @abstractmethod
-    def build(self, source: Asked, dataset: Dataset, sample: Sample, device: str, watch: Watch) -> Problem:
+    def build(self, source: SourceFields, dataset: Dataset, sample: Sample, device: str, watch: Watch) -> Problem:
         """The trained problem. Raises with what to do."""
 
     @abstractmethod
-    def test_inputs(self, source: Asked, dataset: Dataset, sample: Sample, problem: Problem) -> np.ndarray:
+    def test_inputs(self, source: SourceFields, dataset: Dataset, sample: Sample, problem: Problem) -> np.ndarray:
         """The test examples of a problem that was built, as its `accuracy` takes them."""

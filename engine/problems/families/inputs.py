@@ -7,10 +7,10 @@ import numpy as np
 from engine import data
 from engine.basics.errors import InvalidInput
 from engine.data import Dataset
-from engine.problems.families.asked import Asked
+from engine.problems.families.fields import SourceFields
 
 
-def pooled(source: Asked, dataset: Dataset, x: np.ndarray) -> np.ndarray:
+def pooled(source: SourceFields, dataset: Dataset, x: np.ndarray) -> np.ndarray:
     """Features (n, d) of a dataset's examples, averaged as the source says."""
     return x if source.pool == 1 else average_pool(x, dataset.image_shape, source.pool)
 

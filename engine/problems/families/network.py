@@ -19,8 +19,8 @@ from engine.models.recorded import Recording, kept
 from engine.models.recorded.examples import matching
 from engine.models.recorded.opened import opened
 from engine.models.recorded.recipe import SEED
-from engine.problems.families.asked import Asked
 from engine.problems.families.family import NUMERICS, Family, Watch
+from engine.problems.families.fields import SourceFields
 from engine.problems.families.inputs import as_inputs, input_shape, pooled
 from engine.problems.module import ModuleProblem
 from engine.problems.problem import Problem
@@ -33,20 +33,20 @@ class NetworkFamily(Family):
     """Networks by the names of `engine.models.catalogue`, trained with l2 as weight decay and the seed of the draw."""
 
     problem_class = ModuleProblem
-    kept = frozenset({"pool", "l2", "intercept", "model", "selection", "recipe", "weights"})
+    fields = frozenset({"pool", "l2", "intercept", "model", "selection", "recipe", "weights"})
 
-    def module(self, source: Asked) -> nn.Module:
+    def module(self, source: SourceFields) -> nn.Module:
         """The network with fresh weights."""
         dataset = data.load(source.dataset)
         self.check(source, dataset)
         return build_model(source.model, input_shape(dataset, source.pool), dataset.n_classes)
 
-    def parameters(self, source: Asked) -> int:
+    def parameters(self, source: SourceFields) -> int:
         module = self.module(source)
         named = dict(module.named_parameters())
         return sum(named[name].numel() for name in selected(module, source.selection))
 
-    def recipe(self, source: Asked) -> Recipe:
+    def recipe(self, source: SourceFields) -> Recipe:
         """The source's recipe with its l2 as weight decay."""
         recipe = source.recipe or NETWORK_RECIPE
         if not isinstance(recipe, Recipe):
@@ -54,22 +54,22 @@ class NetworkFamily(Family):
                                "`epochs`, `batch_size` and `learning_rate`.")
         return recipe.model_copy(update={"weight_decay": source.l2})
 
-    def contents(self, source: Asked) -> dict[str, str]:
+    def contents(self, source: SourceFields) -> dict[str, str]:
         if not source.weights:
             return {}
         if kept.is_recording(source.weights):
             return {"weights": kept.content(source.weights), "l2": "the recorded weight decay"}
         return {"weights": own_weights.content(source.weights)}
 
-    def is_trained(self, source: Asked) -> bool:
+    def is_trained(self, source: SourceFields) -> bool:
         return bool(source.weights) or super().is_trained(source)
 
-    def identity(self, source: Asked) -> dict[str, Any]:
+    def identity(self, source: SourceFields) -> dict[str, Any]:
         given = {name: getattr(source, name) for name in ("dataset", "n_train", "pool", "model", "seed")}
         return {**given, "content": data.content(source.dataset), "numerics": NUMERICS,
                 "recipe": self.recipe(source).model_dump(mode="json")}
 
-    def build(self, source: Asked, dataset: Dataset, sample: Sample, device: str, watch: Watch) -> Problem:
+    def build(self, source: SourceFields, dataset: Dataset, sample: Sample, device: str, watch: Watch) -> Problem:
         shape = input_shape(dataset, source.pool)
         given = [pooled(source, dataset, x) for x in (sample.x_train, sample.x_query)]
         x_train, x_query = (as_inputs(x, shape) for x in given)
@@ -91,18 +91,18 @@ class NetworkFamily(Family):
             return problem(own_weights.load(source.weights, build()), recipe if source.recipe else None)
         return self._trained(source, problem, build, (x_train, sample.y_train), device, watch)
 
-    def test_inputs(self, source: Asked, dataset: Dataset, sample: Sample, problem: Problem) -> np.ndarray:
+    def test_inputs(self, source: SourceFields, dataset: Dataset, sample: Sample, problem: Problem) -> np.ndarray:
         return as_inputs(pooled(source, dataset, sample.x_test), input_shape(dataset, source.pool))
 
-    def _trained(self, source: Asked, problem: Callable[[nn.Module, Recipe], ModuleProblem],
+    def _trained(self, source: SourceFields, problem: Callable[[nn.Module, Recipe], ModuleProblem],
                  build: Callable[[], nn.Module], training: tuple[np.ndarray, np.ndarray], device: str, watch: Watch
                  ) -> ModuleProblem:
         recipe = self.recipe(source)
         network = trained(self.identity(source), build, *training, recipe, source.seed, device=device,
                           check=watch.check, progress=watch.progress)
-        found = problem(network.module, recipe)
-        found.keep_checkpoints(network.checkpoints)
-        return found
+        trained_problem = problem(network.module, recipe)
+        trained_problem.keep_checkpoints(network.checkpoints)
+        return trained_problem
 
 
 def of_recording(run: Recording, build: Callable[[], nn.Module], x: np.ndarray, y: np.ndarray,
@@ -110,8 +110,8 @@ def of_recording(run: Recording, build: Callable[[], nn.Module], x: np.ndarray, 
     """The problem of a recorded training for training data x (n, …) and y (n,): where it ended, with its checkpoints,
     its weight decay as the penalty, and itself as the recipe. problem: (module, recipe, and what else a problem is made
     with) -> the problem."""
-    found = opened(run, build, matching(x, y, run.batches.known))
-    made = problem(found.module, found.recipe, build=found.build, seed=SEED, dtype=str(run.dtype)[6:],
-                   l2=found.recipe.penalty)
-    made.keep_checkpoints(found.checkpoints)
+    opened_run = opened(run, build, matching(x, y, run.batches.known))
+    made = problem(opened_run.module, opened_run.recipe, build=opened_run.build, seed=SEED, dtype=str(run.dtype)[6:],
+                   l2=opened_run.recipe.penalty)
+    made.keep_checkpoints(opened_run.checkpoints)
     return made

@@ -8,8 +8,8 @@ import numpy as np
 
 from engine import data
 from engine.data import Dataset, Sample
-from engine.problems.families.asked import Asked
 from engine.problems.families.family import Family, Watch
+from engine.problems.families.fields import SourceFields
 from engine.problems.families.inputs import pooled
 from engine.problems.problem import Problem
 from engine.problems.softmax import SoftmaxProblem
@@ -21,25 +21,25 @@ class SoftmaxFamily(Family):
     """It has one optimum, where every training ends, and needs no recipe."""
 
     problem_class = SoftmaxProblem
-    kept = frozenset({"pool", "l2", "intercept"})
+    fields = frozenset({"pool", "l2", "intercept"})
 
-    def parameters(self, source: Asked) -> int:
+    def parameters(self, source: SourceFields) -> int:
         dataset = data.load(source.dataset)
         return (dataset.n_features // source.pool**2 + source.intercept) * dataset.n_classes
 
-    def recipe(self, source: Asked) -> None:
+    def recipe(self, source: SourceFields) -> None:
         return None
 
-    def identity(self, source: Asked) -> dict[str, Any]:
+    def identity(self, source: SourceFields) -> dict[str, Any]:
         return {}
 
-    def is_trained(self, source: Asked) -> bool:
+    def is_trained(self, source: SourceFields) -> bool:
         return True
 
-    def build(self, source: Asked, dataset: Dataset, sample: Sample, device: str, watch: Watch) -> Problem:
+    def build(self, source: SourceFields, dataset: Dataset, sample: Sample, device: str, watch: Watch) -> Problem:
         x_train, x_query = (pooled(source, dataset, x) for x in (sample.x_train, sample.x_query))
         return SoftmaxProblem(x_train, sample.y_train, x_query, sample.y_query, sample.candidates, l2=source.l2,
                               intercept=source.intercept, classes=sample.n_classes, device=device)
 
-    def test_inputs(self, source: Asked, dataset: Dataset, sample: Sample, problem: Problem) -> np.ndarray:
+    def test_inputs(self, source: SourceFields, dataset: Dataset, sample: Sample, problem: Problem) -> np.ndarray:
         return pooled(source, dataset, sample.x_test)

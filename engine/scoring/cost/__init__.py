@@ -7,8 +7,9 @@ regression and networks count differently.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
-from engine.problems import ModuleProblem, Problem, SoftmaxProblem, by_form
+from engine.problems import ModuleProblem, Problem
 from engine.scoring.cost import network, softmax
 from engine.scoring.cost.kinds import is_optimum, is_searched, is_slow
 from engine.scoring.scoring import Scoring
@@ -19,7 +20,11 @@ def guess(scorings: Sequence[Scoring], problem: Problem, candidates: int) -> flo
     Hessian is factored."""
     sizes = {"n": problem.n, "queries": len(problem.queries), "candidates": candidates,
              "parameters": problem.parameters}
-    return _seconds(problem, scorings, sizes)
+    if problem.linear:
+        return softmax.seconds(scorings, **sizes)
+    module = cast(ModuleProblem, problem)
+    return network.seconds(scorings, flops=network.forward_flops(module), outputs=len(module.raised_labels.unique()),
+                           epochs=module.recipe.epochs if module.recipe else 0, **sizes)
 
 
 def preparation(scorings: Sequence[Scoring], problem: Problem) -> tuple[str, float]:
@@ -31,15 +36,4 @@ def preparation(scorings: Sequence[Scoring], problem: Problem) -> tuple[str, flo
     return ("", 0.0) if not needed or problem.holds(needed) else (needed, seconds)
 
 
-def _of_softmax(problem: SoftmaxProblem, scorings: Sequence[Scoring], sizes: dict[str, int]) -> float:
-    return softmax.seconds(scorings, **sizes)
-
-
-def _of_module(problem: ModuleProblem, scorings: Sequence[Scoring], sizes: dict[str, int]) -> float:
-    epochs = problem.recipe.epochs if problem.recipe else 0
-    return network.seconds(scorings, flops=network.forward_flops(problem), epochs=epochs,
-                           outputs=len(problem.raised_labels.unique()), **sizes)
-
-
-_seconds = by_form(_of_softmax, _of_module)
 __all__ = ["guess", "is_optimum", "is_searched", "is_slow", "preparation"]

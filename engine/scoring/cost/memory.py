@@ -24,8 +24,8 @@ def held(source: ProblemSource, scorings: Sequence[Scoring], candidates: int) ->
     """Bytes at the peak, on the processor, where so many candidates are scored at once. Raises as
     `data.load`."""
     dataset, parameters = data.load(source.dataset), source.parameters()
-    drawn = min(len(dataset.y_train), source.n_train or len(dataset.y_train))
-    features = COPIES * 8 * drawn * dataset.n_features // source.pool ** 2
+    sampled = min(len(dataset.y_train), source.n_train or len(dataset.y_train))
+    features = COPIES * 8 * sampled * dataset.n_features // source.pool ** 2
     if not source.problem_class.linear:
         return PROCESS + features + min(Options.budget, PASSES + GRADIENT * parameters * candidates)
     squares = MORE_SQUARES if any(map(is_optimum, scorings)) else SQUARES

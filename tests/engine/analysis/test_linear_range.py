@@ -155,7 +155,7 @@ def test_in_little_memory_and_where_descents_diverge():
     wide, narrow = (reweighted(soft, (-1.0, 0.5), Replay(eta=0.5, steps=9), rows, options)
                     for options in (Options(), tight))
     for one, other in zip(wide, narrow, strict=True):
-        assert torch.allclose(one.parts[0].change, other.parts[0].change, rtol=1e-9, atol=1e-15)
+        assert torch.allclose(one.terms[0].change, other.terms[0].change, rtol=1e-9, atol=1e-15)
         assert one.converged.all()
     blown = reweighted(soft, (0.5,), Replay(eta=50, steps=2_000), rows, Options())[0]
     assert not blown.converged.any()

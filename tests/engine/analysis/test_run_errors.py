@@ -9,7 +9,7 @@ import torch
 from engine.analysis.run_errors import RunErrors, RunErrorsRequest, through_states
 from engine.basics.options import Options
 from engine.estimators.source import powers, source_response
-from engine.exact.moments import by_parts
+from engine.exact.moments import by_stretches
 from engine.exact.replay import replay
 from engine.models.recipe import Recipe
 from engine.question.behaviors import BEHAVIORS
@@ -59,7 +59,7 @@ def test_full_batches_have_no_error_of_batches():
 @pytest.mark.parametrize("make", [lambda: problem(n=20, queries=3), lambda: network(5)], ids=["softmax", "network"])
 def test_parts_are_what_the_question_of_one_part_is_answered_with(make):
     asked = make()
-    parts, rates = by_parts(asked, PROCESS, BEHAVIOR, Options())
+    parts, rates = by_stretches(asked, PROCESS, BEHAVIOR, Options())
     found = replay(asked, [InfinitesimalDuring(at=2)], PROCESS, torch.arange(asked.n), Options())[0]
     assert_close(rates[1], found.scores(BEHAVIOR, asked.query_labels).mean(0), 1e-9)
     assert [step for part in parts for step in part] == list(range(1, parts[-1].stop))

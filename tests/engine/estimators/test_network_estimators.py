@@ -13,7 +13,6 @@ from engine.estimators import trak
 from engine.gradients import products
 from engine.problems import ModuleProblem, ProblemSource
 from engine.question.behaviors import BEHAVIORS
-from engine.question.interventions import Remove
 from engine.question.processes import Retrain
 from engine.scoring.compute import compute
 from engine.scoring.controlled import step_scoring
@@ -149,7 +148,7 @@ def test_trak_without_projection_is_its_formula(problem):
     doubt = 1 - logits.softmax(-1).gather(1, problem.y[:, None])[:, 0]
     rows = problem.candidates
     expected = -queries @ torch.linalg.solve(gram, features[rows].T) * doubt[rows]
-    found = trak.respond(problem, [Remove()], Retrain(), rows, Options(), projector="identity")[0]
+    found = trak.left_out(problem, Retrain(), rows, Options(), projector="identity")[0]
     torch.testing.assert_close(found.scores(BEHAVIORS["soft_margin"], problem.query_labels), expected, rtol=1e-5,
                                atol=1e-7 * expected.abs().max().item())
 
@@ -172,7 +171,7 @@ def test_trak_is_leave_one_out_of_a_logistic_regression():
     optimizer.step(loss)
     problem = ModuleProblem(layer, x, y, x[:20], y[:20], range(30), l2=1e-4, dtype="float64")
     remove = {"kind": "remove"}
-    approximate = trak.respond(problem, [Remove()], Retrain(), problem.candidates, Options(), projector="identity")[0]
+    approximate = trak.left_out(problem, Retrain(), problem.candidates, Options(), projector="identity")[0]
     found = approximate.scores(BEHAVIORS["soft_margin"], problem.query_labels)
     exact = torch.as_tensor(compute(problem, Scoring.of("soft_margin", remove, {"kind": "reoptimize"}))[0].values)
     correlation = torch.corrcoef(torch.stack([found.flatten(), exact.flatten()]))[0, 1]
@@ -271,11 +270,11 @@ def log_odds(problem):
 
 
 def test_behaviors_share_the_training_gradients(problem, monkeypatch):
-    from engine.estimators import first_order
+    from engine.gradients import store
 
     fresh = problem.with_candidates(torch.tensor([1, 2]))
-    built, real = [], first_order.TrainingGradients
-    monkeypatch.setattr(first_order, "TrainingGradients",
+    built, real = [], store.TrainingGradients
+    monkeypatch.setattr(store, "TrainingGradients",
                         lambda *arguments, **options: built.append(1) or real(*arguments, **options))
     compute(fresh, [Scoring.of(behavior, ADD, STEP, estimator) for behavior in ("query_loss", "query_logit")
                     for estimator in ("first_order", "cosine")])

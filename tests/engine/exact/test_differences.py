@@ -9,7 +9,7 @@ from torch import nn
 from engine.analysis.error_curves import step_agreement
 from engine.basics.options import Options
 from engine.exact.differences import Origin
-from engine.exact.response import RESOLUTION, Part, Response
+from engine.gradients.response import RESOLUTION, LogitTerm, Response
 from engine.problems import ModuleProblem, ProblemSource
 from engine.question.behaviors import BEHAVIORS
 from engine.question.class_behaviors import CLASS_BEHAVIORS
@@ -162,8 +162,8 @@ def test_a_jump_at_a_tie_is_below_resolution():
     """Which of two equal logits is the larger one, rounding decides; a clear winner is resolved."""
     behavior, labels = BEHAVIORS["correct"], torch.tensor([0, 0])
     change = torch.tensor([[[1e-16, 0.0], [1.0, 0.0]], [[0.0, 1e-3], [1e-12, 0.0]]]).double()
-    part = Part(change, torch.tensor([[0.5, 1.0], [2.0, 1.0]]).double(), noise=torch.full((2, 2), 1e-14).double())
-    tie = Part(change[:1], torch.tensor([[1.0, 1.0]]).double())
+    part = LogitTerm(change, torch.tensor([[0.5, 1.0], [2.0, 1.0]]).double(), noise=torch.full((2, 2), 1e-14).double())
+    tie = LogitTerm(change[:1], torch.tensor([[1.0, 1.0]]).double())
     assert torch.equal(part.errors(behavior, labels), torch.zeros(2, 2).double())
     assert part.errors(behavior, labels).dtype == torch.float64
     assert (tie.errors(behavior, labels[:1]) == torch.inf).all()
@@ -178,7 +178,7 @@ def test_a_coarse_bound_changes_no_verdict(name, noise):
     labels = torch.randint(4, (60,), generator=generator)
     sizes = torch.logspace(-11, 1, 30, dtype=torch.float64)[None, :, None]
     change = sizes * torch.randn(60, 30, 4, generator=generator, dtype=torch.float64)
-    part = Part(change, logits, noise=None if noise is None else torch.full((60, 30), noise).double())
+    part = LogitTerm(change, logits, noise=None if noise is None else torch.full((60, 30), noise).double())
     assert behavior.signal(logits, labels).abs().max() <= behavior.steepest
     scores, close = part.scores(behavior, labels), part.errors(behavior, labels)
     allowed = RESOLUTION * scores.abs()

@@ -147,8 +147,8 @@ def test_many_alphas_cost_one_solve():
     found = local_response.linear_responses(replace(CHOLESKY, solve=solve), problem, interventions, Reoptimize(),
                                             problem.candidates, Options())
     assert solved == [3, 3]
-    torch.testing.assert_close(found[0].parts[0].change * 1e5, found[1].parts[0].change)
-    torch.testing.assert_close(found[1].parts[0].change, found[2].parts[0].change)
+    torch.testing.assert_close(found[0].terms[0].change * 1e5, found[1].terms[0].change)
+    torch.testing.assert_close(found[1].terms[0].change, found[2].terms[0].change)
 
 
 def test_a_model_without_dense_hessian_is_referred_to_cg(monkeypatch):

@@ -117,8 +117,8 @@ def test_away_from_an_optimum_candidates_start_where_re_optimising_without_a_cha
     found = respond(problem, [intervention], process, problem.candidates, Options())[0]
     origin = network_optima.origin_of(network_optima.ModuleFamily(problem, process.damping, Options()))
     unchanged = tensor_objective(problem, 0, Spelt(1.0, []), process.damping)
-    optimum = newton(unchanged, origin.found.theta)
-    assert_close(origin.found.theta, optimum, 1e-9)
+    optimum = newton(unchanged, origin.minimum.theta)
+    assert_close(origin.minimum.theta, optimum, 1e-9)
     assert unchanged(optimum) < unchanged(problem.theta) - 1e-3
     before = problem.theta if process.baseline == "factual" else optimum
     expected = scored(problem, followed(problem, intervention, optimum, process.damping), before)

@@ -45,8 +45,8 @@ def test_one_linear_layer_has_the_same_auxiliary_step(intercept):
 def test_one_linear_layer_has_the_same_trajectory():
     soft, module = cases.pair()
     process = Trajectory(eta=1.5, checkpoints=3, every=4)
-    module.checkpoints = tuple(Checkpoint(theta.view_as(soft.weights).T.flatten(), 0.7)
-                               for theta, _ in soft.checkpoints_of(process))
+    module.checkpoints = tuple(Checkpoint(point.theta.view_as(soft.weights).T.flatten(), 0.7)
+                               for point, _ in soft.checkpoints_of(process))
     for behavior in CLASS_BEHAVIORS:
         found = cases.scores(steps.trajectory, module, ADD, process, behavior)
         assert_close(found, cases.scores(steps.trajectory, soft, ADD, process, behavior), 1e-10, 1e-13)

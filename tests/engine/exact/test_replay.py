@@ -179,7 +179,7 @@ def test_another_run_starts_from_another_seed():
 
 def test_states_between_kept_ones_are_computed_again():
     found = Points(0, lambda state, t: state + t + 1, 10, each=1, room=3, check=Options().check)
-    assert found.every == 4 and len(found.kept) == 3 and found.end == 55
+    assert found.every == 4 and len(found.states) == 3 and found.end == 55
     assert list(found.backwards(Options().check)) == [(t, t * (t + 1) // 2) for t in reversed(range(10))]
     assert Points(0, lambda state, t: state + 1, 10, 1, 10, Options().check).every == 1
 

@@ -9,8 +9,8 @@ from engine.basics.errors import Cancelled, InvalidInput
 from engine.basics.options import Options
 from engine.exact import optima
 from engine.exact import retrain as retraining
-from engine.exact.response import Average, Part
 from engine.exact.retrain import retrain
+from engine.gradients.response import Average, LogitTerm
 from engine.models import precision
 from engine.models.altered import Altered
 from engine.models.gain import Gain
@@ -110,7 +110,7 @@ def test_nothing_is_trained_twice(monkeypatch):
 
 def test_the_mean_over_seeds_by_hand():
     behavior, labels = BEHAVIORS["query_logit"], torch.tensor([0])
-    parts = tuple(Part(torch.tensor([[[value - 1.0, 0.0]]]), torch.tensor([[1.0, 0.0]])) for value in (3.0, 7.0))
+    parts = tuple(LogitTerm(torch.tensor([[[value - 1.0, 0.0]]]), torch.tensor([[1.0, 0.0]])) for value in (3.0, 7.0))
     average = Average(parts)
     assert average.scores(behavior, labels).tolist() == [[4.0]] and average.count == 1
 

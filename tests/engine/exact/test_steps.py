@@ -120,8 +120,8 @@ def test_checkpoints_are_those_of_their_own_process():
         weights = torch.zeros_like(problem.weights)
         for _ in range(process.every):
             weights = weights - process.eta * naive.gradient(weights, problem)
-        theta, eta = kept[0]
-        torch.testing.assert_close(theta.view_as(weights), weights, rtol=1e-12, atol=1e-14)
+        point, eta = kept[0]
+        torch.testing.assert_close(point.theta.view_as(weights), weights, rtol=1e-12, atol=1e-14)
         assert eta == process.eta
 
 

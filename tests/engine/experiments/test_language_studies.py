@@ -128,7 +128,7 @@ def test_a_cell_against_plain_computation(place, poisoned, corruption):
     found = Attribution(Setting.parse({key: value for key, value in chosen(place, BACKDOOR).items()
                                        if key in Setting.model_fields}), 1)
     features = found.features(found.task.queries["triggered"])
-    scores = METHODS["tracin"].form.score(features, "answer_logit").mean(0)
+    scores = METHODS["tracin"].score(features, "answer_logit").mean(0)
     row = cell(table("table-5-2", poisoned), method="TracIn", behavior="Answer logit", metric="AUPRC")
     expected = detection.auprc(np.array(["poison" in r.flags for r in found.task.train]), scores)
     assert float(row["seed_means"].split()[1]) == pytest.approx(expected, abs=1e-5)
@@ -137,7 +137,7 @@ def test_a_cell_against_plain_computation(place, poisoned, corruption):
     assert again["mean"] == row["mean"]
     harmed = Attribution(Setting.parse({key: value for key, value in chosen(place, CORRUPTION).items()
                                         if key in Setting.model_fields}), 0)
-    support = METHODS["gradsim"].form.score(harmed.features(harmed.task.queries["validation"]),
+    support = METHODS["gradsim"].score(harmed.features(harmed.task.queries["validation"]),
                                                    "answer_margin").mean(0)
     row = cell(table("figure-5-2", corruption), corruption="answer", method="GradSim", behavior="Answer margin",
                metric="AUPRC")

@@ -7,8 +7,6 @@ from engine.gradients import factors
 from engine.gradients.directional import loss_derivatives
 from engine.gradients.products import (
     TrainingGradients,
-    blocks,
-    held_bytes,
     products_with,
     query_norms,
     summed_slopes,
@@ -79,16 +77,11 @@ def test_the_same_at_any_budget_and_in_float32(name):
     assert_close(found.double(), expected, 2e-5)
 
 
-def test_blocks_hold_half_the_budget_and_make_up_the_whole():
+def test_blocks_of_examples_make_up_the_whole():
     p = problem("small_cnn")
     rows = torch.arange(p.n)
-    budget = 2 * 3 * held_bytes(p)
-    parts = list(blocks(p, rows, budget))
-    assert [len(part) for part in parts] == [3, 3, 1]
-    found = torch.cat([TrainingGradients(p, part, budget=budget).products(p.queries, signals(p)) for part in parts], 1)
+    found = torch.cat([TrainingGradients(p, block).products(p.queries, signals(p)) for block in rows.split(3)], 1)
     assert_close(found, TrainingGradients(p, rows).products(p.queries, signals(p)), 1e-13)
-    held = [form.nbytes for _, forms in TrainingGradients(p, rows)._parts for form in forms]
-    assert sum(held) == p.n * held_bytes(p)
 
 
 @pytest.mark.parametrize("name", ["small_cnn", "images", "tied"])

@@ -9,7 +9,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from engine.basics.errors import InvalidInput
-from engine.exact.response import Part
+from engine.gradients.response import LogitTerm
 from engine.question.behaviors import BEHAVIORS, autograd_signal, reading, register_behavior
 from engine.question.class_behaviors import CLASS_BEHAVIORS
 from engine.question.specification import Specification
@@ -138,7 +138,7 @@ def test_correct_has_no_gradient_and_is_refused_where_one_is_needed():
             (ADD, {"kind": "trajectory", "eta": 0.1}, "first_order")):
         with pytest.raises(InvalidInput, match="`correct` has no gradient"):
             Scoring.of("correct", intervention, process, estimator)
-    part = Part(torch.zeros(1, 1, 2), torch.zeros(1, 2), linear=True)
+    part = LogitTerm(torch.zeros(1, 1, 2), torch.zeros(1, 2), linear=True)
     with pytest.raises(InvalidInput, match="no gradient"):
         part.scores(BEHAVIORS["correct"], torch.tensor([0]))
     for intervention, process in ((ADD, STEP), (REMOVE, REOPTIMIZE)):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from engine.basics.errors import InvalidInput
-from engine.scoring.aggregate import Mean, One, Weighted
+from engine.scoring.aggregate import Mean, Weighted
 from engine.scoring.scores import Scores
 from engine.scoring.scoring import Scoring
 
@@ -36,14 +36,14 @@ def test_a_weight_a_query_and_candidate():
 
 
 def test_one_query():
-    np.testing.assert_array_equal(One(1).of(scores()), VALUES[1])
+    np.testing.assert_array_equal(Weighted(np.array([0.0, 1.0, 0.0])).of(scores()), VALUES[1])
 
 
 def test_a_candidate_that_did_not_converge_is_left_out_and_a_flag_takes_nothing_out():
     converged = np.array([True, True, True, False])
     resolved = np.array([[True, True, False, True], [True, False, False, True], [True, True, False, True]])
     found = scores(converged=converged, resolved=resolved)
-    for aggregate in (Mean(), Weighted(np.array([1.0, 7.0, 3.0])), One(1)):
+    for aggregate in (Mean(), Weighted(np.array([1.0, 7.0, 3.0]))):
         np.testing.assert_array_equal(aggregate.of(found), np.where(converged, aggregate.of(scores()), np.nan))
 
 
@@ -73,5 +73,3 @@ def test_weights_that_are_none_are_a_sentence(weights):
 def test_queries_that_are_not_there_are_a_sentence():
     with pytest.raises(InvalidInput, match="give 3, one a query"):
         Weighted(np.ones(2)).of(scores())
-    with pytest.raises(InvalidInput, match="choose one from 0 to 2"):
-        One(3).of(scores())

@@ -140,7 +140,7 @@ def test_the_verdict_says_it_too():
 def test_parts_join_without_losing_what_is_known():
     parts = [of(True, [1e-9, 2e-9], {**LINEAR, "tolerance": 1e-6, "negative_curvature": 1.0}), of(True, [3e-9], LINEAR)]
     found = Convergence.joined(parts)
-    assert found.of == found.kept == 3 and found.largest == 3e-9 and found.indefinite
+    assert found.of == found.reached == 3 and found.largest == 3e-9 and found.indefinite
     assert Convergence.read(True, found.written) == found
 
 

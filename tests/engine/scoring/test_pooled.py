@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from engine.estimators import ESTIMATORS
-from engine.scoring.aggregate import Mean, One, Weighted
+from engine.scoring.aggregate import Mean, OwnClass, Weighted
 from engine.scoring.compute import compute
 from engine.scoring.pooled import aggregated, form
 from engine.scoring.scoring import Scoring
@@ -17,7 +17,7 @@ SCORINGS = [*(Scoring.of(behavior, ADD, process, "first_order") for behavior in 
               for process in (STEP, STEPS)),
             *(Scoring.of("query_logit", RATE, RESPONSE, name)
               for name in ("arnoldi", "ekfac", "datainf", "lissa", "astra"))]
-OVERS = [Mean(), Weighted(np.array([0.0, 2.0, 0.5, 0.0, 1.0])), Weighted(np.arange(70.0).reshape(5, 14)), One(3)]
+OVERS = [Mean(), Weighted(np.array([0.0, 2.0, 0.5, 0.0, 1.0])), Weighted(np.arange(70.0).reshape(5, 14))]
 
 
 @pytest.fixture(scope="module")
@@ -57,3 +57,30 @@ def test_no_score_of_a_single_query_is_formed(network, monkeypatch):
 def test_forms_belong_to_routes():
     for estimator in ESTIMATORS.values():
         assert {process for _, process in estimator.pooled} <= set(estimator.routes)
+
+
+def of_own_class(problem):
+    return OwnClass(problem.query_labels.numpy(), problem.y[problem.candidates].numpy())
+
+
+@pytest.mark.parametrize("rows", [None, [9, 0, 5]])
+def test_an_inner_product_by_class_is_the_mean_of_every_query(network, rows):
+    problem = network if rows is None else network.with_candidates(rows)
+    scoring = Scoring.of("query_logit", {"kind": "auxiliary"}, STEP, "ntk_last_layer")
+    [found] = aggregated(problem, [scoring], of_own_class(problem))
+    np.testing.assert_allclose(found, of_own_class(problem).of(compute(problem, scoring)[0]), rtol=1e-10)
+
+
+def test_a_cosine_by_class_is_that_with_the_mean_representation(network):
+    phi, queries = (network.network.module[1](network.network.module[0](x)).detach() for x in (
+        network.x, network.queries))
+    scoring = Scoring.of("query_logit", {"kind": "auxiliary"}, STEP, "cosine")
+    [found] = aggregated(network, [scoring], of_own_class(network))
+    for k, label in enumerate(network.y):
+        mean = queries[network.query_labels == label].mean(0)
+        assert found[k] == pytest.approx(0.3 * float(phi[k] @ mean / phi[k].norm() / mean.norm()), rel=1e-10)
+
+
+def test_what_compares_no_representations_is_put_together_by_class_afterwards(network):
+    [found] = aggregated(network, [SCORINGS[0]], of_own_class(network))
+    np.testing.assert_allclose(found, of_own_class(network).of(compute(network, SCORINGS[0])[0]), rtol=1e-12)

@@ -17,7 +17,7 @@ def cosine(a, b):
 @pytest.mark.parametrize("behavior", READOUTS)
 def test_gradsim_tracin_and_less_against_loops(attribution, behavior):
     features = attribution.kept
-    found = {name: METHODS[name].form.score(features, behavior) for name in ("gradsim", "tracin", "less")}
+    found = {name: METHODS[name].score(features, behavior) for name in ("gradsim", "tracin", "less")}
     for q, k in ((0, 0), (3, 11), (2, 15)):
         inner = [-float(p.queries[behavior][q] @ p.gradients[k]) for p in features.points]
         angle = [-cosine(p.queries[behavior][q], p.conditioned[k]) for p in features.points]
@@ -30,7 +30,7 @@ def test_gradsim_tracin_and_less_against_loops(attribution, behavior):
 def test_gradsim_is_what_a_small_step_does(attribution):
     """A step of size η on one record changes B by η times its score."""
     item, query, eta = attribution.encoded[3], attribution.queries("triggered")[1], 1e-3
-    attribution.place(attribution.points[-1])
+    attribution.load(attribution.points[-1])
     parameters = lora.trained(attribution.model)
     batch = attribution.encoder.batch([item])
     loss = -READOUTS["response_loss"].read(passes.forward(attribution.model, batch)[0], batch).sum()
@@ -41,15 +41,15 @@ def test_gradsim_is_what_a_small_step_does(attribution):
                                      for (name, value), slope in zip(parameters.items(), slopes, strict=True)})
         values.append(passes.read(attribution.model, attribution.encoder, [query],
                                   [b.read for b in READOUTS.values()])[0].double())
-        attribution.place(attribution.points[-1])
+        attribution.load(attribution.points[-1])
     for place, name in enumerate(READOUTS):
-        score = METHODS["gradsim"].form.score(attribution.kept, name)[1, 3]
+        score = METHODS["gradsim"].score(attribution.kept, name)[1, 3]
         assert float(values[0][place] - values[1][place]) / (2 * eta) == pytest.approx(score, rel=0.03, abs=5e-3)
 
 
 def test_traks_score_is_leave_one_out_of_its_regression(attribution):
     features = attribution.kept
-    scores = METHODS["trak"].form.score(features, "answer_logit")
+    scores = METHODS["trak"].score(features, "answer_logit")
     p = np.exp(-features.losses.astype(float))
     phi = -features.last.gradients.astype(float) / (1 - p)[:, None]
     damping = features.ridge * np.square(phi).sum() / len(phi)
@@ -62,14 +62,14 @@ def test_baselines_read_no_behavior(attribution):
     features = attribution.kept
     for name in ("gradient_norm", "random", "repsim"):
         estimator = METHODS[name]
-        assert np.array_equal(estimator.form.score(features, "none"), estimator.form.score(features, "answer_logit"))
-    sim = METHODS["repsim"].form.score(features, "none")
+        assert np.array_equal(estimator.score(features, "none"), estimator.score(features, "answer_logit"))
+    sim = METHODS["repsim"].score(features, "none")
     assert sim[1, 2] == pytest.approx(cosine(features.query_hidden[1.0][1], features.hidden[1.0][2]), abs=1e-5)
 
 
 def test_representations_are_those_of_the_prompts_end(attribution):
     item = attribution.encoded[4]
-    attribution.place(attribution.points[-1])
+    attribution.load(attribution.points[-1])
     with torch.no_grad():
         states = attribution.model(input_ids=torch.tensor([item.ids]), output_hidden_states=True).hidden_states
     for share, layer in ((1.0, -1), (0.5, 1)):  # of two layers; hidden states begin with the embeddings
@@ -78,7 +78,7 @@ def test_representations_are_those_of_the_prompts_end(attribution):
 
 def test_signals_are_slopes_at_hidden_states(attribution):
     """A nudge of the states at a layer changes the behavior by its signal; `both` is minus the product of the two."""
-    attribution.place(attribution.points[-1])
+    attribution.load(attribution.points[-1])
     behavior, encoded = READOUTS["answer_logit"], attribution.encoded[:3]
     h, s = signals.states_and_signals(attribution.model, attribution.encoder, encoded, behavior.read, "answer", [1], 2)
     item, layer = encoded[0], attribution.model.get_base_model().model.layers[0]

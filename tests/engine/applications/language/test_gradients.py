@@ -10,7 +10,7 @@ from engine.applications.language import gradients, projection
 from engine.applications.language.attribution import Attribution, Setting
 from engine.applications.language.projection import Adam, Conditioned, Draws, Groups, Maps, Projection
 from engine.basics.errors import StoreError
-from engine.estimators.projectors import PROJECTORS
+from engine.gradients.projectors import PROJECTORS
 from engine.models.causal import lora, passes
 from engine.models.causal.readouts import READOUTS, mean_response_likelihood
 from engine.models.causal.recipe import BETAS, EPSILON, adam_update
@@ -27,7 +27,7 @@ def alone(attribution, item, reader):
 
 def test_record_gradients_against_a_loop(attribution):
     point, cache = attribution.points[0], attribution.record_cache(attribution.points[0])
-    attribution.place(point)
+    attribution.load(point)
     for row in range(0, len(attribution.encoded), 5):
         expected = -alone(attribution, attribution.encoded[row], mean_response_likelihood)
         assert expected.norm() > 0
@@ -38,7 +38,7 @@ def test_record_gradients_against_a_loop(attribution):
 def test_query_gradients_of_every_behavior_against_a_loop(attribution):
     point, records = attribution.points[1], attribution.task.queries["triggered"]
     cache, encoded = attribution.query_cache(point, records), attribution.queries("triggered")
-    attribution.place(point)
+    attribution.load(point)
     for place, (name, behavior) in enumerate(READOUTS.items()):
         for row in (0, 3):
             expected = alone(attribution, encoded[row], behavior.read)
@@ -50,7 +50,7 @@ def test_query_gradients_of_every_behavior_against_a_loop(attribution):
 def test_the_conditioned_gradient_is_the_step_that_adam_would_take(attribution):
     """Against torch's own AdamW: one step from the checkpoint's state on one record."""
     point, cache, row = attribution.points[0], attribution.record_cache(attribution.points[0]), 2
-    attribution.place(point)
+    attribution.load(point)
     parameters = lora.trained(attribution.model)
     first, second = point.moments()
     before = {name: parameter.detach().clone() for name, parameter in parameters.items()}

@@ -3,7 +3,6 @@
 import pytest
 
 from engine.applications.language.methods import METHODS, READOUT, pairs
-from engine.estimators import ESTIMATORS
 from engine.models.causal.readouts import READOUTS
 from engine.scoring.verdict import verdict
 
@@ -16,7 +15,6 @@ def test_a_method_asks_what_its_named_method_implies(name):
     for behavior in READOUTS if method.reads else ("none",):
         scoring = method.scoring(behavior)
         assert scoring == method.named.implied(scoring.behavior) and method.asks(behavior).endswith("?")
-        assert method.form is ESTIMATORS[scoring.estimator].held_form(scoring.specification)
         assert READOUTS[behavior].clause in method.asks(behavior) if method.reads else READOUT in method.asks()
 
 
@@ -37,6 +35,5 @@ def test_baselines_imply_no_specification_and_say_what_they_do():
     for name in set(METHODS) - set(IMPLYING):
         assert METHODS[name].scoring("answer_logit") is None
         assert METHODS[name].asks("answer_logit") == METHODS[name].named.asks
-        assert METHODS[name].form in ESTIMATORS[name].held.values()
     assert {name for name in METHODS if name not in IMPLYING} == {"gradient_norm", "random"}
     assert len(list(pairs(tuple(READOUTS)))) == 3 + 4 * 4

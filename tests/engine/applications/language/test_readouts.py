@@ -14,7 +14,7 @@ ALONE = {"none": Encoded((1, 2, 3), 1), "one choice": Encoded((1, 2, 3), 1, (1,)
 
 def test_values_against_a_loop_over_tokens(attribution):
     encoded = attribution.encoded[:6]
-    attribution.place(attribution.points[-1])
+    attribution.load(attribution.points[-1])
     found = passes.read(attribution.model, attribution.encoder, encoded,
                         [behavior.read for behavior in READOUTS.values()], size=4)
     for row, item in enumerate(encoded):
@@ -31,7 +31,7 @@ def test_values_against_a_loop_over_tokens(attribution):
 
 def test_the_size_of_a_batch_changes_nothing(attribution):
     encoded = attribution.encoded
-    attribution.place(attribution.points[-1])
+    attribution.load(attribution.points[-1])
     readers = [behavior.read for behavior in READOUTS.values()] + [picks_stated]
     one, many = (passes.read(attribution.model, attribution.encoder, encoded, readers, size) for size in (1, 8))
     torch.testing.assert_close(one, many, atol=2e-5, rtol=1e-5)

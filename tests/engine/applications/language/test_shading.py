@@ -12,7 +12,7 @@ from engine.models.causal import lora, passes
 from engine.models.causal.readouts import READOUTS, token_log_probabilities
 from engine.models.causal.recipe import BETAS, EPSILON
 
-LINEAR = [name for name, estimator in METHODS.items() if not estimator.form.whole]
+LINEAR = [name for name, estimator in METHODS.items() if not estimator.undivided]
 ROWS = (3, 11)
 
 
@@ -28,12 +28,12 @@ def kept(request, attribution, plain_setting):
 @pytest.mark.parametrize("name", LINEAR)
 def test_contributions_add_up_to_the_score(kept, name, behavior):
     found, features = kept
-    scores = METHODS[name].form.score(features, behavior).mean(0)
+    scores = METHODS[name].score(features, behavior).mean(0)
     shaded = shading.shade(found, features, METHODS[name], behavior, range(0, 16, 3))
     for row, (values, rest) in zip(range(0, 16, 3), shaded, strict=True):
         assert len(values) == len(found.encoded[row].ids) - found.encoded[row].response
         assert values.sum() + rest == pytest.approx(scores[row], rel=2e-3, abs=1e-4 * float(abs(scores).max()))
-        assert (rest != 0) == METHODS[name].form.conditioned
+        assert (rest != 0) == METHODS[name].preconditioned
 
 
 def by_token(found, row):
@@ -58,11 +58,11 @@ def projected(projection, sizes, parts):
 def loop(found, features, name, behavior, row):
     """The contributions by their definition."""
     estimator, total = METHODS[name], 0.0
-    for place, u in estimator.form.directions(features, behavior).items():
+    for place, u in estimator.directions(features, behavior).items():
         point = found.points[place]
-        found.place(point)
+        found.load(point)
         apart = by_token(found, row)
-        if estimator.form.conditioned:
+        if estimator.preconditioned:
             (one, two), (_, second), step = BETAS, point.moments(), point.step + 1
             for parameter in second:
                 whole = sum(token[parameter] for token in apart)
@@ -97,13 +97,13 @@ def test_backwards_is_the_adjoint_of_the_projection(projector):
 
 def test_what_is_no_sum_over_tokens_says_why():
     for name, estimator in METHODS.items():
-        assert bool(estimator.form.whole) == (name not in LINEAR)
+        assert bool(estimator.undivided) == (name not in LINEAR)
     assert set(LINEAR) == {"gradsim", "tracin", "trak", "less"} and set(READOUTS) > {"answer_logit"}
 
 
 def test_no_weight_is_touched(kept):
     found, features = kept
-    found.place(found.points[-1])
+    found.load(found.points[-1])
     before = {name: parameter.detach().clone() for name, parameter in lora.trained(found.model).items()}
     shading.shade(found, features, METHODS["trak"], "response_loss", ROWS)
     assert all(torch.equal(before[name], parameter) for name, parameter in lora.trained(found.model).items())

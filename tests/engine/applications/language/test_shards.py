@@ -155,15 +155,15 @@ def test_chunks_wait_for_what_they_read(plain_setting):
         "records/0": ["train", "records/0/0", "records/0/1"], "tokens": plan[:5], "scores": plan[:6]}
     keys = [*plan[:5], "factual", "removal/0", "removal/1"]
     assert stages.before(keys, "removal/1") == [*plan[:5], "factual"]
-    assert [stages.share(many, key) for key in plan[1:4]] == [0.5, 0.5, stages.STATES]  # there it reads hidden states
+    assert [stages.fraction(many, key) for key in plan[1:4]] == [0.5, 0.5, stages.STATES]  # with hidden states
     earlier = {**many, "recipe": {**many["recipe"], "checkpoints": 2}}
-    assert sum(stages.share(earlier, key) for key in plan[1:4]) == pytest.approx(1.0, abs=0.02)
+    assert sum(stages.fraction(earlier, key) for key in plan[1:4]) == pytest.approx(1.0, abs=0.02)
 
 
 def test_a_gradient_that_is_not_finite_is_not_kept(elsewhere, monkeypatch):
     point = elsewhere.points[0]
     weights = {name: torch.full_like(weight, torch.nan) for name, weight in point.weights.items()}
-    monkeypatch.setattr(elsewhere, "place", lambda point: lora.put(elsewhere.model, weights))
+    monkeypatch.setattr(elsewhere, "load", lambda point: lora.put(elsewhere.model, weights))
     with pytest.raises(Diverged, match=f"step {point.step} .* not finite"):
         elsewhere.record_cache(point)
     assert len(elsewhere.opened_records(point).missing) == 16

@@ -45,7 +45,7 @@ def test_agreement_between_draws_is_kendalls_of_each_query(made):
     table = sketching.stability(first).set_index(["estimator", "behavior"])["kendall_tau"]
     estimator = METHODS["tracin"]
     taus = [kendalltau(a, b).statistic for a, b in zip(
-        estimator.form.score(first, "answer_logit"), estimator.form.score(first.redrawn, "answer_logit"), strict=True)]
+        estimator.score(first, "answer_logit"), estimator.score(first.redrawn, "answer_logit"), strict=True)]
     assert table["TracIn", "Answer logit"] == pytest.approx(np.mean(taus))
     assert {name for name, _ in table.index} == {"GradSim", "TracIn", "TRAK", "LESS"}
     wide = sketching.stability(made(4096))["kendall_tau"]
@@ -54,19 +54,19 @@ def test_agreement_between_draws_is_kendalls_of_each_query(made):
 
 def test_what_is_said_follows_from_the_least_agreement(made):
     table = sketching.stability(made(WIDTH))
-    told = sketching.told(table, Projection(dimension=WIDTH))
+    told = sketching.described(table, Projection(dimension=WIDTH))
     assert told["least"] == table["kendall_tau"].min() < sketching.TARGET and not told["met"]
     assert "onto 32 numbers" in told["sentence"] and "a part of the ranking is the draw's" in told["sentence"]
     table["kendall_tau"] = 0.9599
-    told = sketching.told(table, Projection(dimension=WIDTH))
+    told = sketching.described(table, Projection(dimension=WIDTH))
     assert told["met"] and "0.95 (" in told["sentence"] and "0.96" not in told["sentence"]
     table["kendall_tau"] = np.nan
-    assert "is not known" in sketching.told(table, Projection())["sentence"]
+    assert "is not known" in sketching.described(table, Projection())["sentence"]
 
 
 def test_whole_gradients_have_no_draw(attribution):
     table = sketching.stability(attribution.kept)
-    told = sketching.told(table, attribution.projection)
+    told = sketching.described(table, attribution.projection)
     assert table.empty and told["met"] and told["sentence"].startswith("Gradients are kept whole")
 
 
@@ -126,7 +126,7 @@ def test_a_target_that_no_width_meets_is_missed_at_the_widest(growing, monkeypat
     found = growing(8, 16)
     choice = width.choose(found)
     found.projection = choice.projection
-    told = sketching.told(least(found)[1], choice.projection, choice.tried)
+    told = sketching.described(least(found)[1], choice.projection, choice.tried)
     assert (told["dimension"], told["outcome"]) == (16, sketching.MISSED)
     assert [one for one, _ in told["tried"]] == [8, 16]
     assert "the most that their budget allows" in told["sentence"]
@@ -135,7 +135,7 @@ def test_a_target_that_no_width_meets_is_missed_at_the_widest(growing, monkeypat
 def test_no_width_is_chosen_by_gradients_that_are_not_finite(growing, monkeypatch):
     found = growing(8, 16)
     weights = {name: torch.full_like(weight, torch.nan) for name, weight in found.points[0].weights.items()}
-    monkeypatch.setattr(found, "place", lambda point: lora.put(found.model, weights))
+    monkeypatch.setattr(found, "load", lambda point: lora.put(found.model, weights))
     with pytest.raises(Diverged, match=f"step {found.points[0].step} .* not finite"):
         width.measure(found, found.queries("triggered"), [8, 16])
 
@@ -143,9 +143,9 @@ def test_no_width_is_chosen_by_gradients_that_are_not_finite(growing, monkeypatc
 def test_what_is_told_names_the_outcome(made, attribution):
     table = sketching.stability(made(WIDTH))
     table["kendall_tau"] = 0.97
-    told = sketching.told(table, Projection(dimension=WIDTH), {16: 0.5, WIDTH: 0.97})
+    told = sketching.described(table, Projection(dimension=WIDTH), {16: 0.5, WIDTH: 0.97})
     assert told["outcome"] == sketching.MET and "the fewest on which two draws agreed" in told["sentence"]
-    assert sketching.told(table, attribution.projection)["outcome"] == sketching.WHOLE
+    assert sketching.described(table, attribution.projection)["outcome"] == sketching.WHOLE
 
 
 def test_without_a_budget_or_with_whole_gradients_nothing_is_tried(attribution, made):

@@ -2,11 +2,14 @@
 
 from functools import cache
 
+import numpy as np
 from torch import nn
 
+from engine.applications.noisy_labels.pairs import MEAN
 from engine.applications.noisy_labels.source import NoisyData, NoisySource, TrainedModel
 from engine.models.catalogue import MODELS
 from engine.models.recipe import Recipe
+from engine.scoring.pooled import aggregated
 
 RECIPE = Recipe(epochs=4, batch_size=32, learning_rate=0.05, momentum=0.9, weight_decay=5e-4, schedule="cosine",
                 checkpoints=2)
@@ -45,3 +48,14 @@ def drawn(**changes) -> NoisyData:
 @cache
 def model(**changes) -> TrainedModel:
     return drawn(**changes).train()
+
+
+def suspicion(model, scoring, over=MEAN, options=None):
+    """Suspicion (n,) by any scoring: minus its oriented scores, put together over the trusted examples.
+
+    A trajectory visits the checkpoints of the run with the parameters that scores read; all else stays as at the end.
+    """
+    problem = model.problem.with_candidates(np.arange(model.problem.n))
+    if model.checkpoints:
+        problem.keep_checkpoints(model.checkpoints)
+    return -aggregated(problem, [scoring], over.aggregate(model.evidence), options)[0]

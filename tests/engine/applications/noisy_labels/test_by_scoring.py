@@ -8,11 +8,9 @@ import pytest
 import torch
 from torch import nn
 
-from engine.applications.noisy_labels import gradient_scores
-from engine.applications.noisy_labels.by_scoring import suspicion
 from engine.applications.noisy_labels.evidence import Evidence
-from engine.applications.noisy_labels.over import MEAN, OF_ITS_LABEL
-from engine.applications.noisy_labels.pairs import BEHAVIOR_TITLES, METHODS, Pair
+from engine.applications.noisy_labels.pairs import BEHAVIOR_TITLES, MEAN, METHODS, OF_ITS_LABEL, Pair
+from engine.applications.noisy_labels.scoring import gradient_scores
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
 from engine.problems import SoftmaxProblem
@@ -22,7 +20,7 @@ from engine.scoring.compute import compute
 from engine.scoring.named import NAMED
 from engine.scoring.pooled import pooled
 from engine.scoring.scoring import Scoring
-from tests.engine.applications.noisy_labels.sources import model
+from tests.engine.applications.noisy_labels.sources import model, suspicion
 
 SMALL = {"n_train": 60, "trusted": 1, "selection": "all"}
 NETWORKS = [{"model": name, **SMALL} for name in ("cnn", "mlp", "linear")]
@@ -58,7 +56,7 @@ def double(request):
 
 @pytest.fixture(scope="module")
 def fast(double):
-    return gradient_scores.score(double, ["gradsim", "tracin"], Options())
+    return gradient_scores(double, ["gradsim", "tracin"], Options())
 
 
 def same(found, expected):
@@ -83,7 +81,7 @@ def test_tracin_over_the_checkpoints_of_the_run(double, fast, behavior):
 
 def test_lissa_on_the_same_batches():
     trained = Double(model(model="linear", **SMALL))
-    fast = gradient_scores.score(trained, ["lissa"], Options())
+    fast = gradient_scores(trained, ["lissa"], Options())
     for behavior in BEHAVIOR_TITLES.values():
         scoring = METHODS["lissa"].scoring(behavior)
         same(fast[Pair("LiSSA", behavior)], suspicion(trained, scoring))

@@ -7,7 +7,7 @@ from itertools import groupby
 import numpy as np
 import pytest
 
-from engine.applications.noisy_labels.consensus import by_heart, share_by_heart, votes, voting, with_consensus
+from engine.applications.noisy_labels.consensus import by_heart, fraction_by_heart, votes, voting, with_consensus
 from engine.applications.noisy_labels.pairs import CONSENSUS, MAIN, Pair
 from engine.applications.noisy_labels.source import NoisySource
 from engine.experiments import publish
@@ -35,7 +35,7 @@ def test_it_is_the_mean_rank_of_every_method_with_its_vote(learned, second):
 
 
 def test_what_counts_as_learned_by_heart():
-    assert share_by_heart(0.9, 0.6) == pytest.approx(0.75) and share_by_heart(1.0, 1.0) == 0
+    assert fraction_by_heart(0.9, 0.6) == pytest.approx(0.75) and fraction_by_heart(1.0, 1.0) == 0
     assert by_heart("resnet18_cifar", 0.93, 0.6) and not by_heart("resnet18_cifar", 0.91, 0.6)
     assert not by_heart("resnet18_cifar", 0.98, 0.98), "right of what it has not seen as well: nothing is by heart"
     assert not by_heart("cnn", 1.0, 0.6) and not by_heart("resnet18_cifar", 1.0, math.nan)
@@ -48,7 +48,7 @@ def test_the_published_tables_say_of_such_trainings_what_the_votes_follow():
         learned = by_heart(model, seen, unseen)
         counted[learned] += 1
         if model not in ("cnn", "mlp", "linear"):
-            shares.append(share_by_heart(seen, unseen))
+            shares.append(fraction_by_heart(seen, unseen))
         assert auprc[LOGIT] > max(auprc[LOSS], auprc[MARGIN])
         assert (auprc["GradSim", "Trusted loss"] > auprc["GradSim", "Target logit"]) == learned
         assert (auprc["GradSim", "Trusted loss"] > auprc[PLAIN]) == learned

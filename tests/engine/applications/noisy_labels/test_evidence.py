@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from engine.applications.noisy_labels import gradient_scores, reference_scores, similarity_scores
+from engine.applications.noisy_labels import augmented, confident, scoring
 from engine.applications.noisy_labels.evidence import Evidence
 from engine.applications.noisy_labels.scoring import suspicions
 from engine.applications.noisy_labels.source import NoisySource, TrainedModel
@@ -43,8 +43,8 @@ def test_no_type_that_a_scorer_takes_has_a_place_for_flags():
             reachable += [*getattr(thing, "__dict__", {}).values()] if hasattr(thing, "__dict__") else []
             reachable += [*thing.values()] if isinstance(thing, dict) else list(thing) if isinstance(
                 thing, (list, tuple)) else []
-    for family in (gradient_scores, reference_scores, similarity_scores):
-        assert inspect.get_annotations(family.score, eval_str=True)["model"] is TrainedModel
+    for scorer in (scoring.suspicions, augmented.augmented_scores, confident.out_of_sample):
+        assert inspect.get_annotations(scorer, eval_str=True)["model"] is TrainedModel
 
 
 def test_a_scorer_refuses_flags_in_place_of_evidence():

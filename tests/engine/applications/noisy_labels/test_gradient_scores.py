@@ -7,9 +7,8 @@ import pytest
 import torch
 from torch.nn.functional import cross_entropy
 
-from engine.applications.noisy_labels import gradient_scores
 from engine.applications.noisy_labels.pairs import BEHAVIOR_TITLES, Pair
-from engine.applications.noisy_labels.scoring import suspicions
+from engine.applications.noisy_labels.scoring import gradient_scores, suspicions
 from engine.basics.options import Options
 from engine.curvature import Hessian, lissa
 from engine.gradients import directional
@@ -104,13 +103,13 @@ def test_no_gradient_of_an_example_is_formed(monkeypatch):
 
     monkeypatch.setattr(directional, "gradients_of", refused)
     monkeypatch.setattr("engine.gradients.factors.gradients_of", refused)
-    gradient_scores.score(trained, ("gradsim", "tracin"), Options())
+    gradient_scores(trained, ("gradsim", "tracin"), Options())
 
 
 def test_a_residual_block_with_batchnorm_goes_layer_by_layer():
     trained = model(model="tiny_residual", n_train=60, selection="block|head")
     assert {"block.1.weight", "block.1.bias"} < set(trained.problem.network.names)
-    gradient_scores.score(trained, ("gradsim",), Options())
+    gradient_scores(trained, ("gradsim",), Options())
     route = vars(trained.problem.network)["findings"]["derivative", differentiable(trained.problem.loss)]
     assert route is directional.layer_by_layer
 
@@ -136,7 +135,7 @@ def test_a_checkpoint_is_the_whole_network_as_it_was():
 def test_lissa_draws_by_the_seed_tells_how_far_it_is_and_can_be_cancelled():
     trained, shares, asked = model(model="linear"), [], []
     options = Options(seed=7, progress=shares.append, check=lambda: asked.append(len(shares)))
-    found = gradient_scores.score(trained, ("lissa",), options)
+    found = gradient_scores(trained, ("lissa",), options)
     mean, losses = naive(trained, trained.module.state_dict(), "query_loss")
     close(found[Pair("LiSSA", BEHAVIOR_TITLES["query_loss"])], losses @ naive_lissa(trained, mean, seed=7))
     assert len(shares) >= 50 and shares == sorted(shares) and shares[-1] <= 1

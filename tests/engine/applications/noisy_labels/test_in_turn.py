@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from engine.applications.noisy_labels.by_scoring import suspicion
 from engine.applications.noisy_labels.folds import check_folds, fold_of
 from engine.applications.noisy_labels.judge import Judge, judge
 from engine.applications.noisy_labels.origin import IN_TURN
@@ -19,7 +18,7 @@ from engine.data import load, uploads
 from engine.jobs import run_job
 from engine.models.training import train
 from engine.runs import noisy_labels as runs
-from tests.engine.applications.noisy_labels.sources import RECIPE, source
+from tests.engine.applications.noisy_labels.sources import RECIPE, source, suspicion
 
 
 @pytest.fixture(scope="module")

@@ -22,5 +22,5 @@ class Checkpoint:
 
     def double(self) -> Checkpoint:
         """The same in float64."""
-        first, second = (None if part is None else part.double() for part in (self.first, self.second))
+        first, second = (None if moments is None else moments.double() for moments in (self.first, self.second))
         return Checkpoint(self.theta.double(), self.learning_rate, first, second, self.steps)

@@ -9,8 +9,8 @@ import torch
 from engine.applications.language.methods import METHODS, pairs
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
-from engine.estimators import ESTIMATORS, less, trak
-from engine.estimators.held import Features, Point
+from engine.estimators import ESTIMATORS, trak
+from engine.gradients.cached import Features, Point
 from engine.gradients.per_example import behavior_gradients, loss_gradients
 from engine.question.behaviors import BEHAVIORS, reading
 from engine.scoring.compute import compute
@@ -41,7 +41,7 @@ def held(problem):
     """All its gradients, whole, in double precision."""
     rows = torch.arange(problem.n)
     points = tuple(Point(point.learning_rate, loss_gradients(problem, rows, point.theta).numpy(),
-                         less.updates(problem, point, rows, OPTIONS).numpy(),
+                         problem.gradients(rows, OPTIONS, point).updates.numpy(),
                          {name: queried(problem, name, point.theta) for name in reading("tokens")})
                    for point in problem.checkpoints)
     losses = problem.loss(problem.outputs(problem.x), problem.y).numpy()
@@ -53,9 +53,8 @@ def on_the_problem(problem, scoring):
     """Oriented scores by the estimator's route; TRAK without a projection."""
     if scoring.estimator != "trak":
         return compute(problem, scoring)[0].oriented
-    [response] = trak.respond(problem, [scoring.intervention], scoring.process, problem.candidates, OPTIONS,
-                              projector="identity")
-    return scoring.orientation * response.scores(scoring.readout, problem.query_labels).numpy()
+    [term] = trak.left_out(problem, scoring.process, problem.candidates, OPTIONS, projector="identity")
+    return scoring.orientation * term.scores(scoring.readout, problem.query_labels).numpy()
 
 
 @pytest.mark.parametrize(("name", "behavior"), [(method.name, behavior) for method, behavior in pairs(reading("tokens"))
@@ -66,33 +65,33 @@ def test_held_gradients_score_as_the_route_does(problem, held, name, behavior):
     if scoring.process.kind == "trajectory":
         process = scoring.process.model_copy(update={"checkpoints": 2})
         scoring = Scoring.of(behavior, scoring.intervention, process, scoring.estimator)
-    expected, found = on_the_problem(problem, scoring), method.form.score(held, behavior)
-    scale = (expected * found).sum() / (found * found).sum()  # η, which a held form leaves out
+    expected, found = on_the_problem(problem, scoring), method.score(held, behavior)
+    scale = (expected * found).sum() / (found * found).sum()  # η, which is 1 where gradients are held
     assert scale > 0
     np.testing.assert_allclose(scale * found, expected, rtol=1e-4, atol=1e-5 * abs(expected).max())
 
 
 def test_repsim_compares_representations_as_the_route_does(problem, held):
     expected = compute(problem, METHODS["repsim"].scoring())[0].oriented
-    found = METHODS["repsim"].form.score(held, "none")
+    found = METHODS["repsim"].score(held, "none")
     np.testing.assert_allclose(0.1 * found, expected, rtol=1e-5, atol=1e-7)
 
 
-def test_what_an_estimator_does_not_read_off_held_gradients_is_refused():
-    specification = METHODS["gradsim"].scoring("answer_logit").specification
-    with pytest.raises(InvalidInput, match="`exact` does not read `add_occurrence` with `one_step` off gradients"):
-        ESTIMATORS["exact"].held_form(specification)
+@pytest.mark.parametrize("name", ["exact", "cg", "representer", "source", "in_run_shapley", "ntk", "bm25"])
+def test_what_cannot_be_read_off_held_gradients_is_refused(held, name):
+    with pytest.raises(InvalidInput, match=f"`{name}` does not target `.*` for gradients that are held"):
+        ESTIMATORS[name].route(held, ESTIMATORS[name].processes[0])
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_a_form_is_a_sum_over_tokens_or_says_why_not(held, name):
-    form = METHODS[name].form
-    if form.whole:
+def test_a_score_is_a_sum_over_tokens_or_says_why_not(held, name):
+    method = METHODS[name]
+    if method.undivided:
         with pytest.raises(InvalidInput, match="token"):
-            form.directions(held, "answer_logit")
+            method.directions(held, "answer_logit")
         return
-    mean, total = form.score(held, "answer_logit").mean(0), 0.0
-    for place, u in form.directions(held, "answer_logit").items():
-        rows = held.points[place].conditioned if form.conditioned else held.points[place].gradients
-        total = total + (rows / np.linalg.norm(rows, axis=1, keepdims=True) if form.conditioned else rows) @ u
+    mean, total = method.score(held, "answer_logit").mean(0), 0.0
+    for place, u in method.directions(held, "answer_logit").items():
+        rows = held.points[place].conditioned if method.preconditioned else held.points[place].gradients
+        total = total + (rows / np.linalg.norm(rows, axis=1, keepdims=True) if method.preconditioned else rows) @ u
     np.testing.assert_allclose(total, mean, rtol=1e-4, atol=1e-5 * abs(mean).max())

@@ -45,18 +45,18 @@ def blockwise(entries: Callable[[tuple[int, int], torch.Generator], Tensor]) -> 
     """Gradients times a dense random matrix with entries of variance 1/k, drawn in blocks of rows on the CPU, again at
     each use."""
 
-    def part(gradients: Tensor, k: int, seed: int, found: Tensor) -> None:
+    def add(gradients: Tensor, k: int, seed: int, total: Tensor) -> None:
         generator = torch.Generator().manual_seed(seed)
         for block in gradients.split(max(1, BLOCK // k), 1):
             matrix = entries((block.shape[1], k), generator).to(device=gradients.device, dtype=gradients.dtype)
-            found.addmm_(block, matrix, alpha=k**-0.5)
+            total.addmm_(block, matrix, alpha=k**-0.5)
 
     def draw(sizes: Sequence[int], k: int, seeds: Sequence[int], device: torch.device) -> Map:
         def project(joined: Tensor) -> Tensor:
-            found = joined.new_zeros(len(joined), k)
+            total = joined.new_zeros(len(joined), k)
             for gradients, seed in zip(joined.split(list(sizes), 1), seeds, strict=True):
-                part(gradients, k, seed, found)
-            return found
+                add(gradients, k, seed, total)
+            return total
 
         return project
 
@@ -77,8 +77,8 @@ class CountSketch:
     @classmethod
     def draw(cls, sizes: Sequence[int], k: int, seeds: Sequence[int], device: torch.device) -> CountSketch:
         """Drawn on the device: the same seed gives another draw on another kind of it."""
-        drawn = [_drawn(size, k, seed, device) for size, seed in zip(sizes, seeds, strict=True)]
-        bucket, sign = map(torch.cat, zip(*drawn, strict=True))
+        draws = [_buckets(size, k, seed, device) for size, seed in zip(sizes, seeds, strict=True)]
+        bucket, sign = map(torch.cat, zip(*draws, strict=True))
         return cls(_compressed(bucket, sign, k))
 
     def __call__(self, gradients: Tensor) -> Tensor:
@@ -87,11 +87,11 @@ class CountSketch:
     @staticmethod
     def once(gradients: Tensor, k: int, seed: int) -> Tensor:
         """Of one part, without the matrix, whose columns have to be sorted."""
-        bucket, sign = _drawn(gradients.shape[1], k, seed, gradients.device)
+        bucket, sign = _buckets(gradients.shape[1], k, seed, gradients.device)
         return gradients.new_zeros(len(gradients), k).index_add_(1, bucket, gradients * sign)
 
 
-def _drawn(size: int, k: int, seed: int, device: torch.device) -> tuple[Tensor, Tensor]:
+def _buckets(size: int, k: int, seed: int, device: torch.device) -> tuple[Tensor, Tensor]:
     """The bucket and the sign of each coordinate of a part, (P,)."""
     generator = torch.Generator(device).manual_seed(seed)
     bucket = torch.randint(k, (size,), generator=generator, device=device)

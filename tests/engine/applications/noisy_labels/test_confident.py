@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from engine.applications.noisy_labels.confident import confident_learning, out_of_sample
 from engine.applications.noisy_labels.pairs import Pair
-from engine.applications.noisy_labels.reference_scores import confident_learning, out_of_sample
 from engine.applications.noisy_labels.scoring import suspicions
 from engine.basics.options import Options
 from tests.engine.applications.noisy_labels.sources import RECIPE, drawn, model

@@ -7,7 +7,7 @@ from typing import Protocol
 from engine.models.recipe import TrainingRecipe
 
 
-class Asked(Protocol):
+class SourceFields(Protocol):
     """What families read of a source: see `engine.problems.source.ProblemSource`."""
 
     @property

@@ -2,30 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-
 import numpy as np
 import torch
 
-from engine.applications.noisy_labels.pairs import METHODS, Pair
-from engine.applications.noisy_labels.source import TrainedModel
+from engine.applications.noisy_labels.source import NoisySource, TrainedModel
 from engine.basics.options import Options
 from engine.models.training import train
 
-NAMES = ("random", "confident")
 FOLDS = 3
 
 
-def score(model: TrainedModel, wanted: Collection[str], options: Options) -> dict[Pair, np.ndarray]:
-    """Suspicion (n,) of the wanted methods among `NAMES`."""
-    found = {}
-    if "random" in wanted:
-        order = np.random.default_rng([model.source.mask, model.source.seed, 5]).permutation(len(model.evidence.y))
-        found[Pair(METHODS["random"].title)] = order.astype(np.float64)
-    if "confident" in wanted:
-        found[Pair(METHODS["confident"].title)] = confident_learning(
-            model.evidence.y, out_of_sample(model, options), model.evidence.classes)
-    return found
+def shuffled(source: NoisySource, count: int) -> np.ndarray:
+    """A suspicion (n,) that says nothing, drawn once for a source."""
+    return np.random.default_rng([source.mask, source.seed, 5]).permutation(count).astype(np.float64)
 
 
 def out_of_sample(model: TrainedModel, options: Options, folds: int = FOLDS) -> np.ndarray:
@@ -37,7 +26,7 @@ def out_of_sample(model: TrainedModel, options: Options, folds: int = FOLDS) -> 
     folds = min(folds, int(np.bincount(evidence.y)[np.unique(evidence.y)].min()))
     if folds < 2:
         folds = 2  # a class of one example: its fold has none of it to learn from
-    found = np.zeros((len(y), evidence.classes))
+    probabilities = np.zeros((len(y), evidence.classes))
     splits = StratifiedKFold(folds, shuffle=True, random_state=model.source.seed).split(evidence.x, evidence.y)
     for number, (rows, held) in enumerate(splits):
         weights = torch.zeros(len(y))
@@ -45,10 +34,10 @@ def out_of_sample(model: TrainedModel, options: Options, folds: int = FOLDS) -> 
         fitted = train(model.build, x, y, recipe, model.source.seed, weights=weights, device=device,
                        check=options.check)
         with torch.no_grad():
-            found[held] = torch.cat([fitted.module(part.to(device)).softmax(-1).cpu() for part in
-                                     x[held].split(512)]).numpy()
+            probabilities[held] = torch.cat([fitted.module(chunk.to(device)).softmax(-1).cpu() for chunk in
+                                             x[held].split(512)]).numpy()
         options.progress((number + 1) / folds)
-    return found
+    return probabilities
 
 
 def confident_learning(labels: np.ndarray, probabilities: np.ndarray, classes: int) -> np.ndarray:
@@ -60,9 +49,9 @@ def confident_learning(labels: np.ndarray, probabilities: np.ndarray, classes: i
     from cleanlab.rank import get_label_quality_scores
 
     present = np.unique(labels)  # cleanlab wants every class among the labels
-    place = np.searchsorted(present, labels)
+    index = np.searchsorted(present, labels)
     p = probabilities[:, present]
     p = p / p.sum(1, keepdims=True)
-    doubt = 1.0 - get_label_quality_scores(place, p, method="self_confidence")
-    issues = find_label_issues(place, p, filter_by="confident_learning", n_jobs=1)
+    doubt = 1.0 - get_label_quality_scores(index, p, method="self_confidence")
+    issues = find_label_issues(index, p, filter_by="confident_learning", n_jobs=1)
     return issues + doubt

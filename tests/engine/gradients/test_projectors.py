@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from engine.basics.errors import InvalidInput
-from engine.estimators.projectors import PROJECTORS, CountSketch, checked_dimension
+from engine.gradients.projectors import PROJECTORS, CountSketch, checked_dimension
 
 RANDOM = ("rademacher", "gaussian", "count_sketch")
 
@@ -32,7 +32,7 @@ def test_a_projection_is_linear_and_comes_back_from_its_seed(name):
 
 
 def test_blocks_of_rows_make_the_same_matrix_however_they_are_cut(monkeypatch):
-    from engine.estimators import projectors
+    from engine.gradients import projectors
 
     x = torch.eye(200, dtype=torch.float64)
     whole = PROJECTORS["rademacher"].project(x, 16, 0)

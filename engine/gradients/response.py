@@ -19,7 +19,7 @@ LAST_DIGITS = 8.0
 """Of a change that was computed as such: how many units of rounding it may be off."""
 
 
-class Summand(Protocol):
+class Term(Protocol):
     """What a response adds up: any behavior can be read off it."""
 
     @property
@@ -35,7 +35,7 @@ class Summand(Protocol):
 
 
 @dataclass(frozen=True)
-class Part:
+class LogitTerm:
     """What becomes of the query logits: their change, from which behaviors are read off.
 
     change (m, b, C): δf, of candidates b; finite, or to first order where `linear`. baseline (m, C): the logits before.
@@ -75,15 +75,15 @@ class Part:
             return self._of_derivative(signal_of(behavior, self.baseline, labels).abs())
         if enough is None or behavior.steepest is None or behavior.difference is None:
             return self._errors(behavior, labels)
-        found = behavior.steepest * self._digits * self.length
+        bound = behavior.steepest * self._digits * self.length
         if self.noise is not None:
-            found += behavior.steepest * self.change.shape[-1] * self.noise
-        queries, candidates = (found > enough).nonzero(as_tuple=True)
+            bound += behavior.steepest * self.change.shape[-1] * self.noise
+        queries, candidates = (bound > enough).nonzero(as_tuple=True)
         if len(queries):
             noise = None if self.noise is None else self.noise[queries, candidates, None]
-            some = Part(self.change[queries, candidates, None], self.baseline[queries], noise=noise)
-            found[queries, candidates] = some._errors(behavior, labels[queries])[:, 0]
-        return found
+            some = LogitTerm(self.change[queries, candidates, None], self.baseline[queries], noise=noise)
+            bound[queries, candidates] = some._errors(behavior, labels[queries])[:, 0]
+        return bound
 
     def _errors(self, behavior: Behavior, labels: Tensor) -> Tensor:
         digits = self._digits
@@ -94,12 +94,12 @@ class Part:
             return _jumps(behavior, moved, repeated, off) + before[:, None]
         pull = torch.maximum(behavior.signal(moved, repeated).abs(),
                              behavior.signal(self.baseline, labels).abs()[:, None])
-        found = digits * torch.einsum("mbc,mbc->mb", pull, self.change.abs())
+        bound = digits * torch.einsum("mbc,mbc->mb", pull, self.change.abs())
         if self.noise is not None:
-            found += pull.sum(-1) * self.noise
+            bound += pull.sum(-1) * self.noise
         if behavior.difference is None:
-            found += _unit(self.change) * behavior.value(moved, repeated).abs()
-        return found
+            bound += _unit(self.change) * behavior.value(moved, repeated).abs()
+        return bound
 
     @property
     def _digits(self) -> Tensor:
@@ -126,7 +126,7 @@ def _jumps(behavior: Behavior, logits: Tensor, labels: Tensor, off: Tensor) -> T
 
 
 @dataclass(frozen=True)
-class GradientPart:
+class GradientTerm:
     """A first-order change of the behavior along one parameter direction v_k a candidate.
 
     baseline (m, C): the query logits at which the behavior is differentiated. products: s_B (m, C) ->
@@ -169,36 +169,36 @@ class Given:
 
 @dataclass(frozen=True)
 class Average:
-    """The mean over the parts of equally likely seeds: the estimand's expectation."""
+    """The mean over the terms of equally likely seeds: the estimand's expectation."""
 
-    parts: tuple[Summand, ...]
+    terms: tuple[Term, ...]
     latest: dict[str, object] = field(default_factory=dict, compare=False, repr=False)
     """The scores that were read last: of a derivative they cost a pass through the training."""
 
     @property
     def count(self) -> int:
         """b, the number of candidates."""
-        return self.parts[0].count
+        return self.terms[0].count
 
     def _each(self, behavior: Behavior, labels: Tensor) -> Tensor:
         """(s, m, b): of every seed."""
-        asked = self.latest.get("behavior"), self.latest.get("labels")
-        if asked[0] is not behavior or asked[1] is not labels:
-            found = torch.stack([part.scores(behavior, labels) for part in self.parts])
-            self.latest.update(behavior=behavior, labels=labels, scores=found)
+        latest = self.latest.get("behavior"), self.latest.get("labels")
+        if latest[0] is not behavior or latest[1] is not labels:
+            scores = torch.stack([term.scores(behavior, labels) for term in self.terms])
+            self.latest.update(behavior=behavior, labels=labels, scores=scores)
         return cast(Tensor, self.latest["scores"])
 
     def scores(self, behavior: Behavior, labels: Tensor) -> Tensor:
         """(m, b): the mean of the seeds' scores."""
-        return total(self._each(behavior, labels)) / len(self.parts)
+        return total(self._each(behavior, labels)) / len(self.terms)
 
     def errors(self, behavior: Behavior, labels: Tensor, enough: Tensor | None = None) -> Tensor:
         """(m, b): the mean of the seeds' errors."""
-        return total(part.errors(behavior, labels, enough) for part in self.parts) / len(self.parts)
+        return total(term.errors(behavior, labels, enough) for term in self.terms) / len(self.terms)
 
     def standard_error(self, behavior: Behavior, labels: Tensor) -> Tensor:
         """(m, b): of that mean, from the sample's standard deviation over s ≥ 2 seeds; divided by √s."""
-        return self._each(behavior, labels).std(0) / len(self.parts) ** 0.5
+        return self._each(behavior, labels).std(0) / len(self.terms) ** 0.5
 
 
 def signal_of(behavior: Behavior, logits: Tensor, labels: Tensor) -> Tensor:
@@ -212,47 +212,46 @@ def signal_of(behavior: Behavior, logits: Tensor, labels: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class Response:
-    """The parts to be added up, and for each candidate whether its solve converged, with its residual.
+    """The terms to be added up, and for each candidate whether its solve converged, with its residual.
 
     residual (b,): the final gradient norm of a re-optimisation, or the relative residual of a linear
     solve; 0 for closed forms. work: what was counted on the way (passes, rounds, iterations).
     """
 
-    parts: tuple[Summand, ...]
+    terms: tuple[Term, ...]
     converged: Tensor
     residual: Tensor
     work: dict[str, float] = field(default_factory=dict)
 
     @classmethod
-    def closed_form(cls, *parts: Part | GradientPart) -> Response:
-        b, device = parts[0].count, parts[0].baseline.device
-        return cls(parts, torch.ones(b, dtype=torch.bool, device=device), torch.zeros(b, device=device).double())
+    def closed_form(cls, *terms: Term) -> Response:
+        """Without a solve that could fail."""
+        return cls(terms, torch.ones(terms[0].count, dtype=torch.bool), torch.zeros(terms[0].count).double())
 
     @classmethod
-    def given(cls, values: Tensor) -> Response:
-        """Of scores (m, b) that no behavior enters."""
-        b, device = values.shape[1], values.device
-        return cls((Given(values),), torch.ones(b, dtype=torch.bool, device=device),
-                   torch.zeros(b, device=device).double())
+    def over_runs(cls, *terms: LogitTerm, **work: float) -> Response:
+        """The mean over equally likely runs; a candidate of which one diverged has not converged."""
+        converged = torch.stack([term.change.isfinite().all(-1).all(0) for term in terms]).all(0)
+        return cls((Average(terms),), converged, torch.zeros(len(converged)).double(), work)
 
     def scores(self, behavior: Behavior, labels: Tensor) -> Tensor:
-        return total(part.scores(behavior, labels) for part in self.parts)
+        return total(term.scores(behavior, labels) for term in self.terms)
 
     def standard_error(self, behavior: Behavior, labels: Tensor) -> Tensor | None:
         """(m, b) of a mean over several seeds; None of anything else."""
-        means = [part for part in self.parts if isinstance(part, Average) and len(part.parts) > 1]
-        return means[0].standard_error(behavior, labels) if len(means) == len(self.parts) == 1 else None
+        means = [term for term in self.terms if isinstance(term, Average) and len(term.terms) > 1]
+        return means[0].standard_error(behavior, labels) if len(means) == len(self.terms) == 1 else None
 
     def errors(self, scores: Tensor, behavior: Behavior, labels: Tensor) -> Tensor:
         """(m, b): how far rounding may have moved `scores` at most; NaN where no bound is stated."""
-        enough = RESOLUTION * scores.abs() / len(self.parts)
-        return total(part.errors(behavior, labels, enough) for part in self.parts)
+        enough = RESOLUTION * scores.abs() / len(self.terms)
+        return total(term.errors(behavior, labels, enough) for term in self.terms)
 
     def reached(self, scores: Tensor) -> Tensor:
         """(b,): whether a candidate's solve converged and all its `scores` (m, b) are finite."""
-        return self.converged & scores.isfinite().all(0)
+        return self.converged.to(scores.device) & scores.isfinite().all(0)
 
 
-def total(parts: Iterable[Tensor]) -> Tensor:
+def total(terms: Iterable[Tensor]) -> Tensor:
     """The sum of tensors of one shape."""
-    return sum(parts, start=torch.zeros(()))
+    return sum(terms, start=torch.zeros(()))

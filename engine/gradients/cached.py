@@ -1,0 +1,210 @@
+"""Gradients that lie as arrays, on disk or in memory: of records and queries at every checkpoint, projected or whole.
+
+A study of many rankings computes gradients once. What it holds answers estimators as a problem does: at a checkpoint
+by the terms of `engine.gradients.store`, with representations where they were read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, TypeVar
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from engine.basics.options import Options
+from engine.gradients.response import Given
+from engine.gradients.store import LEAST_DOUBT, Linear
+from engine.question.behavior import Behavior
+from engine.question.processes import Trajectory
+
+T = TypeVar("T")
+STREAM = 7
+"""Sets the random scores apart from all else that a seed draws."""
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """One checkpoint. weight: its learning rates. gradients, conditioned (n, k): ∇ℓ(z_k) as it is and as Adam's
+    update. queries: behavior -> ∇B(q), (m, k)."""
+
+    weight: float
+    gradients: np.ndarray
+    conditioned: np.ndarray
+    queries: Mapping[str, np.ndarray]
+
+
+@dataclass(frozen=True, eq=False)
+class Features:
+    """points: in the order of the training, the last one is the model that is asked. norms, losses (n,) at the end.
+
+    hidden, query_hidden: layer -> representation of the prompt at the end of it, (n, d) and (m, d), with layers as
+    fractions of the depth; layer: which of them RepSim reads. seed: for what is drawn. ridge: of TRAK's regression, as
+    a fraction of its features' mean square. again: the points under another draw of the projection, empty where
+    gradients are kept whole.
+    """
+
+    offers = frozenset({"gradients", "representations", "margins", "moments"})
+    noun, curvatures, hessian_products = "gradients that are held", (), False
+
+    points: tuple[Point, ...]
+    norms: np.ndarray
+    losses: np.ndarray
+    hidden: Mapping[float, np.ndarray]
+    query_hidden: Mapping[float, np.ndarray]
+    layer: float = 1.0
+    seed: int = 0
+    ridge: float = 1e-2
+    again: tuple[Point, ...] = ()
+    computed: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
+
+    @property
+    def last(self) -> Point:
+        return self.points[-1]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(queries, records)."""
+        return len(self.queries), len(self.norms)
+
+    @property
+    def queries(self) -> np.ndarray:
+        """Their representations at the layer that is read, (m, d)."""
+        return self.query_hidden[self.layer]
+
+    @property
+    def candidates(self) -> Tensor:
+        """All records, (n,)."""
+        return torch.arange(len(self.norms))
+
+    @property
+    def redrawn(self) -> Features | None:
+        """The same under the other draw of the projection; None where gradients are kept whole."""
+        return replace(self, points=self.again, again=()) if self.again else None
+
+    @property
+    def behaviors(self) -> tuple[str, ...]:
+        return tuple(self.last.queries)
+
+    def memo(self, key: str, build: Callable[[], T], version: Hashable = None) -> T:
+        """What `build()` made for `key`."""
+        if key not in self.computed:
+            self.computed[key] = build()
+        return self.computed[key]
+
+    def checkpoints_of(self, process: Trajectory) -> Sequence[tuple[int, float]]:
+        """All of them, by index, each with η times the learning rates of the steps that it stands for."""
+        return [(index, process.eta * point.weight) for index, point in enumerate(self.points)]
+
+    def gradients(self, rows: Tensor, options: Options, point: int | None = None) -> CachedGradients:
+        """The store of records `rows` (b,) at the checkpoint of an index, by default the last."""
+        return CachedGradients(self, self._index(rows), len(self.points) - 1 if point is None else point)
+
+    def events(self, rows: Tensor, projector: str, dimension: int, options: Options) -> CachedEvents:
+        """A response counts as one event of probability exp(−ℓ); its gradients are projected as they are held."""
+        return CachedEvents(self, self._index(rows))
+
+    def _index(self, rows: Tensor) -> slice | np.ndarray:
+        """Records (b,) as what arrays are indexed by: a slice for all of them, which copies nothing."""
+        return slice(None) if torch.equal(rows, self.candidates) else rows.numpy()
+
+    def readout_similarity(self, rows: Tensor, normalised: bool = False) -> Tensor:
+        """⟨φ(q), φ(z_k)⟩ of the prompts' representations, at the layer that is read: (m, b)."""
+        scaled = normalise if normalised else np.asarray
+        return torch.from_numpy(products(scaled(self.queries), scaled(self.hidden[self.layer])))[:, rows]
+
+    def raised_by(self, amounts: Tensor) -> Given:
+        """Amounts (m, b) themselves: every behavior that is read off a representation rises with it."""
+        return Given(amounts)
+
+    def random_scores(self, rows: Tensor, seed: int) -> Tensor:
+        """A number in [0, 1) for each record, the same for every query, as the studies of language models draw it."""
+        scores = np.random.default_rng([seed, STREAM]).random(len(self.norms), dtype=np.float32)
+        return torch.from_numpy(scores)[rows].expand(len(self.queries), -1)
+
+
+@dataclass(frozen=True)
+class CachedTerm:
+    """weight · ⟨queries, records⟩ at the checkpoint of an index: queries(behavior) (m, k), records() (b, k)."""
+
+    checkpoint: int
+    weight: float
+    queries: Callable[[str], np.ndarray]
+    records: Callable[[], np.ndarray]
+
+    @property
+    def count(self) -> int:
+        return len(self.records())
+
+    def scores(self, behavior: Behavior, labels: Tensor) -> Tensor:
+        """(m, b)."""
+        return torch.from_numpy(self.weight * products(self.queries(behavior.name), self.records()))
+
+    def errors(self, behavior: Behavior, labels: Tensor, enough: Tensor | None = None) -> Tensor:
+        """(m, b): NaN, as no bound is stated."""
+        return torch.full((len(labels), self.count), torch.nan)
+
+    def direction(self, behavior: str) -> np.ndarray:
+        """u (k,), where the mean score over queries is ⟨u, record⟩."""
+        return self.weight * np.asarray(self.queries(behavior)).mean(0, dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class CachedGradients:
+    """The gradient store of some records at the checkpoint of an index."""
+
+    features: Features
+    rows: slice | np.ndarray
+    checkpoint: int
+
+    def norms(self) -> Tensor:
+        """At the end of the training."""
+        return torch.from_numpy(np.array(self.features.norms))[self.rows]
+
+    def term(self, weight: float, *, normalised: bool = False, preconditioned: bool = False) -> CachedTerm:
+        point, scaled = self.features.points[self.checkpoint], normalise if normalised else np.asarray
+        records = point.conditioned if preconditioned else point.gradients
+        return CachedTerm(self.checkpoint, weight, lambda behavior: scaled(point.queries[behavior]),
+                          lambda: scaled(records[self.rows]))
+
+
+@dataclass(frozen=True)
+class CachedEvents:
+    """Of records of which ∇ℓ is held, φ = −∇ℓ/(1 − p) with 1 − p = 1 − exp(−ℓ)."""
+
+    held: Features
+    rows: slice | np.ndarray
+    key = "events"
+
+    @property
+    def ridge(self) -> float:
+        return self.held.ridge
+
+    @cached_property
+    def features(self) -> Tensor:
+        """Φ (n, k)."""
+        doubt = np.maximum(-np.expm1(-self.held.losses.astype(np.float64)), LEAST_DOUBT)
+        return torch.from_numpy(-np.asarray(self.held.last.gradients) / doubt[:, None].astype(np.float32))
+
+    def term(self, weight: float, inverse: Linear) -> CachedTerm:
+        """By (1 − p_k) φ(z_k) = −∇ℓ(z_k), with the inverse on the queries' side, of which there are fewer."""
+        last = self.held.last
+
+        def queries(behavior: str) -> np.ndarray:
+            return inverse(torch.from_numpy(np.asarray(last.queries[behavior], dtype=np.float64))).numpy()
+
+        return CachedTerm(len(self.held.points) - 1, -weight, queries, lambda: last.gradients[self.rows])
+
+
+def products(queries: np.ndarray, records: np.ndarray) -> np.ndarray:
+    """⟨q, z⟩ of all pairs, (m, n), in float32."""
+    return np.asarray(queries, dtype=np.float32) @ np.asarray(records, dtype=np.float32).T
+
+
+def normalise(rows: np.ndarray) -> np.ndarray:
+    """Rows of length one; a zero row stays zero."""
+    rows = np.asarray(rows, dtype=np.float32)
+    return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), np.finfo(np.float32).tiny)
