@@ -37,7 +37,7 @@ def show(source: ProblemSource, told: str, process: Replay) -> None:
     if not on:
         return
     request = RunErrorsRequest(behavior=told, candidates=SCORED, process=process)
-    found = desk().ask(source, request)
+    found = desk().ask(request.of(source))
     if isinstance(found, Waiting):
         job_panel.watch(found)
     elif isinstance(found, str):

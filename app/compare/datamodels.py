@@ -32,19 +32,19 @@ def show(found: Compared, names: Sequence[str]) -> None:
     worded = [scoring.behavior for scoring in found.scorings if scoring.readout.words]
     protocol, among = _chosen()
     request = SubsetModelsRequest(candidates=len(found.scores[0][0].candidates), subsets=SUBSETS, behaviors=worded,
-                                  protocol=protocol, among=among)
-    models = desk().known(source, request)
+                                  protocol=protocol, among=among).of(source)
+    models = desk().known(request)
     if isinstance(models, Retrained):
         _table(found, names, request, models)
         return
     plain = request.model_copy(update={"behaviors": ()})
-    if worded and isinstance(others := desk().known(source, plain), Retrained):
+    if worded and isinstance(others := desk().known(plain), Retrained):
         _table(found, names, plain, others)
     if isinstance(models, Waiting):
         job_panel.watch(models)
         return
     st.button(f"Train {SUBSETS} models on random halves of {HALVES[among]}", icon=":material/model_training:",
-              on_click=job_panel.act, args=(desk().start, source, request),
+              on_click=job_panel.act, args=(desk().start, request),
               help="The linear datamodeling score compares summed scores with what such models really do.")
 
 

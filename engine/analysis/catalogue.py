@@ -35,11 +35,7 @@ for _name, _where in {
 
 
 def register(kind: type[Request]) -> type[Request]:
-    """Make a request of a plugin known, by its name, as job and as command; a decorator of its class."""
-    from engine.jobs import KINDS
-    from engine.requests.job import job_kind
-
-    KINDS.add(kind.name, job_kind(kind), replace=True)
+    """Make a request of a plugin known as a command, by its name; a decorator of its class."""
     REQUESTS.add(kind.name, kind, replace=True)
     return kind
 
@@ -49,7 +45,7 @@ def request(name: str) -> type[Request]:
     where = REQUESTS[name]
     if not isinstance(where, str):
         return where
-    module, kind = _place(where)
+    module, kind = _location(where)
     return cast("type[Request]", getattr(import_module(module), kind))
 
 
@@ -58,7 +54,7 @@ def summary(name: str) -> str:
     where = REQUESTS[name]
     if not isinstance(where, str):
         return (inspect.getdoc(where) or "").partition("\n\n")[0]
-    module, kind = _place(where)
+    module, kind = _location(where)
     spec = find_spec(module)
     assert spec is not None and spec.origin is not None
     tree = ast.parse(Path(spec.origin).read_text(encoding="utf-8"))
@@ -66,7 +62,7 @@ def summary(name: str) -> str:
     return (ast.get_docstring(declared) or "").partition("\n\n")[0]
 
 
-def _place(where: str) -> tuple[str, str]:
+def _location(where: str) -> tuple[str, str]:
     """(module, class), under the name that this package has here."""
     module, kind = where.split(":")
     return f"{__name__.rpartition('.')[0]}.{module}", kind

@@ -24,7 +24,7 @@ from engine.exact import group
 from engine.problems import Problem
 from engine.question import direction
 from engine.requests import WHOLE, Request
-from engine.requests.fields import Asked
+from engine.requests.fields import StoredScoring
 from engine.scoring.compute import check, compute
 from engine.scoring.scoring import Scoring
 from engine.store.results import Store
@@ -71,7 +71,7 @@ class GroupRequest(Request[GroupTable]):
     numerics: ClassVar = 2  # a group is trained with the seeds of its process
     doing: ClassVar = "the group, and its examples"
 
-    scoring: Asked
+    scoring: StoredScoring
     rows: Annotated[tuple[Count, ...], Field(description="Of the drawn training set; their order does not count."),
                     AfterValidator(lambda rows: tuple(sorted(set(rows))))]
     singles: Annotated[bool, Field(description="Whether each example's own effect is computed too.")] = True
@@ -104,7 +104,7 @@ class GroupRequest(Request[GroupTable]):
 
     @classmethod
     def of_payload(cls, payload: Mapping[str, Any]) -> Self:
-        return cls.parse({"scoring": payload["scorings"][0], "rows": payload["rows"],
+        return cls.parse({"source": payload["source"], "scoring": payload["scorings"][0], "rows": payload["rows"],
                           "singles": payload.get("singles", True)})
 
 

@@ -31,7 +31,7 @@ from engine.metrics.agreement import kendall_tau
 from engine.problems import ModuleProblem, Problem
 from engine.question.runs import Seeded
 from engine.requests import OfCandidates
-from engine.requests.fields import Asked
+from engine.requests.fields import StoredScoring
 from engine.scoring.compute import compute
 from engine.scoring.scores import Scores
 from engine.scoring.scoring import Scoring
@@ -97,7 +97,7 @@ class SeedRunsRequest(OfCandidates[SeedRuns]):
     doing: ClassVar = "training runs"
     shared: ClassVar = True
 
-    scoring: Asked
+    scoring: StoredScoring
     seeds: Annotated[Count, Field(ge=2, le=1_000)]
 
     def title(self, problem: str) -> str:

@@ -27,7 +27,7 @@ from engine.question.behaviors import BEHAVIORS
 from engine.question.interventions import Remove
 from engine.question.processes import Retrain
 from engine.requests import WHOLE, OfCandidates
-from engine.requests.fields import Asked
+from engine.requests.fields import StoredScoring
 from engine.scoring.compute import compute
 from engine.scoring.scoring import Scoring
 from engine.store.results import Store
@@ -74,7 +74,7 @@ class RemovalRequest(OfCandidates[RemovalTable]):
     numerics: ClassVar = 2  # rankings turn the sign of a negative α
     doing: ClassVar = "models without the top of a ranking"
 
-    scorings: tuple[Asked, ...]
+    scorings: tuple[StoredScoring, ...]
     behavior: str
     query: Count
     random: Count = RANDOM

@@ -19,7 +19,7 @@ from engine.metrics.positions import has_position
 from engine.problems import Problem
 from engine.question import direction
 from engine.requests import OfCandidates
-from engine.requests.fields import Asked
+from engine.requests.fields import StoredScoring
 from engine.scoring import cost
 from engine.scoring.compute import compute
 from engine.scoring.scoring import Scoring
@@ -49,7 +49,7 @@ class SelfInfluenceRequest(OfCandidates[SelfInfluence]):
     outputs: ClassVar = {"out": "Values to write: a row for each candidate, largest first."}
     shared: ClassVar = True
 
-    scoring: Asked
+    scoring: StoredScoring
 
     def title(self, problem: str) -> str:
         return f"Self-influence of {self.count:,} candidates on {problem}"
@@ -86,7 +86,8 @@ class SelfInfluenceRequest(OfCandidates[SelfInfluence]):
 
     @classmethod
     def of_payload(cls, payload: Mapping[str, Any]) -> Self:
-        return cls.parse({"scoring": payload["scorings"][0], "candidates": payload["candidates"]})
+        return cls.parse({"source": payload["source"], "scoring": payload["scorings"][0],
+                          "candidates": payload["candidates"]})
 
     def tables(self, answer: SelfInfluence, problem: Problem) -> list[pd.DataFrame]:
         table = pd.DataFrame({"candidate": answer.candidates, "label": problem.y.cpu().numpy()[answer.candidates],

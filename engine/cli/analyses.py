@@ -78,7 +78,7 @@ def _outputs(kind: type[Request]) -> Iterator[Parameter]:
 def _options(kind: type[Request]) -> Iterator[Parameter]:
     from engine.scoring.scoring import Scoring
 
-    for name, field in kind.model_fields.items():
+    for name, field in kind.options().items():
         parts = _parts(field)
         if field.annotation is Scoring:
             yield _keyword("spec", Spec)
@@ -102,7 +102,7 @@ def _fields(kind: type[Request], given: Mapping[str, Any]) -> dict[str, Any]:
     from engine.scoring.scoring import Scoring
 
     values = dict(given)
-    for name, field in kind.model_fields.items():
+    for name, field in kind.options().items():
         if field.annotation is Scoring:
             values[name] = read_spec(values.pop("spec"))
         elif parts := _parts(field):

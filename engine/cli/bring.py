@@ -53,7 +53,7 @@ def bring(
     from engine.cli.problem import read_problem
     from engine.cli.score_files import check_scores_output, write_scores
     from engine.cli.spec_files import read_spec
-    from engine.desk import answer
+    from engine.scoring.compute import compute
     from engine.scoring.scoring import Scoring
 
     check_scores_output(out, inputs=(scores, data, spec))
@@ -61,7 +61,7 @@ def bring(
     claimed, options = read_spec(spec), setting.options()
     problem = read_problem(data, setting)
     table = _table(scores, reading, problem)
-    reference = answer(problem, [Scoring.of(claimed.behavior, claimed.intervention, claimed.process)], options)[0]
+    reference = compute(problem, [Scoring.of(claimed.behavior, claimed.intervention, claimed.process)], options)[0]
     seen = preview(problem, table, reference)
     axes, sign = _axes(reading, seen), _sign(reading, seen)
     order = _order(reading, seen, axes)

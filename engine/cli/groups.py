@@ -94,15 +94,15 @@ def removal_curve(
     from engine.cli.progress import progress
     from engine.cli.score_files import check_output, read_scores
     from engine.cli.spec_files import read_specs
-    from engine.desk import answer
     from engine.question import direction
     from engine.question.behaviors import BEHAVIORS
+    from engine.scoring.compute import compute
 
     check_output(out, ".csv", inputs=(data, specs, *(scores or ())))
     named, problem = read_specs(specs, least=1), read_problem(data, setting)
     if query and max(query) >= len(problem.queries):
         raise InvalidInput(f"There is no query {max(query)}; give 0 to {len(problem.queries) - 1}.")
-    computed = answer(problem, list(named.values()), setting.options())
+    computed = compute(problem, list(named.values()), setting.options())
     found = {**dict(zip(named, computed, strict=True)), **read_scores(scores or (), problem, beside=named)}
     rankings = {name: (one.scoring, one.scored) for name, one in found.items()}
     with progress("models without the top of a ranking") as move:
@@ -120,14 +120,14 @@ def _top(problem: Problem, scoring: Scoring, count: int, by: Path | None, query:
     """
     from engine.analysis.removal_curve import order_of
     from engine.cli.score_files import read_scores
-    from engine.desk import answer
+    from engine.scoring.compute import compute
 
     if query is not None and query >= len(problem.queries):
         raise InvalidInput(f"There is no query {query}; give 0 to {len(problem.queries) - 1}.")
     if by is not None:
         [found] = read_scores([by], problem).values()
     else:
-        [found] = answer(problem, [scoring], setting.options())
+        [found] = compute(problem, [scoring], setting.options())
     scores = found.scored if query is None else found.trusted[[query]]
     known = int((~np.isnan(scores)).any(0).sum())
     if count > known:

@@ -84,10 +84,10 @@ def compare(
 def _computed(problem: Problem, scorings: list[Scoring], setting: Setting) -> list[Scores]:
     """The scores, with a bar where stderr is a terminal and a warning where they are not to be taken at their word."""
     from engine.cli.progress import progress
-    from engine.desk import answer
+    from engine.scoring.compute import compute
 
     with progress(f"{len(problem.candidates):,} candidates × {len(problem.queries):,} queries") as move:
-        found = answer(problem, scorings, setting.options(move))
+        found = compute(problem, scorings, setting.options(move))
     for said in dict.fromkeys(said for scores in found for said in scores.provenance.get("rounded", [])):
         print(said, file=sys.stderr)
     for scores in found:

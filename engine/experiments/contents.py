@@ -9,7 +9,7 @@ from engine import data
 from engine.applications.language import stages
 from engine.basics.errors import InvalidInput
 from engine.models.causal import loading
-from engine.requests.prepared import check_contents
+from engine.requests.job import check_contents
 
 TASKS = ("backdoor", "corruption")
 """Where a study that runs several language tasks keeps their settings."""

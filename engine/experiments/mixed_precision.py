@@ -21,6 +21,7 @@ import numpy as np
 import pandas as pd
 
 from engine.applications.noisy_labels.pairs import Pair, pairs_of
+from engine.applications.noisy_labels.search import SuspicionRequest, draw_cached
 from engine.applications.noisy_labels.source import NoisySource
 from engine.basics.errors import InvalidInput
 from engine.basics.noted import KEY
@@ -32,7 +33,6 @@ from engine.metrics import seed_means
 from engine.metrics.agreement import METRICS, pairwise
 from engine.metrics.detection import detection
 from engine.models.recipe import Recipe
-from engine.runs import noisy_labels as runs
 from engine.store.results import Result
 
 NUMERICS = 1
@@ -66,12 +66,12 @@ def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
     precision, seed = key.split("/")
     source = NoisySource.parse({**payload["settings"]["sources"][0], "seed": int(seed)})
     source = source.model_copy(update={"recipe": source.recipe.model_copy(update={"precision": precision})})
-    result = runs.within(context, runs.KIND, runs.payload(source, payload["settings"]["methods"]))
+    result = SuspicionRequest(source=source, methods=payload["settings"]["methods"]).within(context)
     told = result.manifest.get(KEY, [])
     if precision == MIXED and not any(said.startswith("bfloat16") for said in told):
         raise InvalidInput("This device trains in float32 even where mixed precision is asked for, so there is nothing "
                            "to compare; run it on a GPU or on a processor that is faster in bfloat16.")
-    scored, flags = runs.load(result), runs.draw_kept(source).known_flags
+    scored, flags = SuspicionRequest.loaded(result), draw_cached(source).known_flags
     found = {pair: scored.suspicion[pair] for pair in pairs_of(tuple(payload["settings"]["methods"]))}
     auprc = {pair.title: detection(flags.noisy, suspicion)["AUPRC"] for pair, suspicion in found.items()}
     return Output(arrays={"suspicion": np.stack(list(found.values()))},

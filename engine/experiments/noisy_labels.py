@@ -5,7 +5,7 @@ they seem to lower a behavior of the trusted set, and the ranking is compared wi
 pixels / 255 without augmentation, which the paper does not mention; trainings at the paper's scale run in bfloat16 on
 devices that gain from it.
 
-Each seed of each source is one run of `engine.runs.noisy_labels`, shared by all tables that need it.
+Each seed of each source is one run of `engine.applications.noisy_labels.search`, shared by all tables that need it.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import pandas as pd
 
 from engine.applications.noisy_labels.pairs import MAIN, Pair
 from engine.applications.noisy_labels.scoring import AUGMENTED
+from engine.applications.noisy_labels.search import SuspicionRequest, draw_cached
 from engine.applications.noisy_labels.source import NoisySource
 from engine.basics.provenance import versions_of
 from engine.experiments.contents import check
@@ -28,7 +29,6 @@ from engine.metrics import seed_means
 from engine.metrics.agreement import pairwise
 from engine.metrics.detection import detection
 from engine.models.recipe import PAPER_RESNET, Recipe
-from engine.runs import noisy_labels as runs
 from engine.store.results import Result
 
 NUMERICS = 1
@@ -124,8 +124,8 @@ def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
     check(payload)
     place, seed = map(int, key.split("/"))
     source = NoisySource.parse({**payload["settings"]["sources"][place], "seed": seed})
-    result = runs.within(context, runs.KIND, runs.payload(source, payload["settings"]["methods"]))
-    scored, flags = runs.load(result), runs.draw_kept(source).known_flags
+    result = SuspicionRequest(source=source, methods=payload["settings"]["methods"]).within(context)
+    scored, flags = SuspicionRequest.loaded(result), draw_cached(source).known_flags
     rows = [{"method": pair.method, "behavior": pair.behavior, "metric": metric, "value": value}
             for pair, suspicion in scored.suspicion.items()
             for metric, value in detection(flags.noisy, suspicion).items()]

@@ -1,7 +1,7 @@
 """Removal utility: Table A-10 of the paper. The most suspicious examples are removed and the model trained again.
 
 The change is in percentage points of test accuracy, against the same seed's model on all examples. A retraining is a
-run of `engine.runs.noisy_retraining`, shared by every pair and share that removes the same examples.
+run of `engine.applications.noisy_labels.retraining`, shared by every pair and share that removes the same examples.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ import numpy as np
 import pandas as pd
 
 from engine.applications.noisy_labels.pairs import Pair, pairs_of
+from engine.applications.noisy_labels.retraining import RetrainingRequest, most_suspicious
+from engine.applications.noisy_labels.search import SuspicionRequest, draw_cached
 from engine.applications.noisy_labels.source import NoisySource
 from engine.experiments.contents import check
 from engine.experiments.enough import learned_classes
@@ -21,8 +23,6 @@ from engine.experiments.noisy_labels import CIFAR, NUMERICS, OF_THE_PAPER, QUART
 from engine.jobs import Context, JobKind, Output
 from engine.metrics import seed_means
 from engine.metrics.detection import precision_title
-from engine.runs import noisy_labels as runs
-from engine.runs import noisy_retraining as retraining
 from engine.store.results import Result
 
 SHARES = (0.01, 0.05, 0.10)
@@ -91,12 +91,13 @@ def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
     source = NoisySource.parse({**chosen["sources"][0], "seed": seed})
     pair, share = rows(chosen)[place], chosen["shares"][number]
     start = SCORING / (1.0 + SCORING) if _scores(key) else 0.0
-    scored = runs.load(runs.within(context, runs.KIND, runs.payload(source, chosen["methods"]), end=start))
-    flags = runs.draw_kept(source).known_flags
+    search = SuspicionRequest(source=source, methods=chosen["methods"])
+    scored = search.loaded(search.within(context, end=start))
+    flags = draw_cached(source).known_flags
     suspicion = known_wrong(flags.noisy, seed) if pair == ORACLE else scored.suspicion[pair]
-    removed = retraining.most_suspicious(suspicion, share)
-    result = runs.within(context, retraining.KIND, retraining.payload(source, removed),
-                         f"seed {seed}: {pair.title}, {share_title(share)} removed", start)
+    removed = most_suspicious(suspicion, share)
+    result = RetrainingRequest(source=source, removed=tuple(removed.tolist())).within(
+        context, f"seed {seed}: {pair.title}, {share_title(share)} removed", start)
     return Output(manifest={"pair": list(pair), "share": share_title(share), "before": scored.facts["test_accuracy"],
                             "after": result.manifest["accuracy"], "removed": len(removed),
                             "wrong": int(flags.noisy[removed].sum()), "run": result.digest, "facts": scored.facts})

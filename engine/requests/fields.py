@@ -13,6 +13,7 @@ from engine.scoring.scoring import Scoring
 Differentiable = Annotated[str, Field(description="A behavior with a gradient; `list` shows them.")]
 Descent = Annotated[Replay, Shown(("eta", "steps"))]
 """The run that is looked into; of softmax regression, which has no recipe, a descent."""
-Asked = Annotated[Scoring, BeforeValidator(lambda data: data if isinstance(data, Scoring) else Scoring.read(data)),
-                  PlainSerializer(lambda scoring: scoring.canonical())]
+StoredScoring = Annotated[
+    Scoring, BeforeValidator(lambda data: data if isinstance(data, Scoring) else Scoring.read(data)),
+    PlainSerializer(lambda scoring: scoring.canonical())]
 """A scoring, stored as its canonical form."""

@@ -49,7 +49,7 @@ class ScorecardRequest(Request[Scorecard]):
         return f"Scorecard of {problem}"
 
     def of(self, source: ProblemSource) -> Self:
-        return self._of(source.problem_class)
+        return super().of(source)._of(source.problem_class)
 
     def of_problem(self, problem: Problem) -> Self:
         return self._of(type(problem))

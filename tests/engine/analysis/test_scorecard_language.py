@@ -37,9 +37,9 @@ def test_records_are_planted_and_labels_are_not():
     assert "mislabelled" in running(SoftmaxProblem) and "mislabelled" not in running(CausalProblem)
     assert {"loo", "step", "less", "bm25"} < set(fitting(CausalProblem)) and "nearest" not in fitting(CausalProblem)
     asked = ScorecardRequest(sizes=SIZES, behavior="response_loss")
-    assert asked.payload(DRAWN)["benchmarks"] == running(CausalProblem)
+    assert asked.of(DRAWN).payload["benchmarks"] == running(CausalProblem)
     with pytest.raises(InvalidInput, match="`mislabelled` has no answer for a language model"):
-        asked.model_copy(update={"benchmarks": ("mislabelled",)}).payload(DRAWN)
+        asked.model_copy(update={"benchmarks": ("mislabelled",)}).of(DRAWN)
 
 
 def test_planted_records_are_those_that_the_dataset_changed(case):

@@ -26,7 +26,7 @@ def home(tmp_path, monkeypatch):
 
 def test_the_job_finds_what_the_analysis_finds():
     request = SeedRunsRequest(scoring=REMOVED, candidates=4, seeds=5)
-    waiting = Desk().ask(NETWORK, request)
+    waiting = Desk().ask(request.of(NETWORK))
     assert isinstance(waiting, Waiting) and "5 seeds" in waiting.what and "examples: 4" in waiting.what
     answer, problem = answered(request, NETWORK), NETWORK.build().problem
     found = of_runs(answer.single, REMOVED, NETWORK.seed)
@@ -45,4 +45,4 @@ def test_a_training_without_a_derivative_says_why(monkeypatch):
     monkeypatch.setattr("engine.analysis.over_seeds.compute", refuse)
     scoring = Scoring.of("soft_margin", {"kind": "infinitesimal"}, {"kind": "replay", "seeds": 4})
     request = SeedRunsRequest(scoring=scoring, candidates=2, seeds=4)
-    assert answered(request, NETWORK) == Desk().ask(NETWORK, request) == "The training diverged."
+    assert answered(request, NETWORK) == Desk().ask(request.of(NETWORK)) == "The training diverged."
