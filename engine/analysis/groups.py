@@ -23,7 +23,7 @@ from engine.basics.values import Count
 from engine.exact import group
 from engine.problems import Problem
 from engine.question import direction
-from engine.requests import WHOLE, Request
+from engine.requests import WHOLE, Read, Request
 from engine.requests.fields import StoredScoring
 from engine.scoring.compute import check, compute
 from engine.scoring.scoring import Scoring
@@ -64,17 +64,20 @@ class GroupTable:
 
 
 class GroupRequest(Request[GroupTable]):
-    """What happens if something is done to a whole group of training examples at once."""
+    """Do something to a whole group of training examples at once, and compare with doing it one by one."""
 
     name: ClassVar = "group-effect"
+    command: ClassVar = "group"
     answer: ClassVar = GroupTable
     numerics: ClassVar = 2  # a group is trained with the seeds of its process
     doing: ClassVar = "the group, and its examples"
+    outputs: ClassVar = {"out": "Effects to write: a row for each query."}
 
     scoring: StoredScoring
-    rows: Annotated[tuple[Count, ...], Field(description="Of the drawn training set; their order does not count."),
-                    AfterValidator(lambda rows: tuple(sorted(set(rows))))]
-    singles: Annotated[bool, Field(description="Whether each example's own effect is computed too.")] = True
+    rows: Annotated[tuple[Count, ...], Read("rows"), AfterValidator(lambda rows: tuple(sorted(set(rows)))), Field(
+        description="Of the drawn training set; their order does not count.")]
+    singles: Annotated[bool, Read("singles"), Field(description="Whether each example's own effect is computed too.")
+                       ] = True
 
     def title(self, problem: str) -> str:
         return f"{len(self.rows):,} examples at once on {problem}"
@@ -96,6 +99,13 @@ class GroupRequest(Request[GroupTable]):
             whole = whole_effect(problem, self.scoring, self.rows, options)
             columns = {"whole group": whole, "trusted": np.isfinite(whole)}
         return GroupTable(pd.DataFrame({"query": range(len(problem.queries)), **columns}))
+
+    def before(self, problem: Problem) -> list[str]:
+        return [f"{len(self.rows):,} of {problem.n:,} training examples."]
+
+    def written(self, answer: GroupTable, problem: Problem, output: str) -> pd.DataFrame:
+        table = answer.whole.rename(columns=lambda name: name.replace(" ", "_"))
+        return table.assign(examples=len(self.rows), **{direction.QUANTITY: self.quantities[WHOLE]})
 
     def parameters(self) -> dict[str, Any]:
         """As payloads have been written from the start."""

@@ -28,17 +28,18 @@ class JobRequest(Value, Generic[Answer]):
     name: of the kind of job. answer: the dataclass of the answer; its fields are tables, arrays, and plain values,
     which `engine.requests.codec` stores by their names. numerics: raised where the numbers change, so that stored
     answers are told apart. shared: whether several chunks begin with the same, which `begins_with`, `make` and `take`
-    say.
+    say. job: whether it is one at all; what is not is a command and a function alone.
     """
 
     name: ClassVar[str]
     answer: ClassVar[type]
     numerics: ClassVar[int] = 1
     shared: ClassVar[bool] = False
+    job: ClassVar[bool] = True
 
     @classmethod
     def __pydantic_init_subclass__(cls, **_: Any) -> None:
-        if "name" in vars(cls):
+        if "name" in vars(cls) and cls.job:
             KINDS.add(cls.name, job_kind(cls), replace=True)
 
     @property

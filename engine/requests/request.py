@@ -7,7 +7,7 @@ for (`Desk.ask`). A new request is one file, and its line in `engine.analysis.ca
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, cast
 
@@ -48,17 +48,35 @@ class Shown:
         return next((one.names for one in field.metadata if isinstance(one, cls)), ())
 
 
+@dataclass(frozen=True)
+class Called:
+    """Says how a command calls the option of a field, such as one of several by the singular."""
+
+    name: str
+
+    @classmethod
+    def of(cls, field: FieldInfo) -> str:
+        """The name; empty where it is that of the field."""
+        return next((one.name for one in field.metadata if type(one) is cls), "")
+
+
+class Read(Called):
+    """Says of a field which of `engine.cli.readers` reads it for a command."""
+
+
 class Request(JobRequest[Answer]):
     """Base of all requests; the fields of a subclass, with their descriptions and bounds, are its parameters.
 
     command: its name where that is not the job's. doing: what a progress bar says. outputs: option of the command ->
-    what the table is that it writes; the first is needed, and without any there is no command. source: what is asked
-    about, where that is not a problem at hand.
+    what it writes; the first is needed, and without any there is no command. suffixes: those of outputs that are not
+    tables (.csv) but scores (.npz) or a record (.json). source: what is asked about, where that is not a problem at
+    hand.
     """
 
     command: ClassVar[str] = ""
     doing: ClassVar[str]
     outputs: ClassVar[Mapping[str, str]] = {}
+    suffixes: ClassVar[Mapping[str, str]] = {}
 
     source: Annotated[ProblemSource | None, Field(exclude=True)] = None
 
@@ -107,8 +125,24 @@ class Request(JobRequest[Answer]):
         """What the command writes, in the order of `outputs`."""
         return cast(Any, answer).tables
 
-    def sentences(self, answer: Answer) -> Sequence[str]:
+    def written(self, answer: Answer, problem: Problem, output: str) -> Any:
+        """What the command writes for one of `outputs`."""
+        return self.tables(answer, problem)[list(self.outputs).index(output)]
+
+    def of_command(self, problem: Problem) -> Self:
+        """The request as a command asks it of a problem."""
+        return self
+
+    def before(self, problem: Problem) -> Iterable[str]:
+        """What the command says before it begins."""
+        return ()
+
+    def sentences(self, answer: Answer) -> Iterable[str]:
         """What the command says of the answer."""
+        return ()
+
+    def remarks(self, answer: Answer) -> Iterable[str]:
+        """What it says beside that, on stderr."""
         return ()
 
     def run(self, problem: Problem, options: Options | None = None, store: Store | None = None) -> Answer:
