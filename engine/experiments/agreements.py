@@ -12,6 +12,7 @@ import numpy as np
 from engine.basics.provenance import device_name
 from engine.metrics import seed_means
 from engine.metrics.agreement import METRICS, pairwise, summarize
+from engine.metrics.intervals import t_interval
 from engine.metrics.positions import has_position, has_sign
 from engine.metrics.subsets import over_known
 from engine.scoring.scores import Scores
@@ -115,6 +116,18 @@ def summaries(dataset: str, comparison: Comparison, seeds: Iterable[Mapping[str,
                      "parameter": parameter, "behavior": behavior, "metric": metric.title, "mean": found.mean,
                      "ci95": found.ci95, "n_seeds": found.n_seeds, "n_queries": found.n_queries,
                      "n_dropped": found.n_dropped, "seed_means": seed_means.joined(found.per_seed)})
+    return rows
+
+
+def rows_over_seeds(seeds: Sequence[Mapping[Any, np.ndarray]], columns: Sequence[str]
+                    ) -> list[dict[str, Any]]:
+    """A row a key, whose parts are the `columns`: of values (m,) a seed the mean over queries, then over seeds."""
+    rows = []
+    for key, values in seeds[0].items():
+        means = [float(np.nanmean(one[key])) if np.isfinite(one[key]).any() else np.nan for one in seeds]
+        mean, half = t_interval(means)
+        rows.append({**dict(zip(columns, key, strict=True)), "mean": mean, "ci95": half, "n_seeds": len(means),
+                     "n_queries": len(values), "seed_means": seed_means.joined(means)})
     return rows
 
 

@@ -20,10 +20,10 @@ from engine.applications.language.methods import pairs
 from engine.basics.provenance import device_name
 from engine.data.tasks.backdoor import ABLATION, SIZES
 from engine.experiments import language, response_corruption
-from engine.experiments.contents import check
 from engine.experiments.enough import learned_attack
 from engine.experiments.experiment import Experiment, Preset
-from engine.jobs import Context, JobKind, Output
+from engine.experiments.study import study
+from engine.jobs import Context, Output
 from engine.metrics import seed_means
 from engine.models.causal import catalogue, finetune
 from engine.models.causal.readouts import READOUTS
@@ -87,7 +87,6 @@ def weight(payload: Mapping[str, Any], key: str) -> float:
 
 
 def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
-    check(payload)
     seed, _, part = key.partition("/")
     found = stages.attribution(payload["settings"], int(seed), context)
     if part == "scores":
@@ -132,7 +131,6 @@ def removal_plan(payload: Mapping[str, Any]) -> list[str]:
 
 
 def removal_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
-    check(payload)
     seed, _, part = key.partition("/")
     chosen = payload["settings"]
     found = stages.attribution(chosen, int(seed), context)
@@ -223,7 +221,6 @@ def _of_task(payload: Mapping[str, Any], task: str) -> dict[str, Any]:
 
 def quality_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
     """Fine-tune as the other studies do (what they trained is found on disk), and measure the model."""
-    check(payload)
     seed, _, task = key.partition("/")
     chosen = _of_task(payload, task)
     found = stages.trained(stages.attribution(chosen, int(seed), context), context, TRAINING[task])
@@ -242,17 +239,17 @@ def quality_finish(payload: Mapping[str, Any], chunks: Mapping[str, Result], con
               for key, value in language.read(chunks[f"{seed}/{task}"]).items()} for seed in payload["seeds"]]
     manifests = {key: chunks[key].manifest for key in quality_plan(payload)}
     return Output({"quality": pd.DataFrame(language.table(payload["settings"], ("task", "metric"), seeds))}, manifest={
-        "spec": {"settings": payload["settings"]}, "seeds": payload["seeds"], "libraries": stages.libraries(),
+        "spec": {"settings": payload["settings"]}, "libraries": stages.libraries(),
         "runs": [{"chunk": key, "facts": manifest.get("facts", {}), "run": manifest["run"]}
                  for key, manifest in manifests.items()],
         "device": next(iter(manifests.values()))["device"]})
 
 
-STUDY = JobKind("conditional_backdoor", plan, run_chunk, finish, weight, on_disk=language.on_disk,
+STUDY = study("conditional_backdoor", plan, run_chunk, finish, weight, on_disk=language.on_disk,
                 after=lambda payload, key: language.after(plan(payload), key))
-REMOVAL = JobKind("backdoor_removal", removal_plan, removal_chunk, removal_finish, weight, on_disk=language.on_disk,
+REMOVAL = study("backdoor_removal", removal_plan, removal_chunk, removal_finish, weight, on_disk=language.on_disk,
                   after=lambda payload, key: language.after(removal_plan(payload), key))
-QUALITY = JobKind("language_model_quality", quality_plan, quality_chunk, quality_finish, quality_weight,
+QUALITY = study("language_model_quality", quality_plan, quality_chunk, quality_finish, quality_weight,
                   on_disk=quality_on_disk)
 TABLE_5_2 = Experiment(
     "table-5-2", "Table 5-2: conditional backdoor, who taught it", STUDY.name, PRESETS,

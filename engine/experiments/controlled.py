@@ -30,9 +30,9 @@ from engine.experiments.agreements import (
     stored,
     words,
 )
-from engine.experiments.contents import check
 from engine.experiments.experiment import Experiment, Preset
-from engine.jobs import Context, JobKind, Output
+from engine.experiments.study import study
+from engine.jobs import Context, Output
 from engine.problems import DrawnProblem, ProblemSource, build_kept
 from engine.scoring.compute import compute
 from engine.scoring.controlled import (
@@ -99,7 +99,6 @@ def _prepared(payload, place: int, seed: int, context: Context) -> DrawnProblem:
 
 
 def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
-    check(payload)
     place, seed, kind, *part = key.split("/")
     context.progress(0.0, f"training, seed {seed}")
     drawn = _prepared(payload, int(place), int(seed), context)
@@ -174,7 +173,7 @@ def finish(payload: Mapping[str, Any], chunks: Mapping[str, Result], context: Co
     tables = {"table_a6": frame[frame.table == "table_a6"].drop(columns=["table", "curve", "behavior"]),
               "figure_4": frame.drop(columns=["table"])}
     return Output({name: table.reset_index(drop=True) for name, table in tables.items()}, manifest={
-        "spec": _declared(), "seeds": payload["seeds"], "runs": runs, "device": runs[0]["device"]})
+        "spec": _declared(), "runs": runs, "device": runs[0]["device"]})
 
 
 def _declared() -> dict[str, Any]:
@@ -244,7 +243,7 @@ def tolerance(row: Mapping[str, str]) -> float:
     return 0.02 if row["comparison"] == LEAVE_ONE_OUT else np.nan
 
 
-STUDY = JobKind("controlled_fashion_mnist", plan, run_chunk, finish, weight)
+STUDY = study("controlled_fashion_mnist", plan, run_chunk, finish, weight)
 PRESETS = {"small": SMALL, "paper": PAPER}
 TABLE_A6 = Experiment(
     "table-a6", "Table A-6: specification mismatch on FashionMNIST", STUDY.name, PRESETS,

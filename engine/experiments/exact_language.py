@@ -15,7 +15,7 @@ Gradient length, BM25 and a random order imply no specification: they are ranked
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -25,13 +25,11 @@ from engine.analysis.datamodels import linear_datamodeling_score, subsets
 from engine.analysis.datamodels import retrain as retrain_on
 from engine.applications.language.methods import ANSWER
 from engine.basics.options import Options
-from engine.experiments.agreements import Bounded, facts, per_query, restored, stored
-from engine.experiments.contents import check
+from engine.experiments.agreements import Bounded, facts, per_query, restored, rows_over_seeds, stored
 from engine.experiments.experiment import Experiment, Preset
-from engine.jobs import Context, JobKind, Output
-from engine.metrics import seed_means
+from engine.experiments.study import study
+from engine.jobs import Context, Output
 from engine.metrics.agreement import METRICS
-from engine.metrics.intervals import t_interval
 from engine.models.causal.catalogue import EMBEDDED_MODEL
 from engine.problems import CausalProblem, DrawnProblem, Problem, ProblemSource, build_kept
 from engine.question.behaviors import reading
@@ -93,7 +91,6 @@ def weight(payload: Mapping[str, Any], key: str) -> float:
 
 
 def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
-    check(payload)
     seed, _, part = key.partition("/")
     source = ProblemSource.parse({**payload["settings"]["source"], "seed": int(seed)})
     drawn = build_kept(source, context.device, check=context.check,
@@ -193,12 +190,13 @@ def finish(payload: Mapping[str, Any], chunks: Mapping[str, Result], context: Co
         found["curve"].append(_of_curve(arrays["curve"]))
         found["removal"].append(_against_removal(arrays, payload["settings"]["removed"]))
         found["subsets"].append(_against_subsets(arrays))
-    tables = {table: pd.DataFrame(_rows(measured)) for table, measured in found.items()}
+    tables = {table: pd.DataFrame(rows_over_seeds(measured, ("method", "behavior", "metric")))
+              for table, measured in found.items()}
     tables["curve"] = tables["curve"].rename(columns={"method": "eta"})
     runs = [{"seed": seed, **{name: value for part in ("steps", "removal")
                               for name, value in chunks[f"{seed}/{part}"].manifest.items() if name in SAID}}
             for seed in seeds]
-    return Output(tables, manifest={"spec": _declared(), "seeds": seeds, "runs": runs, "device": runs[0]["device"]})
+    return Output(tables, manifest={"spec": _declared(), "runs": runs, "device": runs[0]["device"]})
 
 
 SAID = ("data", "device", "factual", "exact_seconds", "below_resolution", "seconds")
@@ -261,17 +259,6 @@ def _against_subsets(arrays: Mapping[str, Arrays]) -> Measured:
     return found
 
 
-def _rows(seeds: Sequence[Measured]) -> list[dict[str, Any]]:
-    rows = []
-    for method, behavior, measure in seeds[0]:
-        means = [float(np.nanmean(found[method, behavior, measure])) for found in seeds]
-        mean, half = t_interval(means)
-        rows.append({"method": method, "behavior": behavior, "metric": measure, "mean": mean, "ci95": half,
-                     "n_seeds": len(means), "n_queries": len(seeds[0][method, behavior, measure]),
-                     "seed_means": seed_means.joined(means)})
-    return rows
-
-
 def _declared() -> dict[str, Any]:
     return {"eta": ETA, "etas": ETAS, "damping": DAMPING, "behaviors": list(reading("tokens")), "share": SHARE,
             "methods": {title: implied(title, ANSWER).canonical() for title in methods()}}
@@ -281,7 +268,7 @@ def _view(part: str) -> Callable[[Mapping[str, pd.DataFrame]], pd.DataFrame]:
     return lambda tables: tables[part]
 
 
-STUDY = JobKind("exact_language", plan, run_chunk, finish, weight)
+STUDY = study("exact_language", plan, run_chunk, finish, weight)
 LANGUAGE_STEPS = Experiment(
     "language-steps", "Language model, steps: every estimator against one exact step", STUDY.name, PRESETS,
     _view("steps"),

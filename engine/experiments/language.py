@@ -72,7 +72,7 @@ def told(payload: Mapping[str, Any], chosen: Mapping[str, Any], chunks: Mapping[
              "cache_bytes": sum(chunks[f"{seed}/{key}"].manifest["size"] for key in stages.chunk_keys(chosen)[1:]),
              **(chunks[f"{seed}/scores"].manifest.get("sketched", {}) if f"{seed}/scores" in chunks else {})}
             for seed in payload["seeds"]]
-    return {"spec": {"behaviors": list(READOUTS), "settings": dict(chosen)}, "seeds": payload["seeds"],
+    return {"spec": {"behaviors": list(READOUTS), "settings": dict(chosen)},
             "runs": runs, "libraries": stages.libraries(),
             "device": chunks[f"{payload['seeds'][0]}/train"].manifest["device"]}
 

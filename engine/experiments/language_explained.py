@@ -21,10 +21,10 @@ import pandas as pd
 from engine.analysis.explanation import Explanation, Link, explain
 from engine.applications.language.methods import ANSWER
 from engine.experiments import exact_language
-from engine.experiments.contents import check
 from engine.experiments.exact_language import implied
 from engine.experiments.experiment import Experiment, Preset
-from engine.jobs import Context, JobKind, Output
+from engine.experiments.study import study
+from engine.jobs import Context, Output
 from engine.metrics import seed_means
 from engine.problems import ProblemSource, build_kept
 from engine.scoring.scoring import Scoring
@@ -58,7 +58,6 @@ def weight(payload: Mapping[str, Any], key: str) -> float:
 
 
 def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
-    check(payload)
     drawn = []
     for place, seed in enumerate(payload["seeds"]):
         source = ProblemSource.parse({**payload["settings"]["source"], "seed": seed})
@@ -97,12 +96,12 @@ def finish(payload: Mapping[str, Any], chunks: Mapping[str, Result], context: Co
     first = next(iter(told.values()))
     return Output({"way": ways}, manifest={
         "spec": {pair: [side.canonical() for side in sides] for pair, sides in PAIRS.items()},
-        "seeds": payload["seeds"], "data": first["data"], "device": first["device"],
+        "data": first["data"], "device": first["device"],
         "runs": [{"pair": pair, **{name: one[name] for name in ("sentence", "notes", "left_out")}}
                  for pair, one in told.items()]})
 
 
-STUDY = JobKind("language_explained", plan, run_chunk, finish, weight)
+STUDY = study("language_explained", plan, run_chunk, finish, weight)
 LANGUAGE_EXPLAINED = Experiment(
     "language-explained", "Language model, explained: why pairs of methods disagree", STUDY.name, PRESETS,
     lambda tables: tables["way"], ("pair", "link", "metric"), None,

@@ -24,15 +24,13 @@ import numpy as np
 import pandas as pd
 
 from engine.basics.provenance import device_name
-from engine.experiments.agreements import Bounded, per_query
-from engine.experiments.contents import check
+from engine.experiments.agreements import Bounded, per_query, rows_over_seeds
 from engine.experiments.exact_language import ADD, ANSWER, DAMPING, ETA, ONE_STEP, RECIPE, REMOVE
 from engine.experiments.exact_language import SOURCE as LANGUAGE
 from engine.experiments.experiment import Experiment, Preset
-from engine.jobs import Context, JobKind, Output
-from engine.metrics import seed_means
+from engine.experiments.study import study
+from engine.jobs import Context, Output
 from engine.metrics.agreement import METRICS
-from engine.metrics.intervals import t_interval
 from engine.problems import Problem, ProblemSource, build_kept
 from engine.problems.variants import trained_on
 from engine.scoring.compute import compute
@@ -85,7 +83,6 @@ def asked(settings: Mapping[str, Any]) -> dict[str, Scoring]:
 
 def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
     """Oriented scores (m, k) of everything that is asked of one run, with their error bounds."""
-    check(payload)
     settings = payload["settings"]
     problem = _trained(settings, int(key), context)
     scorings = asked(settings)
@@ -109,9 +106,9 @@ def finish(payload: Mapping[str, Any], chunks: Mapping[str, Result], context: Co
     found = [dict(_measured(arrays, place)) for place in range(len(seeds))]
     runs = [{"seed": seed, **{name: chunks[str(seed)].manifest[name] for name in ("data", "query_accuracy")}}
             for seed in seeds]
-    return Output({"agreement": pd.DataFrame(_rows(found))}, manifest={
+    return Output({"agreement": pd.DataFrame(rows_over_seeds(found, KEYS))}, manifest={
         "spec": {title: scoring.canonical() for title, scoring in asked(payload["settings"]).items()},
-        "seeds": seeds, "runs": runs, "device": chunks[str(seeds[0])].manifest["device"]})
+        "runs": runs, "device": chunks[str(seeds[0])].manifest["device"]})
 
 
 Key = tuple[str, str, str, str]
@@ -130,16 +127,8 @@ def _measured(arrays: Sequence[Mapping[str, Bounded]], place: int) -> Iterator[t
                         yield (method, reference, run, METRICS[metric].title), values
 
 
-def _rows(seeds: Sequence[Mapping[Key, np.ndarray]]) -> Iterator[dict[str, Any]]:
-    for key in seeds[0]:
-        means = [float(np.nanmean(found[key])) if np.isfinite(found[key]).any() else np.nan for found in seeds]
-        mean, half = t_interval(means)
-        yield {**dict(zip(KEYS, key, strict=True)), "mean": mean, "ci95": half, "n_seeds": len(means),
-               "n_queries": len(seeds[0][key]), "seed_means": seed_means.joined(means)}
-
-
 KEYS = ("method", "reference", "run", "metric")
-STUDY = JobKind("method_agreement", plan, run_chunk, finish, weight)
+STUDY = study("method_agreement", plan, run_chunk, finish, weight)
 METHOD_AGREEMENT = Experiment(
     "method-agreement", "Methods, agreement: with exact replay and exact leave-one-out, for a run and over runs",
     STUDY.name, PRESETS, lambda tables: tables["agreement"], KEYS, None,

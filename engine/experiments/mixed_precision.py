@@ -25,10 +25,10 @@ from engine.applications.noisy_labels.search import SuspicionRequest, draw_cache
 from engine.applications.noisy_labels.source import NoisySource
 from engine.basics.errors import InvalidInput
 from engine.basics.noted import KEY
-from engine.experiments.contents import check
 from engine.experiments.experiment import Experiment, Preset
 from engine.experiments.noisy_labels import cost, sources
-from engine.jobs import Context, JobKind, Output
+from engine.experiments.study import study
+from engine.jobs import Context, Output
 from engine.metrics import seed_means
 from engine.metrics.agreement import METRICS, pairwise
 from engine.metrics.detection import detection
@@ -62,7 +62,6 @@ def weight(payload: Mapping[str, Any], key: str) -> float:
 
 def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
     """Suspicion of every pair after one training. Raises `InvalidInput` where mixed precision ran in float32."""
-    check(payload)
     precision, seed = key.split("/")
     source = NoisySource.parse({**payload["settings"]["sources"][0], "seed": int(seed)})
     source = source.model_copy(update={"recipe": source.recipe.model_copy(update={"precision": precision})})
@@ -90,7 +89,7 @@ def finish(payload: Mapping[str, Any], chunks: Mapping[str, Result], context: Co
     told = {key: chunks[key].manifest for key in plan(payload)}
     first = told[plan(payload)[0]]["facts"]
     return Output({"agreement": pd.DataFrame(rows)}, manifest={
-        "seeds": seeds, "spec": payload["settings"], "data": first["data"], "device": first["device"],
+        "spec": payload["settings"], "data": first["data"], "device": first["device"],
         "runs": [{"seed": int(key.split("/")[1]), "precision": key.split("/")[0], "trained in": one["trained in"],
                   "test_accuracy": one["facts"]["test_accuracy"], "auprc": one["auprc"], "run": one["run"]}
                  for key, one in told.items()]})
@@ -119,7 +118,7 @@ def _row(pair: Pair, comparison: str, metric: str, values: Sequence[float]) -> d
             "metric": METRICS[metric].title, **seed_means.summary(values)}
 
 
-STUDY = JobKind("mixed_precision", plan, run_chunk, finish, weight)
+STUDY = study("mixed_precision", plan, run_chunk, finish, weight)
 MIXED_PRECISION = Experiment(
     "mixed-precision", "Mixed precision: rankings after training in bfloat16 and in float32", STUDY.name, PRESETS,
     lambda tables: tables["agreement"].reset_index(drop=True), ("method", "behavior", "comparison", "metric"),

@@ -43,11 +43,11 @@ from engine.experiments.agreements import (
     stored,
     words,
 )
-from engine.experiments.contents import check
 from engine.experiments.controlled import BEHAVIORS
 from engine.experiments.enough import learned_classes
 from engine.experiments.experiment import Experiment, Preset
-from engine.jobs import Context, JobKind, Output
+from engine.experiments.study import study
+from engine.jobs import Context, Output
 from engine.problems import DrawnProblem, Problem, ProblemSource, build_kept
 from engine.scoring.compute import compute
 from engine.scoring.controlled import (
@@ -161,7 +161,6 @@ def weight(payload: Mapping[str, Any], key: str) -> float:
 
 
 def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
-    check(payload)
     settings = payload["settings"]
     searched, (seed, kind, *part) = Searched.of(settings), key.split("/")
 
@@ -242,7 +241,7 @@ def finish(payload: Mapping[str, Any], chunks: Mapping[str, Result], context: Co
                             partial(_seed_agreements, payload, chunks), context.progress)
     frame = _with_sizes(pd.DataFrame(rows), payload["settings"])
     return Output({"agreement": frame}, manifest={
-        "spec": {**_declared(), "alphas": Searched.of(payload["settings"]).alphas}, "seeds": payload["seeds"],
+        "spec": {**_declared(), "alphas": Searched.of(payload["settings"]).alphas},
         "runs": runs, "device": runs[0]["device"]})
 
 
@@ -332,7 +331,7 @@ def tolerance(row: Mapping[str, str]) -> float:
     return 0.15 if row["axis"] == "P" else 0.03
 
 
-STUDY = JobKind("controlled_cifar10", plan, run_chunk, finish, weight)
+STUDY = study("controlled_cifar10", plan, run_chunk, finish, weight)
 PRESETS = {"small": SMALL, "desk": DESK, "paper": PAPER}
 PAPER_TABLE = "table_a7_cifar10_specification_mismatch.csv"
 KEYS = ("axis", "comparison", "parameter", "metric")

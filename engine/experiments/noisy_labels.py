@@ -21,10 +21,10 @@ from engine.applications.noisy_labels.scoring import AUGMENTED
 from engine.applications.noisy_labels.search import SuspicionRequest, draw_cached
 from engine.applications.noisy_labels.source import NoisySource
 from engine.basics.provenance import versions_of
-from engine.experiments.contents import check
 from engine.experiments.enough import learned_classes
 from engine.experiments.experiment import Experiment, Preset
-from engine.jobs import Context, JobKind, Output
+from engine.experiments.study import study
+from engine.jobs import Context, Output
 from engine.metrics import seed_means
 from engine.metrics.agreement import pairwise
 from engine.metrics.detection import detection
@@ -121,7 +121,6 @@ def weight(payload: Mapping[str, Any], key: str) -> float:
 
 def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
     """Detection metrics of every pair, and the ranking agreement between all of them, of one source and seed."""
-    check(payload)
     place, seed = map(int, key.split("/"))
     source = NoisySource.parse({**payload["settings"]["sources"][place], "seed": seed})
     result = SuspicionRequest(source=source, methods=payload["settings"]["methods"]).within(context)
@@ -138,7 +137,7 @@ def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
 
 def finish(payload: Mapping[str, Any], chunks: Mapping[str, Result], context: Context) -> Output:
     """Means and 95% t-intervals over training seeds, as the tables `detection` and `agreement`."""
-    told: dict[str, Any] = {"seeds": payload["seeds"], "spec": payload["settings"], "runs": []}
+    told: dict[str, Any] = {"spec": payload["settings"], "runs": []}
     found, agreement = [], []
     for place, source in enumerate(payload["settings"]["sources"]):
         parts = [chunks[f"{place}/{seed}"] for seed in payload["seeds"]]
@@ -185,7 +184,7 @@ def _view(*keys: str, augmented: bool = False):
     return view
 
 
-STUDY = JobKind("noisy_labels", plan, run_chunk, finish, weight)
+STUDY = study("noisy_labels", plan, run_chunk, finish, weight)
 TABLE_5_1 = Experiment(
     "table-5-1", "Table 5-1: noisy label detection at ρ = 0.2", STUDY.name, MAIN_PRESETS, _view("metric"),
     ("method", "behavior", "metric"), "table_5_1_noisy_label_rho02.csv", tolerance=tolerance,

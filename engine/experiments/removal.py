@@ -16,11 +16,11 @@ from engine.applications.noisy_labels.pairs import Pair, pairs_of
 from engine.applications.noisy_labels.retraining import RetrainingRequest, most_suspicious
 from engine.applications.noisy_labels.search import SuspicionRequest, draw_cached
 from engine.applications.noisy_labels.source import NoisySource
-from engine.experiments.contents import check
 from engine.experiments.enough import learned_classes
 from engine.experiments.experiment import Experiment, Preset
 from engine.experiments.noisy_labels import CIFAR, NUMERICS, OF_THE_PAPER, QUARTER, SHORT, SMALL_RECIPE, cost, sources
-from engine.jobs import Context, JobKind, Output
+from engine.experiments.study import study
+from engine.jobs import Context, Output
 from engine.metrics import seed_means
 from engine.metrics.detection import precision_title
 from engine.store.results import Result
@@ -85,7 +85,6 @@ def _scores(key: str) -> bool:
 
 def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
     """The accuracy before and after removing one pair's most suspicious share."""
-    check(payload)
     seed, place, number = map(int, key.split("/"))
     chosen = payload["settings"]
     source = NoisySource.parse({**chosen["sources"][0], "seed": seed})
@@ -122,7 +121,7 @@ def finish(payload: Mapping[str, Any], chunks: Mapping[str, Result], context: Co
     first = next(iter(runs_told.values()))["facts"]
     factual = {key.split("/")[0]: chunks[key].manifest["before"] for key in plan(payload)}
     return Output({"removal": pd.DataFrame(table)},
-                  manifest={"seeds": payload["seeds"], "spec": payload["settings"], "retrainings": len(runs_told),
+                  manifest={"spec": payload["settings"], "retrainings": len(runs_told),
                             "runs": [{"seed": int(seed), "test_accuracy": value} for seed, value in factual.items()],
                             "device": first["device"], "data": first["data"]})
 
@@ -132,7 +131,7 @@ def tolerance(row: Mapping[str, str]) -> float:
     return 1.5
 
 
-STUDY = JobKind("noisy_label_removal", plan, run_chunk, finish, weight)
+STUDY = study("noisy_label_removal", plan, run_chunk, finish, weight)
 TABLE_A10 = Experiment(
     "table-a10", "Table A-10: test accuracy after removal, ρ = 0.2", STUDY.name, PRESETS,
     lambda tables: tables["removal"].reset_index(drop=True), ("method", "behavior", "topk", "metric"),

@@ -15,10 +15,10 @@ import pandas as pd
 from engine.applications.language import detection, rankings, signals, stages
 from engine.data.tasks.response_corruption import SIZES
 from engine.experiments import language
-from engine.experiments.contents import check
 from engine.experiments.enough import found_something
 from engine.experiments.experiment import Experiment, Preset
-from engine.jobs import Context, JobKind, Output
+from engine.experiments.study import study
+from engine.jobs import Context, Output
 from engine.models.causal import catalogue
 from engine.models.causal.readouts import READOUTS
 from engine.store.results import Result
@@ -63,7 +63,6 @@ def weight(payload: Mapping[str, Any], key: str) -> float:
 
 
 def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
-    check(payload)
     seed, _, part = key.partition("/")
     found = stages.attribution(payload["settings"], int(seed), context)
     if part == "signals":
@@ -134,7 +133,7 @@ def finish(payload: Mapping[str, Any], chunks: Mapping[str, Result], context: Co
                   manifest=language.told(payload, chosen, chunks, context))
 
 
-STUDY = JobKind("response_corruption", plan, run_chunk, finish, weight, on_disk=language.on_disk,
+STUDY = study("response_corruption", plan, run_chunk, finish, weight, on_disk=language.on_disk,
                 after=lambda payload, key: language.after(plan(payload), key))
 FIGURE_5_2 = Experiment(
     "figure-5-2", "Figure 5-2: response corruption, estimator × behavior", STUDY.name, PRESETS,

@@ -16,11 +16,11 @@ from engine import data
 from engine.analysis.protocols import PROTOCOLS
 from engine.analysis.scorecard import BENCHMARKS, ScorecardRequest, Sizes, card, fitting, running
 from engine.basics.provenance import device_name
-from engine.experiments.contents import check
 from engine.experiments.exact_language import RECIPE
 from engine.experiments.exact_language import SOURCE as LANGUAGE
 from engine.experiments.experiment import Experiment, Preset
-from engine.jobs import Context, JobKind, Output
+from engine.experiments.study import study
+from engine.jobs import Context, Output
 from engine.metrics import seed_means
 from engine.models.catalogue import model_title
 from engine.problems import ProblemSource, build_kept
@@ -81,7 +81,6 @@ def _protocols(settings: Mapping[str, Any], benchmark: str) -> Sequence[str]:
 
 def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
     """The rows of one benchmark on one model."""
-    check(payload)
     settings = payload["settings"]
     seed, place, benchmark, protocol = key.split("/")
     source = ProblemSource.parse({**settings["sources"][int(place)], "seed": int(seed)})
@@ -114,7 +113,7 @@ def finish(payload: Mapping[str, Any], chunks: Mapping[str, Result], context: Co
         told.append({**dict(zip(KEYS, names, strict=True)), **kept, **seed_means.summary(own["mean"]), **_counts(own)})
     seen = {"/".join(key.split("/")[:2]): chunks[key].manifest for key in plan(payload)}
     return Output({"cards": pd.DataFrame(told)}, manifest={
-        "spec": payload["settings"], "seeds": payload["seeds"], "device": next(iter(seen.values()))["device"],
+        "spec": payload["settings"], "device": next(iter(seen.values()))["device"],
         "protocols": {name: f"{PROTOCOLS[name].definition} S: {PROTOCOLS[name].estimand}"
                       for name in dict.fromkeys(rows["protocol"]) if name},
         "runs": [{"run": run, "data": one["data"]} for run, one in seen.items()]})
@@ -144,7 +143,7 @@ def _view(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     return older[[*KEYS, *(name for name in cards if name not in KEYS)]]
 
 
-STUDY = JobKind("scorecards", plan, run_chunk, finish)
+STUDY = study("scorecards", plan, run_chunk, finish)
 SCORECARD = Experiment(
     "scorecard", "Scorecard, benchmarks: every method, with the exact answers and the controls", STUDY.name, PRESETS,
     _view, tuple(KEYS), None,
