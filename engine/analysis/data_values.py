@@ -58,10 +58,10 @@ def shapley(outcomes: np.ndarray, kept: np.ndarray) -> DataValues:
     # the last value is what the others leave of the whole effect
     design = kept[2:, :-1].astype(float) - kept[2:, -1:]
     target = outcomes[:, 2:] - none[:, None] - np.outer(whole - none, kept[2:, -1])
-    found, _, rank, _ = np.linalg.lstsq(design, target.T, rcond=None)
+    solution, _, rank, _ = np.linalg.lstsq(design, target.T, rcond=None)
     if rank < k - 1:
         raise InvalidInput(f"{len(kept)} subsets do not determine the Shapley values of {k} candidates; draw more.")
-    values = np.concatenate([found, (whole - none - found.sum(0))[None]]).T
+    values = np.concatenate([solution, (whole - none - solution.sum(0))[None]]).T
     return DataValues(values, np.full_like(values, np.nan))
 
 

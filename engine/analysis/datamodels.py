@@ -47,17 +47,17 @@ class Retrained:
         """B(q; θ(S_j)), shape (m, J), of a registered behavior, or of one that was asked for when the models were
         trained."""
         labels = self.labels.expand(self.logits.shape[:2])
-        asked = {own.name: own for own in self.read}
-        return (asked.get(behavior) or BEHAVIORS[behavior]).value(self.logits, labels).T.double().cpu().numpy()
+        by_name = {own.name: own for own in self.read}
+        return (by_name.get(behavior) or BEHAVIORS[behavior]).value(self.logits, labels).T.double().cpu().numpy()
 
 
-def subsets(k: int, count: int = 100, share: float = 0.5, seed: int = 0) -> np.ndarray:
+def subsets(k: int, count: int = 100, fraction: float = 0.5, seed: int = 0) -> np.ndarray:
     """(count, k) bool: random subsets of round(share·k) of k examples each. Raises `InvalidInput` for sizes that say
     nothing."""
-    size = round(share * k)
+    size = round(fraction * k)
     if not 0 < size < k:
-        raise InvalidInput(f"A share of {share:g} of {k} candidates leaves {size}; choose one that leaves at least one "
-                           "in and one out, such as 0.5.")
+        raise InvalidInput(f"A share of {fraction:g} of {k} candidates leaves {size}; choose one that leaves at least "
+                           "one in and one out, such as 0.5.")
     if count < 3:
         raise InvalidInput(f"{count} subsets do not make a correlation; draw at least 3, better 100.")
     rng = np.random.default_rng(seed)
@@ -109,7 +109,7 @@ def compared(scorings: Sequence[Scoring]) -> list[tuple[int, Behavior]]:
     if not behaviors:
         raise InvalidInput("A baseline reads no behavior that models could be asked for; give a specification with one "
                            "beside it.")
-    return [(place, behavior) for place, one in enumerate(scorings)
+    return [(index, behavior) for index, one in enumerate(scorings)
             for behavior in ([one.readout] if one.route.implies else behaviors)]
 
 

@@ -120,7 +120,7 @@ class SeedRunsRequest(OfCandidates[SeedRuns]):
 
     def combine(self, parts: Mapping[str, SeedRuns]) -> SeedRuns:
         ordered = [parts[chunk] for chunk in self.chunks]
-        return SeedRuns(tuple(part.single[0] for part in ordered), np.concatenate([one.outcomes for one in ordered]))
+        return SeedRuns(tuple(run.single[0] for run in ordered), np.concatenate([one.outcomes for one in ordered]))
 
 
 class MeanOverSeedsRequest(Request[OverSeeds]):

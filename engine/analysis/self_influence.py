@@ -60,8 +60,8 @@ class SelfInfluenceRequest(OfCandidates[SelfInfluence]):
 
     def quick(self, problem: Problem) -> bool:
         chosen = self.narrowed(problem)
-        asked = chosen.at_itself(chosen.candidates[:BLOCK])
-        return cost.guess([self.scoring], asked, len(chosen.candidates)) <= problem.live_seconds
+        itself = chosen.at_itself(chosen.candidates[:BLOCK])
+        return cost.guess([self.scoring], itself, len(chosen.candidates)) <= problem.live_seconds
 
     @property
     def chunks(self) -> list[str]:
@@ -77,8 +77,8 @@ class SelfInfluenceRequest(OfCandidates[SelfInfluence]):
 
     def combine(self, parts: Mapping[str, SelfInfluence]) -> SelfInfluence:
         ordered = [parts[chunk] for chunk in self.chunks]
-        return SelfInfluence(np.concatenate([part.values for part in ordered]),
-                             np.concatenate([part.candidates for part in ordered]))
+        return SelfInfluence(np.concatenate([one.values for one in ordered]),
+                             np.concatenate([one.candidates for one in ordered]))
 
     def parameters(self) -> dict[str, Any]:
         """As payloads have been written from the start."""
@@ -111,11 +111,11 @@ def self_influence(problem: Problem, scoring: Scoring, options: Options | None =
         raise InvalidInput(f"`{scoring.route.title}` implies no specification, so there is no behavior at an example "
                            "itself; choose another one.")
     options = options or Options()
-    blocks, found, bounds = problem.candidates.split(BLOCK), [], []
+    blocks, values_of_blocks, bounds = problem.candidates.split(BLOCK), [], []
     for number, rows in enumerate(blocks):
-        share = options.share(number, len(blocks))
-        scores = compute(problem.at_itself(rows), scoring, share)[0]
-        found.append(np.diagonal(scores.scored))
+        options_of_block = options.share(number, len(blocks))
+        scores = compute(problem.at_itself(rows), scoring, options_of_block)[0]
+        values_of_blocks.append(np.diagonal(scores.scored))
         bounds.append(np.diagonal(scores.bound))
-    values, error = np.concatenate(found), np.concatenate(bounds)
+    values, error = np.concatenate(values_of_blocks), np.concatenate(bounds)
     return np.where(has_position(values[None], error[None])[0], values, np.nan)

@@ -65,13 +65,13 @@ def bring(
     seen = preview(problem, table, reference)
     axes, sign = _axes(reading, seen), _sign(reading, seen)
     order = _order(reading, seen, axes)
-    brought = claim.bring(problem, table, claimed.specification, reading.name or scores.stem, axes, sign,
-                          seen.told(axes, order, sign, reading.sign == AUTO), order)
+    external = claim.bring(problem, table, claimed.specification, reading.name or scores.stem, axes, sign,
+                           seen.told(axes, order, sign, reading.sign == AUTO), order)
     given: list[str | Path] = ["--scores", scores, "--data", data, "--spec", spec, "--out", out]
     read = _arguments(reading, table.first_row.kind if scores.suffix.lower() == ".csv" else "")
-    write_scores(out, brought, command_line("bring", *given, *read, "--axes", axes, "--order", order, "--sign",
-                                            claim.SIGNS[sign], *setting.arguments))
-    print(_told(seen, brought, reference, axes, sign))
+    write_scores(out, external, command_line("bring", *given, *read, "--axes", axes, "--order", order, "--sign",
+                                             claim.SIGNS[sign], *setting.arguments))
+    print(_told(seen, external, reference, axes, sign))
 
 
 def _check(reading: Reading, axes: Collection[str], signs: Collection[str], orders: Collection[str]) -> None:
@@ -125,16 +125,16 @@ def _arguments(reading: Reading, first_row: str) -> list[str]:
     return [word for option, value in given if value for word in (option, value)]
 
 
-def _told(seen: Preview, brought: Scores, reference: Scores, axes: str, sign: int) -> str:
+def _told(seen: Preview, external: Scores, reference: Scores, axes: str, sign: int) -> str:
     """What was read and how it agrees with the exact answer, as text for the terminal."""
     from engine.brought.claim import MEANING, SIGNS, agreement_with
     from engine.brought.matching import AXES
     from engine.metrics.agreement import METRICS
 
-    decided = brought.provenance["brought"]["sign_decided"]["by"]
+    decided = external.provenance["brought"]["sign_decided"]["by"]
     lines = [*seen.reasons, f"Taken: {AXES[axes]}; sign {SIGNS[sign]}, {MEANING[sign]}; decided by {decided}."]
-    lines += [f"  {METRICS[name].title:<16} {found.mean:+.3f} ± {found.ci95:.3f} with the exact answer"
-              for name, found in agreement_with(reference, brought, METRICS).items()]
-    flagged = int((~brought.converged).sum())
+    lines += [f"  {METRICS[name].title:<16} {agreement.mean:+.3f} ± {agreement.ci95:.3f} with the exact answer"
+              for name, agreement in agreement_with(reference, external, METRICS).items()]
+    flagged = int((~external.converged).sum())
     return "\n".join(lines + ([f"{flagged} candidates have scores that are not finite, and are flagged."]
                               if flagged else []))

@@ -54,11 +54,11 @@ def datamodel(
     if bank is None:
         draw.members(problem)  # refused before anything is computed
     computed = compute(problem, list(named.values()), setting.options())
-    found = {**dict(zip(named, computed, strict=True)), **read_scores(scores or (), problem, beside=named)}
-    pairs, names = datamodels.compared([one.scoring for one in found.values()]), list(found)
+    scored = {**dict(zip(named, computed, strict=True)), **read_scores(scores or (), problem, beside=named)}
+    pairs, names = datamodels.compared([one.scoring for one in scored.values()]), list(scored)
     draw, models = _models(problem, draw, bank, (behaviors := [one for _, one in pairs]), setting)
     again = _same_subsets(problem, draw, other, behaviors) if other else None
-    table = pd.DataFrame({"name": names[at], **_score(found[names[at]], one.name, models), **_drawn(problem, draw),
+    table = pd.DataFrame({"name": names[at], **_score(scored[names[at]], one.name, models), **_drawn(problem, draw),
                           **_ceiling(models, again, one.name)} for at, one in pairs)
     atomic_write(out, csv_text(table))
 

@@ -47,16 +47,16 @@ def explain(
     problems = [read_problem(path, setting) for path in data]
     named = _sides(specs, files, problems[0])
     first, second = _pair(named, between or ())
-    found = explanation.explain(problems, named[first], named[second], setting.options())
+    why = explanation.explain(problems, named[first], named[second], setting.options())
     scorings = [_scoring(named[name]) for name in (first, second)]
     record = {"first": first, "second": second, "specs": [scoring.canonical() for scoring in scorings],
-              "verdict": verdict(scorings[0], scorings[1], ProblemFacts.of(problems[0])).code, **as_data(found),
+              "verdict": verdict(scorings[0], scorings[1], ProblemFacts.of(problems[0])).code, **as_data(why),
               "data": [problem.fingerprint for problem in problems] if len(problems) > 1 else problems[0].fingerprint,
               "command": _command(data, specs, files, (first, second), out, setting)}
     atomic_write(out, json_text(record))
-    print(told(found))
-    if found.left_out:
-        print(f"{found.left_out} candidates are left out {found.lost.because}.", file=sys.stderr)
+    print(told(why))
+    if why.left_out:
+        print(f"{why.left_out} candidates are left out {why.lost.because}.", file=sys.stderr)
 
 
 def _sides(specs: Path | None, scores: Sequence[Path], problem: Problem) -> dict[str, Scoring | Scores]:
@@ -64,8 +64,8 @@ def _sides(specs: Path | None, scores: Sequence[Path], problem: Problem) -> dict
     from engine.cli.score_files import read_scores
     from engine.cli.spec_files import read_specs
 
-    asked = read_specs(specs, least=1) if specs else {}
-    return {**asked, **read_scores(scores, problem, beside=asked)}
+    specifications = read_specs(specs, least=1) if specs else {}
+    return {**specifications, **read_scores(scores, problem, beside=specifications)}
 
 
 def _scoring(side: Scoring | Scores) -> Scoring:

@@ -79,13 +79,13 @@ def read_run(text: str) -> AttributionRequest:
     if not isinstance(data, dict):
         raise InvalidInput("--run is no JSON object; write {\"model\": …, \"task\": …}.")
     rest = {key: value for key, value in data.items() if key not in ("seed", "asked")}
-    seed, asked = data.get("seed", 0), data.get("asked", [])
+    seed, explained = data.get("seed", 0), data.get("asked", [])
     if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed <= LARGEST_SEED:
         raise InvalidInput(f"`seed` is {str(seed)[:40]}; give a whole number from 0 to {LARGEST_SEED:,}.")
-    if not isinstance(asked, list):
+    if not isinstance(explained, list):
         raise InvalidInput("`asked` is no list; give the records to explain, each with a prompt and a response.")
     return AttributionRequest(setting=Setting.parse({"projection": {"budget": BUDGET}, **rest}), seed=seed,
-                              explained=tuple(Record.parse(item) for item in asked))
+                              explained=tuple(Record.parse(item) for item in explained))
 
 
 def _content(name: str) -> bytes:

@@ -101,8 +101,8 @@ def advised(sentence: str, options: Sequence[str]) -> str:
     return sentence
 
 
-def _version(asked: bool) -> None:
-    if asked:
+def _version(wanted: bool) -> None:
+    if wanted:
         from engine.basics.provenance import versions
 
         print(f"whichfluence {versions()['whichfluence']}")
@@ -150,8 +150,8 @@ def _run(app: typer.Typer, arguments: Sequence[str]) -> int:
 def _options(app: typer.Typer, arguments: Sequence[str]) -> list[str]:
     """The options of the command that the arguments name."""
     commands = get_group(app).commands
-    asked = next(word for word in arguments if word in commands)
-    return [option for parameter in commands[asked].params for option in parameter.opts]
+    command = next(word for word in arguments if word in commands)
+    return [option for parameter in commands[command].params for option in parameter.opts]
 
 
 def _refuse(sentence: str, code: int) -> int:

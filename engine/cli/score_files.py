@@ -64,16 +64,16 @@ def read_scores(paths: Sequence[Path], problem: Problem, beside: Collection[str]
     beside: the names of the specifications that they stand beside. Raises `InvalidInput` for files that do not belong
     together or to the problem, and for a name that is given twice.
     """
-    found: dict[str, Scores] = {}
+    by_name: dict[str, Scores] = {}
     for path in paths:
         scores = _read(path, problem)
         name = scores.scoring.name if isinstance(scores.scoring, Claim) else path.stem
-        if name in found:
+        if name in by_name:
             raise InvalidInput(f"Two of the score files are named `{name}`; give one another name.")
         if name in beside:
             raise InvalidInput(f"Both a specification and a score file are named `{name}`; give one another name.")
-        found[name] = scores
-    return found
+        by_name[name] = scores
+    return by_name
 
 
 def json_text(record: object) -> str:
@@ -129,8 +129,8 @@ def _parsed(content: bytes, record: dict[str, Any]) -> Scores:
         raise InvalidInput("the arrays do not fit together")
     spec = record["spec"]
     scoring = Claim.read(spec) if str(spec.get("estimator")).startswith(ESTIMATOR) else Scoring.read(spec)
-    values, told = _as_brought(scoring, values, record), {**record, "orientation": scoring.orientation}
-    return Scores(scoring, values, candidates, converged, residual, told, resolved, spread, error)
+    values, provenance = _as_brought(scoring, values, record), {**record, "orientation": scoring.orientation}
+    return Scores(scoring, values, candidates, converged, residual, provenance, resolved, spread, error)
 
 
 def _as_brought(scoring: Scoring, values: np.ndarray, record: dict[str, Any]) -> np.ndarray:

@@ -92,10 +92,10 @@ def data_values(
     problem = read_problem(data, setting)
     problem.check_behavior(BEHAVIORS[behavior])
     draw, models = read_bank(bank, problem, [BEHAVIORS[behavior]])
-    name, found = values_of(draw.kind, models.outcomes(behavior), models.kept)
-    queries, k = found.values.shape
+    name, shared_out = values_of(draw.kind, models.outcomes(behavior), models.kept)
+    queries, k = shared_out.values.shape
     table = pd.DataFrame({
         "query": np.repeat(np.arange(queries), k), "candidate": np.tile(models.candidates, queries), "value": name,
-        "behavior": behavior, "mean": found.values.ravel(), "standard_error": found.error.ravel(),
+        "behavior": behavior, "mean": shared_out.values.ravel(), "standard_error": shared_out.error.ravel(),
         "subsets": len(models.kept), direction.QUANTITY: direction.share(BEHAVIORS[behavior])})
     atomic_write(out, csv_text(table))

@@ -80,31 +80,31 @@ def plan(payload: Mapping[str, Any]) -> list[str]:
 
 
 def weight(payload: Mapping[str, Any], key: str) -> float:
-    part, chosen = key.partition("/")[2], payload["settings"]
-    if part.startswith("removal"):
-        part = "train"
-    return 1.0 if part == "scores" else language.seconds(chosen, part, len(ABLATION), chosen["task"]["test"])
+    chunk, chosen = key.partition("/")[2], payload["settings"]
+    if chunk.startswith("removal"):
+        chunk = "train"
+    return 1.0 if chunk == "scores" else language.seconds(chosen, chunk, len(ABLATION), chosen["task"]["test"])
 
 
 def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
-    seed, _, part = key.partition("/")
-    found = stages.attribution(payload["settings"], int(seed), context)
-    if part == "scores":
-        return _scores_chunk(stages.trained(found, context, 0.0), payload["settings"].get("layers", ()))
-    return stages.shared_chunk(found, part, list(ABLATION.values()), context)
+    seed, _, chunk = key.partition("/")
+    attribution = stages.attribution(payload["settings"], int(seed), context)
+    if chunk == "scores":
+        return _scores_chunk(stages.trained(attribution, context, 0.0), payload["settings"].get("layers", ()))
+    return stages.shared_chunk(attribution, chunk, list(ABLATION.values()), context)
 
 
-def _scores_chunk(found, layers) -> Output:
+def _scores_chunk(attribution, layers) -> Output:
     """Every measure of poison detection, and AUPRC of the four crossings of query and target."""
-    task, measured = found.task, {}
+    task, measured = attribution.task, {}
     poison, benign = task.flagged("poison"), task.flagged("benign")
     said: dict[str, Any] = {}
     for (query, target), name in ABLATION.items():
-        features = found.features(task.queries[name])
+        features = attribution.features(task.queries[name])
         for (method, behavior), scores in rankings.rankings(features, task.sign, layers).items():
             measured["ablation", method, behavior, query, target, "AUPRC"] = detection.auprc(poison, scores)
             if name == task.reference:
-                said = said or language.sketched(found, features)
+                said = said or language.sketched(attribution, features)
                 values = {**detection.detection(poison, scores),
                           "BT-FPR": detection.false_positive_rate(benign, scores)}
                 measured |= {("detection", method, behavior, "", "", metric): value
@@ -118,10 +118,10 @@ def finish(payload: Mapping[str, Any], chunks: Mapping[str, Result], context: Co
     scored = [language.read(chunks[f"{seed}/scores"]) for seed in seeds]
     frame = pd.DataFrame(language.table(chosen, ("table", "method", "behavior", "query_trigger", "target", "metric"),
                                         scored))
-    parts = {name: frame[frame.table == name].drop(columns="table").reset_index(drop=True)
-             for name in ("detection", "ablation")}
-    parts["detection"] = parts["detection"].drop(columns=["query_trigger", "target"])
-    return Output(parts, manifest=language.told(payload, chosen, chunks, context))
+    tables = {name: frame[frame.table == name].drop(columns="table").reset_index(drop=True)
+              for name in ("detection", "ablation")}
+    tables["detection"] = tables["detection"].drop(columns=["query_trigger", "target"])
+    return Output(tables, manifest=language.told(payload, chosen, chunks, context))
 
 
 def removal_plan(payload: Mapping[str, Any]) -> list[str]:
@@ -131,46 +131,46 @@ def removal_plan(payload: Mapping[str, Any]) -> list[str]:
 
 
 def removal_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
-    seed, _, part = key.partition("/")
+    seed, _, chunk = key.partition("/")
     chosen = payload["settings"]
-    found = stages.attribution(chosen, int(seed), context)
-    if not part.startswith(("factual", "removal")):
-        return stages.shared_chunk(found, part, [found.task.reference], context)
-    stages.trained(found, context, 0.0)
-    if part == "factual":
-        return Output(tables=language.measured(behaviour(found, found.points[-1], context)))
-    method, behavior = chosen["removals"][int(part.partition("/")[2])]
-    removed = removal(found, method, behavior)
-    rest = np.setdiff1d(np.arange(len(found.task.train)), removed)
+    attribution = stages.attribution(chosen, int(seed), context)
+    if not chunk.startswith(("factual", "removal")):
+        return stages.shared_chunk(attribution, chunk, [attribution.task.reference], context)
+    stages.trained(attribution, context, 0.0)
+    if chunk == "factual":
+        return Output(tables=language.measured(behaviour(attribution, attribution.points[-1], context)))
+    method, behavior = chosen["removals"][int(chunk.partition("/")[2])]
+    removed = removal(attribution, method, behavior)
+    rest = np.setdiff1d(np.arange(len(attribution.task.train)), removed)
     once = {**chosen, "recipe": {**chosen["recipe"], "checkpoints": 1}}
     again = stages.attribution(once, int(seed), context, keep=rest)
     context.progress(0.0, f"training without the top of {method}, {behavior}")
     stages.trained(again, context, 0.95)
     after = behaviour(again, again.points[-1], context)
     shutil.rmtree(again.folder, ignore_errors=True)  # evaluated, and as large as a checkpoint
-    groups = {flag: found.task.flagged(flag) for flag in ORACLES.values()}
+    groups = {flag: attribution.task.flagged(flag) for flag in ORACLES.values()}
     composition = {("Poison recall",): groups["poison"][removed].sum() / max(1, groups["poison"].sum()),
                    ("BT frac.",): groups["benign"][removed].mean(), ("Clean frac.",): groups["clean"][removed].mean()}
     return Output(tables=language.measured({**composition, **after}))
 
 
-def removal(found, method: str, behavior: str) -> np.ndarray:
+def removal(attribution, method: str, behavior: str) -> np.ndarray:
     """The rows that a method takes out: the top 10% of its ranking, or as many of a group for an oracle."""
-    task = found.task
+    task = attribution.task
     if method == "Oracle":
         rows = np.flatnonzero(task.flagged(ORACLES[behavior]))
         count = int(np.ceil(detection.TOP * len(task.train) - 1e-9))
-        return np.sort(np.random.default_rng([found.seed, 11]).permutation(rows)[:count])
-    ranked = rankings.rankings(found.features(task.queries[task.reference]), task.sign)
+        return np.sort(np.random.default_rng([attribution.seed, 11]).permutation(rows)[:count])
+    ranked = rankings.rankings(attribution.features(task.queries[task.reference]), task.sign)
     return detection.top(ranked[method, behavior], detection.TOP)
 
 
-def behaviour(found, point, context: Context) -> dict[tuple, float]:
+def behaviour(run, point, context: Context) -> dict[tuple, float]:
     """Attack success, and accuracy on clean prompts and on triggered ones in the other context, at a checkpoint."""
-    found.place(point)
+    run.place(point)
     sets = {"ASR": "triggered", "Clean acc.": "clean", "Control acc.": "control"}
-    return {(name,): quality.rate(found.model, found.encoder, found.queries(asked), found.setting.recipe.batch,
-                                  context.check) for name, asked in sets.items()}
+    return {(name,): quality.rate(run.model, run.encoder, run.queries(queries), run.setting.recipe.batch,
+                                  context.check) for name, queries in sets.items()}
 
 
 def removal_finish(payload: Mapping[str, Any], chunks: Mapping[str, Result], context: Context) -> Output:
@@ -178,8 +178,8 @@ def removal_finish(payload: Mapping[str, Any], chunks: Mapping[str, Result], con
     seeds, chosen = payload["seeds"], payload["settings"]
     before = [language.read(chunks[f"{seed}/factual"]) for seed in seeds]
     rows = []
-    for place, (method, behavior) in enumerate(chosen["removals"]):
-        after = [language.read(chunks[f"{seed}/removal/{place}"]) for seed in seeds]
+    for index, (method, behavior) in enumerate(chosen["removals"]):
+        after = [language.read(chunks[f"{seed}/removal/{index}"]) for seed in seeds]
         values = {("Removed composition", name): [seed[name,] for seed in after]
                   for name in ("Poison recall", "BT frac.", "Clean frac.")}
         values["After retraining", "ASR"] = [seed["ASR",] for seed in after]
@@ -188,8 +188,8 @@ def removal_finish(payload: Mapping[str, Any], chunks: Mapping[str, Result], con
         values["After retraining", "Accuracy drop"] = [
             old["Clean acc.",] - new["Clean acc.",] for old, new in zip(before, after, strict=True)]
         rows += [{"model": catalogue.model_title(chosen["model"]), "method": method, "behavior": behavior,
-                  "group": group, "metric": metric, **seed_means.summary(found)}
-                 for (group, metric), found in values.items()]
+                  "group": group, "metric": metric, **seed_means.summary(values_of_seeds)}
+                 for (group, metric), values_of_seeds in values.items()]
     return Output({"removal": pd.DataFrame(rows)}, manifest={
         **language.told(payload, chosen, chunks, context),
         "factual": [{name[0]: value for name, value in seed.items()} for seed in before]})
@@ -223,14 +223,14 @@ def quality_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Out
     """Fine-tune as the other studies do (what they trained is found on disk), and measure the model."""
     seed, _, task = key.partition("/")
     chosen = _of_task(payload, task)
-    found = stages.trained(stages.attribution(chosen, int(seed), context), context, TRAINING[task])
+    run = stages.trained(stages.attribution(chosen, int(seed), context), context, TRAINING[task])
     if task == "corruption":
-        measured = {("Response corruption", "Loss"): found.points[-1].facts["loss"]}
+        measured = {("Response corruption", "Loss"): run.points[-1].facts["loss"]}
     else:
         measured = {("Conditional backdoor", *name): value
-                    for name, value in behaviour(found, found.points[-1], context).items()}
+                    for name, value in behaviour(run, run.points[-1], context).items()}
     return Output(tables=language.measured(measured), manifest={
-        "facts": finetune.facts_of(found.points), "run": found.identity, "device": device_name(found.device)})
+        "facts": finetune.facts_of(run.points), "run": run.identity, "device": device_name(run.device)})
 
 
 def quality_finish(payload: Mapping[str, Any], chunks: Mapping[str, Result], context: Context) -> Output:

@@ -47,15 +47,15 @@ def seconds(chosen: Mapping[str, Any], key: str, sets: int, queries: int) -> flo
 
 def on_disk(payload: Mapping[str, Any], key: str, context: Context) -> float:
     """Of a study whose chunks are called by seed and part: 1 for a training that lies on this machine, else 0."""
-    seed, _, part = key.partition("/")
-    return float(part == "train" and stages.is_trained(payload["settings"], int(seed), context))
+    seed, _, chunk = key.partition("/")
+    return float(chunk == "train" and stages.is_trained(payload["settings"], int(seed), context))
 
 
 def after(plan: Sequence[str], key: str) -> list[str]:
     """Of a study whose chunks are called by seed and part: which have to be stored before chunk `key`."""
-    seed, _, part = key.partition("/")
+    seed, _, chunk = key.partition("/")
     own = [other.partition("/")[2] for other in plan if other.startswith(f"{seed}/")]
-    return [f"{seed}/{other}" for other in stages.before(own, part)]
+    return [f"{seed}/{other}" for other in stages.before(own, chunk)]
 
 
 def table(chosen: Mapping[str, Any], columns: Sequence[str], seeds: Sequence[Mapping[tuple, float]]) -> list[dict]:
@@ -77,17 +77,17 @@ def told(payload: Mapping[str, Any], chosen: Mapping[str, Any], chunks: Mapping[
             "device": chunks[f"{payload['seeds'][0]}/train"].manifest["device"]}
 
 
-def sketched(found: Attribution, features: Features) -> dict[str, Any]:
+def sketched(attribution: Attribution, features: Features) -> dict[str, Any]:
     """Of a chunk's manifest: how far scores depend on the draw of the projection, for the run of its seed."""
     drawn = sketching.stability(features)
-    return {"sketched": {"sketch": sketching.told(drawn, found.projection, found.tried),
+    return {"sketched": {"sketch": sketching.told(drawn, attribution.projection, attribution.tried),
                          "sketch_agreement": drawn.to_dict("records")}}
 
 
-def measured(found: Mapping[tuple, float]) -> dict[str, pd.DataFrame]:
+def measured(values: Mapping[tuple, float]) -> dict[str, pd.DataFrame]:
     """{key: value} as a table that a chunk can hold, in its order."""
-    rows = [{**{f"key{place}": part for place, part in enumerate(key)}, "value": float(value)}
-            for key, value in found.items()]
+    rows = [{**{f"key{index}": term for index, term in enumerate(key)}, "value": float(value)}
+            for key, value in values.items()]
     return {"measured": pd.DataFrame(rows)}
 
 

@@ -50,7 +50,7 @@ class Asked:
         embedded = catalogue.is_embedded(self.model)
         preset = "embedded" if embedded else "small" if self.records < 1_000 else "paper"
         chosen = STUDIES[self.task].SETTINGS[preset]
-        sizes = {name: round(share * self.records) for name, share in SHARES[self.task].items()}
+        sizes = {name: round(fraction * self.records) for name, fraction in SHARES[self.task].items()}
         queries = {QUERIES[self.task]: max(8, self.records // 10)}
         return setting_of(self.model, {**chosen["task"], **sizes, **queries}, chosen["recipe"])
 
@@ -70,10 +70,10 @@ class Asked:
     @property
     def command(self) -> str:
         """The command that makes the run and writes its records."""
-        told = {**self.setting.model_dump(mode="json", exclude_defaults=True), "seed": self.seed}
+        run = {**self.setting.model_dump(mode="json", exclude_defaults=True), "seed": self.seed}
         if self.typed:
-            told["asked"] = [self.typed.model_dump(mode="json", exclude_defaults=True)]
-        text = shlex.quote(json.dumps(told, ensure_ascii=False))
+            run["asked"] = [self.typed.model_dump(mode="json", exclude_defaults=True)]
+        text = shlex.quote(json.dumps(run, ensure_ascii=False))
         return f"python -m engine attribute --run {text} --out records.csv"
 
     @property

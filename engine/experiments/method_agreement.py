@@ -72,13 +72,13 @@ def weight(payload: Mapping[str, Any], key: str) -> float:
 def asked(settings: Mapping[str, Any]) -> dict[str, Scoring]:
     """What the table calls them -> scorings: the exact answers, then the methods."""
     behavior = settings["behavior"]
-    found = {REPLAY: Scoring.of(behavior, {"kind": "infinitesimal"}, {"kind": "replay"}),
-             LOO: Scoring.of(behavior, REMOVE, {"kind": "retrain"}), STEP: Scoring.of(behavior, ADD, ONE_STEP)}
+    scorings = {REPLAY: Scoring.of(behavior, {"kind": "infinitesimal"}, {"kind": "replay"}),
+                LOO: Scoring.of(behavior, REMOVE, {"kind": "retrain"}), STEP: Scoring.of(behavior, ADD, ONE_STEP)}
     for name in settings["methods"]:
         method = NAMED[name]
-        found[method.title] = method.implied(behavior if method.reads else settings["similar"], ETA, damping=DAMPING,
-                                             checkpoints=settings["source"]["recipe"]["checkpoints"])
-    return found
+        scorings[method.title] = method.implied(behavior if method.reads else settings["similar"], ETA, damping=DAMPING,
+                                                checkpoints=settings["source"]["recipe"]["checkpoints"])
+    return scorings
 
 
 def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
@@ -86,9 +86,9 @@ def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
     settings = payload["settings"]
     problem = _trained(settings, int(key), context)
     scorings = asked(settings)
-    found = {title: compute(problem, [scoring], context.computing(title, place / len(scorings)))[0]
-             for place, (title, scoring) in enumerate(scorings.items())}
-    return Output(arrays=Bounded.all_stored(found), manifest={
+    scores = {title: compute(problem, [scoring], context.computing(title, index / len(scorings)))[0]
+              for index, (title, scoring) in enumerate(scorings.items())}
+    return Output(arrays=Bounded.all_stored(scores), manifest={
         "data": problem.fingerprint, "device": device_name(str(problem.device)), "query_accuracy": problem.accuracy()})
 
 
@@ -103,10 +103,10 @@ def finish(payload: Mapping[str, Any], chunks: Mapping[str, Result], context: Co
     """The table `agreement`: means over queries, then over seeds."""
     seeds = payload["seeds"]
     arrays = [Bounded.all_restored(chunks[str(seed)].arrays()) for seed in seeds]
-    found = [dict(_measured(arrays, place)) for place in range(len(seeds))]
+    measured = [dict(_measured(arrays, index)) for index in range(len(seeds))]
     runs = [{"seed": seed, **{name: chunks[str(seed)].manifest[name] for name in ("data", "query_accuracy")}}
             for seed in seeds]
-    return Output({"agreement": pd.DataFrame(rows_over_seeds(found, KEYS))}, manifest={
+    return Output({"agreement": pd.DataFrame(rows_over_seeds(measured, KEYS))}, manifest={
         "spec": {title: scoring.canonical() for title, scoring in asked(payload["settings"]).items()},
         "runs": runs, "device": chunks[str(seeds[0])].manifest["device"]})
 
@@ -114,10 +114,10 @@ def finish(payload: Mapping[str, Any], chunks: Mapping[str, Result], context: Co
 Key = tuple[str, str, str, str]
 
 
-def _measured(arrays: Sequence[Mapping[str, Bounded]], place: int) -> Iterator[tuple[Key, np.ndarray]]:
+def _measured(arrays: Sequence[Mapping[str, Bounded]], index: int) -> Iterator[tuple[Key, np.ndarray]]:
     """(method, reference, run, metric) -> a value a query, of the run at a place."""
-    own = arrays[place]
-    others = [one for other, one in enumerate(arrays) if other != place]
+    own = arrays[index]
+    others = [one for other, one in enumerate(arrays) if other != index]
     for reference in (REPLAY, LOO):
         runs = {OWN: own[reference], **({OTHERS: Bounded.mean([one[reference] for one in others])} if others else {})}
         for run, exact in runs.items():

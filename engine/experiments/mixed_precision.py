@@ -66,15 +66,15 @@ def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
     source = NoisySource.parse({**payload["settings"]["sources"][0], "seed": int(seed)})
     source = source.model_copy(update={"recipe": source.recipe.model_copy(update={"precision": precision})})
     result = SuspicionRequest(source=source, methods=payload["settings"]["methods"]).within(context)
-    told = result.manifest.get(KEY, [])
-    if precision == MIXED and not any(said.startswith("bfloat16") for said in told):
+    notes = result.manifest.get(KEY, [])
+    if precision == MIXED and not any(said.startswith("bfloat16") for said in notes):
         raise InvalidInput("This device trains in float32 even where mixed precision is asked for, so there is nothing "
                            "to compare; run it on a GPU or on a processor that is faster in bfloat16.")
     scored, flags = SuspicionRequest.loaded(result), draw_cached(source).known_flags
-    found = {pair: scored.suspicion[pair] for pair in pairs_of(tuple(payload["settings"]["methods"]))}
-    auprc = {pair.title: detection(flags.noisy, suspicion)["AUPRC"] for pair, suspicion in found.items()}
-    return Output(arrays={"suspicion": np.stack(list(found.values()))},
-                  manifest={"facts": scored.facts, "auprc": auprc, "trained in": told, "run": result.digest})
+    suspicions = {pair: scored.suspicion[pair] for pair in pairs_of(tuple(payload["settings"]["methods"]))}
+    auprc = {pair.title: detection(flags.noisy, suspicion)["AUPRC"] for pair, suspicion in suspicions.items()}
+    return Output(arrays={"suspicion": np.stack(list(suspicions.values()))},
+                  manifest={"facts": scored.facts, "auprc": auprc, "trained in": notes, "run": result.digest})
 
 
 def finish(payload: Mapping[str, Any], chunks: Mapping[str, Result], context: Context) -> Output:
@@ -83,16 +83,16 @@ def finish(payload: Mapping[str, Any], chunks: Mapping[str, Result], context: Co
     held = {key: chunks[key].array("suspicion") for key in plan(payload)}
     rows: list[dict[str, Any]] = []
     for title, couples in _couples(seeds).items():
-        found = [_agreement(held[a], held[b]) for a, b in couples]
-        for place, pair in enumerate(pairs_of(tuple(payload["settings"]["methods"]))):
-            rows += [_row(pair, title, metric, [one[metric][place] for one in found]) for metric in COMPARED]
-    told = {key: chunks[key].manifest for key in plan(payload)}
-    first = told[plan(payload)[0]]["facts"]
+        agreements = [_agreement(held[a], held[b]) for a, b in couples]
+        for index, pair in enumerate(pairs_of(tuple(payload["settings"]["methods"]))):
+            rows += [_row(pair, title, metric, [one[metric][index] for one in agreements]) for metric in COMPARED]
+    manifests = {key: chunks[key].manifest for key in plan(payload)}
+    first = manifests[plan(payload)[0]]["facts"]
     return Output({"agreement": pd.DataFrame(rows)}, manifest={
         "spec": payload["settings"], "data": first["data"], "device": first["device"],
         "runs": [{"seed": int(key.split("/")[1]), "precision": key.split("/")[0], "trained in": one["trained in"],
                   "test_accuracy": one["facts"]["test_accuracy"], "auprc": one["auprc"], "run": one["run"]}
-                 for key, one in told.items()]})
+                 for key, one in manifests.items()]})
 
 
 def _couples(seeds: Sequence[int]) -> dict[str, list[tuple[str, str]]]:

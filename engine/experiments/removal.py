@@ -34,9 +34,9 @@ FASHION = {"dataset": "fashion_mnist", "n_train": 2_000, "trusted": 50, "pool": 
 """Long enough that wrong labels are memorised and cost accuracy, which their removal can then give back."""
 
 
-def share_title(share: float) -> str:
+def share_title(fraction: float) -> str:
     """`5%`, as the table writes it."""
-    return precision_title(share).removeprefix("P@")
+    return precision_title(fraction).removeprefix("P@")
 
 
 DESK = {**QUARTER, "pool": 2, "recipe": SHORT.model_copy(update={"epochs": 6})}
@@ -70,7 +70,7 @@ def rows(settings: Mapping[str, Any]) -> tuple[Pair, ...]:
 
 
 def plan(payload: Mapping[str, Any]) -> list[str]:
-    return [f"{seed}/{place}/{number}" for seed in payload["seeds"] for place in range(len(rows(payload["settings"])))
+    return [f"{seed}/{index}/{number}" for seed in payload["seeds"] for index in range(len(rows(payload["settings"])))
             for number in range(len(payload["settings"]["shares"]))]
 
 
@@ -85,19 +85,19 @@ def _scores(key: str) -> bool:
 
 def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
     """The accuracy before and after removing one pair's most suspicious share."""
-    seed, place, number = map(int, key.split("/"))
+    seed, index, number = map(int, key.split("/"))
     chosen = payload["settings"]
     source = NoisySource.parse({**chosen["sources"][0], "seed": seed})
-    pair, share = rows(chosen)[place], chosen["shares"][number]
+    pair, fraction = rows(chosen)[index], chosen["shares"][number]
     start = SCORING / (1.0 + SCORING) if _scores(key) else 0.0
     search = SuspicionRequest(source=source, methods=chosen["methods"])
     scored = search.loaded(search.within(context, end=start))
     flags = draw_cached(source).known_flags
     suspicion = known_wrong(flags.noisy, seed) if pair == ORACLE else scored.suspicion[pair]
-    removed = most_suspicious(suspicion, share)
+    removed = most_suspicious(suspicion, fraction)
     result = RetrainingRequest(source=source, removed=tuple(removed.tolist())).within(
-        context, f"seed {seed}: {pair.title}, {share_title(share)} removed", start)
-    return Output(manifest={"pair": list(pair), "share": share_title(share), "before": scored.facts["test_accuracy"],
+        context, f"seed {seed}: {pair.title}, {share_title(fraction)} removed", start)
+    return Output(manifest={"pair": list(pair), "share": share_title(fraction), "before": scored.facts["test_accuracy"],
                             "after": result.manifest["accuracy"], "removed": len(removed),
                             "wrong": int(flags.noisy[removed].sum()), "run": result.digest, "facts": scored.facts})
 
@@ -109,15 +109,15 @@ def known_wrong(wrong: np.ndarray, seed: int) -> np.ndarray:
 
 def finish(payload: Mapping[str, Any], chunks: Mapping[str, Result], context: Context) -> Output:
     """Means and 95% t-intervals of the change over training seeds."""
-    found: dict[tuple[Pair, str], list[dict]] = {}
+    by_row: dict[tuple[Pair, str], list[dict]] = {}
     for key in plan(payload):
-        told = chunks[key].manifest
-        found.setdefault((Pair(*told["pair"]), told["share"]), []).append(told)
-    table = [{"method": pair.method, "behavior": pair.behavior, "topk": share, "metric": METRIC,
-             **seed_means.summary([100 * (one["after"] - one["before"]) for one in told]),
-             "wrong_removed": sum(one["wrong"] for one in told) / sum(one["removed"] for one in told)}
-            for (pair, share), told in found.items()]
-    runs_told = {told["run"]: told for listed in found.values() for told in listed}
+        manifests = chunks[key].manifest
+        by_row.setdefault((Pair(*manifests["pair"]), manifests["share"]), []).append(manifests)
+    table = [{"method": pair.method, "behavior": pair.behavior, "topk": fraction, "metric": METRIC,
+             **seed_means.summary([100 * (one["after"] - one["before"]) for one in manifests]),
+             "wrong_removed": sum(one["wrong"] for one in manifests) / sum(one["removed"] for one in manifests)}
+            for (pair, fraction), manifests in by_row.items()]
+    runs_told = {manifests["run"]: manifests for listed in by_row.values() for manifests in listed}
     first = next(iter(runs_told.values()))["facts"]
     factual = {key.split("/")[0]: chunks[key].manifest["before"] for key in plan(payload)}
     return Output({"removal": pd.DataFrame(table)},

@@ -191,10 +191,10 @@ class Request(JobRequest[Answer]):
         problem = self.narrowed(self.drawn(context).problem)
         facts = {"data": problem.fingerprint, "device": device_name(str(problem.device)), "refused": ""}
         try:
-            part = self.stored(self.compute(problem, chunk, context.computing(self.doing, TRAINING), context.store))
+            output = self.stored(self.compute(problem, chunk, context.computing(self.doing, TRAINING), context.store))
         except Undifferentiable as error:
             return Output(manifest={**facts, "refused": str(error)})
-        return Output(part.tables, part.arrays, {**part.manifest, **facts})
+        return Output(output.tables, output.arrays, {**output.manifest, **facts})
 
     def finish(self, chunks: Mapping[str, Result], context: Context) -> Output:
         manifests = [chunks[key].manifest for key in self.chunks]
@@ -236,8 +236,8 @@ class Request(JobRequest[Answer]):
         for name, field in self.options().items():
             value, shown = getattr(self, name), Shown.of(field)
             if value != field.default and not isinstance(value, Scoring):
-                parts = {one: getattr(value, one) for one in shown} or {name: value}
-                said += [word for part, one in parts.items() for word in (f"--{part.replace('_', '-')}", str(one))]
+                for option, one in ({one: getattr(value, one) for one in shown} or {name: value}).items():
+                    said += [f"--{option.replace('_', '-')}", str(one)]
         return said
 
 
@@ -256,15 +256,15 @@ class OfCandidates(Request[Answer]):
                                               )] = None
 
     def of(self, source: ProblemSource) -> Self:
-        drawn = source.n_candidates or source.n_train
+        most = source.n_candidates or source.n_train
         request = super().of(source)
-        return request._up_to(drawn) if drawn else request
+        return request._up_to(most) if most else request
 
     def of_problem(self, problem: Problem) -> Self:
         return self._up_to(len(problem.candidates))
 
-    def _up_to(self, drawn: int) -> Self:
-        return self.model_copy(update={"candidates": min(self.candidates or drawn, drawn)})
+    def _up_to(self, most: int) -> Self:
+        return self.model_copy(update={"candidates": min(self.candidates or most, most)})
 
     def narrowed(self, problem: Problem) -> Problem:
         return problem if self.candidates is None else problem.with_candidates(problem.candidates[:self.candidates])

@@ -94,11 +94,11 @@ class ScoresRequest(Request[tuple[Scores, ...]]):
     @property
     def count(self) -> int:
         """How many candidates are scored. Raises `InvalidInput` where neither request nor source says a number."""
-        drawn = self.origin.n_candidates or self.origin.n_train
-        if not drawn and not self.candidates:
+        most = self.origin.n_candidates or self.origin.n_train
+        if not most and not self.candidates:
             raise InvalidInput("The run does not say how many candidates to score; give `candidates` or "
                                "`n_candidates`.")
-        return min(drawn or self.candidates, self.candidates or drawn)  # type: ignore[type-var,return-value]
+        return min(most or self.candidates, self.candidates or most)  # type: ignore[type-var,return-value]
 
     def slices(self, group: int) -> list[slice]:
         """Which candidates each chunk of a group scores: all at once where one computation answers for all of them."""

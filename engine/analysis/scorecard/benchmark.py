@@ -84,8 +84,8 @@ class Case:
 
     def scores(self, problem: Problem, options: Options) -> dict[str, np.ndarray]:
         """Oriented scores (m, k) of every method on a problem."""
-        return {name: METHODS[name].scores(problem, self.behavior, options.share(place, len(self.methods)))
-                for place, name in enumerate(self.methods)}
+        return {name: METHODS[name].scores(problem, self.behavior, options.share(index, len(self.methods)))
+                for index, name in enumerate(self.methods)}
 
 
 @dataclass(frozen=True)

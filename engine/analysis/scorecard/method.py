@@ -44,10 +44,10 @@ class Method(ABC):
 
     def at_itself(self, problem: Problem, behavior: str, options: Options) -> np.ndarray:
         """(k,): each candidate's score on itself as a query."""
-        parts = problem.candidates.split(BLOCK)
-        return np.concatenate([np.diagonal(self.scores(problem.at_itself(part), behavior,
-                                                       options.share(place, len(parts))))
-                               for place, part in enumerate(parts)])
+        blocks = problem.candidates.split(BLOCK)
+        return np.concatenate([np.diagonal(self.scores(problem.at_itself(block), behavior,
+                                                       options.share(index, len(blocks))))
+                               for index, block in enumerate(blocks)])
 
     def fits(self, kind: str) -> bool:
         """Whether it has an answer on problems of a kind."""
@@ -77,8 +77,8 @@ class Asked(Method):
         scoring = self.ask(behavior)
         if not problem.kept_checkpoints or not isinstance(scoring.process, Trajectory):
             return scoring
-        kept = {**scoring.process.model_dump(), "checkpoints": max(1, len(problem.checkpoints))}
-        return Scoring.of(scoring.behavior, scoring.intervention, kept, scoring.estimator)
+        process = {**scoring.process.model_dump(), "checkpoints": max(1, len(problem.checkpoints))}
+        return Scoring.of(scoring.behavior, scoring.intervention, process, scoring.estimator)
 
     def scores(self, problem: Problem, behavior: str, options: Options) -> np.ndarray:
         return np.nan_to_num(compute(problem, self.asked_of(problem, behavior), options)[0].scored)
@@ -117,7 +117,7 @@ class Nearest(Method):
         return None
 
     def scores(self, problem: Problem, behavior: str, options: Options) -> np.ndarray:
-        queries, own = (part.flatten(1).double() for part in (problem.queries, problem.x[problem.candidates]))
+        queries, own = (inputs.flatten(1).double() for inputs in (problem.queries, problem.x[problem.candidates]))
         apart = torch.cdist(queries, own, compute_mode=BY_DIFFERENCES).square()
         return (0.0 - apart).cpu().numpy()
 

@@ -85,10 +85,10 @@ def moves(drawn: NoisyData, decisions: Mapping[int, Decision]) -> dict[str, str 
 
     Raises `InvalidInput` as `outcome` does, and for data that are no pictures in folders.
     """
-    dataset, found = _pictures(drawn), outcome(drawn, decisions)
+    dataset, result = _pictures(drawn), outcome(drawn, decisions)
     queries = set() if dataset.test_drawn or dataset.test_origin == LISTED else set(dataset.test_files)
-    taken, changed = {*dataset.files, *dataset.test_files}, dict[str, str | None](dict.fromkeys(found.removed))
-    for file, label in found.labels.items():
+    taken, changed = {*dataset.files, *dataset.test_files}, dict[str, str | None](dict.fromkeys(result.removed))
+    for file, label in result.labels.items():
         target = _target(file, label, (TEST if file in queries else TRAIN) if queries else "")
         if target != file:
             changed[file] = _free(target, taken)
@@ -118,7 +118,7 @@ class Format:
     write: Callable[[NoisyData, Outcome, Mapping[int, Decision]], bytes]
 
 
-def _zip(drawn: NoisyData, found: Outcome, decisions: Mapping[int, Decision]) -> bytes:
+def _zip(drawn: NoisyData, result: Outcome, decisions: Mapping[int, Decision]) -> bytes:
     """The pictures with their paths below the folders of the classes, byte for byte. Unreadable ones and classes that
     are left out of the reading are not in it, nor is the list of wrong labels, whose paths would no longer hold."""
     dataset, changed, buffer = drawn.dataset, moves(drawn, decisions), io.BytesIO()
@@ -132,22 +132,22 @@ def _zip(drawn: NoisyData, found: Outcome, decisions: Mapping[int, Decision]) ->
     return buffer.getvalue()
 
 
-def _npz(drawn: NoisyData, found: Outcome, decisions: Mapping[int, Decision]) -> bytes:
+def _npz(drawn: NoisyData, result: Outcome, decisions: Mapping[int, Decision]) -> bytes:
     """x_train, y_train, x_query, y_query without the rows that go and with corrected labels; `flags` are left out."""
     dataset, buffer = drawn.dataset, io.BytesIO()
-    kept = np.array([file in found.labels for file in dataset.files])
-    number = {name: place for place, name in enumerate(dataset.class_names)}
-    y = np.array([number[found.labels[file]] for file in np.array(dataset.files)[kept]])
-    np.savez(buffer, x_train=dataset.raw_train[kept], y_train=y, x_query=dataset.raw_test, y_query=dataset.y_test)
+    stay = np.array([file in result.labels for file in dataset.files])
+    number = {name: index for index, name in enumerate(dataset.class_names)}
+    y = np.array([number[result.labels[file]] for file in np.array(dataset.files)[stay]])
+    np.savez(buffer, x_train=dataset.raw_train[stay], y_train=y, x_query=dataset.raw_test, y_query=dataset.y_test)
     return buffer.getvalue()
 
 
-def _table(drawn: NoisyData, found: Outcome, decisions: Mapping[int, Decision]) -> bytes:
+def _table(drawn: NoisyData, result: Outcome, decisions: Mapping[int, Decision]) -> bytes:
     """The table in the form that it came in, its rows in their order, without those that go and with corrected labels,
     in the type that they have where it holds them."""
     path, dataset = _base(drawn), drawn.dataset
     table = tables.read_table(path, label=uploads.reading(drawn.source.dataset).label)
-    labels = {row: found.labels[file] for row, file in enumerate(table.names) if file in found.labels}
+    labels = {row: result.labels[file] for row, file in enumerate(table.names) if file in result.labels}
     files, y = (*dataset.files, *dataset.test_files), np.concatenate([dataset.y_train, dataset.y_test])
     before = {file: dataset.class_names[label] for file, label in zip(files, y, strict=True)}
     given = [str(value) for value in table.frame[table.label]]
@@ -196,7 +196,7 @@ def _target(file: str, label: str, split: str) -> str:
     after it, or `split` before it where its folders name none."""
     *folders, name = PurePosixPath(file).parts
     own, label = [split] if split else [], UNFIT.sub("_", label)
-    at = next((place for place, folder in enumerate(folders[:2]) if split_of(folder)), None) if split else None
+    at = next((index for index, folder in enumerate(folders[:2]) if split_of(folder)), None) if split else None
     if at is not None:
         own = [folders.pop(at)]
     return "/".join([label, *own, *folders[1:], name] if at == 1 else [*own, label, *folders[1:], name])

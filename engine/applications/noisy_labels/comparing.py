@@ -53,5 +53,5 @@ def _put_together(first: Pair, second: Pair) -> list[str]:
     overs = {method.title: method.over.title for pair in (first, second) if (method := method_of(pair)) and method.over}
     if len(set(overs.values())) < 2:
         return []
-    told = ", ".join(f"{over} for {title}" for title, over in overs.items())
-    return [f"Their answers are also put together differently: {told}."]
+    ways = ", ".join(f"{over} for {title}" for title, over in overs.items())
+    return [f"Their answers are also put together differently: {ways}."]

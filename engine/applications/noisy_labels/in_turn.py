@@ -32,38 +32,38 @@ class Fold:
 
 def suspicions(fold_of: np.ndarray, folds: Sequence[Fold]) -> dict[Pair, np.ndarray]:
     """(method, behavior) -> suspicion (n,), the mean over the models that were trained on a label."""
-    found = {}
+    means = {}
     for pair in folds[0].suspicion:
         total = np.zeros(len(fold_of))
         for number, fold in enumerate(folds):
             total[fold_of != number] += fold.suspicion[pair]
-        found[pair] = total / (len(folds) - 1)
-    return found
+        means[pair] = total / (len(folds) - 1)
+    return means
 
 
 def out_of_fold(fold_of: np.ndarray, folds: Sequence[Fold]) -> np.ndarray:
     """p(x_k) (n, C) by the model that was trained without z_k."""
-    found = np.empty((len(fold_of), folds[0].probabilities.shape[1]))
+    probabilities = np.empty((len(fold_of), folds[0].probabilities.shape[1]))
     for number, fold in enumerate(folds):
-        found[fold_of == number] = fold.probabilities
-    return found
+        probabilities[fold_of == number] = fold.probabilities
+    return probabilities
 
 
 def nearest(fold_of: np.ndarray, folds: Sequence[Fold]) -> np.ndarray:
     """(n, r) rows of the training set, by the model that was trained without z_k."""
-    found = np.empty((len(fold_of), folds[0].nearest.shape[1]), dtype=np.int64)
+    rows = np.empty((len(fold_of), folds[0].nearest.shape[1]), dtype=np.int64)
     for number, fold in enumerate(folds):
-        found[fold_of == number] = np.flatnonzero(fold_of != number)[fold.nearest]
-    return found
+        rows[fold_of == number] = np.flatnonzero(fold_of != number)[fold.nearest]
+    return rows
 
 
 def references(drawn: NoisyData, probabilities: np.ndarray, wanted: Collection[str]) -> dict[Pair, np.ndarray]:
     """The wanted ones of a shuffled order and confident learning, which need no trusted set."""
-    found: dict[Pair, np.ndarray] = {}
+    scores: dict[Pair, np.ndarray] = {}
     if "random" in wanted:
         order = np.random.default_rng([drawn.source.mask, drawn.source.seed, 5]).permutation(len(probabilities))
-        found[Pair(METHODS["random"].title)] = order.astype(np.float64)
+        scores[Pair(METHODS["random"].title)] = order.astype(np.float64)
     if "confident" in wanted:
-        found[Pair(METHODS["confident"].title)] = confident_learning(drawn.evidence.y, probabilities,
-                                                                     drawn.evidence.classes)
-    return found
+        scores[Pair(METHODS["confident"].title)] = confident_learning(drawn.evidence.y, probabilities,
+                                                                      drawn.evidence.classes)
+    return scores

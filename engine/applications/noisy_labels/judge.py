@@ -55,6 +55,6 @@ def judge(drawn: NoisyData, accuracy: float) -> Judge | None:
     labels = drawn.evidence.y if source.in_turn else drawn.y_test
     if not len(labels):
         return None
-    share = np.bincount(labels).max() / len(labels)
-    return Judge(accuracy, len(labels), float(share),
+    most_frequent = np.bincount(labels).max() / len(labels)
+    return Judge(accuracy, len(labels), float(most_frequent),
                  verified=not source.in_turn and not (source.is_own and drawn.dataset.test_drawn))

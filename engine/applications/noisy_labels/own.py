@@ -47,8 +47,8 @@ def coverage(drawn: NoisyData) -> str:
         "not readable": sum(why == UNREADABLE for _, why in dataset.left_out),
         "in classes that are left out": _left_out(drawn)}
     whole = searched + sum(beside.values())
-    told = "; ".join(f"{count:,} {why}" for why, count in beside.items() if count)
-    return f"{searched:,} of {whole:,} examples are searched." + (f" Not searched: {told}." if told else "")
+    reasons = "; ".join(f"{count:,} {why}" for why, count in beside.items() if count)
+    return f"{searched:,} of {whole:,} examples are searched." + (f" Not searched: {reasons}." if reasons else "")
 
 
 def _left_out(drawn: NoisyData) -> int:

@@ -113,9 +113,9 @@ def consequences(decisions: Mapping[int, Decision]) -> tuple[list[int], dict[int
 def cleaned(data: NoisyData, decisions: Mapping[int, Decision]) -> pd.DataFrame:
     """The training set after the review: `dataset_row`, the row in the dataset's training split, and its `label`."""
     removed, relabelled = consequences(decisions)
-    labels, kept = data.evidence.y.copy(), np.ones(len(data.evidence.y), dtype=bool)
-    kept[removed] = False
+    labels, stay = data.evidence.y.copy(), np.ones(len(data.evidence.y), dtype=bool)
+    stay[removed] = False
     for row, label in relabelled.items():
         labels[row] = label
-    return pd.DataFrame({"dataset_row": data.rows[kept], "label": labels[kept]}).sort_values(
+    return pd.DataFrame({"dataset_row": data.rows[stay], "label": labels[stay]}).sort_values(
         "dataset_row", ignore_index=True)

@@ -79,16 +79,16 @@ class NoisySource(Value):
     @model_serializer(mode="wrap")
     def _without_the_usual(self, serialize: SerializerFunctionWrapHandler) -> dict:
         """Where trusted examples come from is written only if it is not the usual: digests stay what they were."""
-        told = serialize(self)
+        fields = serialize(self)
         usual = {"trusted_from": self.trusted_from == VERIFIED, "folds": not self.in_turn}
-        return {key: value for key, value in told.items() if not usual.get(key, False)}
+        return {key: value for key, value in fields.items() if not usual.get(key, False)}
 
     @property
     def stated(self) -> dict[str, Any]:
         """What has to be said of it, as plain data: all that is not the default for its dataset."""
-        told = {key: value for key, value in self.model_dump(mode="json", exclude_defaults=True).items()
-                if key != "noise"}
-        return told if self.noise == (0.0 if self.is_own else NOISE) else {**told, "noise": self.noise}
+        fields = {key: value for key, value in self.model_dump(mode="json", exclude_defaults=True).items()
+                  if key != "noise"}
+        return fields if self.noise == (0.0 if self.is_own else NOISE) else {**fields, "noise": self.noise}
 
     @property
     def is_own(self) -> bool:
