@@ -85,7 +85,7 @@ def _table(found: Compared, names: Sequence[str], request: SubsetModelsRequest, 
         "± 95%": st.column_config.NumberColumn(format="%.3f", help="95% t interval over queries")})
     st.dataframe(table, hide_index=True, width="stretch", key="compare:datamodel", column_config=columns)
     draw, source = request.draw, found.sources[0]
-    trained_on = draw.told(source.n_train or len(source.draw()[1].train_index), models.kept.shape[1])
+    trained_on = draw.description(source.n_train or len(source.draw()[1].train_index), models.kept.shape[1])
     chips.note(f"seed {source.seed} · {len(models.kept)} models on {trained_on} · protocol `{draw.protocol}` · ± is a "
                "95% t interval over queries")
     command = downloads.recompute(found.drawn_sources[0], "datamodel").replace("engine compare", "engine datamodel")

@@ -4,7 +4,7 @@ r"""Whether a training run can be differentiated for practical purposes: what it
 
     error(k, ±ε) = ‖[B(w_k = 1 ± ε) − B(w_k = 1)] ∓ (ε/n) dB/dα‖ / ‖(ε/n) dB/dα‖,      norms over the queries
 
-ε = 1 with the lower sign leaves the example out, with the mean over n. A change ε is *told* where the middle error,
+ε = 1 with the lower sign leaves the example out, with the mean over n. A change ε is *linear* where the middle error,
 over candidates and both signs, is within TOLERANCE. That is no threshold below which all is well: a ReLU that turns in
 some step makes a training jump by as much whatever ε was, so that small changes can be told worse than large ones.
 A real training that diverges has the error ∞. Beside it stand two further measures of the same run:
@@ -74,7 +74,7 @@ class LinearRange:
         return {float(epsilon): float(error) for epsilon, error in middle.items()}
 
     @property
-    def told(self) -> tuple[float, ...]:
+    def linear(self) -> tuple[float, ...]:
         """The changes that the derivative tells within TOLERANCE, ascending."""
         return tuple(epsilon for epsilon, error in self.middle.items() if error <= TOLERANCE)
 
@@ -86,7 +86,7 @@ class LinearRange:
     @property
     def sentence(self) -> str:
         """Of which changes the derivative tells what they do, and what may make the training smoother."""
-        errors, linear = self.middle, self.told
+        errors, linear = self.middle, self.linear
         if not errors:
             return "No change of a weight moved this training by more than rounding does, so nothing can be said."
         within, tried = f"within {TOLERANCE:.0%} of real trainings", _listed(errors)

@@ -95,11 +95,11 @@ class RunErrors:
         further = self.causes[self.causes["so_far"].diff().fillna(1.0) > 0]
         largest = self.causes.loc[further["error"].idxmax()]
         last = self.causes.iloc[-1]
-        return (f"SOURCE is off the exact derivative by {told(last['so_far'])} and ranks with a Kendall τ of "
-                f"{last['tau']:.2f}; its largest single cause is *{largest['title']}*, {told(largest['error'])}.")
+        return (f"SOURCE is off the exact derivative by {percent(last['so_far'])} and ranks with a Kendall τ of "
+                f"{last['tau']:.2f}; its largest single cause is *{largest['title']}*, {percent(largest['error'])}.")
 
 
-def told(error: float) -> str:
+def percent(error: float) -> str:
     """An error as a share, in words."""
     return f"{error:.1%}" if isfinite(error) else "more than any number"
 

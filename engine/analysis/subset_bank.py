@@ -63,10 +63,10 @@ class Draw(Value):
         if self.among == "all":
             if self.kind == "shapley":
                 raise InvalidInput("Shapley values are shared out among the candidates; draw the subsets from them.")
-            return self.kept(problem.n)
-        return with_the_rest(problem, self.kept(len(problem.candidates)))
+            return self.membership(problem.n)
+        return with_the_rest(problem, self.membership(len(problem.candidates)))
 
-    def kept(self, size: int) -> np.ndarray:
+    def membership(self, size: int) -> np.ndarray:
         """(count, size) bool, of the examples drawn from. Raises `InvalidInput` for sizes that say nothing."""
         if self.kind == "share":
             return subsets(size, self.count, self.share, self.seed)
@@ -82,7 +82,7 @@ class Draw(Value):
         inside = round(self.share * size) if self.kind == "share" else size / 2
         return (n - size + inside) / n
 
-    def told(self, n: int, k: int) -> str:
+    def description(self, n: int, k: int) -> str:
         """What share of the data a model is trained on, as in `50% of the candidates, 90% of the training data`."""
         whole = f"{_percent(self.fraction(n, k))} of the training data"
         if self.among == "all":
@@ -124,12 +124,12 @@ def bank(problem: Problem, draw: Draw, store: Store, options: Options | None = N
     """
     options = options or Options()
     starts = range(0, draw.count, TOGETHER)
-    chunks = [part(problem, draw, index, store, options.share(index, len(starts)), behaviors)
+    chunks = [chunk_of(problem, draw, index, store, options.share(index, len(starts)), behaviors)
               for index in range(len(starts))]
     return _joined(chunks)
 
 
-def part(problem: Problem, draw: Draw, index: int, store: Store, options: Options,
+def chunk_of(problem: Problem, draw: Draw, index: int, store: Store, options: Options,
          behaviors: Sequence[Behavior] = ()) -> Retrained:
     """Models 10·place, 10·place + 1, … of a draw: kept ones, or trained and kept."""
     first = index * TOGETHER
@@ -179,11 +179,11 @@ class SubsetModelsRequest(OfCandidates[Retrained]):
     @property
     def chunks(self) -> list[str]:
         if self.among == "candidates":
-            self.draw.kept(self.count)  # refused before anything is trained
+            self.draw.membership(self.count)  # refused before anything is trained
         return [str(index) for index in range(-(-self.subsets // TOGETHER))]
 
     def compute(self, problem: Problem, chunk: str, options: Options, store: Store) -> Retrained:
-        return part(problem, self.draw, int(chunk), store, options, [BEHAVIORS[name] for name in self.behaviors])
+        return chunk_of(problem, self.draw, int(chunk), store, options, [BEHAVIORS[name] for name in self.behaviors])
 
     def combine(self, parts: Mapping[str, Retrained]) -> Retrained:
         return _joined([parts[chunk] for chunk in self.chunks])

@@ -28,7 +28,7 @@ def write_bank(out: Path, models: Retrained, draw: Draw, problem: Problem, comma
     buffer = io.BytesIO()
     np.savez(buffer, kept=models.kept, logits=models.logits.double().cpu().numpy(), candidates=models.candidates)
     content = buffer.getvalue()
-    record = {"draw": draw.model_dump(mode="json"), "trained_on": draw.told(problem.n, len(problem.candidates)),
+    record = {"draw": draw.model_dump(mode="json"), "trained_on": draw.description(problem.n, len(problem.candidates)),
               "protocol": PROTOCOLS[draw.protocol].definition, "data": problem.fingerprint, "numerics": NUMERICS,
               "behaviors": [one.name for one in models.read], "trained_by": problem.trained_by,
               "device": device_name(str(problem.device)), "versions": versions(), "command": command,

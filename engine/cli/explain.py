@@ -33,7 +33,7 @@ def explain(
 ) -> None:
     """Say how much of a disagreement is behavior, intervention, training process, or approximation error."""
     from engine.analysis import explanation
-    from engine.cli.explain_text import as_data, told
+    from engine.cli.explain_text import as_data, as_text
     from engine.cli.problem import read_problem
     from engine.cli.score_files import check_output, json_text
     from engine.scoring.identities import ProblemFacts
@@ -54,7 +54,7 @@ def explain(
               "data": [problem.fingerprint for problem in problems] if len(problems) > 1 else problems[0].fingerprint,
               "command": _command(data, specs, files, (first, second), out, setting)}
     atomic_write(out, json_text(record))
-    print(told(why))
+    print(as_text(why))
     if why.left_out:
         print(f"{why.left_out} candidates are left out {why.lost.because}.", file=sys.stderr)
 

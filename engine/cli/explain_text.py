@@ -24,7 +24,7 @@ def over(why: Explanation) -> str:
     return f"{why.n_seeds} seeds" if why.n_seeds > 1 else "queries"
 
 
-def told(why: Explanation) -> str:
+def as_text(why: Explanation) -> str:
     """The sentence and the links, as text for the terminal."""
     lines = [why.sentence, *why.ends]
     for link in why.links:

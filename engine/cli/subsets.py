@@ -53,7 +53,7 @@ def subsets(
     problem = read_problem(data, setting)
     with progress(f"{subsets} models on subsets") as move:
         models = bank(problem, draw, Store(), setting.options(move))
-    print(f"Each model is trained on {draw.told(problem.n, len(problem.candidates))} (protocol `{protocol}`).")
+    print(f"Each model is trained on {draw.description(problem.n, len(problem.candidates))} (protocol `{protocol}`).")
     if retrain:
         _check_again(problem, draw, models, range(0, subsets, -(-subsets // retrain)), setting)
     command = command_line("subsets", "--data", data, "--out", out, "--subsets", str(subsets), "--kind", kind,

@@ -121,7 +121,7 @@ def finish(payload: Mapping[str, Any], chunks: Mapping[str, Result], context: Co
     tables = {name: frame[frame.table == name].drop(columns="table").reset_index(drop=True)
               for name in ("detection", "ablation")}
     tables["detection"] = tables["detection"].drop(columns=["query_trigger", "target"])
-    return Output(tables, manifest=language.told(payload, chosen, chunks, context))
+    return Output(tables, manifest=language.manifest(payload, chosen, chunks, context))
 
 
 def removal_plan(payload: Mapping[str, Any]) -> list[str]:
@@ -191,7 +191,7 @@ def removal_finish(payload: Mapping[str, Any], chunks: Mapping[str, Result], con
                   "group": group, "metric": metric, **seed_means.summary(values_of_seeds)}
                  for (group, metric), values_of_seeds in values.items()]
     return Output({"removal": pd.DataFrame(rows)}, manifest={
-        **language.told(payload, chosen, chunks, context),
+        **language.manifest(payload, chosen, chunks, context),
         "factual": [{name[0]: value for name, value in seed.items()} for seed in before]})
 
 

@@ -65,7 +65,7 @@ def table(chosen: Mapping[str, Any], columns: Sequence[str], seeds: Sequence[Map
             for key in seeds[0]]
 
 
-def told(payload: Mapping[str, Any], chosen: Mapping[str, Any], chunks: Mapping[str, Result],
+def manifest(payload: Mapping[str, Any], chosen: Mapping[str, Any], chunks: Mapping[str, Result],
          context: Context) -> dict[str, Any]:
     """The manifest of a study: settings, and what every seed's chunks said."""
     runs = [{"seed": seed, **{name: chunks[f"{seed}/train"].manifest[name] for name in ("facts", "run")},

@@ -69,7 +69,7 @@ def weight(payload: Mapping[str, Any], key: str) -> float:
     return 3.0 * payload["settings"]["source"]["n_candidates"]
 
 
-def asked(settings: Mapping[str, Any]) -> dict[str, Scoring]:
+def scorings_of(settings: Mapping[str, Any]) -> dict[str, Scoring]:
     """What the table calls them -> scorings: the exact answers, then the methods."""
     behavior = settings["behavior"]
     scorings = {REPLAY: Scoring.of(behavior, {"kind": "infinitesimal"}, {"kind": "replay"}),
@@ -85,7 +85,7 @@ def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
     """Oriented scores (m, k) of everything that is asked of one run, with their error bounds."""
     settings = payload["settings"]
     problem = _trained(settings, int(key), context)
-    scorings = asked(settings)
+    scorings = scorings_of(settings)
     scores = {title: compute(problem, [scoring], context.computing(title, index / len(scorings)))[0]
               for index, (title, scoring) in enumerate(scorings.items())}
     return Output(arrays=Bounded.all_stored(scores), manifest={
@@ -107,7 +107,7 @@ def finish(payload: Mapping[str, Any], chunks: Mapping[str, Result], context: Co
     runs = [{"seed": seed, **{name: chunks[str(seed)].manifest[name] for name in ("data", "query_accuracy")}}
             for seed in seeds]
     return Output({"agreement": pd.DataFrame(rows_over_seeds(measured, KEYS))}, manifest={
-        "spec": {title: scoring.canonical() for title, scoring in asked(payload["settings"]).items()},
+        "spec": {title: scoring.canonical() for title, scoring in scorings_of(payload["settings"]).items()},
         "runs": runs, "device": chunks[str(seeds[0])].manifest["device"]})
 
 

@@ -130,7 +130,7 @@ def finish(payload: Mapping[str, Any], chunks: Mapping[str, Result], context: Co
               "signals": language.table(chosen, ("corruption", "behavior", "method", "signal", "signal_normalization",
                                                  "layer", "own_layer", "metric"), signalled)}
     return Output({name: pd.DataFrame(rows) for name, rows in tables.items()},
-                  manifest=language.told(payload, chosen, chunks, context))
+                  manifest=language.manifest(payload, chosen, chunks, context))
 
 
 STUDY = study("response_corruption", plan, run_chunk, finish, weight, on_disk=language.on_disk,

@@ -79,7 +79,7 @@ def verdicts(benchmark: Benchmark, table: pd.DataFrame, behavior: str) -> list[s
                 best = min(better, key=lambda other: size[other])
                 where = f" ({measure})" if measure else ""
                 said.append(f"{own['title'][name]} is exact for its own question and is behind "
-                            f"{own['title'][best]}{where}: {told(own, name)} and {told(own, best)}. "
+                            f"{own['title'][best]}{where}: {mean_of(own, name)} and {mean_of(own, best)}. "
                             f"{_difference(benchmark, name, behavior, str(own['protocol'][name]))}")
     return said
 
@@ -95,7 +95,7 @@ def counted(row: pd.Series) -> str:
     return f"{row['title']}{where}: {with_half(row['mean'], row['ci95'])} over {'; '.join(counts)}."
 
 
-def told(rows_of_methods: pd.DataFrame, name: str) -> str:
+def mean_of(rows_of_methods: pd.DataFrame, name: str) -> str:
     """The mean of a method with its interval over queries, as in `0.31 ± 0.04`."""
     return with_half(rows_of_methods["mean"][name], rows_of_methods["ci95"][name])
 

@@ -47,7 +47,7 @@ def _lds(case: Case) -> dict[str, Measured]:
         models = [bank(case.problem, draw.model_copy(update={"later": later}), case.store, share_of.share(later, count))
                   for later in range(count)]
         outcomes, kept = [own.outcomes(case.behavior) for own in models], models[0].kept
-        measure = draw.told(case.problem.n, len(case.problem.candidates))
+        measure = draw.description(case.problem.n, len(case.problem.candidates))
         for name in case.methods:
             own = [one[name] for one in scores]
             measured[name][measure] = _over_seeds(own, outcomes, kept)

@@ -59,7 +59,8 @@ def test_planted_records_are_those_that_the_dataset_changed(case):
 def test_trainings_on_subsets_and_other_seeds(case):
     problem, draw = case.problem, Draw(count=3, protocol="subset")
     lds = BENCHMARKS["lds"].measure(replace(case, sizes=SIZES.model_copy(update={"protocol": "subset"})))
-    assert lds["bm25"][draw.told(16, 12)].values.shape == (2, 2) and lds[CEILING][draw.told(16, 12)].subsets == 3
+    measure = draw.description(16, 12)
+    assert lds["bm25"][measure].values.shape == (2, 2) and lds[CEILING][measure].subsets == 3
     own = problem.examples._replace(x=problem.x[rows := draw.members(problem)[0]], y=problem.y[rows],
                                     candidates=torch.tensor([0]))
     np.testing.assert_allclose(bank(problem, draw, case.store).logits[0],
