@@ -105,10 +105,6 @@ class ErrorSurfaceRequest(OfCandidates[SurfaceAgreement]):
         row = surface_row(problem, self.surface, self.behavior, float(chunk), options)
         return SurfaceAgreement(**{metric: values[None] for metric, values in row.items()})
 
-    def combine(self, parts: Mapping[str, SurfaceAgreement]) -> SurfaceAgreement:
-        rows = [parts[chunk].metrics for chunk in self.chunks]
-        return SurfaceAgreement(**{metric: np.concatenate([row[metric] for row in rows]) for metric in METRICS})
-
     def tables(self, answer: SurfaceAgreement, problem: Problem) -> list[pd.DataFrame]:
         return [summarized(self.surface, answer.metrics)]
 

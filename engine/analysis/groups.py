@@ -23,7 +23,7 @@ from engine.basics.values import Count
 from engine.exact import group
 from engine.problems import Problem
 from engine.question import direction
-from engine.requests import WHOLE, Read, Request
+from engine.requests import WHOLE, Option, Request
 from engine.requests.fields import StoredScoring
 from engine.scoring.compute import check, compute
 from engine.scoring.scoring import Scoring
@@ -74,10 +74,10 @@ class GroupRequest(Request[GroupTable]):
     outputs: ClassVar = {"out": "Effects to write: a row for each query."}
 
     scoring: StoredScoring
-    rows: Annotated[tuple[Count, ...], Read("rows"), AfterValidator(lambda rows: tuple(sorted(set(rows)))), Field(
-        description="Of the drawn training set; their order does not count.")]
-    singles: Annotated[bool, Read("singles"), Field(description="Whether each example's own effect is computed too.")
-                       ] = True
+    rows: Annotated[tuple[Count, ...], AfterValidator(lambda rows: tuple(sorted(set(rows)))), Option(read="rows"),
+                    Field(description="Of the drawn training set; their order does not count.")]
+    singles: Annotated[bool, Option(read="singles"), Field(description=(
+        "Whether each example's own effect is computed too."))] = True
 
     def title(self, problem: str) -> str:
         return f"{len(self.rows):,} examples at once on {problem}"
@@ -91,14 +91,10 @@ class GroupRequest(Request[GroupTable]):
         return {WHOLE: direction.raw_change(self.scoring.readout)}
 
     def compute(self, problem: Problem, chunk: str, options: Options, store: Store) -> GroupTable:
-        if self.singles:
-            effect = group_effect(problem, self.scoring, self.rows, options)
-            columns = {"whole group": effect.whole, "sum of examples": effect.added, "additivity gap": effect.gap,
-                       "trusted": effect.known}
-        else:
-            whole = whole_effect(problem, self.scoring, self.rows, options)
-            columns = {"whole group": whole, "trusted": np.isfinite(whole)}
-        return GroupTable(pd.DataFrame({"query": range(len(problem.queries)), **columns}))
+        effect = group_effect(problem, self.scoring, self.rows, options, self.singles)
+        beside = {"sum of examples": effect.added, "additivity gap": effect.gap} if self.singles else {}
+        return GroupTable(pd.DataFrame({"query": range(len(problem.queries)), "whole group": effect.whole, **beside,
+                                        "trusted": effect.known}))
 
     def before(self, problem: Problem) -> list[str]:
         return [f"{len(self.rows):,} of {problem.n:,} training examples."]
@@ -118,32 +114,23 @@ class GroupRequest(Request[GroupTable]):
                           "singles": payload.get("singles", True)})
 
 
-def group_effect(problem: Problem, scoring: Scoring, rows: Sequence[int] | np.ndarray, options: Options | None = None
-                 ) -> GroupEffect:
-    """The exact effect of an intervention on training examples `rows` (b,) together, and one by one.
+def group_effect(problem: Problem, scoring: Scoring, rows: Sequence[int] | np.ndarray, options: Options | None = None,
+                 singles: bool = True) -> GroupEffect:
+    """The exact effect of an intervention on training examples `rows` (b,) together, and one by one if `singles` are
+    asked for: 1 + b trainings in place of one. A derivative adds up its single effects.
 
-    Raises `InvalidInput` for a scoring that is no exact one, a process without a group form, and rows that make no
-    group.
+    NaN where a training diverged or no optimum was reached. Raises `InvalidInput` for a scoring that is no exact one, a
+    process without a group form, and rows that make no group.
     """
-    options = options or Options()
-    chosen = _group(problem, scoring, rows)
-    [single] = compute(problem.with_candidates(chosen), [scoring], options.share(0, 2))
-    whole = single.values.sum(1) if scoring.process.derivative else effects(
-        problem, scoring, [chosen], options.share(1, 2))[:, 0]
+    options, chosen = options or Options(), _group(problem, scoring, rows)
+    each, derivative = singles or scoring.process.derivative, scoring.process.derivative
+    single = compute(problem.with_candidates(chosen), scoring, options.share(0, 2))[0] if each else None
+    whole = single.values.sum(1) if single and derivative else effects(
+        problem, scoring, [chosen], options.share(1, 2) if each else options)[:, 0]
     options.progress(1.0)
-    return GroupEffect(scoring, chosen.cpu().numpy(), whole, single.values, np.asarray(single.usable.all(1)))
-
-
-def whole_effect(problem: Problem, scoring: Scoring, rows: Sequence[int] | np.ndarray, options: Options | None = None
-                 ) -> np.ndarray:
-    """The exact effect on training examples `rows` (b,) together, (m,), raw: one training where `group_effect` takes
-    1 + b; NaN where it diverged or no optimum was reached. A derivative adds up its single effects.
-    Raises as `group_effect` does."""
-    chosen = _group(problem, scoring, rows)
-    if scoring.process.derivative:
-        [single] = compute(problem.with_candidates(chosen), [scoring], options)
-        return single.values.sum(1)
-    return effects(problem, scoring, [chosen], options)[:, 0]
+    known = np.isfinite(whole) if single is None or not singles else np.asarray(single.usable.all(1))
+    return GroupEffect(scoring, chosen.cpu().numpy(), whole, single.values if single else np.empty((len(whole), 0)),
+                       known)
 
 
 def _group(problem: Problem, scoring: Scoring, rows: Sequence[int] | np.ndarray) -> torch.Tensor:

@@ -14,7 +14,7 @@ agrees with another such mean at least about as well.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Annotated, ClassVar
@@ -117,10 +117,6 @@ class SeedRunsRequest(OfCandidates[SeedRuns]):
         run = run_of(self.scoring, int(chunk))
         scores = compute(problem, run, options)
         return SeedRuns(tuple(scores), outcomes(problem, self.scoring, seeds_of(run, problem.seed)))
-
-    def combine(self, parts: Mapping[str, SeedRuns]) -> SeedRuns:
-        ordered = [parts[chunk] for chunk in self.chunks]
-        return SeedRuns(tuple(run.single[0] for run in ordered), np.concatenate([one.outcomes for one in ordered]))
 
 
 class MeanOverSeedsRequest(Request[OverSeeds]):

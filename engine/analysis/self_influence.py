@@ -75,11 +75,6 @@ class SelfInfluenceRequest(OfCandidates[SelfInfluence]):
         """In blocks of `BLOCK`, which solve for all of their candidates at once."""
         return SelfInfluence(self_influence(problem, self.scoring, options), problem.candidates.cpu().numpy())
 
-    def combine(self, parts: Mapping[str, SelfInfluence]) -> SelfInfluence:
-        ordered = [parts[chunk] for chunk in self.chunks]
-        return SelfInfluence(np.concatenate([one.values for one in ordered]),
-                             np.concatenate([one.candidates for one in ordered]))
-
     def parameters(self) -> dict[str, Any]:
         """As payloads have been written from the start."""
         return {"scorings": [self.scoring.canonical()], "candidates": self.candidates}

@@ -23,7 +23,7 @@ from engine.cli.setting import Data, Setting
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
-    from engine.requests import Request
+    from engine.requests import Option, Request
 
 METAVARS = {".csv": "CSV", ".json": "JSON", ".npz": "NPZ"}
 
@@ -58,7 +58,7 @@ def _run(kind: type[Request], data: Path, setting: Setting, **given: Any) -> Non
 
     files = {output: path for output in kind.outputs if (path := given[output]) is not None}
     _check(kind, files, [data, *(one for name, one in given.items() if isinstance(one, Path) and name not in files)])
-    command = command_line(*_words(kind, data, given, setting))
+    command = command_line(kind.command or kind.name, {"data": data, **given}, setting.arguments)
     inputs = Inputs(data, setting)
     request = kind.parse(_fields(kind, given, inputs))
     problem, _ = inputs.listed
@@ -102,17 +102,6 @@ def _write(path: Path, request: Request, content: Any, output: str, command: str
         atomic_write(path, csv_text(content.assign(**{direction.QUANTITY: quantity}) if quantity else content))
 
 
-def _words(kind: type[Request], data: Path, given: Mapping[str, Any], setting: Setting) -> Iterator[str | Path]:
-    """The command that repeats a command: every option that has a value."""
-    yield kind.command or kind.name
-    for name, value in {"data": data, **given}.items():
-        for one in value if isinstance(value, list) else [value]:
-            if one is not None and one is not False:
-                yield f"--{name.replace('_', '-')}"
-                yield from () if one is True else [one if isinstance(one, (Path, str)) else repr(one)]
-    yield from setting.arguments
-
-
 def _outputs(kind: type[Request]) -> Iterator[Parameter]:
     for index, (name, help_text) in enumerate(kind.outputs.items()):
         option = typer.Option(help=help_text, metavar=METAVARS[kind.suffixes.get(name, ".csv")])
@@ -120,54 +109,47 @@ def _outputs(kind: type[Request]) -> Iterator[Parameter]:
 
 
 def _options(kind: type[Request]) -> Iterator[Parameter]:
-    from engine.requests import Called
-
     for name, field in kind.options().items():
-        parts = _parts(field)
-        if reader := _reader(field):
-            yield from (one.replace(kind=Parameter.KEYWORD_ONLY) for one in _read(reader).values())
+        option, parts = _of(field)
+        if option.read:
+            yield from (one.replace(kind=Parameter.KEYWORD_ONLY) for one in _read(option.read).values())
             continue
-        for part, one in parts.items() if parts else [(Called.of(field) or name, field)]:
+        for part, one in parts.items() if parts else [(option.called or name, field)]:
             value = getattr(field.default, part) if parts else field.default
             yield _keyword(part, Annotated[_plain(one.annotation), _option(one)], None if value == () else value)
 
 
-def _reader(field: FieldInfo) -> Callable[..., Any] | None:
-    from engine.cli.readers import READERS
-    from engine.requests import Read
+def _of(field: FieldInfo) -> tuple[Option, Mapping[str, FieldInfo]]:
+    """What the declaration says of a field, and the fields of its parts that are options."""
+    from engine.requests import Option
     from engine.scoring.scoring import Scoring
 
-    name = "scoring" if field.annotation is Scoring else Read.of(field)
-    return READERS[name] if name else None
-
-
-def _read(reader: Callable[..., Any]) -> Mapping[str, Parameter]:
-    """The options of a reader: its parameters after the first two."""
-    return dict(list(inspect.signature(reader, eval_str=True).parameters.items())[2:])
-
-
-def _parts(field: FieldInfo) -> Mapping[str, FieldInfo]:
-    """The fields of a value of several parts that are options each; none of a plain field."""
-    from engine.requests import Shown
-
     kind: Any = field.annotation
-    return {name: kind.model_fields[name] for name in Shown.of(field)}
+    option = Option(read="scoring") if kind is Scoring else Option.of(field)
+    return option, {name: kind.model_fields[name] for name in option.parts}
+
+
+def _read(reader: str) -> Mapping[str, Parameter]:
+    """The options of a reader: its parameters after the first two."""
+    from engine.cli.readers import READERS
+
+    return dict(list(inspect.signature(READERS[reader], eval_str=True).parameters.items())[2:])
 
 
 def _fields(kind: type[Request], given: Mapping[str, Any], inputs: Any) -> dict[str, Any]:
     """The request's fields from what was given for the options."""
-    from engine.requests import Called
+    from engine.cli.readers import READERS
 
     values: dict[str, Any] = {}
     for name, field in kind.options().items():
-        option = Called.of(field) or name
-        if reader := _reader(field):
-            values[name] = reader(inputs, values, **{one: given[one] for one in _read(reader)})
-        elif parts := _parts(field):
-            whole: Any = field.annotation
+        option, parts = _of(field)
+        whole: Any = field.annotation
+        if option.read:
+            values[name] = READERS[option.read](inputs, values, **{one: given[one] for one in _read(option.read)})
+        elif parts:
             values[name] = whole.parse({part: given[part] for part in parts})
-        elif option in given:
-            values[name] = () if given[option] is None and field.default == () else given[option]
+        elif (one := given[option.called or name]) is not None or field.default is None:
+            values[name] = one
     return values
 
 

@@ -67,10 +67,11 @@ def bring(
     order = _order(layout, seen, axes)
     external = claim.bring(problem, table, claimed.specification, layout.name or scores.stem, axes, sign,
                            seen.told(axes, order, sign, layout.sign == AUTO), order)
-    given: list[str | Path] = ["--scores", scores, "--data", data, "--spec", spec, "--out", out]
-    read = _arguments(layout, table.first_row.kind if scores.suffix.lower() == ".csv" else "")
-    write_scores(out, external, command_line("bring", *given, *read, "--axes", axes, "--order", order, "--sign",
-                                             claim.SIGNS[sign], *setting.arguments))
+    first_row = table.first_row.kind if scores.suffix.lower() == ".csv" else None
+    write_scores(out, external, command_line("bring", {
+        "scores": scores, "data": data, "spec": spec, "out": out, "name": layout.name or None,
+        "key": layout.key or None, "first_row": first_row, "axes": axes, "order": order, "sign": claim.SIGNS[sign]},
+        setting.arguments))
     print(_told(seen, external, reference, axes, sign))
 
 
@@ -118,11 +119,6 @@ def _sign(layout: Layout, seen: Preview) -> int:
         raise InvalidInput(f"{seen.reasons[-1]} Give --sign plus, or --sign minus, as the program's documentation "
                            "says.")
     return seen.likely.sign
-
-
-def _arguments(layout: Layout, first_row: str) -> list[str]:
-    given = (("--name", layout.name), ("--key", layout.key), ("--first-row", first_row))
-    return [word for option, value in given if value for word in (option, value)]
 
 
 def _told(seen: Preview, external: Scores, reference: Scores, axes: str, sign: int) -> str:

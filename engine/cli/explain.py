@@ -52,7 +52,9 @@ def explain(
     record = {"first": first, "second": second, "specs": [scoring.canonical() for scoring in scorings],
               "verdict": verdict(scorings[0], scorings[1], ProblemFacts.of(problems[0])).code, **as_data(why),
               "data": [problem.fingerprint for problem in problems] if len(problems) > 1 else problems[0].fingerprint,
-              "command": _command(data, specs, files, (first, second), out, setting)}
+              "command": command_line("explain", {
+                  "data": data, "specs": specs, "scores": list(files), "between": [first, second], "out": out},
+                  setting.arguments)}
     atomic_write(out, json_text(record))
     print(as_text(why))
     if why.left_out:
@@ -87,11 +89,3 @@ def _pair(named: Collection[str], between: Sequence[str]) -> tuple[str, str]:
                                f"{', '.join(f'`{known}`' for known in named)}.")
     return between[0], between[1]
 
-
-def _command(data: Sequence[Path], specs: Path | None, scores: Sequence[Path], pair: tuple[str, str], out: Path,
-             setting: Setting) -> str:
-    given = [("--data", path) for path in data] + ([("--specs", specs)] if specs else [])
-    given += [("--scores", path) for path in scores]
-    words = [word for option in given for word in option]
-    return command_line("explain", *words, "--between", pair[0], "--between", pair[1], "--out", out,
-                        *setting.arguments)

@@ -39,8 +39,8 @@ def influence(
     setting.options()
     with noting() as notes:
         scores = _computed(read_problem(data, setting), [scoring], setting)[0]
-    write_scores(out, scores, command_line("influence", "--data", data, "--spec", spec, "--out", out,
-                                           *setting.arguments), notes)
+    write_scores(out, scores, command_line("influence", {"data": data, "spec": spec, "out": out}, setting.arguments),
+                 notes)
 
 
 def compare(

@@ -83,4 +83,4 @@ def read_rows(
 
 
 READERS: Mapping[str, Callable[..., Any]] = {"scoring": read_scoring, "singles": read_singles, "rows": read_rows}
-"""By the name that `engine.requests.Read` gives a field."""
+"""By the name that `engine.requests.Option` gives them."""

@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from engine.applications.language import detection, quality, rankings, stages
+from engine.applications.language.attribution import Attribution
 from engine.applications.language.methods import pairs
 from engine.basics.provenance import device_name
 from engine.data.tasks.backdoor import ABLATION, SIZES
@@ -74,11 +76,6 @@ QUALITY_PRESETS = {name: Preset(name, QUALITY_TITLES[name], SEEDS[name], own)
                    for name, own in QUALITY_SETTINGS.items()}
 
 
-def plan(payload: Mapping[str, Any]) -> list[str]:
-    return [f"{seed}/{key}" for seed in payload["seeds"]
-            for key in (*stages.chunk_keys(payload["settings"]), "scores")]
-
-
 def weight(payload: Mapping[str, Any], key: str) -> float:
     chunk, chosen = key.partition("/")[2], payload["settings"]
     if chunk.startswith("removal"):
@@ -86,12 +83,8 @@ def weight(payload: Mapping[str, Any], key: str) -> float:
     return 1.0 if chunk == "scores" else language.seconds(chosen, chunk, len(ABLATION), chosen["task"]["test"])
 
 
-def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
-    seed, _, chunk = key.partition("/")
-    attribution = stages.attribution(payload["settings"], int(seed), context)
-    if chunk == "scores":
-        return _scores_chunk(stages.trained(attribution, context, 0.0), payload["settings"].get("layers", ()))
-    return stages.shared_chunk(attribution, chunk, list(ABLATION.values()), context)
+def _further(settings: Mapping[str, Any]) -> language.Further:
+    return {"scores": lambda attribution, _: _scores_chunk(attribution, settings.get("layers", ()))}
 
 
 def _scores_chunk(attribution, layers) -> Output:
@@ -124,26 +117,21 @@ def finish(payload: Mapping[str, Any], chunks: Mapping[str, Result], context: Co
     return Output(tables, manifest=language.manifest(payload, chosen, chunks, context))
 
 
-def removal_plan(payload: Mapping[str, Any]) -> list[str]:
-    rows = range(len(payload["settings"]["removals"]))
-    return [f"{seed}/{key}" for seed in payload["seeds"]
-            for key in (*stages.chunk_keys(payload["settings"]), "factual", *(f"removal/{row}" for row in rows))]
+def _of_removal(settings: Mapping[str, Any]) -> language.Further:
+    """What the model does before anything is removed, and each row of the table."""
+    return {"factual": lambda attribution, context: Output(tables=language.measured(
+                behaviour(attribution, attribution.points[-1], context))),
+            **{f"removal/{row}": partial(_removal_chunk, settings, *named)
+               for row, named in enumerate(settings["removals"])}}
 
 
-def removal_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
-    seed, _, chunk = key.partition("/")
-    chosen = payload["settings"]
-    attribution = stages.attribution(chosen, int(seed), context)
-    if not chunk.startswith(("factual", "removal")):
-        return stages.shared_chunk(attribution, chunk, [attribution.task.reference], context)
-    stages.trained(attribution, context, 0.0)
-    if chunk == "factual":
-        return Output(tables=language.measured(behaviour(attribution, attribution.points[-1], context)))
-    method, behavior = chosen["removals"][int(chunk.partition("/")[2])]
+def _removal_chunk(chosen: Mapping[str, Any], method: str, behavior: str, attribution: Attribution, context: Context
+                   ) -> Output:
+    """What was taken out, and what the model does after training without it."""
     removed = removal(attribution, method, behavior)
     rest = np.setdiff1d(np.arange(len(attribution.task.train)), removed)
     once = {**chosen, "recipe": {**chosen["recipe"], "checkpoints": 1}}
-    again = stages.attribution(once, int(seed), context, keep=rest)
+    again = stages.attribution(once, attribution.seed, context, keep=rest)
     context.progress(0.0, f"training without the top of {method}, {behavior}")
     stages.trained(again, context, 0.95)
     after = behaviour(again, again.points[-1], context)
@@ -245,10 +233,10 @@ def quality_finish(payload: Mapping[str, Any], chunks: Mapping[str, Result], con
         "device": next(iter(manifests.values()))["device"]})
 
 
-STUDY = study("conditional_backdoor", plan, run_chunk, finish, weight, on_disk=language.on_disk,
-                after=lambda payload, key: language.after(plan(payload), key))
-REMOVAL = study("backdoor_removal", removal_plan, removal_chunk, removal_finish, weight, on_disk=language.on_disk,
-                  after=lambda payload, key: language.after(removal_plan(payload), key))
+STUDY = language.study_of_runs("conditional_backdoor", lambda attribution: list(ABLATION.values()), _further, finish,
+                               weight)
+REMOVAL = language.study_of_runs("backdoor_removal", lambda attribution: [attribution.task.reference], _of_removal,
+                                 removal_finish, weight)
 QUALITY = study("language_model_quality", quality_plan, quality_chunk, quality_finish, quality_weight,
                   on_disk=quality_on_disk)
 TABLE_5_2 = Experiment(

@@ -12,12 +12,11 @@ from typing import Any
 
 import pandas as pd
 
-from engine.applications.language import detection, rankings, signals, stages
+from engine.applications.language import detection, rankings, signals
 from engine.data.tasks.response_corruption import SIZES
 from engine.experiments import language
 from engine.experiments.enough import found_something
 from engine.experiments.experiment import Experiment, Preset
-from engine.experiments.study import study
 from engine.jobs import Context, Output
 from engine.models.causal import catalogue
 from engine.models.causal.readouts import READOUTS
@@ -52,24 +51,14 @@ PRESETS = {name: Preset(name, TITLES[name], seeds, {**SETTINGS[name], "layers": 
            for name, seeds in (("small", 2), ("desk", 3), ("gpu", 3), ("paper", 3), ("embedded", 3))}
 
 
-def plan(payload: Mapping[str, Any]) -> list[str]:
-    keys = [*stages.chunk_keys(payload["settings"]), "signals", "scores"]
-    return [f"{seed}/{key}" for seed in payload["seeds"] for key in keys]
-
-
 def weight(payload: Mapping[str, Any], key: str) -> float:
     chunk, chosen = key.partition("/")[2], payload["settings"]
     return 1.0 if chunk == "scores" else language.seconds(chosen, chunk, 1, chosen["task"]["validation"])
 
 
-def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
-    seed, _, chunk = key.partition("/")
-    attribution = stages.attribution(payload["settings"], int(seed), context)
-    if chunk == "signals":
-        return _signals_chunk(stages.trained(attribution, context, 0.0), context)
-    if chunk == "scores":
-        return _scores_chunk(stages.trained(attribution, context, 0.0), payload["settings"].get("layers", ()))
-    return stages.shared_chunk(attribution, chunk, ["validation"], context)
+def _further(settings: Mapping[str, Any]) -> language.Further:
+    layers = settings.get("layers", ())
+    return {"signals": _signals_chunk, "scores": lambda attribution, _: _scores_chunk(attribution, layers)}
 
 
 def _scores_chunk(attribution, layers) -> Output:
@@ -133,8 +122,7 @@ def finish(payload: Mapping[str, Any], chunks: Mapping[str, Result], context: Co
                   manifest=language.manifest(payload, chosen, chunks, context))
 
 
-STUDY = study("response_corruption", plan, run_chunk, finish, weight, on_disk=language.on_disk,
-                after=lambda payload, key: language.after(plan(payload), key))
+STUDY = language.study_of_runs("response_corruption", lambda attribution: ["validation"], _further, finish, weight)
 FIGURE_5_2 = Experiment(
     "figure-5-2", "Figure 5-2: response corruption, estimator × behavior", STUDY.name, PRESETS,
     lambda tables: tables["detection"], ("corruption", "method", "behavior", "metric"), None,

@@ -5,8 +5,8 @@ Of scores the arrays are stored, and their provenance as `runs`.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
-from dataclasses import MISSING, fields
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import MISSING, fields, replace
 from functools import cache
 from math import isfinite, nan
 from typing import Annotated, Any, TypeVar, cast, get_type_hints
@@ -63,6 +63,17 @@ def decode(kind: type[A], result: Result) -> A:
         elif name in _required(cast(Hashable, kind)):
             raise StoreError(f"Result {result.digest[:12]} has no `{name}`; it was written by another version.")
     return kind(**values)
+
+
+def joined(answers: Sequence[A]) -> A:
+    """One answer from several of a kind: tables, arrays (along the first axis) and tuples one after the other, of the
+    rest the first."""
+    values = {name: [getattr(one, name) for one in answers] for name in _hints(cast(Hashable, type(answers[0])))}
+    return replace(cast(Any, answers[0]), **{
+        name: pd.concat(listed, ignore_index=True) if isinstance(listed[0], pd.DataFrame)
+        else np.concatenate(listed) if isinstance(listed[0], np.ndarray)
+        else tuple(one for own in listed for one in own) if isinstance(listed[0], tuple) else listed[0]
+        for name, listed in values.items()}) if len(answers) > 1 else answers[0]
 
 
 def stored_arrays(scores: Scores, index: int) -> dict[str, np.ndarray]:

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from engine.basics.errors import InvalidInput
 from engine.basics.values import Value
-from engine.jobs import KINDS, Context, Handed, JobKind, Output, Progress, Shares, Watch, run_job
+from engine.jobs import KINDS, Context, JobKind, Output, Progress, Shares, Watch, run_job
 from engine.jobs.kinds import of_table
 from engine.requests import codec
 from engine.store.results import Result
@@ -27,14 +27,12 @@ class JobRequest(Value, Generic[Answer]):
 
     name: of the kind of job. answer: the dataclass of the answer; its fields are tables, arrays, and plain values,
     which `engine.requests.codec` stores by their names. numerics: raised where the numbers change, so that stored
-    answers are told apart. shared: whether several chunks begin with the same, which `begins_with`, `make` and `take`
-    say. job: whether it is one at all; what is not is a command and a function alone.
+    answers are told apart. job: whether it is one at all; what is not is a command and a function alone.
     """
 
     name: ClassVar[str]
     answer: ClassVar[type]
     numerics: ClassVar[int] = 1
-    shared: ClassVar[bool] = False
     job: ClassVar[bool] = True
 
     @classmethod
@@ -69,10 +67,6 @@ class JobRequest(Value, Generic[Answer]):
         """Bytes that a process holds while it computes a chunk, roughly."""
         raise NotImplementedError
 
-    def on_disk(self, chunk: str, context: Context) -> float:
-        """The fraction of a chunk's work that another job has left on this machine."""
-        return 0.0
-
     def run_chunk(self, chunk: str, context: Context) -> Output:
         """What a chunk leaves; it may be repeated after a crash."""
         raise NotImplementedError
@@ -81,17 +75,10 @@ class JobRequest(Value, Generic[Answer]):
         """The result of all chunks."""
         raise NotImplementedError
 
-    def begins_with(self, chunk: str) -> Sequence[str]:
-        """What a chunk begins with, as `engine.jobs.Shares` has it."""
-        return ()
-
-    def make(self, name: str, taken: Handed, context: Context) -> Handed:
-        """What is handed over of it."""
-        raise NotImplementedError
-
-    def take(self, parcels: Handed, context: Context) -> None:
-        """Make known to this process what another has made."""
-        raise NotImplementedError
+    @classmethod
+    def shares(cls) -> Shares | None:
+        """What several chunks begin with."""
+        return None
 
     @classmethod
     def sketch(cls, result: Result) -> Sketch | None:
@@ -155,13 +142,9 @@ def job_kind(kind: type[JobRequest]) -> JobKind:
         request.check_contents(data)
         return request.run_chunk(key, context)
 
-    shares = Shares(lambda data, key: kind.of_payload(data).begins_with(key),
-                    lambda data, *rest: kind.of_payload(data).make(*rest),
-                    lambda data, *rest: kind.of_payload(data).take(*rest))
     return JobKind(kind.name, lambda data: kind.of_payload(data).chunks, run_chunk,
                    lambda data, *rest: kind.of_payload(data).finish(*rest), of_chunk(JobRequest.weight),
-                   of_chunk(JobRequest.memory), shares if kind.shared else None, of_chunk(JobRequest.after),
-                   kind.sketch, of_chunk(JobRequest.on_disk))
+                   of_chunk(JobRequest.memory), kind.shares(), of_chunk(JobRequest.after), kind.sketch)
 
 
 def check_contents(payload: Mapping[str, Any], here: Mapping[str, str]) -> None:

@@ -18,11 +18,12 @@ from engine.basics.errors import InvalidInput, Undifferentiable
 from engine.basics.options import Options
 from engine.basics.provenance import device_name
 from engine.basics.values import Count
-from engine.jobs import Context, Handed, Output
+from engine.jobs import Context, Handed, Output, Shares
 from engine.problems import DrawnProblem, Problem, ProblemSource, build_kept
 from engine.problems.handed import handed, take
 from engine.question import direction
-from engine.requests.job import WHOLE, Answer, JobRequest
+from engine.requests import codec
+from engine.requests.job import Answer, JobRequest
 from engine.scoring.scoring import Scoring
 from engine.store.results import Result, Store
 
@@ -37,31 +38,19 @@ TRAINING = 0.1
 
 
 @dataclass(frozen=True)
-class Shown:
-    """Says of a field that holds a value of several parts which of them a command has as options."""
+class Option:
+    """What a command does with a field besides an option of the field's name. called: another name, such as the
+    singular of several. parts: of a value of several parts those that are options. read: which of `engine.cli.readers`
+    reads it."""
 
-    names: tuple[str, ...]
-
-    @classmethod
-    def of(cls, field: FieldInfo) -> tuple[str, ...]:
-        """The parts of a field that are options; none of a plain field."""
-        return next((one.names for one in field.metadata if isinstance(one, cls)), ())
-
-
-@dataclass(frozen=True)
-class Called:
-    """Says how a command calls the option of a field, such as one of several by the singular."""
-
-    name: str
+    called: str = ""
+    parts: tuple[str, ...] = ()
+    read: str = ""
 
     @classmethod
-    def of(cls, field: FieldInfo) -> str:
-        """The name; empty where it is that of the field."""
-        return next((one.name for one in field.metadata if type(one) is cls), "")
-
-
-class Read(Called):
-    """Says of a field which of `engine.cli.readers` reads it for a command."""
+    def of(cls, field: FieldInfo) -> Option:
+        """That of a field; a plain one has none of them."""
+        return next((one for one in field.metadata if isinstance(one, cls)), cls())
 
 
 class Request(JobRequest[Answer]):
@@ -69,14 +58,15 @@ class Request(JobRequest[Answer]):
 
     command: its name where that is not the job's. doing: what a progress bar says. outputs: option of the command ->
     what it writes; the first is needed, and without any there is no command. suffixes: those of outputs that are not
-    tables (.csv) but scores (.npz) or a record (.json). source: what is asked about, where that is not a problem at
-    hand.
+    tables (.csv) but scores (.npz) or a record (.json). shared: whether several chunks begin with the same. source:
+    what is asked about, where that is not a problem at hand.
     """
 
     command: ClassVar[str] = ""
     doing: ClassVar[str]
     outputs: ClassVar[Mapping[str, str]] = {}
     suffixes: ClassVar[Mapping[str, str]] = {}
+    shared: ClassVar[bool] = False
 
     source: Annotated[ProblemSource | None, Field(exclude=True)] = None
 
@@ -109,8 +99,8 @@ class Request(JobRequest[Answer]):
         raise NotImplementedError
 
     def combine(self, parts: Mapping[str, Answer]) -> Answer:
-        """The answer from the parts of all chunks."""
-        return parts[WHOLE]
+        """The answer from the parts of all chunks: their tables, arrays and tuples one after the other."""
+        return codec.joined([parts[chunk] for chunk in self.chunks])
 
     def quick(self, problem: Problem) -> bool:
         """Whether the answer may be computed while a reader waits."""
@@ -212,6 +202,12 @@ class Request(JobRequest[Answer]):
     def answered(cls, result: Result) -> Answer | str:
         return str(result.manifest["refused"]) if result.manifest.get("refused") else cls.loaded(result)
 
+    @classmethod
+    def shares(cls) -> Shares | None:
+        return Shares(lambda data, key: cls.of_payload(data).begins_with(key),
+                      lambda data, *rest: cls.of_payload(data).make(*rest),
+                      lambda data, *rest: cls.of_payload(data).take(*rest)) if cls.shared else None
+
     def begins_with(self, chunk: str) -> Sequence[str]:
         return (MODEL,)
 
@@ -234,9 +230,9 @@ class Request(JobRequest[Answer]):
         """The options of the command that differ from their defaults; a scoring stands in a file."""
         said: list[str] = []
         for name, field in self.options().items():
-            value, shown = getattr(self, name), Shown.of(field)
+            value, parts = getattr(self, name), Option.of(field).parts
             if value != field.default and not isinstance(value, Scoring):
-                for option, one in ({one: getattr(value, one) for one in shown} or {name: value}).items():
+                for option, one in ({one: getattr(value, one) for one in parts} or {name: value}).items():
                     said += [f"--{option.replace('_', '-')}", str(one)]
         return said
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Self
 
@@ -16,7 +16,7 @@ from engine.analysis.scorecard.method import METHODS, fitting
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
 from engine.problems import Problem, ProblemSource
-from engine.requests import Called, Request, Shown
+from engine.requests import Option, Request
 from engine.scoring.cost import guess
 from engine.store.results import Result, Store
 
@@ -48,11 +48,12 @@ class ScorecardRequest(Request[Scorecard]):
     shared: ClassVar = True
     outputs: ClassVar = {"out": "Card to write: a row a benchmark, measure and method."}
 
-    sizes: Annotated[Sizes, Shown(("models", "queries", "repeats", "seeds", "seed", "protocol", "among"))] = Sizes()
+    sizes: Annotated[Sizes, Option(parts=(
+        "models", "queries", "repeats", "seeds", "seed", "protocol", "among"))] = Sizes()
     behavior: Annotated[str, Field(description="What is read off models; `list` shows them.")] = "query_loss"
-    methods: Annotated[tuple[str, ...], Called("method"), Field(description=(
+    methods: Annotated[tuple[str, ...], Option("method"), Field(description=(
         "A method; repeat it (default: all that fit)."))] = ()
-    benchmarks: Annotated[tuple[str, ...], Called("benchmark"), Field(description=(
+    benchmarks: Annotated[tuple[str, ...], Option("benchmark"), Field(description=(
         "A benchmark; repeat it (default: all)."))] = ()
 
     def title(self, problem: str) -> str:
@@ -110,9 +111,6 @@ class ScorecardRequest(Request[Scorecard]):
         benchmark = BENCHMARKS[chunk]
         case = Case(problem, self.methods, self.behavior, self.sizes, store, options)
         return Scorecard(card.rows(benchmark, benchmark.measure(case), self.sizes))
-
-    def combine(self, parts: Mapping[str, Scorecard]) -> Scorecard:
-        return Scorecard(pd.concat([parts[name].scorecard for name in self.chunks], ignore_index=True))
 
     @classmethod
     def loaded(cls, result: Result) -> Scorecard:
