@@ -35,7 +35,7 @@ class Took:
     """How long a chunk took, and which fraction of its work lay there before."""
 
     seconds: float
-    found: float = 0.0
+    stored: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -140,10 +140,10 @@ class Ledger:
         return sum(took.seconds for took in self._took.values())
 
     @property
-    def found(self) -> float:
+    def stored(self) -> float:
         """The fraction of the finished chunks' work that lay there, of those of earlier attempts too."""
         work = sum(self.weights[key] for key in self._took)
-        return sum(self.weights[key] * took.found for key, took in self._took.items()) / work if work else 0.0
+        return sum(self.weights[key] * took.stored for key, took in self._took.items()) / work if work else 0.0
 
     def _report(self, message: str) -> None:
         total = sum(self.weights.values())
@@ -160,7 +160,7 @@ class Ledger:
 
     def _paced(self) -> tuple[float, float]:
         """(seconds, work) of what was computed, without what lay there."""
-        finished = {key: _computed(1.0, took.found) for key, took in self._took.items()}
+        finished = {key: _computed(1.0, took.stored) for key, took in self._took.items()}
         begun = {key: _computed(fraction, self._found[key]) for key, fraction in self._within.items()}
         seconds = sum(self._took[key].seconds for key, part in finished.items() if part)
         return (seconds + (time.monotonic() - self._since if any(begun.values()) else 0.0),

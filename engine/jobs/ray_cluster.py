@@ -63,7 +63,7 @@ class Entry:
     node: str
     share: float = 0.0
     message: str = ""
-    found: float = 0.0
+    stored: float = 0.0
 
 
 class _Board:

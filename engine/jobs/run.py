@@ -136,5 +136,5 @@ def _finish(work: ChunkWork, ledger: Ledger) -> Result:
     facts = {"versions": versions(), **manifest_part(notes),
              **resident.manifest_part(*peaks, resident.peak_resident()), **output.manifest,
              "kind": work.kind.name, "payload": work.payload, "wall_seconds": round(seconds, 3),
-             **found_part(ledger.found)}
+             **found_part(ledger.stored)}
     return Store(work.root).write(work.job, facts, output.tables, output.arrays)

@@ -46,13 +46,13 @@ def _lds(case: Case) -> dict[str, Measured]:
         share_of = case.options.share(len(sizes.fractions) + index, 2 * len(sizes.fractions))
         models = [bank(case.problem, draw.model_copy(update={"later": later}), case.store, share_of.share(later, count))
                   for later in range(count)]
-        outcomes, kept = [own.outcomes(case.behavior) for own in models], models[0].kept
+        outcomes, members = [own.outcomes(case.behavior) for own in models], models[0].kept
         measure = draw.description(case.problem.n, len(case.problem.candidates))
         for name in case.methods:
             own = [one[name] for one in scores]
-            measured[name][measure] = _over_seeds(own, outcomes, kept)
+            measured[name][measure] = _over_seeds(own, outcomes, members)
             if count > 1:
-                measured[name][measure + OTHER] = _over_seeds(own, outcomes[1:] + outcomes[:1], kept)
+                measured[name][measure + OTHER] = _over_seeds(own, outcomes[1:] + outcomes[:1], members)
         if count > 1 or case.problem.convex:
             measured[CEILING][measure] = agreement_of_banks(outcomes)
     return dict(measured)
@@ -65,12 +65,12 @@ def _scores_of_seed(case: Case, later: int, options: Options) -> dict[str, np.nd
     return case.scores(trained, seeded.share(1, 2))
 
 
-def _over_seeds(scores: Sequence[np.ndarray], outcomes: Sequence[np.ndarray], kept: np.ndarray) -> OverSeeds:
+def _over_seeds(scores: Sequence[np.ndarray], outcomes: Sequence[np.ndarray], members: np.ndarray) -> OverSeeds:
     """LDS (R, m) of scores (m, k) and outcomes (m, J) of each of R seeds."""
     pairs = list(zip(scores, outcomes, strict=True))
-    values = np.stack([linear_datamodeling_score(own, out, kept) for own, out in pairs])
-    predicted = np.concatenate([own @ kept.T.astype(np.float64) for own, _ in pairs])
-    return OverSeeds(values, len(kept), jackknife_error(predicted, np.concatenate([out for _, out in pairs])))
+    values = np.stack([linear_datamodeling_score(own, out, members) for own, out in pairs])
+    predicted = np.concatenate([own @ members.T.astype(np.float64) for own, _ in pairs])
+    return OverSeeds(values, len(members), jackknife_error(predicted, np.concatenate([out for _, out in pairs])))
 
 
 def agreement_of_banks(outcomes: Sequence[np.ndarray]) -> OverSeeds:

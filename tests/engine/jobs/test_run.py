@@ -202,7 +202,7 @@ def test_what_lay_there_is_done_and_says_nothing_of_the_pace():
     assert watch.seen[-1].share == 0.6 and watch.seen[-1].seconds_left is None
     ledger.finish("resumed", Took(100.0, stored=0.5))
     assert watch.seen[-1].seconds_left == pytest.approx(300.0)  # ten seconds for each of its ten, and thirty are left
-    assert ledger.spent == 100.5 and ledger.found == pytest.approx(60 / 70)
+    assert ledger.spent == 100.5 and ledger.stored == pytest.approx(60 / 70)
     ledger.begin("left")
     ledger.tell("left", 1 / 3, stored=1 / 3 - 1e-12)  # a sum of parts
     assert watch.seen[-1].seconds_left == pytest.approx(200.0)
