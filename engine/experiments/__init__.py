@@ -1,6 +1,6 @@
 """The paper's studies as declared tables of runs. A new one is one file and its lines here."""
 
-import engine.applications.kinds  # noqa: F401  # which studies run within their chunks
+from engine.applications import kinds  # noqa: F401  # which studies run within their chunks
 from engine.basics.registry import Registry
 from engine.experiments import (
     backdoor,
