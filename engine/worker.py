@@ -23,7 +23,7 @@ from engine.jobs.ray_cluster import connected  # noqa: E402
 from engine.jobs.ray_executor import RayExecutor  # noqa: E402
 from engine.jobs.workers import Workers, new_worker_id  # noqa: E402
 
-KINDS = (f"{__package__}.runs", f"{__package__}.experiments")
+KINDS = (f"{__package__}.applications.kinds", f"{__package__}.experiments")
 
 
 def _ray(options: argparse.Namespace) -> RayExecutor:

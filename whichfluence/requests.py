@@ -41,5 +41,5 @@ def analyses() -> pd.DataFrame:
     >>> "embedding" in set(wf.analyses().name)
     True
     """
-    rows = [(name, ", ".join(request(name).model_fields), summary(name)) for name in REQUESTS]
+    rows = [(name, ", ".join(request(name).options()), summary(name)) for name in REQUESTS]
     return pd.DataFrame(rows, columns=["name", "parameters", "what"])

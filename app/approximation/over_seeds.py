@@ -51,7 +51,7 @@ def show(source: ProblemSource, told: str) -> None:
     scoring = (Scoring.of(told, Infinitesimal(), Replay(seeds=seeds)) if kind == DERIVATIVE
                else Scoring.of(told, Remove(), Retrain(seeds=seeds)))
     chips.question(scoring)
-    answer = desk().ask(source, SeedRunsRequest(scoring=scoring, candidates=SCORED, seeds=seeds))
+    answer = desk().ask(SeedRunsRequest(scoring=scoring, candidates=SCORED, seeds=seeds).of(source))
     if isinstance(answer, Waiting):
         job_panel.watch(answer)
     elif isinstance(answer, str):

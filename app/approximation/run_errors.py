@@ -14,8 +14,7 @@ from app.widgets.jobs.desk import desk
 from app.widgets.results import downloads
 from app.widgets.words import glossary
 from app.widgets.words.plain_text import plain, sentence
-from engine.analysis.run_errors import RunErrors, RunErrorsRequest
-from engine.analysis.run_errors import told as told_error
+from engine.analysis.run_errors import RunErrors, RunErrorsRequest, percent
 from engine.desk import Waiting
 from engine.estimators import ESTIMATORS
 from engine.problems import ProblemSource
@@ -37,7 +36,7 @@ def show(source: ProblemSource, told: str, process: Replay) -> None:
     if not on:
         return
     request = RunErrorsRequest(behavior=told, candidates=SCORED, process=process)
-    found = desk().ask(source, request)
+    found = desk().ask(request.of(source))
     if isinstance(found, Waiting):
         job_panel.watch(found)
     elif isinstance(found, str):
@@ -54,7 +53,7 @@ def _errors(found: RunErrors, source: ProblemSource, request: RunErrorsRequest) 
     frame = pd.concat([
         found.causes.assign(label=found.causes["title"], what="cause of SOURCE's error"),
         same.assign(label=same["title"], what="estimator as a whole")], ignore_index=True)
-    spoken = ", ".join(f"{row.label} {told_error(row.error)}" for row in frame.itertuples())
+    spoken = ", ".join(f"{row.label} {percent(row.error)}" for row in frame.itertuples())
     draw(chart.causes, frame, key="run-errors", alt=f"Errors against the exact replay: {spoken}.")
     glossary.caption(f"The exact replay is zero. Norms over all queries and the first {SCORED} candidates at most. "
                      "Causes are let in one after the other and need not add up. TracIn over all steps and in-run data "

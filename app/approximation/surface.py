@@ -42,7 +42,7 @@ def show(chosen: Chosen) -> None:
     source = chosen.sources[0]
     candidates = chosen.candidates or source.n_train or len(desk().sample(source)[1].y_train)
     request = ErrorSurfaceRequest(surface=asked.name, behavior=chosen.behavior, candidates=candidates)
-    found = desk().ask(source, request)
+    found = desk().ask(request.of(source))
     if isinstance(found, Waiting):
         job_panel.watch(found)
         return

@@ -44,7 +44,7 @@ def panel() -> None:
                      "repeated with the weight 1 + ε or 1 − ε and everything else as it was. At ε = 1 the example "
                      "counts twice, or is left out.")
     request = LinearRangeRequest(behavior=told, candidates=tried, process=process)
-    found = desk().ask(source, request)
+    found = desk().ask(request.of(source))
     if isinstance(found, Waiting):
         job_panel.wait(found)
     elif isinstance(found, str):

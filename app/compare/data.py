@@ -77,7 +77,7 @@ def chance(metric: str, candidates: int) -> float:
 
 def pair(found: Compared, a: int, b: int) -> Pair:
     """The rankings of scoring a and scoring b."""
-    return desk().memory.kept(("pair", *found.key, a, b), lambda: _pair(found, a, b))
+    return desk().memory.cached(("pair", *found.key, a, b), lambda: _pair(found, a, b))
 
 
 def _pair(found: Compared, a: int, b: int) -> Pair:

@@ -32,19 +32,19 @@ def show(found: Compared, names: Sequence[str]) -> None:
     worded = [scoring.behavior for scoring in found.scorings if scoring.readout.words]
     protocol, among = _chosen()
     request = SubsetModelsRequest(candidates=len(found.scores[0][0].candidates), subsets=SUBSETS, behaviors=worded,
-                                  protocol=protocol, among=among)
-    models = desk().known(source, request)
+                                  protocol=protocol, among=among).of(source)
+    models = desk().known(request)
     if isinstance(models, Retrained):
         _table(found, names, request, models)
         return
     plain = request.model_copy(update={"behaviors": ()})
-    if worded and isinstance(others := desk().known(source, plain), Retrained):
+    if worded and isinstance(others := desk().known(plain), Retrained):
         _table(found, names, plain, others)
     if isinstance(models, Waiting):
         job_panel.watch(models)
         return
     st.button(f"Train {SUBSETS} models on random halves of {HALVES[among]}", icon=":material/model_training:",
-              on_click=job_panel.act, args=(desk().start, source, request),
+              on_click=job_panel.act, args=(desk().start, request),
               help="The linear datamodeling score compares summed scores with what such models really do.")
 
 
@@ -85,7 +85,7 @@ def _table(found: Compared, names: Sequence[str], request: SubsetModelsRequest, 
         "± 95%": st.column_config.NumberColumn(format="%.3f", help="95% t interval over queries")})
     st.dataframe(table, hide_index=True, width="stretch", key="compare:datamodel", column_config=columns)
     draw, source = request.draw, found.sources[0]
-    trained_on = draw.told(source.n_train or len(source.draw()[1].train_index), models.kept.shape[1])
+    trained_on = draw.description(source.n_train or len(source.draw()[1].train_index), models.kept.shape[1])
     chips.note(f"seed {source.seed} · {len(models.kept)} models on {trained_on} · protocol `{draw.protocol}` · ± is a "
                "95% t interval over queries")
     command = downloads.recompute(found.drawn_sources[0], "datamodel").replace("engine compare", "engine datamodel")

@@ -131,7 +131,7 @@ def _listed(found: Compared, metric: str, pair: tuple[int, int]) -> pd.DataFrame
 
 def _whole(found: Compared, metric: str, pair: tuple[int, int]) -> pd.DataFrame:
     """One row a query of the first seed, what it shows, its label and agreement."""
-    return desk().memory.kept(("queries", *found.key, metric, *pair), lambda: _made(found, metric, pair))
+    return desk().memory.cached(("queries", *found.key, metric, *pair), lambda: _made(found, metric, pair))
 
 
 def _made(found: Compared, metric: str, pair: tuple[int, int]) -> pd.DataFrame:

@@ -47,7 +47,7 @@ def show(drawn: DrawnProblem, source: ProblemSource, scorings: Sequence[Scoring]
     glossary.caption("Here every training example is its own query.")
     try:
         with st.spinner("Computing self-influence"):
-            answer = desk().ask(source, SelfInfluenceRequest(scoring=scoring, candidates=candidates))
+            answer = desk().ask(SelfInfluenceRequest(scoring=scoring, candidates=candidates).of(source))
         if isinstance(answer, Waiting):
             job_panel.watch(answer)
         else:

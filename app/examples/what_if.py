@@ -147,14 +147,14 @@ def _changed(act: str, drawn: DrawnProblem) -> dict:
     return {"kind": "remove"} if act == REMOVED else {"kind": "upweight", "alpha": 1.0 / drawn.problem.n}
 
 
-def _done(source: ProblemSource, request: Request, label: str, key: str = "") -> pd.DataFrame | None:
+def _done(request: Request, label: str, key: str = "") -> pd.DataFrame | None:
     """The table of a finished request; before that, its progress or the button that starts it."""
-    answer = desk().known(source, request)
+    answer = desk().known(request)
     if isinstance(answer, Waiting):
         job_panel.watch(answer)
     elif answer is None:
         st.button(label, icon=":material/model_training:", key=f"start:{request.name}{key}", on_click=job_panel.act,
-                  args=(desk().start, source, request))
+                  args=(desk().start, request))
     elif isinstance(answer, str):
         st.warning(sentence(answer), icon=":material/block:")
     return answer.whole if isinstance(answer, (GroupTable, RemovalTable)) else None
@@ -164,31 +164,31 @@ def _effect(drawn: DrawnProblem, source: ProblemSource, asked: Scoring, rows: Se
     """A few examples all at once and one by one; more of them at once, which is one training, and then, where a reader
     asks for it, one by one too."""
     few = len(rows) <= FEW
-    each = GroupRequest(scoring=asked, rows=rows)
-    whole = GroupRequest(scoring=asked, rows=rows, singles=False)
-    if few or desk().known(source, each) is not None:
-        table = _computed(drawn, source, each)
-        if table is None and not few and isinstance(desk().known(source, whole), GroupTable):
-            table = _computed(drawn, source, whole)
+    each = GroupRequest(scoring=asked, rows=rows).of(source)
+    whole = GroupRequest(scoring=asked, rows=rows, singles=False).of(source)
+    if few or desk().known(each) is not None:
+        table = _computed(drawn, each)
+        if table is None and not few and isinstance(desk().known(whole), GroupTable):
+            table = _computed(drawn, whole)
     else:
-        table = _computed(drawn, source, whole)
+        table = _computed(drawn, whole)
     if table is None:
         return
     _shown(table, drawn, source, asked, rows, query)
-    if "additivity gap" not in table and len(rows) <= LARGEST and desk().known(source, each) is None:
-        _computed(drawn, source, each)
+    if "additivity gap" not in table and len(rows) <= LARGEST and desk().known(each) is None:
+        _computed(drawn, each)
 
 
-def _computed(drawn: DrawnProblem, source: ProblemSource, request: GroupRequest) -> pd.DataFrame | None:
+def _computed(drawn: DrawnProblem, request: GroupRequest) -> pd.DataFrame | None:
     """The table of a group's run; before it is done, its progress, or how long it takes and the button."""
     count, singles = len(request.rows), request.singles
     seconds = cost.guess([request.scoring], drawn.problem, 1 + count if singles else 1)
-    if seconds > TOLD and desk().known(source, request) is None:
+    if seconds > TOLD and desk().known(request) is None:
         glossary.caption(f"It takes {guesses.between(seconds)} on two processor cores"
                          + (f", once for each of {count:,} examples." if singles else "."))
     label = "Also compute each of them alone" if singles and count > FEW else (
         f"Compute what happens to all {count:,} at once" + (", and one by one" if singles else ""))
-    return _done(source, request, label, "each" if singles else "whole")
+    return _done(request, label, "each" if singles else "whole")
 
 
 def _shown(table: pd.DataFrame, drawn: DrawnProblem, source: ProblemSource, asked: Scoring, rows: Sequence[int],
@@ -239,9 +239,10 @@ def _curve(source: ProblemSource, scorings: Sequence[Scoring], names: Sequence[s
     if not sizes:
         glossary.caption("There are too few candidates to remove some and keep half.")
         return
-    request = RemovalRequest(scorings=tuple(scorings), candidates=candidates, behavior=behavior, query=query.place)
+    request = RemovalRequest(scorings=tuple(scorings), candidates=candidates, behavior=behavior,
+                             query=query.place).of(source)
     models = len(sizes) * (len(scorings) + request.random)
-    table = _done(source, request, f"Train {models} models without the top {', '.join(map(str, sizes))} and without "
+    table = _done(request, f"Train {models} models without the top {', '.join(map(str, sizes))} and without "
                                    "random groups")
     if table is None:
         return

@@ -7,11 +7,11 @@ import streamlit as st
 from app.widgets.words import glossary
 from app.widgets.words.plain_text import plain
 from app.widgets.words.times import moment
+from engine.applications.language import trainings
 from engine.basics.errors import WhichfluenceError
 from engine.basics.sizes import spell_bytes
 from engine.models.causal import kept
 from engine.models.causal.kept import Kept
-from engine.runs import language_kept
 
 SAID = "language:kept:said"
 
@@ -29,7 +29,7 @@ def show() -> None:
         glossary.caption(
             "Checkpoints and cached gradients, which new runs reuse. Deleting them keeps every result; a run "
             "that needs them again trains again.")
-        busy = language_kept.busy()
+        busy = trainings.busy()
         for training in found:
             _row(training, training.digest in busy)
 
@@ -37,7 +37,7 @@ def show() -> None:
 def _row(training: Kept, busy: bool) -> None:
     with st.container(border=True), st.container(horizontal=True, vertical_alignment="center"):
         with st.container():
-            glossary.markdown(f"**{plain(language_kept.title(training))}**")
+            glossary.markdown(f"**{plain(trainings.title(training))}**")
             glossary.caption(
                 f"{spell_bytes(training.checkpoints)} of checkpoints, {spell_bytes(training.gradients)} of "
                 f"gradients · last used {moment(training.used, st.context.timezone)}")
@@ -54,6 +54,6 @@ def _row(training: Kept, busy: bool) -> None:
 
 def _delete(digest: str) -> None:
     try:
-        st.session_state[SAID] = f"{spell_bytes(language_kept.delete(digest))} were freed."
+        st.session_state[SAID] = f"{spell_bytes(trainings.delete(digest))} were freed."
     except WhichfluenceError as error:
         st.session_state[SAID] = str(error)

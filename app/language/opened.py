@@ -15,13 +15,13 @@ from app.widgets.results import downloads
 from app.widgets.words import glossary
 from engine.applications.language import rankings
 from engine.applications.language.methods import Method
+from engine.applications.language.records import RecordRanking, changed, contributions
+from engine.applications.language.run import Attributed
 from engine.desk import Waiting
-from engine.desk.attributed import Attributed
 from engine.experiments.language_asked import Asked
-from engine.runs.language_records import Reading, changed, contributions
 
 
-def show(wanted: Asked, tables: Mapping[str, pd.DataFrame], row: int, reading: Reading) -> None:
+def show(wanted: Asked, tables: Mapping[str, pd.DataFrame], row: int, reading: RecordRanking) -> None:
     """The text on the left, the ranks on the right."""
     st.html(record_text.STYLE)
     st.html(record_html.STYLE)
@@ -32,7 +32,7 @@ def show(wanted: Asked, tables: Mapping[str, pd.DataFrame], row: int, reading: R
         _ranks(reading, tables["records"], row)
 
 
-def _text(wanted: Asked, tables: Mapping[str, pd.DataFrame], row: int, reading: Reading) -> None:
+def _text(wanted: Asked, tables: Mapping[str, pd.DataFrame], row: int, reading: RecordRanking) -> None:
     record = tables["records"].iloc[row]
     more = data.shaded(wanted, row)
     tokens = pd.concat([tables["tokens"], more.tables["tokens"]]) if isinstance(more, Attributed) else tables["tokens"]
@@ -47,7 +47,7 @@ def _text(wanted: Asked, tables: Mapping[str, pd.DataFrame], row: int, reading: 
                                quantity=reading.quantity)
 
 
-def _ranks(reading: Reading, records: pd.DataFrame, row: int) -> None:
+def _ranks(reading: RecordRanking, records: pd.DataFrame, row: int) -> None:
     ranks, count = reading.ranks(records).iloc[row], len(records)
     glossary.markdown(f"**Rank under each behavior**, {reading.method.label}")
     st.dataframe(pd.DataFrame({"behavior": [rankings.behavior_title(name) for name in ranks.index],

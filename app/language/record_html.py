@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from app.widgets.examples import record_text
-from engine.runs.language_records import changed
+from engine.applications.language.records import changed
 
 STYLE = """<style>
 .wf-record { border: 1px solid color-mix(in srgb, currentColor 14%, transparent); border-radius: 8px;

@@ -17,12 +17,12 @@ from app.widgets.jobs import job_panel
 from app.widgets.results import downloads
 from app.widgets.words import glossary
 from engine.applications.language.methods import METHODS
+from engine.applications.language.records import RecordRanking
+from engine.applications.language.run import Attributed
 from engine.data import questions
-from engine.desk.attributed import Attributed
 from engine.experiments.language_asked import Asked
 from engine.models.causal import catalogue
 from engine.models.causal.readouts import READOUTS
-from engine.runs.language_records import Reading
 
 FLAGS = {"answer": "wrong answer", "rationale": "foreign explanation", "poison": "poison", "benign": "benign trigger"}
 
@@ -63,7 +63,7 @@ def _run(wanted: Asked) -> Attributed | None:
 def _records(wanted: Asked, found: Attributed, estimator: str, behavior: str) -> None:
     """The ranked records, one of them opened."""
     manifest, tables = found.manifest, found.tables
-    reading = Reading(METHODS[estimator], behavior,
+    reading = RecordRanking(METHODS[estimator], behavior,
                       tuple(name for name in READOUTS if name in manifest["behaviors"]),
                       manifest["sign"] < 0 and wanted.typed is None, state.layer())
     if reading.method.reads and behavior not in reading.behaviors:
@@ -91,7 +91,7 @@ def _records(wanted: Asked, found: Attributed, estimator: str, behavior: str) ->
         st.code(wanted.program(reading.column, reading.opposing_first), language="python", wrap_lines=True)
 
 
-def _head(wanted: Asked, facts: Mapping[str, int], reading: Reading) -> None:
+def _head(wanted: Asked, facts: Mapping[str, int], reading: RecordRanking) -> None:
     """What stands below, and what was trained on."""
     many = facts["truncated"]
     cut = (f" {many} {'was' if many == 1 else 'were'} longer than the context and lost the start of "
@@ -111,12 +111,12 @@ def _sketch(told: Mapping[str, Any]) -> None:
         st.warning(told["sentence"], icon=":material/help:")
 
 
-def _filtered(table: pd.DataFrame, reading: Reading) -> pd.DataFrame:
+def _filtered(table: pd.DataFrame, reading: RecordRanking) -> pd.DataFrame:
     pair = state.found_and_missed(reading.behaviors) if reading.method.reads else None
-    return table if pair is None else reading.found_by(table, *pair)
+    return table if pair is None else reading.only_under(table, *pair)
 
 
-def _table(wanted: Asked, shown: pd.DataFrame, reading: Reading) -> int | None:
+def _table(wanted: Asked, shown: pd.DataFrame, reading: RecordRanking) -> int | None:
     """The records as a table; the place of the row that is chosen in it."""
     event = st.dataframe(
         shown.assign(**{"known as": shown["known as"].map(lambda text: FLAGS.get(text, text))}), hide_index=True,

@@ -31,7 +31,7 @@ class Dots:
 
 def embedding(source: ProblemSource, chosen: Chosen) -> Embedding | Waiting:
     """The coordinates, or what to wait for."""
-    return desk().ask(source, EmbeddingRequest(method=chosen.method, dimensions=chosen.dimensions))
+    return desk().ask(EmbeddingRequest(method=chosen.method, dimensions=chosen.dimensions).of(source))
 
 
 def placed(drawn: DrawnProblem, found: Embedding, chosen: Chosen, scores: Scores | None) -> Dots:

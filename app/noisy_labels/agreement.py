@@ -16,8 +16,8 @@ from app.widgets.words import glossary
 from engine.applications.noisy_labels import rankings
 from engine.applications.noisy_labels.comparing import scoring_of, why
 from engine.applications.noisy_labels.pairs import Pair
+from engine.applications.noisy_labels.search import Scored
 from engine.applications.noisy_labels.source import NoisyData, NoisySource
-from engine.runs.noisy_labels import Scored
 
 
 def show(source: NoisySource, drawn: NoisyData, scored: Scored, pair: Pair) -> None:

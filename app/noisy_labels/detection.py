@@ -16,9 +16,9 @@ from app.widgets.results import downloads
 from app.widgets.words import glossary
 from engine.applications.noisy_labels import rankings
 from engine.applications.noisy_labels.pairs import BEHAVIOR_TITLES, NONE, Pair
+from engine.applications.noisy_labels.search import Scored
 from engine.applications.noisy_labels.source import NoisyData, NoisySource
 from engine.metrics.detection import METRICS
-from engine.runs.noisy_labels import Scored
 
 COLUMNS = (NONE, *BEHAVIOR_TITLES.values())
 REFERENCES = ("RepSim", "Confident learning")

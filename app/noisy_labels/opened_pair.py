@@ -16,10 +16,10 @@ from app.widgets.words import chips, glossary
 from engine.applications.noisy_labels import rankings
 from engine.applications.noisy_labels.comparing import scoring_of, why
 from engine.applications.noisy_labels.pairs import Pair, suspicion
+from engine.applications.noisy_labels.search import Scored
 from engine.applications.noisy_labels.source import NoisyData, NoisySource
 from engine.metrics.agreement import FURTHER, METRICS, summarize
 from engine.question import direction
-from engine.runs.noisy_labels import Scored
 
 CARDS = 10
 STYLE = ("<style>.wf-only { display: flex; flex-wrap: wrap; gap: .6rem; } .wf-only .wf-example { width: 96px; }"

@@ -16,9 +16,9 @@ from engine.applications.noisy_labels.judge import judge
 from engine.applications.noisy_labels.origin import IN_DOUBT
 from engine.applications.noisy_labels.own import coverage
 from engine.applications.noisy_labels.pairs import Pair
+from engine.applications.noisy_labels.search import Scored
 from engine.applications.noisy_labels.source import NoisyData, NoisySource
 from engine.data import title
-from engine.runs.noisy_labels import Scored
 
 WHY_NOT = ("Nobody says which labels of these data are wrong, so how many of them a method finds cannot be measured. "
            "The labels are ranked by suspicion: look at the top of the ranking here, and decide. To measure "

@@ -8,8 +8,8 @@ from app.noisy_labels import state
 from engine.applications.decisions import WRONG, Decision
 from engine.applications.noisy_labels import rankings
 from engine.applications.noisy_labels.review import Review
+from engine.applications.noisy_labels.search import Scored
 from engine.applications.noisy_labels.source import NoisyData
-from engine.runs.noisy_labels import Scored
 
 
 def take(review: Review, row: int, verdict: str, label: int | None, note: str, rows: Sequence[int]) -> None:

@@ -15,8 +15,8 @@ from engine.applications.decisions import FINE, UNSURE, WRONG, Decision
 from engine.applications.noisy_labels import consensus, rankings
 from engine.applications.noisy_labels.pairs import Pair
 from engine.applications.noisy_labels.review import Review
+from engine.applications.noisy_labels.search import Scored
 from engine.applications.noisy_labels.source import NoisyData
-from engine.runs.noisy_labels import Scored
 
 MOST = 500
 """Rows of the table; filters leave fewer."""

@@ -17,10 +17,10 @@ from engine.applications.decisions import Decision
 from engine.applications.noisy_labels import cleaning, consensus, rankings
 from engine.applications.noisy_labels.pairs import CONSENSUS, Pair
 from engine.applications.noisy_labels.review import VERDICTS, Review, cleaned, consequences, verified_by
+from engine.applications.noisy_labels.search import Scored
 from engine.applications.noisy_labels.source import NoisyData
 from engine.basics.csv_text import csv_text
 from engine.data import uploads
-from engine.runs.noisy_labels import Scored
 
 STYLE = """
 <style>

@@ -18,9 +18,9 @@ from engine.applications.decisions import FINE, LONGEST_NOTE, UNSURE, WRONG, Dec
 from engine.applications.noisy_labels import rankings
 from engine.applications.noisy_labels.pairs import Pair
 from engine.applications.noisy_labels.review import Review
+from engine.applications.noisy_labels.search import Scored
 from engine.applications.noisy_labels.source import NoisyData
 from engine.data import Dataset
-from engine.runs.noisy_labels import Scored
 
 MARKS = {WRONG: "✗ wrong", FINE: "✓ fine", UNSURE: "? unsure"}
 BUTTONS = ((WRONG, "Wrong label", "w", ":material/close:"), (FINE, "Fine", "f", ":material/check:"),

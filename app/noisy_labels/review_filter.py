@@ -12,8 +12,8 @@ from app.widgets.choices import choice
 from app.widgets.choices.selectors import pick, text
 from app.widgets.words import glossary
 from engine.applications.noisy_labels import consensus
+from engine.applications.noisy_labels.search import Scored
 from engine.applications.noisy_labels.source import NoisyData
-from engine.runs.noisy_labels import Scored
 
 ANY = -1
 FILE, GIVEN, SAID, LEAST = FILTERS

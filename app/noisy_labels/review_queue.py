@@ -13,8 +13,8 @@ from app.widgets.words import glossary
 from engine.applications.decisions import Decision
 from engine.applications.noisy_labels import rankings
 from engine.applications.noisy_labels.pairs import Pair
+from engine.applications.noisy_labels.search import Scored
 from engine.applications.noisy_labels.source import NoisyData
-from engine.runs.noisy_labels import Scored
 
 CARDS = 12
 

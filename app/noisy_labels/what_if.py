@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -12,17 +11,19 @@ from app.charts.draw import draw
 from app.charts.precision_recall import accuracies
 from app.noisy_labels import data, state
 from app.widgets.jobs import job_panel
+from app.widgets.jobs.desk import desk
 from app.widgets.results import downloads
 from app.widgets.words import glossary
+from engine.applications.noisy_labels import retraining
 from engine.applications.noisy_labels.changes import Truth, truth
 from engine.applications.noisy_labels.pairs import Pair
+from engine.applications.noisy_labels.retraining import RetrainingRequest, WhatIf, WhatIfRequest
 from engine.applications.noisy_labels.review import Review, consequences
+from engine.applications.noisy_labels.search import Scored
 from engine.applications.noisy_labels.source import NoisyData, NoisySource
 from engine.basics.csv_text import csv_text
+from engine.desk import Waiting
 from engine.metrics import seed_means
-from engine.runs import noisy_retraining as retraining
-from engine.runs.noisy_labels import Scored
-from engine.store.results import Result
 
 
 def show(source: NoisySource, drawn: NoisyData, scored: Scored, pair: Pair) -> None:
@@ -42,29 +43,29 @@ def show(source: NoisySource, drawn: NoisyData, scored: Scored, pair: Pair) -> N
         return
     glossary.markdown(f"**{_words(len(removed), len(relabelled))}** of {len(drawn.evidence.y):,} training examples."
                       + _truth(truth(drawn.flags, removed, relabelled), len(relabelled)))
-    payload = retraining.what_if(source, removed, relabelled, seeds)
-    result = data.what_if_result(payload)
-    if result is None:
-        _ask(source, payload, seeds, _words(len(removed), len(relabelled)))
+    request = WhatIfRequest(training=RetrainingRequest(source=source, removed=removed, relabelled=relabelled),
+                            seeds=seeds)
+    answer = desk().known(request)
+    if not isinstance(answer, WhatIf):
+        _ask(source, request, answer)
         return
-    _result(result, source, len(drawn.y_test), seeds)
+    _result(answer.accuracy, source, len(drawn.y_test), seeds)
     changes = pd.DataFrame({"row": [*removed, *relabelled], "label": ["" for _ in removed] + [
         str(label) for label in relabelled.values()]})
     downloads.file_button("Changed labels (CSV)", partial(csv_text, changes), "changes.csv", "text/csv",
                           "changes", help="What the command above reads.")
 
 
-def _ask(source: NoisySource, payload: dict[str, Any], seeds: int, words: str) -> None:
+def _ask(source: NoisySource, request: WhatIfRequest, waiting: Waiting | None) -> None:
     """How long it takes and a button, or how far it is."""
-    waiting = data.training_again(payload)
     if waiting is not None:
         job_panel.watch(waiting)
         return
     glossary.caption(
-        f"{2 * seeds} trainings: {data.retraining_time(source, 2 * seeds)}. "
+        f"{2 * request.seeds} trainings: {data.retraining_time(source, 2 * request.seeds)}. "
         "Everything else stays: seed, settings, and the batches in which the others stand.")
     st.button("Train again", type="primary", key="what-if", icon=":material/model_training:", on_click=job_panel.act,
-              args=(data.start, retraining.WHAT_IF, payload, f"What if {words.lower()}"))
+              args=(desk().start, request))
 
 
 def _changes(drawn: NoisyData, scored: Scored, pair: Pair, way: str) -> tuple[list[int], dict[int, int]]:
@@ -90,8 +91,7 @@ def _truth(known: Truth | None, relabelled: int) -> str:
     return text
 
 
-def _result(result: Result, source: NoisySource, n_test: int, seeds: int) -> None:
-    table = result.table("accuracy")
+def _result(table: pd.DataFrame, source: NoisySource, n_test: int, seeds: int) -> None:
     rows = table.set_index("what")
     columns = st.columns(3)
     for column, what in zip(columns, ("before", "after"), strict=False):

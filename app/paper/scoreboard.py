@@ -13,7 +13,7 @@ from app.widgets.jobs.reproductions import scale_title
 from app.widgets.words import glossary
 from engine.experiments import EXPERIMENTS, FULL
 from engine.experiments.scoreboard import Entry
-from engine.experiments.statements.told import VERDICTS
+from engine.experiments.statements.wording import VERDICTS
 
 
 def show(entries: Sequence[Entry]) -> None:

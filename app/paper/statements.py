@@ -9,7 +9,7 @@ import streamlit as st
 
 from app.paper.marks import MARKS, cells_address
 from app.widgets.words import glossary
-from engine.experiments.statements import told
+from engine.experiments.statements import wording
 from engine.experiments.statements.statement import Finding
 
 HEIGHT = 460
@@ -19,7 +19,7 @@ HEIGHT = 460
 def show(found: Sequence[Finding]) -> None:
     """The list, or a sentence where nothing is published."""
     st.subheader("What the paper concludes")
-    glossary.caption(f"{told.summary(found)} {told.ADJUSTMENT} `python -m engine statements` prints the same.")
+    glossary.caption(f"{wording.summary(found)} {wording.ADJUSTMENT} `python -m engine statements` prints the same.")
     if found:
         rows = "".join(_row(finding) for finding in found)
         with st.container(height=HEIGHT, border=True, key="wf-concluded"):
@@ -29,7 +29,7 @@ def show(found: Sequence[Finding]) -> None:
 
 def _row(finding: Finding) -> str:
     quiet = '<span class="wf-second wf-quiet">too small to show the effect</span>' if finding.short else ""
-    said = (told.measured(finding), *told.comparisons(finding), finding.why)
+    said = (wording.measured(finding), *wording.comparisons(finding), finding.why)
     lines = "".join(f"<p>{escape(line)}</p>" for line in said if line)
     address = cells_address(finding.statement.needs[0], finding.preset)
     return (f'<tr><th scope="row">{MARKS[finding.verdict]} {finding.verdict}{quiet}</th>'
@@ -38,4 +38,4 @@ def _row(finding: Finding) -> str:
 
 
 def _short(finding: Finding) -> str:
-    return " · ".join(filter(None, (told.interval(finding), told.origin(finding))))
+    return " · ".join(filter(None, (wording.interval(finding), wording.origin(finding))))

@@ -7,7 +7,7 @@ import streamlit as st
 
 from engine.experiments import EXPERIMENTS, Experiment, reproduction
 from engine.jobs import Job
-from engine.runs.scores import scorings_of
+from engine.requests.scores import ScoresRequest
 from engine.scoring.convergence import Convergence
 from engine.store.results import Result, Store, home
 
@@ -25,7 +25,7 @@ def _table(root: str, digest: str, name: str) -> pd.DataFrame:
 def scored(job: Job, result: Result) -> pd.DataFrame:
     """The specifications that a run scored, one a row, with how well they were computed."""
     rows = []
-    for scoring, run in zip(scorings_of(job.payload), result.manifest["runs"], strict=True):
+    for scoring, run in zip(ScoresRequest.of_payload(job.payload).scorings, result.manifest["runs"], strict=True):
         convergence = Convergence.read(scoring.exact, run["convergence"])
         rows.append({"behavior": scoring.axis("B"), "intervention": scoring.axis("P"), "process": scoring.axis("T"),
                      "answered by": scoring.route.title, "exact": scoring.exact,

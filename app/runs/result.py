@@ -13,7 +13,7 @@ from app.widgets.words import glossary
 from app.widgets.words.plain_text import plain
 from engine.experiments import reproduction
 from engine.jobs import Job
-from engine.runs.scores import KIND as SCORES
+from engine.requests.scores import ScoresRequest
 from engine.store import exports
 from engine.store.results import Result, Store, home
 
@@ -26,7 +26,7 @@ def show(job: Job) -> None:
         st.rerun()
     st.subheader(plain(job.title))
     result = Store(home()).read(job.id)
-    if job.kind == SCORES:
+    if job.kind == ScoresRequest.name:
         _scorings(job, result)
     elif data.is_study(job):
         _study(job, result)

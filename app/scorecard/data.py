@@ -22,7 +22,7 @@ def request(chosen: Chosen) -> ScorecardRequest:
 
 def card(chosen: Chosen, asked: ScorecardRequest) -> pd.DataFrame | Waiting | None:
     """The card; what it waits for; None where nobody asked for it."""
-    answer = desk().known(chosen.source, asked)
+    answer = desk().known(asked)
     return answer.scorecard.assign(role=_roles) if isinstance(answer, Scorecard) else answer
 
 

@@ -34,7 +34,7 @@ def offer(chosen: Chosen, asked: ScorecardRequest) -> None:
                           "job, which says how long it has left.")
     glossary.caption(protocol_told(sizes.protocol))
     st.button("Run the scorecard", type="primary", icon=":material/play_arrow:", on_click=job_panel.act,
-              args=(desk().start, chosen.source, asked))
+              args=(desk().start, asked))
     rows = "\n".join(f"| {one.title} | {one.definition} | {one.question} |"
                      for one in (BENCHMARKS[name] for name in asked.benchmarks))
     glossary.markdown(f"| benchmark | what it measures | what it asks |\n|---|---|---|\n{rows}")

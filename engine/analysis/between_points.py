@@ -20,16 +20,16 @@ def between(x: ArrayLike, y: ArrayLike, at: ArrayLike) -> np.ndarray:
 
     NaN outside of the points, and between two of which one is NaN.
     """
-    x, y, at = (np.asarray(part, dtype=float) for part in (x, y, at))
-    found = np.interp(np.log(at), np.log(x), y, left=np.nan, right=np.nan)
+    x, y, at = (np.asarray(array, dtype=float) for array in (x, y, at))
+    values = np.interp(np.log(at), np.log(x), y, left=np.nan, right=np.nan)
     exact = np.searchsorted(x, at).clip(max=len(x) - 1)
-    return np.where(x[exact] == at, y[exact], found)
+    return np.where(x[exact] == at, y[exact], values)
 
 
 def missed(x: ArrayLike, y: ArrayLike) -> float:
     """The largest |y_i − y(x_i)| over the inner points, each read between its two neighbours; NaN without any."""
     x, y = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
-    apart = [abs(float(between(x[[place - 1, place + 1]], y[[place - 1, place + 1]], [x[place]])[0]) - y[place])
-             for place in range(1, len(x) - 1)]
+    apart = [abs(float(between(x[[index - 1, index + 1]], y[[index - 1, index + 1]], [x[index]])[0]) - y[index])
+             for index in range(1, len(x) - 1)]
     known = [gap for gap in apart if gap == gap]
     return max(known, default=float("nan"))

@@ -9,7 +9,6 @@ from __future__ import annotations
 import ast
 import inspect
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -23,7 +22,10 @@ for _name, _where in {
     "datamodel": "subset_bank:SubsetModelsRequest",
     "embedding": "embedding:EmbeddingRequest",
     "error-surface": "error_surfaces:ErrorSurfaceRequest",
+    "mean-over-seeds": "over_seeds:MeanOverSeedsRequest",
     "over-seeds": "over_seeds:SeedRunsRequest",
+    "path-integral": "path_integral:PathIntegralRequest",
+    "spot-check": "spot_check:SpotCheckRequest",
     "scorecard": "scorecard.request:ScorecardRequest",
     "self-influence": "self_influence:SelfInfluenceRequest",
     "group-effect": "groups:GroupRequest",
@@ -35,11 +37,7 @@ for _name, _where in {
 
 
 def register(kind: type[Request]) -> type[Request]:
-    """Make a request of a plugin known, by its name, as job and as command; a decorator of its class."""
-    from engine.jobs import KINDS
-    from engine.requests.job import job_kind
-
-    KINDS.add(kind.name, job_kind(kind), replace=True)
+    """Make a request of a plugin known as a command, by its name; a decorator of its class."""
     REQUESTS.add(kind.name, kind, replace=True)
     return kind
 
@@ -49,8 +47,8 @@ def request(name: str) -> type[Request]:
     where = REQUESTS[name]
     if not isinstance(where, str):
         return where
-    module, kind = _place(where)
-    return cast("type[Request]", getattr(import_module(module), kind))
+    module, _, kind = where.partition(":")
+    return cast("type[Request]", getattr(import_module(f"{__name__.rpartition('.')[0]}.{module}"), kind))
 
 
 def summary(name: str) -> str:
@@ -58,15 +56,9 @@ def summary(name: str) -> str:
     where = REQUESTS[name]
     if not isinstance(where, str):
         return (inspect.getdoc(where) or "").partition("\n\n")[0]
-    module, kind = _place(where)
-    spec = find_spec(module)
-    assert spec is not None and spec.origin is not None
-    tree = ast.parse(Path(spec.origin).read_text(encoding="utf-8"))
+    module, _, kind = where.partition(":")
+    file = Path(__file__).parent.joinpath(*module.split(".")).with_suffix(".py")
+    tree = ast.parse(file.read_text(encoding="utf-8"))
     declared = next(node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == kind)
     return (ast.get_docstring(declared) or "").partition("\n\n")[0]
 
-
-def _place(where: str) -> tuple[str, str]:
-    """(module, class), under the name that this package has here."""
-    module, kind = where.split(":")
-    return f"{__name__.rpartition('.')[0]}.{module}", kind

@@ -48,7 +48,7 @@ class Chain:
     @property
     def titles(self) -> dict[str, str]:
         """What a sentence calls each cause."""
-        return {**{part: f"the {NAMES[part]}" for part in PARTS},
+        return {**{axis: f"the {NAMES[axis]}" for axis in PARTS},
                 **{error: f"{self.own_question(error)}the approximation error of {self.route(error)}"
                    for error in (ERROR_A, ERROR_B)}}
 
@@ -86,7 +86,7 @@ def chain(a: Scoring, b: Scoring, n: int, facts: ProblemFacts = EVERY_PROBLEM) -
     axes = _parts(a, b)
     start = () if a.exact else (ERROR_A,)
     causes = (*start, *axes, *(() if b.exact else (ERROR_B,)))
-    asked: dict[frozenset[str], Scoring] = {}
+    questions: dict[frozenset[str], Scoring] = {}
     stations: dict[frozenset[str], Scoring] = {}
     missing, readings = {}, []
     for size in range(len(axes) + 1):
@@ -94,15 +94,15 @@ def chain(a: Scoring, b: Scoring, n: int, facts: ProblemFacts = EVERY_PROBLEM) -
             parts = [(b if axis in taken else a) for axis in AXES]
             process = of_runs(parts[2].process, (b if SEED in taken else a).process) if SEED in axes else (
                 parts[2].process)
-            found = intermediate(parts[0].behavior, parts[1].intervention, process, n, facts.convex)
+            between = intermediate(parts[0].behavior, parts[1].intervention, process, n, facts.convex)
             behind = frozenset((*start, *taken))
-            if found.scoring is None:
-                missing[behind] = found.reading
+            if between.scoring is None:
+                missing[behind] = between.reading
             else:
-                asked[behind] = found.scoring
-                stations[behind] = _equal_among((a, b, *stations.values()), found.scoring, facts)
-                readings += [found.reading] if found.reading else []
-    readings += _known(asked, facts)
+                questions[behind] = between.scoring
+                stations[behind] = _equal_among((a, b, *stations.values()), between.scoring, facts)
+                readings += [between.reading] if between.reading else []
+    readings += _known(questions, facts)
     return Chain(a, b, causes, stations, missing, tuple(dict.fromkeys(readings)), facts)
 
 
@@ -120,8 +120,8 @@ def _equal_among(known: Sequence[Scoring], scoring: Scoring, facts: ProblemFacts
     if scoring in known:
         return scoring
     for other in known:
-        found = relation(scoring, other, facts)
-        if found is not None and found.gives is Gives.EQUAL:
+        related = relation(scoring, other, facts)
+        if related is not None and related.gives is Gives.EQUAL:
             return other
     return scoring
 
@@ -130,26 +130,26 @@ def _known(stations: Mapping[frozenset[str], Scoring], facts: ProblemFacts) -> l
     """What identities say of the links of one cause: that it changes no ranking, on all of them or on which."""
     links: dict[str, list[tuple[frozenset[str], Relation | None]]] = {}
     for here, after in combinations(stations, 2):
-        causes = [part for part in PARTS if part in after - here]
+        causes = [axis for axis in PARTS if axis in after - here]
         if here < after and len(causes) == 1:
             links.setdefault(causes[0], []).append((here, relation(stations[here], stations[after], facts)))
     said = []
-    for cause in (part for part in PARTS if part in links):
-        everywhere = all(found is not None for _, found in links[cause])
-        for here, found in links[cause]:
-            if found is not None and found.reasons:  # one scoring, read twice, has none
+    for cause in (axis for axis in PARTS if axis in links):
+        everywhere = all(link is not None for _, link in links[cause])
+        for here, link in links[cause]:
+            if link is not None and link.reasons:  # one scoring, read twice, has none
                 where = "" if everywhere else _beside(cause, here, links)
-                said.append(f"The {NAMES[cause]} changes no ranking{where}: {'; '.join(found.reasons)}.")
+                said.append(f"The {NAMES[cause]} changes no ranking{where}: {'; '.join(link.reasons)}.")
     return said
 
 
 def _beside(cause: str, here: frozenset[str], links: Collection[str]) -> str:
     """On which of its links a cause is met: what of the rest is already that of the second answer."""
-    taken = [NAMES[part] for part in PARTS if part in here]
-    left = [NAMES[part] for part in PARTS if part in links and part not in here and part != cause]
-    told = [f"the {' and '.join(names)} of the {which}" for names, which in ((left, "first"), (taken, "second"))
-            if names]
-    return f" beside {' and '.join(told)}" if told else ""
+    taken = [NAMES[axis] for axis in PARTS if axis in here]
+    left = [NAMES[axis] for axis in PARTS if axis in links and axis not in here and axis != cause]
+    differing = [f"the {' and '.join(names)} of the {which}" for names, which in ((left, "first"), (taken, "second"))
+                 if names]
+    return f" beside {' and '.join(differing)}" if differing else ""
 
 
 def _route(scoring: Scoring) -> str:

@@ -61,11 +61,12 @@ class Comparison:
         for metric in metrics or self.per_query:
             for a in range(len(self.names)):
                 for b in range(a + 1, len(self.names)):
-                    found = self.agreement(metric, a, b)
-                    rows.append({"a": self.names[a], "b": self.names[b], "metric": metric, "mean": found.mean,
-                                 "ci95": found.ci95, "n_queries": found.n_queries, "n_dropped": found.n_dropped,
-                                 "verdict": self.verdicts[a][b].code, "n_seeds": found.n_seeds,
-                                 "interval_over": found.interval_over, "n_left_out": sum(self.left_out)})
+                    agreement = self.agreement(metric, a, b)
+                    rows.append({"a": self.names[a], "b": self.names[b], "metric": metric, "mean": agreement.mean,
+                                 "ci95": agreement.ci95, "n_queries": agreement.n_queries,
+                                 "n_dropped": agreement.n_dropped,
+                                 "verdict": self.verdicts[a][b].code, "n_seeds": agreement.n_seeds,
+                                 "interval_over": agreement.interval_over, "n_left_out": sum(self.left_out)})
         columns = ["a", "b", "metric", "mean", "ci95", "n_queries", "n_dropped", "verdict", "n_seeds",
                    "interval_over", "n_left_out"]
         return pd.DataFrame(rows, columns=columns)
@@ -83,26 +84,26 @@ def compare(seeds: Sequence[Sequence[Scores]], names: Sequence[str] | None = Non
     all are counted. Raises `InvalidInput` where arrays do not belong together.
     """
     _check(seeds, names)
-    parts = [Together.of(arrays) for arrays in seeds]
+    together = [Together.of(arrays) for arrays in seeds]
     lost = tuple(map(LeftOut.of, seeds))
-    if not all(part.kept.any() for part in parts):
+    if not all(part.kept.any() for part in together):
         raise InvalidInput(f"No candidate is left to compare {LeftOut.joined(lost).because}; "
                            f"{_remedies([scores.scoring for scores in seeds[0]])}.")
-    if not all((part.known.sum(1) > 1).any() for part in parts):
+    if not all((part.known.sum(1) > 1).any() for part in together):
         raise InvalidInput("No query has two scores whose error bounds leave them a position under all specifications; "
                            "use the precision `float64`, or a larger intervention.")
     scorings = [scores.scoring for scores in seeds[0]]
     metrics = tuple(metrics or METRICS)
-    found = [over_known(partial(_pairwise, metrics=metrics, fraction=fraction), part.stack, part.known, part.signs)
-             for part in parts]
-    per_query = {metric: np.stack([seed[metric] for seed in found]) for metric in metrics}
-    remarks = [remarks_on([arrays[place] for arrays in seeds]) for place in range(len(scorings))]
-    evidence = {scoring: Evidence.of([arrays[place] for arrays in seeds]) for place, scoring in enumerate(scorings)}
-    verdicts = _verdicts(scorings, [np.where(part.known, part.stack, 0.0) for part in parts],
+    measured = [over_known(partial(_pairwise, metrics=metrics, fraction=fraction), part.stack, part.known, part.signs)
+                for part in together]
+    per_query = {metric: np.stack([seed[metric] for seed in measured]) for metric in metrics}
+    remarks = [remarks_on([arrays[index] for arrays in seeds]) for index in range(len(scorings))]
+    evidence = {scoring: Evidence.of([arrays[index] for arrays in seeds]) for index, scoring in enumerate(scorings)}
+    verdicts = _verdicts(scorings, [np.where(part.known, part.stack, 0.0) for part in together],
                          per_query.get("kendall_tau"), _facts(seeds[0][0], problem), remarks, evidence)
     return Comparison(tuple(names or (scoring.title for scoring in scorings)), per_query,
-                      lost, tuple(part.below_resolution for part in parts), verdicts,
-                      tuple(part.unranked for part in parts), tuple(part.unsigned for part in parts))
+                      lost, tuple(part.below_resolution for part in together), verdicts,
+                      tuple(part.unranked for part in together), tuple(part.unsigned for part in together))
 
 
 def _verdicts(scorings: Sequence[Scoring], stacks: Sequence[np.ndarray], taus: np.ndarray | None,
@@ -150,11 +151,11 @@ def remarks_on(seeds: Sequence[Scores]) -> tuple[str, ...]:
 def _remedies(scorings: Sequence[Scoring]) -> str:
     """What may make these scorings converge, and nothing that they do not have."""
     damped = any("damping" in type(scoring.process).model_fields for scoring in scorings)
-    found = ["raise l2 or the damping" if damped else "raise l2"]
-    found += ["lower α"] if any(isinstance(scoring.intervention, Upweight) for scoring in scorings) else []
+    remedies = ["raise l2 or the damping" if damped else "raise l2"]
+    remedies += ["lower α"] if any(isinstance(scoring.intervention, Upweight) for scoring in scorings) else []
     if any(scoring.process.optimum and scoring.exact for scoring in scorings):
-        found.append("where a network reaches no optimum, ask for a `local_search`")
-    return ", or ".join(found)
+        remedies.append("where a network reaches no optimum, ask for a `local_search`")
+    return ", or ".join(remedies)
 
 
 def _pairwise(stack: np.ndarray, *, metrics: Sequence[str], fraction: float) -> dict[str, np.ndarray]:

@@ -26,42 +26,42 @@ class DataValues:
     error: np.ndarray
 
 
-def banzhaf(outcomes: np.ndarray, kept: np.ndarray) -> DataValues:
-    """From outcomes v(S_j) (m, J) and subsets kept (J, k), each candidate in with probability ½.
+def banzhaf(outcomes: np.ndarray, members: np.ndarray) -> DataValues:
+    """From outcomes v(S_j) (m, J) and subsets members (J, k), each candidate in with probability ½.
 
     Raises `InvalidInput` where a candidate is in all subsets or in none.
     """
-    _check(outcomes, kept)
-    inside, outside = kept.sum(0), (~kept).sum(0)
+    _check(outcomes, members)
+    inside, outside = members.sum(0), (~members).sum(0)
     if inside.min() < 2 or outside.min() < 2:
-        raise InvalidInput(f"Among {len(kept)} subsets a candidate is almost always in, or out; draw more.")
-    mean_in, spread_in = _moments(outcomes, kept)
-    mean_out, spread_out = _moments(outcomes, ~kept)
+        raise InvalidInput(f"Among {len(members)} subsets a candidate is almost always in, or out; draw more.")
+    mean_in, spread_in = _moments(outcomes, members)
+    mean_out, spread_out = _moments(outcomes, ~members)
     return DataValues(mean_in - mean_out, np.sqrt(spread_in / inside + spread_out / outside))
 
 
-def shapley(outcomes: np.ndarray, kept: np.ndarray) -> DataValues:
-    """From outcomes v(S_j) (m, J) and subsets kept (J, k) drawn by `Draw(kind="shapley")`, whose first two are all
+def shapley(outcomes: np.ndarray, members: np.ndarray) -> DataValues:
+    """From outcomes v(S_j) (m, J) and subsets members (J, k) drawn by `Draw(kind="shapley")`, whose first two are all
     candidates and none: the least squares over the others, which are drawn with the kernel's own weights.
 
     Raises `InvalidInput` where the first two are not those, or there are fewer subsets than candidates.
     """
-    _check(outcomes, kept)
-    k = kept.shape[1]
-    if not kept[0].all() or kept[1].any():
+    _check(outcomes, members)
+    k = members.shape[1]
+    if not members[0].all() or members[1].any():
         raise InvalidInput("Shapley values are read off subsets of the kind `shapley`, which begin with all candidates "
                            "and none of them; draw such subsets.")
-    if len(np.unique(kept[2:], axis=0)) < k - 1:
-        raise InvalidInput(f"{len(kept)} subsets do not determine the Shapley values of {k} candidates; draw at least "
-                           f"{k + 2}, better many times as many, or take fewer candidates.")
+    if len(np.unique(members[2:], axis=0)) < k - 1:
+        raise InvalidInput(f"{len(members)} subsets do not determine the Shapley values of {k} candidates; draw at "
+                           f"least {k + 2}, better many times as many, or take fewer candidates.")
     whole, none = outcomes[:, 0], outcomes[:, 1]
     # the last value is what the others leave of the whole effect
-    design = kept[2:, :-1].astype(float) - kept[2:, -1:]
-    target = outcomes[:, 2:] - none[:, None] - np.outer(whole - none, kept[2:, -1])
-    found, _, rank, _ = np.linalg.lstsq(design, target.T, rcond=None)
+    design = members[2:, :-1].astype(float) - members[2:, -1:]
+    target = outcomes[:, 2:] - none[:, None] - np.outer(whole - none, members[2:, -1])
+    solution, _, rank, _ = np.linalg.lstsq(design, target.T, rcond=None)
     if rank < k - 1:
-        raise InvalidInput(f"{len(kept)} subsets do not determine the Shapley values of {k} candidates; draw more.")
-    values = np.concatenate([found, (whole - none - found.sum(0))[None]]).T
+        raise InvalidInput(f"{len(members)} subsets do not determine the Shapley values of {k} candidates; draw more.")
+    values = np.concatenate([solution, (whole - none - solution.sum(0))[None]]).T
     return DataValues(values, np.full_like(values, np.nan))
 
 
@@ -69,14 +69,14 @@ VALUES = {"halves": ("banzhaf", banzhaf), "shapley": ("shapley", shapley)}
 """By the kind of a draw: the value that is read off it."""
 
 
-def values_of(kind: str, outcomes: np.ndarray, kept: np.ndarray) -> tuple[str, DataValues]:
+def values_of(kind: str, outcomes: np.ndarray, members: np.ndarray) -> tuple[str, DataValues]:
     """The name of the value that models on subsets of a kind give, and the values. Raises `InvalidInput` for a kind
     that gives none."""
     if kind not in VALUES:
         raise InvalidInput(f"Subsets of the kind `{kind}` give no Banzhaf or Shapley value; draw subsets of the kind "
                            f"{' or '.join(f'`{known}`' for known in VALUES)}.")
     name, read_off = VALUES[kind]
-    return name, read_off(outcomes, kept)
+    return name, read_off(outcomes, members)
 
 
 def _moments(outcomes: np.ndarray, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -88,7 +88,7 @@ def _moments(outcomes: np.ndarray, chosen: np.ndarray) -> tuple[np.ndarray, np.n
     return mean + outcomes.mean(1, keepdims=True), np.maximum(variance, 0.0)
 
 
-def _check(outcomes: np.ndarray, kept: np.ndarray) -> None:
-    if kept.ndim != 2 or outcomes.ndim != 2 or outcomes.shape[1] != len(kept):
-        raise InvalidInput(f"Outcomes {outcomes.shape} and subsets {kept.shape} do not go together; give (queries, "
+def _check(outcomes: np.ndarray, members: np.ndarray) -> None:
+    if members.ndim != 2 or outcomes.ndim != 2 or outcomes.shape[1] != len(members):
+        raise InvalidInput(f"Outcomes {outcomes.shape} and subsets {members.shape} do not go together; give (queries, "
                            "subsets) and (subsets, candidates).")

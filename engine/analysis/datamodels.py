@@ -47,34 +47,34 @@ class Retrained:
         """B(q; θ(S_j)), shape (m, J), of a registered behavior, or of one that was asked for when the models were
         trained."""
         labels = self.labels.expand(self.logits.shape[:2])
-        asked = {own.name: own for own in self.read}
-        return (asked.get(behavior) or BEHAVIORS[behavior]).value(self.logits, labels).T.double().cpu().numpy()
+        by_name = {own.name: own for own in self.read}
+        return (by_name.get(behavior) or BEHAVIORS[behavior]).value(self.logits, labels).T.double().cpu().numpy()
 
 
-def subsets(k: int, count: int = 100, share: float = 0.5, seed: int = 0) -> np.ndarray:
+def subsets(k: int, count: int = 100, fraction: float = 0.5, seed: int = 0) -> np.ndarray:
     """(count, k) bool: random subsets of round(share·k) of k examples each. Raises `InvalidInput` for sizes that say
     nothing."""
-    size = round(share * k)
+    size = round(fraction * k)
     if not 0 < size < k:
-        raise InvalidInput(f"A share of {share:g} of {k} candidates leaves {size}; choose one that leaves at least one "
-                           "in and one out, such as 0.5.")
+        raise InvalidInput(f"A share of {fraction:g} of {k} candidates leaves {size}; choose one that leaves at least "
+                           "one in and one out, such as 0.5.")
     if count < 3:
         raise InvalidInput(f"{count} subsets do not make a correlation; draw at least 3, better 100.")
     rng = np.random.default_rng(seed)
     return np.stack([np.isin(np.arange(k), rng.choice(k, size, replace=False)) for _ in range(count)])
 
 
-def retrain(problem: Problem, kept: np.ndarray, options: Options | None = None,
+def retrain(problem: Problem, members: np.ndarray, options: Options | None = None,
             behaviors: Sequence[Behavior] = (), protocol: str = "weights") -> Retrained:
-    """Train on subsets of the candidates, kept (J, k) bool, with every training example that is no candidate; see
+    """Train on subsets of the candidates, members (J, k) bool, with every training example that is no candidate; see
     `retrain_members`.
 
-    Raises `InvalidInput` where kept does not fit the candidates, and as `retrain_members` does.
+    Raises `InvalidInput` where members do not fit the candidates, and as `retrain_members` does.
     """
-    if kept.ndim != 2 or kept.shape[1] != len(problem.candidates):
-        raise InvalidInput(f"The subsets have shape {kept.shape} for {len(problem.candidates)} candidates; give one "
+    if members.ndim != 2 or members.shape[1] != len(problem.candidates):
+        raise InvalidInput(f"The subsets have shape {members.shape} for {len(problem.candidates)} candidates; give one "
                            "column a candidate.")
-    return retrain_members(problem, with_the_rest(problem, kept), options, behaviors, protocol)
+    return retrain_members(problem, with_the_rest(problem, members), options, behaviors, protocol)
 
 
 def with_the_rest(problem: Problem, kept: np.ndarray) -> np.ndarray:
@@ -109,19 +109,20 @@ def compared(scorings: Sequence[Scoring]) -> list[tuple[int, Behavior]]:
     if not behaviors:
         raise InvalidInput("A baseline reads no behavior that models could be asked for; give a specification with one "
                            "beside it.")
-    return [(place, behavior) for place, one in enumerate(scorings)
+    return [(index, behavior) for index, one in enumerate(scorings)
             for behavior in ([one.readout] if one.route.implies else behaviors)]
 
 
-def linear_datamodeling_score(scores: Scores | np.ndarray, outcomes: np.ndarray, kept: np.ndarray) -> np.ndarray:
+def linear_datamodeling_score(scores: Scores | np.ndarray, outcomes: np.ndarray, members: np.ndarray) -> np.ndarray:
     """LDS per query, (m,); NaN where sums or outcomes are constant. scores: oriented (m, k), or `Scores`, whose
-    candidates that did not converge, and whose scores below resolution, count as zero. outcomes (m, J), kept (J, k)."""
+    candidates that did not converge, and whose scores below resolution, count as zero. outcomes (m, J); members (J, k).
+    """
     if isinstance(scores, Scores):
         scores = np.where(scores.known, scores.oriented, 0.0)
-    if scores.shape != (outcomes.shape[0], kept.shape[1]) or outcomes.shape[1] != kept.shape[0]:
-        raise InvalidInput(f"Scores {scores.shape}, outcomes {outcomes.shape} and subsets {kept.shape} do not go "
+    if scores.shape != (outcomes.shape[0], members.shape[1]) or outcomes.shape[1] != members.shape[0]:
+        raise InvalidInput(f"Scores {scores.shape}, outcomes {outcomes.shape} and subsets {members.shape} do not go "
                            "together; give (queries, candidates), (queries, subsets) and (subsets, candidates).")
-    predicted = scores @ kept.T.astype(np.float64)
+    predicted = scores @ members.T.astype(np.float64)
     return spearman(torch.as_tensor(np.stack([predicted, outcomes])))[0, 1].numpy()
 
 

@@ -97,8 +97,8 @@ def embedding(problem: Problem, method: str, dimensions: int = 2) -> Embedding:
         raise InvalidInput(f"A map in {dimensions} dimensions needs more than {dimensions} training examples; there "
                            f"are {problem.n}.")
     with problem.exclusive, torch.no_grad():
-        found = problem.representations(problem.x).detach().double().cpu()
-    return METHODS[method].embed(found, dimensions)
+        representations = problem.representations(problem.x).detach().double().cpu()
+    return METHODS[method].embed(representations, dimensions)
 
 
 def principal_components(values: Tensor, dimensions: int) -> Embedding:
@@ -124,8 +124,8 @@ def tsne(values: Tensor, dimensions: int) -> Embedding:
 
     start = _reduced(values)
     perplexity = min(PERPLEXITY, (len(values) - 1) / 3)
-    found = TSNE(dimensions, perplexity=perplexity, init="pca", random_state=0, n_jobs=1).fit_transform(start)
-    return Embedding(np.asarray(found, dtype=np.float64))
+    coordinates = TSNE(dimensions, perplexity=perplexity, init="pca", random_state=0, n_jobs=1).fit_transform(start)
+    return Embedding(np.asarray(coordinates, dtype=np.float64))
 
 
 def umap(values: Tensor, dimensions: int) -> Embedding:
@@ -134,9 +134,9 @@ def umap(values: Tensor, dimensions: int) -> Embedding:
 
     start = _reduced(values)
     few = len(values) <= 2 * dimensions  # no spectrum to begin from
-    found = UMAP(n_neighbors=min(NEIGHBOURS, len(values) - 1), n_components=dimensions,
-                 init="random" if few else "spectral", random_state=0, n_jobs=1).fit_transform(start)
-    return Embedding(np.asarray(found, dtype=np.float64))
+    coordinates = UMAP(n_neighbors=min(NEIGHBOURS, len(values) - 1), n_components=dimensions,
+                       init="random" if few else "spectral", random_state=0, n_jobs=1).fit_transform(start)
+    return Embedding(np.asarray(coordinates, dtype=np.float64))
 
 
 def _reduced(values: Tensor) -> np.ndarray:

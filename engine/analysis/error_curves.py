@@ -60,20 +60,20 @@ def step_pair(behavior: str, eta: float) -> tuple[Scoring, Scoring]:
 def step_agreement(problem: Problem, eta: float, behaviors: Sequence[str] | None = None) -> dict[str, PerQuery]:
     """behavior -> metric -> (m,): first order against exact over all candidates, at one step size."""
     behaviors = tuple(behaviors or differentiable(problem.kind))
-    found = compute(problem, [scoring for behavior in behaviors for scoring in step_pair(behavior, eta)],
-                    Options().beside_exact)
-    return {behavior: agreement(found[2 * place], found[2 * place + 1]) for place, behavior in enumerate(behaviors)}
+    scores = compute(problem, [scoring for behavior in behaviors for scoring in step_pair(behavior, eta)],
+                     Options().beside_exact)
+    return {behavior: agreement(scores[2 * index], scores[2 * index + 1]) for index, behavior in enumerate(behaviors)}
 
 
 def solvers(kind: str = SOFTMAX) -> dict[str, InverseHessian]:
     """The solvers of the curves over α; for a network those that can do with an indefinite Hessian."""
-    found = solvers_for(PROBLEMS[kind])
+    offered = solvers_for(PROBLEMS[kind])
     if PROBLEMS[kind].convex:
-        return found
+        return offered
     left_out = {"cg", SEARCHED}
-    names = [SEARCHED, *(name for name in found if name not in left_out
+    names = [SEARCHED, *(name for name in offered if name not in left_out
                          and ESTIMATORS[name].offered(PROBLEMS[kind], "local_search"))]
-    return {name: found[name] for name in names}
+    return {name: offered[name] for name in names}
 
 
 def alphas(kind: str = SOFTMAX) -> tuple[float, ...]:
@@ -121,12 +121,12 @@ def at_alpha(scores: Scores, alpha: float) -> Scores:
         raise InvalidInput("Only the inverse-Hessian response to upweighting is linear in α.")
     old = scores.scoring
     scoring = Scoring.of(old.behavior, {"kind": "upweight", "alpha": alpha}, old.process, old.estimator)
-    asked = {"spec": scoring.canonical(), "digest": scoring.digest, "question": scoring.question,
-             "orientation": scoring.orientation}
+    question = {"spec": scoring.canonical(), "digest": scoring.digest, "question": scoring.question,
+                "orientation": scoring.orientation}
     ratio = alpha / intervention.alpha
     error = None if scores.error is None else scores.error * abs(ratio)
     return replace(scores, scoring=scoring, values=scores.values * ratio, error=error,
-                   provenance={**scores.provenance, **asked})
+                   provenance={**scores.provenance, **question})
 
 
 def agreement(exact: Scores, approximate: Scores) -> dict[str, np.ndarray]:
@@ -137,15 +137,15 @@ def agreement(exact: Scores, approximate: Scores) -> dict[str, np.ndarray]:
     both = Together.of([exact, approximate])
     if not both.kept.any():
         raise InvalidInput("No candidate has a usable score on both sides; raise l2 or the damping, or lower α.")
-    found = over_known(partial(pairwise, metrics=tuple(METRICS)), both.stack, both.known, both.signs)
-    return {metric: values[0, 1] for metric, values in found.items()}
+    measured = over_known(partial(pairwise, metrics=tuple(METRICS)), both.stack, both.known, both.signs)
+    return {metric: values[0, 1] for metric, values in measured.items()}
 
 
 def summary(seeds: Sequence[PerQuery]) -> list[dict]:
     """One row a metric: mean over queries, then seeds, with the 95% t-interval over seeds (NaN for one seed)."""
     rows = []
     for metric in METRICS:
-        found = summarize([seed[metric] for seed in seeds])
-        rows.append({"metric": metric, "mean": found.mean, "ci95": found.ci95, "n_seeds": found.n_seeds,
-                     "n_queries": found.n_queries, "n_dropped": found.n_dropped, "per_seed": found.per_seed})
+        mean = summarize([seed[metric] for seed in seeds])
+        rows.append({"metric": metric, "mean": mean.mean, "ci95": mean.ci95, "n_seeds": mean.n_seeds,
+                     "n_queries": mean.n_queries, "n_dropped": mean.n_dropped, "per_seed": mean.per_seed})
     return rows

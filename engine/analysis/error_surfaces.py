@@ -105,10 +105,6 @@ class ErrorSurfaceRequest(OfCandidates[SurfaceAgreement]):
         row = surface_row(problem, self.surface, self.behavior, float(chunk), options)
         return SurfaceAgreement(**{metric: values[None] for metric, values in row.items()})
 
-    def combine(self, parts: Mapping[str, SurfaceAgreement]) -> SurfaceAgreement:
-        rows = [parts[chunk].metrics for chunk in self.chunks]
-        return SurfaceAgreement(**{metric: np.concatenate([row[metric] for row in rows]) for metric in METRICS})
-
     def tables(self, answer: SurfaceAgreement, problem: Problem) -> list[pd.DataFrame]:
         return [summarized(self.surface, answer.metrics)]
 
@@ -124,27 +120,27 @@ def surface_row(problem: Problem, surface: str, behavior: str, value: float, opt
 
     Raises `InvalidInput` for a problem or a behavior that has none.
     """
-    asked = SURFACES[surface]
-    refusal = asked.refusal(type(problem))
+    chosen = SURFACES[surface]
+    refusal = chosen.refusal(type(problem))
     if refusal:
         raise InvalidInput(refusal)
     if not BEHAVIORS[behavior].differentiable:
         raise InvalidInput(f"The behavior `{behavior}` has no gradient, so it has no tangent; use another.")
-    truths, approximations = asked.scorings(behavior, value)
+    truths, approximations = chosen.scorings(behavior, value)
     scored = dict(zip(scorings := [*dict.fromkeys([*truths, *approximations])],
                       compute(problem, scorings, (options or Options()).beside_exact), strict=True))
-    found = [agreement(scored[truth], scored[other]) for truth, other in zip(truths, approximations, strict=True)]
-    return {metric: np.stack([one[metric] for one in found]) for metric in METRICS}
+    agreements = [agreement(scored[truth], scored[other]) for truth, other in zip(truths, approximations, strict=True)]
+    return {metric: np.stack([one[metric] for one in agreements]) for metric in METRICS}
 
 
-def summarized(surface: str, found: Mapping[str, np.ndarray]) -> pd.DataFrame:
-    """One row a point and metric: the mean over queries with its 95% t-interval. found: metric -> (rows, columns, m).
+def summarized(surface: str, metrics: Mapping[str, np.ndarray]) -> pd.DataFrame:
+    """One row a point and metric: the mean over queries with its 95% t-interval. metrics: metric -> (rows, columns, m).
     """
-    asked, rows = SURFACES[surface], []
-    for (i, value), (j, other) in product(enumerate(asked.rows), enumerate(asked.columns)):
-        for metric, values in found.items():
+    chosen, rows = SURFACES[surface], []
+    for (i, value), (j, other) in product(enumerate(chosen.rows), enumerate(chosen.columns)):
+        for metric, values in metrics.items():
             mean = summarize([values[i, j]], interval_over="queries")
-            rows.append({asked.symbols[0]: value, asked.symbols[1]: other, "metric": metric, "mean": mean.mean,
+            rows.append({chosen.symbols[0]: value, chosen.symbols[1]: other, "metric": metric, "mean": mean.mean,
                          "ci95": mean.ci95, "n_queries": mean.n_queries, "n_dropped": mean.n_dropped})
     return pd.DataFrame(rows)
 

@@ -125,15 +125,15 @@ class Explanation:
             return "Both rank every training example alike, so there is no way to share out."
         ranked = sorted(zip([round(100 * link.share) for link in self.links], self.links, strict=True),
                         key=lambda pair: -pair[0])
-        told = [f"{percent}% {link.title}" for percent, link in ranked if percent]
+        terms = [f"{percent}% {link.title}" for percent, link in ranked if percent]
         remarks = f" ({'; '.join(self._remarks)})" if self._remarks else ""
-        return ", ".join([told[0].replace("%", "% of the way is", 1), *told[1:]]) + f"{remarks}."
+        return ", ".join([terms[0].replace("%", "% of the way is", 1), *terms[1:]]) + f"{remarks}."
 
     @property
     def _remarks(self) -> list[str]:
         """What the shares leave out, and what they are means over."""
         causes = {cause for link in self.links for cause in link.causes}
-        axes = [part for part in PARTS if part in causes]
+        axes = [axis for axis in PARTS if axis in causes]
         orders = "one feasible order" if self.orders == 1 else f"mean over {self.orders} feasible orders"
         slack = [f"slack {self.slack:.3f} of {self.path:.3f}"] if self.slack > LEAST_SLACK else []
         count = self.direct.n_dropped
@@ -158,7 +158,7 @@ class Seed:
 
 
 def measure(chain: Chain, seeds: Sequence[Seed]) -> Explanation:
-    """The explanation over all seeds.
+    """The why over all seeds.
 
     Candidates that did not converge at a station, or missed their tolerance there, are left out of all, and counted;
     so are queries that a station ranks as constant (`direct.n_dropped`), as in a comparison.
@@ -172,17 +172,17 @@ def measure(chain: Chain, seeds: Sequence[Seed]) -> Explanation:
     titles = trust.titles(chain, evidence)
     each = [_measured(chain, titles, seed.a, seed.b, {scoring: seed.exact[scoring] for scoring in common}, reasons)
             for seed in seeds]
-    found = each[0] if len(each) == 1 else _averaged(each)
+    why = each[0] if len(each) == 1 else _averaged(each)
     remarks = [remark for side in sides for remark in remarks_on(side)]
-    return replace(found, notes=tuple(dict.fromkeys((*found.notes, *remarks, *_judged(chain, found, seeds)))),
+    return replace(why, notes=tuple(dict.fromkeys((*why.notes, *remarks, *_judged(chain, why, seeds)))),
                    ends=trust.ends(chain, evidence))
 
 
-def _judged(chain: Chain, found: Explanation, seeds: Sequence[Seed]) -> list[str]:
+def _judged(chain: Chain, explanation: Explanation, seeds: Sequence[Seed]) -> list[str]:
     """How well each approximation ranks, where a link is its error alone: against the exact answer to its question."""
-    kept = (sum(len(seed.a.candidates) for seed in seeds) - found.left_out) // len(seeds)
-    chance, said = METRICS["top_overlap"].chance(kept, 0.05), []
-    for link, scoring in ((link, scoring) for link in found.links for error, scoring in (
+    count = (sum(len(seed.a.candidates) for seed in seeds) - explanation.left_out) // len(seeds)
+    chance, said = METRICS["top_overlap"].chance(count, 0.05), []
+    for link, scoring in ((link, scoring) for link in explanation.links for error, scoring in (
             (ERROR_A, chain.a), (ERROR_B, chain.b)) if link.causes == (error,) and not scoring.departures):
         tau, top = (f"{link.agreement[name]:.3f}".replace("-", "−") for name in ("kendall_tau", "top_overlap"))
         title = scoring.route.title
@@ -193,16 +193,16 @@ def _judged(chain: Chain, found: Explanation, seeds: Sequence[Seed]) -> list[str
 
 def _averaged(each: Sequence[Explanation]) -> Explanation:
     """Means over seeds, of explanations with the same links."""
-    told = [one for one in each if one.path > 0]  # where the way has no length, nothing has a share of it
+    long = [one for one in each if one.path > 0]  # where the way has no length, nothing has a share of it
     links = []
-    for place, link in enumerate(each[0].links):
-        of_seeds = [one.links[place] for one in each]
+    for index, link in enumerate(each[0].links):
+        of_seeds = [one.links[index] for one in each]
         length, ci95 = t_interval([one.length for one in of_seeds])
-        shares = tuple(one.links[place].share for one in told)
-        share, share_ci95 = t_interval(shares) if shares else (0.0, float("nan"))
+        shares = tuple(one.links[index].share for one in long)
+        fraction, share_ci95 = t_interval(shares) if shares else (0.0, float("nan"))
         agreement = {name: _mean(np.array([one.agreement[name] for one in of_seeds])) for name in link.agreement}
         low, high = (float(np.mean([getattr(one, end) for one in of_seeds])) for end in ("low", "high"))
-        links.append(Link(link.causes, link.title, length, ci95, share, low, high, agreement, shares, share_ci95))
+        links.append(Link(link.causes, link.title, length, ci95, fraction, low, high, agreement, shares, share_ci95))
     return Explanation(
         tuple(links), each[0].titles, _over_seeds([one.direct for one in each]),
         float(np.mean([one.path for one in each])), float(np.mean([one.slack for one in each])),
@@ -210,10 +210,10 @@ def _averaged(each: Sequence[Explanation]) -> Explanation:
         tuple(dict.fromkeys(note for one in each for note in one.notes)), LeftOut.joined([one.lost for one in each]))
 
 
-def _over_seeds(found: Sequence[Agreement]) -> Agreement:
+def _over_seeds(agreements: Sequence[Agreement]) -> Agreement:
     """One agreement out of that of every seed."""
-    return replace(summarize([[one.mean] for one in found]), n_queries=max(one.n_queries for one in found),
-                   n_dropped=sum(one.n_dropped for one in found))
+    return replace(summarize([[one.mean] for one in agreements]), n_queries=max(one.n_queries for one in agreements),
+                   n_dropped=sum(one.n_dropped for one in agreements))
 
 
 def _measured(chain: Chain, titles: Mapping[str, str], a: Scores, b: Scores, exact: Mapping[Scoring, Scores],
@@ -222,7 +222,7 @@ def _measured(chain: Chain, titles: Mapping[str, str], a: Scores, b: Scores, exa
     known = {**exact, a.scoring: a, b.scoring: b}
     arrays, at = [a, b], {frozenset(): 0, frozenset(chain.causes): 1}
     notes = [*chain.readings, *(_absent(behind, why) for behind, why in chain.missing.items())]
-    places = {id(a): 0, id(b): 1}
+    indices = {id(a): 0, id(b): 1}
     for behind, scoring in chain.stations.items():
         if behind in at:
             continue
@@ -231,10 +231,10 @@ def _measured(chain: Chain, titles: Mapping[str, str], a: Scores, b: Scores, exa
                          f"{reasons.get(scoring, 'they were not computed.')}")
             continue
         scores = known[scoring]
-        if id(scores) not in places:
-            places[id(scores)] = len(arrays)
+        if id(scores) not in indices:
+            indices[id(scores)] = len(arrays)
             arrays.append(scores)
-        at[behind] = places[id(scores)]
+        at[behind] = indices[id(scores)]
     _check(arrays)
     together = _together(arrays)
     if together.below_resolution:
@@ -272,8 +272,8 @@ def _measures(stack: np.ndarray) -> dict[str, np.ndarray]:
     """Every metric and the Kendall distance of all pairs (M, M, q); NaN for queries that an array ranks as constant."""
     flat = constant(stack).any(0)
     lengths = distance(torch.from_numpy(np.ascontiguousarray(stack))).numpy()
-    found = {**pairwise(stack, tuple(METRICS)), DISTANCE: lengths}
-    return {name: np.where(flat, np.nan, values) for name, values in found.items()}
+    measured = {**pairwise(stack, tuple(METRICS)), DISTANCE: lengths}
+    return {name: np.where(flat, np.nan, values) for name, values in measured.items()}
 
 
 def explain(problems: Problem | Sequence[Problem], a: Scoring | Scores, b: Scoring | Scores,
@@ -290,8 +290,8 @@ def explain(problems: Problem | Sequence[Problem], a: Scoring | Scores, b: Scori
     seeds = []
     for problem in problems:
         wanted = [side for side in (a, b) if not isinstance(side, Scores)]
-        found = dict(zip(wanted, compute(problem, wanted, options), strict=True)) if wanted else {}
-        first, second = (side if isinstance(side, Scores) else found[side] for side in (a, b))
+        scores = dict(zip(wanted, compute(problem, wanted, options), strict=True)) if wanted else {}
+        first, second = (side if isinstance(side, Scores) else scores[side] for side in (a, b))
         seeds.append(Seed(first, second, *exact_scores(problem, way.needed, options)))
     return measure(way, seeds)
 
@@ -315,13 +315,13 @@ def exact_scores(problem: Problem, scorings: Sequence[Scoring], options: Options
     try:
         return dict(zip(scorings, compute(problem, scorings, options), strict=True)), {}
     except InvalidInput:
-        found, reasons = {}, {}
+        scores, reasons = {}, {}
     for scoring in scorings:
         try:
-            found[scoring] = compute(problem, scoring, options)[0]
+            scores[scoring] = compute(problem, scoring, options)[0]
         except InvalidInput as error:
             reasons[scoring] = str(error)
-    return found, reasons
+    return scores, reasons
 
 
 def belongs(problem: Problem, scores: Scores) -> None:
@@ -372,15 +372,15 @@ def _links(titles: Mapping[str, str], chains: Sequence[tuple[frozenset[str], ...
         mean = summarize(each.sum(0) / len(chains), interval_over="queries")
         between = {name: float(np.nanmean([_mean(values[pair]) for pair in pairs] or [np.nan]))
                    for name, values in agreements.items()}
-        share = mean.mean / path if path > 0 else 0.0
+        fraction = mean.mean / path if path > 0 else 0.0
         links.append(Link(causes, _joined(titles, causes), mean.mean, mean.ci95,
-                          share, float(each.mean(1).min()), float(each.mean(1).max()), between, (share,)))
+                          fraction, float(each.mean(1).min()), float(each.mean(1).max()), between, (fraction,)))
     return tuple(sorted(links, key=lambda link: [ORDER.index(cause) for cause in link.causes]))
 
 
 def _mean(values: np.ndarray) -> float:
-    kept = values[~np.isnan(values)]
-    return float(kept.mean()) if kept.size else float("nan")
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if known.size else float("nan")
 
 
 def _joined(titles: Mapping[str, str], causes: Causes) -> str:
@@ -391,5 +391,5 @@ def _joined(titles: Mapping[str, str], causes: Causes) -> str:
 
 
 def _absent(behind: frozenset[str], why: str) -> str:
-    taken = " and ".join(NAMES[part] for part in PARTS if part in behind)
+    taken = " and ".join(NAMES[axis] for axis in PARTS if axis in behind)
     return f"No specification has the {taken} of the second and the rest of the first: {why.split(';')[0]}."

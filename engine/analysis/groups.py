@@ -23,8 +23,8 @@ from engine.basics.values import Count
 from engine.exact import group
 from engine.problems import Problem
 from engine.question import direction
-from engine.requests import WHOLE, Request
-from engine.requests.fields import Asked
+from engine.requests import WHOLE, Option, Request
+from engine.requests.fields import StoredScoring
 from engine.scoring.compute import check, compute
 from engine.scoring.scoring import Scoring
 from engine.store.results import Store
@@ -64,17 +64,20 @@ class GroupTable:
 
 
 class GroupRequest(Request[GroupTable]):
-    """What happens if something is done to a whole group of training examples at once."""
+    """Do something to a whole group of training examples at once, and compare with doing it one by one."""
 
     name: ClassVar = "group-effect"
+    command: ClassVar = "group"
     answer: ClassVar = GroupTable
     numerics: ClassVar = 2  # a group is trained with the seeds of its process
     doing: ClassVar = "the group, and its examples"
+    outputs: ClassVar = {"out": "Effects to write: a row for each query."}
 
-    scoring: Asked
-    rows: Annotated[tuple[Count, ...], Field(description="Of the drawn training set; their order does not count."),
-                    AfterValidator(lambda rows: tuple(sorted(set(rows))))]
-    singles: Annotated[bool, Field(description="Whether each example's own effect is computed too.")] = True
+    scoring: StoredScoring
+    rows: Annotated[tuple[Count, ...], AfterValidator(lambda rows: tuple(sorted(set(rows)))), Option(read="rows"),
+                    Field(description="Of the drawn training set; their order does not count.")]
+    singles: Annotated[bool, Option(read="singles"), Field(description=(
+        "Whether each example's own effect is computed too."))] = True
 
     def title(self, problem: str) -> str:
         return f"{len(self.rows):,} examples at once on {problem}"
@@ -88,14 +91,17 @@ class GroupRequest(Request[GroupTable]):
         return {WHOLE: direction.raw_change(self.scoring.readout)}
 
     def compute(self, problem: Problem, chunk: str, options: Options, store: Store) -> GroupTable:
-        if self.singles:
-            effect = group_effect(problem, self.scoring, self.rows, options)
-            columns = {"whole group": effect.whole, "sum of examples": effect.added, "additivity gap": effect.gap,
-                       "trusted": effect.known}
-        else:
-            whole = whole_effect(problem, self.scoring, self.rows, options)
-            columns = {"whole group": whole, "trusted": np.isfinite(whole)}
-        return GroupTable(pd.DataFrame({"query": range(len(problem.queries)), **columns}))
+        effect = group_effect(problem, self.scoring, self.rows, options, self.singles)
+        beside = {"sum of examples": effect.added, "additivity gap": effect.gap} if self.singles else {}
+        return GroupTable(pd.DataFrame({"query": range(len(problem.queries)), "whole group": effect.whole, **beside,
+                                        "trusted": effect.known}))
+
+    def before(self, problem: Problem) -> list[str]:
+        return [f"{len(self.rows):,} of {problem.n:,} training examples."]
+
+    def written(self, answer: GroupTable, problem: Problem, output: str) -> pd.DataFrame:
+        table = answer.whole.rename(columns=lambda name: name.replace(" ", "_"))
+        return table.assign(examples=len(self.rows), **{direction.QUANTITY: self.quantities[WHOLE]})
 
     def parameters(self) -> dict[str, Any]:
         """As payloads have been written from the start."""
@@ -104,36 +110,27 @@ class GroupRequest(Request[GroupTable]):
 
     @classmethod
     def of_payload(cls, payload: Mapping[str, Any]) -> Self:
-        return cls.parse({"scoring": payload["scorings"][0], "rows": payload["rows"],
+        return cls.parse({"source": payload["source"], "scoring": payload["scorings"][0], "rows": payload["rows"],
                           "singles": payload.get("singles", True)})
 
 
-def group_effect(problem: Problem, scoring: Scoring, rows: Sequence[int] | np.ndarray, options: Options | None = None
-                 ) -> GroupEffect:
-    """The exact effect of an intervention on training examples `rows` (b,) together, and one by one.
+def group_effect(problem: Problem, scoring: Scoring, rows: Sequence[int] | np.ndarray, options: Options | None = None,
+                 singles: bool = True) -> GroupEffect:
+    """The exact effect of an intervention on training examples `rows` (b,) together, and one by one if `singles` are
+    asked for: 1 + b trainings in place of one. A derivative adds up its single effects.
 
-    Raises `InvalidInput` for a scoring that is no exact one, a process without a group form, and rows that make no
-    group.
+    NaN where a training diverged or no optimum was reached. Raises `InvalidInput` for a scoring that is no exact one, a
+    process without a group form, and rows that make no group.
     """
-    options = options or Options()
-    chosen = _group(problem, scoring, rows)
-    [single] = compute(problem.with_candidates(chosen), [scoring], options.share(0, 2))
-    whole = single.values.sum(1) if scoring.process.derivative else effects(
-        problem, scoring, [chosen], options.share(1, 2))[:, 0]
+    options, chosen = options or Options(), _group(problem, scoring, rows)
+    each, derivative = singles or scoring.process.derivative, scoring.process.derivative
+    single = compute(problem.with_candidates(chosen), scoring, options.share(0, 2))[0] if each else None
+    whole = single.values.sum(1) if single and derivative else effects(
+        problem, scoring, [chosen], options.share(1, 2) if each else options)[:, 0]
     options.progress(1.0)
-    return GroupEffect(scoring, chosen.cpu().numpy(), whole, single.values, np.asarray(single.usable.all(1)))
-
-
-def whole_effect(problem: Problem, scoring: Scoring, rows: Sequence[int] | np.ndarray, options: Options | None = None
-                 ) -> np.ndarray:
-    """The exact effect on training examples `rows` (b,) together, (m,), raw: one training where `group_effect` takes
-    1 + b; NaN where it diverged or no optimum was reached. A derivative adds up its single effects.
-    Raises as `group_effect` does."""
-    chosen = _group(problem, scoring, rows)
-    if scoring.process.derivative:
-        [single] = compute(problem.with_candidates(chosen), [scoring], options)
-        return single.values.sum(1)
-    return effects(problem, scoring, [chosen], options)[:, 0]
+    known = np.isfinite(whole) if single is None or not singles else np.asarray(single.usable.all(1))
+    return GroupEffect(scoring, chosen.cpu().numpy(), whole, single.values if single else np.empty((len(whole), 0)),
+                       known)
 
 
 def _group(problem: Problem, scoring: Scoring, rows: Sequence[int] | np.ndarray) -> torch.Tensor:

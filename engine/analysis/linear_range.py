@@ -4,7 +4,7 @@ r"""Whether a training run can be differentiated for practical purposes: what it
 
     error(k, ±ε) = ‖[B(w_k = 1 ± ε) − B(w_k = 1)] ∓ (ε/n) dB/dα‖ / ‖(ε/n) dB/dα‖,      norms over the queries
 
-ε = 1 with the lower sign leaves the example out, with the mean over n. A change ε is *told* where the middle error,
+ε = 1 with the lower sign leaves the example out, with the mean over n. A change ε is *linear* where the middle error,
 over candidates and both signs, is within TOLERANCE. That is no threshold below which all is well: a ReLU that turns in
 some step makes a training jump by as much whatever ε was, so that small changes can be told worse than large ones.
 A real training that diverges has the error ∞. Beside it stand two further measures of the same run:
@@ -74,7 +74,7 @@ class LinearRange:
         return {float(epsilon): float(error) for epsilon, error in middle.items()}
 
     @property
-    def told(self) -> tuple[float, ...]:
+    def linear(self) -> tuple[float, ...]:
         """The changes that the derivative tells within TOLERANCE, ascending."""
         return tuple(epsilon for epsilon, error in self.middle.items() if error <= TOLERANCE)
 
@@ -86,21 +86,21 @@ class LinearRange:
     @property
     def sentence(self) -> str:
         """Of which changes the derivative tells what they do, and what may make the training smoother."""
-        errors, told = self.middle, self.told
+        errors, linear = self.middle, self.linear
         if not errors:
             return "No change of a weight moved this training by more than rounding does, so nothing can be said."
-        share, tried = f"within {TOLERANCE:.0%} of real trainings", _listed(errors)
+        within, tried = f"within {TOLERANCE:.0%} of real trainings", _listed(errors)
         further = advice(self.knobs)
-        if not told:
-            return f"Rough: for no change of a weight that was tried, {tried}, is the derivative {share}. {further}"
+        if not linear:
+            return f"Rough: for no change of a weight that was tried, {tried}, is the derivative {within}. {further}"
         left_out = self.left_out
         without = "" if np.isnan(left_out) else f"; where an example is left out, it is off by {_off(left_out)}"
-        if len(told) == len(errors):
-            return f"The derivative is {share} for every change of a weight that was tried, {tried}{without}."
+        if len(linear) == len(errors):
+            return f"The derivative is {within} for every change of a weight that was tried, {tried}{without}."
         off = ", ".join(f"{_off(error)} for {short(epsilon)}" for epsilon, error in errors.items()
-                        if epsilon not in told)
-        return (f"The derivative is {share} for changes of a weight by {_listed(told)}; it is off by {off}{without}. "
-                f"{further}")
+                        if epsilon not in linear)
+        return (f"The derivative is {within} for changes of a weight by {_listed(linear)}; it is off by {off}{without}"
+                f". {further}")
 
     @property
     def smoothness_sentence(self) -> str:
@@ -205,10 +205,10 @@ def reach(problem: Problem, behavior: str, process: Replay, epsilons: Sequence[f
         values = response.scores(read, held.query_labels)
         reached = response.reached(values)
         known = ~(response.errors(values, read, held.query_labels) >= values.abs()) & reached
-        for place, candidate in enumerate(held.candidates.tolist()):
-            error = _error(values[:, place], epsilon / held.n * rate[:, place], known[:, place])
+        for index, candidate in enumerate(held.candidates.tolist()):
+            error = _error(values[:, index], epsilon / held.n * rate[:, index], known[:, index])
             rows.append({"candidate": candidate, "epsilon": epsilon,
-                         "error": error if reached[place] else np.inf})
+                         "error": error if reached[index] else np.inf})
     return pd.DataFrame(rows)
 
 
@@ -226,11 +226,11 @@ def _rate(problem: Problem, read: Behavior, process: Replay, options: Options) -
     return response.scores(read, problem.query_labels)
 
 
-def _error(change: Tensor, told: Tensor, known: Tensor) -> float:
+def _error(change: Tensor, predicted: Tensor, known: Tensor) -> float:
     """‖change − told‖ / ‖told‖ over the queries whose change is known; NaN where there is none."""
     if not known.any():
         return nan
-    return float((change[known] - told[known]).norm() / told[known].norm())
+    return float((change[known] - predicted[known]).norm() / predicted[known].norm())
 
 
 def smoothness(problem: Problem, behavior: str, process: Replay, options: Options) -> tuple[tuple[float, float], ...]:
@@ -250,8 +250,8 @@ def precision(problem: Problem, behavior: str, process: Replay, options: Options
     if problem.precision == "float64":
         return nan
     rates = []
-    for asked in (problem, problem.double()):
-        held, read = asked.asking([Scoring.of(behavior, Infinitesimal(), process).readout])
+    for version in (problem, problem.double()):
+        held, read = version.asking([Scoring.of(behavior, Infinitesimal(), process).readout])
         with held.exclusive:
             rates.append(_rate(held, read[0], process, options).double())
     narrow, wide = rates

@@ -14,7 +14,7 @@ agrees with another such mean at least about as well.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Annotated, ClassVar
@@ -25,13 +25,13 @@ from pydantic import Field
 
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
-from engine.basics.values import Count
+from engine.basics.values import Count, Number
 from engine.exact.retrain import factual_logits
 from engine.metrics.agreement import kendall_tau
 from engine.problems import ModuleProblem, Problem
 from engine.question.runs import Seeded
-from engine.requests import OfCandidates
-from engine.requests.fields import Asked
+from engine.requests import OfCandidates, Request
+from engine.requests.fields import StoredScoring
 from engine.scoring.compute import compute
 from engine.scoring.scores import Scores
 from engine.scoring.scoring import Scoring
@@ -64,11 +64,11 @@ class OverSeeds:
     def agreement(self) -> pd.DataFrame:
         """seed, tau: how the ranking of each run agrees with the mean over all others, mean over queries."""
         runs = list(self.single.values())
-        kept = np.all([one.converged for one in runs], 0)
-        values = np.stack([one.values[:, kept] for one in runs])
+        converged = np.all([one.converged for one in runs], 0)
+        values = np.stack([one.values[:, converged] for one in runs])
         others = (values.sum(0) - values) / (len(runs) - 1)
-        found = [_agreeing(own, mean) for own, mean in zip(values, others, strict=True)]
-        return pd.DataFrame({"seed": list(self.single), "tau": found})
+        tau = [_agreeing(own, mean) for own, mean in zip(values, others, strict=True)]
+        return pd.DataFrame({"seed": list(self.single), "tau": tau})
 
     @property
     def run_sentence(self) -> str:
@@ -97,7 +97,7 @@ class SeedRunsRequest(OfCandidates[SeedRuns]):
     doing: ClassVar = "training runs"
     shared: ClassVar = True
 
-    scoring: Asked
+    scoring: StoredScoring
     seeds: Annotated[Count, Field(ge=2, le=1_000)]
 
     def title(self, problem: str) -> str:
@@ -114,44 +114,60 @@ class SeedRunsRequest(OfCandidates[SeedRuns]):
     def compute(self, problem: Problem, chunk: str, options: Options, store: Store) -> SeedRuns:
         if problem.convex:
             raise InvalidInput(NOTHING_DRAWN)
-        asked = run_of(self.scoring, int(chunk))
-        scores = compute(problem, asked, options)
-        return SeedRuns(tuple(scores), outcomes(problem, self.scoring, seeds_of(asked, problem.seed)))
-
-    def combine(self, parts: Mapping[str, SeedRuns]) -> SeedRuns:
-        ordered = [parts[chunk] for chunk in self.chunks]
-        return SeedRuns(tuple(part.single[0] for part in ordered), np.concatenate([one.outcomes for one in ordered]))
+        run = run_of(self.scoring, int(chunk))
+        scores = compute(problem, run, options)
+        return SeedRuns(tuple(scores), outcomes(problem, self.scoring, seeds_of(run, problem.seed)))
 
 
-def over_seeds(problem: Problem, scoring: Scoring, stable: float = STABLE, most: int = MOST,
-               options: Options | None = None) -> OverSeeds:
-    """The expectation of a retraining or a replay over as many seeds as its ranking needs, FEWEST to `most`.
+class MeanOverSeedsRequest(Request[OverSeeds]):
+    """Average a retraining or a replay over as many seeds as its ranking needs.
 
     Raises `InvalidInput` for a process without seeds, for a model whose training draws nothing, and as `compute` does.
     """
-    options, process = options or Options(), scoring.process
-    if not isinstance(process, Seeded) or not scoring.exact:
-        raise InvalidInput(f"“{scoring.title}” is no exact answer that has seeds; ask `retrain` or `replay`.")
-    if problem.convex:
-        raise InvalidInput(NOTHING_DRAWN)
-    if not most >= FEWEST or not -1 <= stable <= 1:
-        raise InvalidInput(f"Give at least {FEWEST} seeds, and a τ from −1 to 1 at which a ranking counts as stable.")
-    single: list[Scores] = []
-    rows: list[dict[str, float]] = []
-    while len(single) < most:
-        for _ in range(min(2, most - len(single))):
-            single.append(compute(problem, run_of(scoring, len(single)), options.share(len(single), most))[0])
-        rows.append(_row(single, process))
-        if len(single) >= FEWEST and rows[-1]["stability"] >= stable:
-            break
-    options.progress(1.0)
-    return _found(single, process, problem.seed, rows, stable)
+
+    name: ClassVar = "mean-over-seeds"
+    command: ClassVar = "over-seeds"
+    job: ClassVar = False
+    doing: ClassVar = "training runs"
+    outputs: ClassVar = {"out": "Scores to write, the mean over seeds; a manifest .json beside them.",
+                         "spread": "Table to write: what becomes of the variance over seeds, and the Wasserstein "
+                                   "distance, a row for each query and candidate."}
+    suffixes: ClassVar = {"out": ".npz"}
+
+    scoring: StoredScoring
+    stable: Annotated[Number, Field(ge=-1, le=1, description=(
+        "Kendall's τ between two halves of the seeds at which the ranking counts as stable."))] = STABLE
+    most: Annotated[Count, Field(ge=FEWEST, le=1_000, description="Seeds to run at most.")] = MOST
+
+    def run(self, problem: Problem, options: Options | None = None, store: Store | None = None) -> OverSeeds:
+        options, process = options or Options(), self.scoring.process
+        if not isinstance(process, Seeded) or not self.scoring.exact:
+            raise InvalidInput(f"“{self.scoring.title}” is no exact answer that has seeds; ask `retrain` or `replay`.")
+        if problem.convex:
+            raise InvalidInput(NOTHING_DRAWN)
+        single: list[Scores] = []
+        rows: list[dict[str, float]] = []
+        while len(single) < self.most:
+            for _ in range(min(2, self.most - len(single))):
+                single += compute(problem, run_of(self.scoring, len(single)), options.share(len(single), self.most))
+            rows.append(_row(single, process))
+            if len(single) >= FEWEST and rows[-1]["stability"] >= self.stable:
+                break
+        options.progress(1.0)
+        return _over_seeds(single, process, problem.seed, rows, self.stable)
+
+    def written(self, answer: OverSeeds, problem: Problem, output: str) -> Scores | pd.DataFrame:
+        return answer.scores if output == "out" else distribution(problem, answer)
+
+    def sentences(self, answer: OverSeeds) -> list[str]:
+        return [*(f"{row.seeds:>4} seeds  τ between halves {row.stability:+.3f}  standard error {row.noise:.2f}"
+                  for row in answer.table.itertuples()), answer.sentence]
 
 
-def run_of(scoring: Scoring, place: int) -> Scoring:
+def run_of(scoring: Scoring, index: int) -> Scoring:
     """The question about run 0, 1, … of those that the scoring of a `Seeded` process begins with."""
     process = _seeded(scoring)
-    one = process.model_copy(update={"seeds": 1, "first": process.first + place})
+    one = process.model_copy(update={"seeds": 1, "first": process.first + index})
     return Scoring.of(scoring.behavior, scoring.intervention, one.model_dump(), scoring.estimator)
 
 
@@ -170,7 +186,7 @@ def of_runs(single: Sequence[Scores], scoring: Scoring, seed: int, stable: float
     trained with `seed`."""
     process = _seeded(scoring)
     sizes = sorted({*range(2, len(single), 2), len(single)})
-    return _found(single, process, seed, [_row(single[:size], process) for size in sizes], stable)
+    return _over_seeds(single, process, seed, [_row(single[:size], process) for size in sizes], stable)
 
 
 def _row(single: Sequence[Scores], process: Seeded) -> dict[str, float]:
@@ -178,8 +194,8 @@ def _row(single: Sequence[Scores], process: Seeded) -> dict[str, float]:
     return {"seeds": len(single), "stability": _stability(single), "noise": np.nan if noise is None else noise}
 
 
-def _found(single: Sequence[Scores], process: Seeded, seed: int, rows: Sequence[dict[str, float]], stable: float
-           ) -> OverSeeds:
+def _over_seeds(single: Sequence[Scores], process: Seeded, seed: int, rows: Sequence[dict[str, float]], stable: float
+                ) -> OverSeeds:
     seeds = process.model_copy(update={"seeds": len(single)}).runs(seed)
     return OverSeeds(mean_of(single, process), pd.DataFrame(rows), bool(rows[-1]["stability"] >= stable),
                      dict(zip(seeds, single, strict=True)))
@@ -190,18 +206,18 @@ def mean_of(single: Sequence[Scores], process: Seeded) -> Scores:
     first, values = single[0], np.stack([one.values for one in single])
     of_all = process.model_copy(update={"seeds": len(single)}).model_dump()
     scoring = Scoring.of(first.scoring.behavior, first.scoring.intervention, of_all)
-    asked = {"spec": scoring.canonical(), "digest": scoring.digest, "question": scoring.question}
-    found = Scores(scoring, values.mean(0), first.candidates, np.all([one.converged for one in single], 0),
-                   np.max([one.residual for one in single], 0), {**first.provenance, **asked},
-                   standard_error=values.std(0, ddof=1) / len(single) ** 0.5,
-                   error=np.mean([one.bound for one in single], 0))
-    return replace(found, provenance={**found.provenance, "noise_of_seeds": found.noise})
+    question = {"spec": scoring.canonical(), "digest": scoring.digest, "question": scoring.question}
+    scores = Scores(scoring, values.mean(0), first.candidates, np.all([one.converged for one in single], 0),
+                    np.max([one.residual for one in single], 0), {**first.provenance, **question},
+                    standard_error=values.std(0, ddof=1) / len(single) ** 0.5,
+                    error=np.mean([one.bound for one in single], 0))
+    return replace(scores, provenance={**scores.provenance, "noise_of_seeds": scores.noise})
 
 
 def _stability(single: Sequence[Scores]) -> float:
     """Mean over queries of τ between the means over every second seed and over the others."""
-    kept = np.all([one.converged for one in single], 0)
-    halves = [np.mean([one.values[:, kept] for one in single[start::2]], 0) for start in (0, 1)]
+    converged = np.all([one.converged for one in single], 0)
+    halves = [np.mean([one.values[:, converged] for one in single[start::2]], 0) for start in (0, 1)]
     return _agreeing(*halves)
 
 
@@ -209,9 +225,9 @@ def _agreeing(a: np.ndarray, b: np.ndarray) -> float:
     return float(np.nanmean(kendall_tau(a, b)))
 
 
-def distribution(problem: Problem, found: OverSeeds, options: Options | None = None) -> pd.DataFrame:
+def distribution(problem: Problem, over: OverSeeds, options: Options | None = None) -> pd.DataFrame:
     """As `spread` says, of the problem that was averaged."""
-    return spread(found, outcomes(problem, found.scores.scoring, list(found.single), options))
+    return spread(over, outcomes(problem, over.scores.scoring, list(over.single), options))
 
 
 def outcomes(problem: Problem, scoring: Scoring, seeds: Sequence[int], options: Options | None = None) -> np.ndarray:
@@ -222,14 +238,14 @@ def outcomes(problem: Problem, scoring: Scoring, seeds: Sequence[int], options: 
                      for logits in factual_logits(held, seeds, options or Options())])
 
 
-def spread(found: OverSeeds, before: np.ndarray) -> pd.DataFrame:
+def spread(over: OverSeeds, before: np.ndarray) -> pd.DataFrame:
     """query, candidate, variance, wasserstein: a row a pair; Wasserstein NaN for a derivative. before: `outcomes`."""
-    scoring = found.scores.scoring
-    change = np.stack([one.values for one in found.single.values()])  # (s, m, k)
+    scoring = over.scores.scoring
+    change = np.stack([one.values for one in over.single.values()])  # (s, m, k)
     wider = _spread_rate(before, change) if scoring.process.derivative else _spread_change(before, change)
     far = np.full(wider.shape, np.nan) if scoring.process.derivative else _wasserstein(before, change)
     queries, candidates = np.indices(wider.shape)
-    return pd.DataFrame({"query": queries.ravel(), "candidate": found.scores.candidates[candidates.ravel()],
+    return pd.DataFrame({"query": queries.ravel(), "candidate": over.scores.candidates[candidates.ravel()],
                          "variance": wider.ravel(), "wasserstein": far.ravel()})
 
 

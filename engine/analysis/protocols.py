@@ -86,14 +86,14 @@ def _each(problem: Problem, members: Tensor, later: list[int], options: Options)
     if problem.replays_batches:
         raise InvalidInput("This run was recorded with the batches of all of its examples, so that the recipe does not "
                            "say how a subset alone is trained on; use the protocol `weights`.")
-    found = []
-    for place, (own, after) in enumerate(zip(members, later, strict=True)):
+    outputs = []
+    for index, (own, after) in enumerate(zip(members, later, strict=True)):
         rows = own.nonzero()[:, 0]
         alone = problem.holding(problem.examples._replace(x=problem.x[rows], y=problem.y[rows],
                                                           candidates=rows.new_zeros(1)), Shared(Memory(), Memory()))
         whole = Altered(torch.ones(1, len(rows), dtype=torch.float64, device=rows.device))
-        found.append(alone.retrained_outputs(whole, options.share(place, len(members)), after))
-    return torch.cat(found)
+        outputs.append(alone.retrained_outputs(whole, options.share(index, len(members)), after))
+    return torch.cat(outputs)
 
 
 PROTOCOLS: Registry[Protocol] = Registry("protocol")

@@ -27,7 +27,7 @@ from engine.question.behaviors import BEHAVIORS
 from engine.question.interventions import Remove
 from engine.question.processes import Retrain
 from engine.requests import WHOLE, OfCandidates
-from engine.requests.fields import Asked
+from engine.requests.fields import StoredScoring
 from engine.scoring.compute import compute
 from engine.scoring.scoring import Scoring
 from engine.store.results import Store
@@ -51,10 +51,10 @@ class RemovalCurve:
         """A row a ranking and size: the change, and of random groups the mean with a 95% t interval over them."""
         rows = []
         for name, values in self.changes.items():
-            for place, size in enumerate(self.sizes):
-                mean, half = t_interval(self.random[place])
-                rows.append({"ranking": name, "removed": int(size), "change": values[place],
-                             "sum of single effects": self.promised[name][place] if name in self.promised else np.nan,
+            for index, size in enumerate(self.sizes):
+                mean, half = t_interval(self.random[index])
+                rows.append({"ranking": name, "removed": int(size), "change": values[index],
+                             "sum of single effects": self.promised[name][index] if name in self.promised else np.nan,
                              "random groups": mean, "± 95%": half, "groups": self.random.shape[1]})
         return pd.DataFrame(rows)
 
@@ -74,7 +74,7 @@ class RemovalRequest(OfCandidates[RemovalTable]):
     numerics: ClassVar = 2  # rankings turn the sign of a negative α
     doing: ClassVar = "models without the top of a ranking"
 
-    scorings: tuple[Asked, ...]
+    scorings: tuple[StoredScoring, ...]
     behavior: str
     query: Count
     random: Count = RANDOM
@@ -123,16 +123,16 @@ def removal_curve(problem: Problem, scores: Mapping[str, tuple[Scoring, np.ndarr
     orders = {name: order_of(values[chosen]) for name, (_, values) in scores.items()}
     groups = [order[:size] for order in orders.values() for size in wanted]
     groups += [rng.choice(k, size, replace=False) for size in wanted for _ in range(random)]
-    asked = Scoring(behavior=behavior, intervention=Remove(), process=Retrain(seeds=seeds))
+    question = Scoring(behavior=behavior, intervention=Remove(), process=Retrain(seeds=seeds))
     rows = [problem.candidates[torch.as_tensor(own.copy(), device=problem.device)] for own in groups]
-    found = effects(problem, asked, rows, options)[chosen].mean(0)
+    effect = effects(problem, question, rows, options)[chosen].mean(0)
     split = len(orders) * len(wanted)
-    changes = found[:split].reshape(len(orders), len(wanted))
+    changes = effect[:split].reshape(len(orders), len(wanted))
     last = np.array(wanted) - 1
     promised = {name: scoring.orientation * np.nan_to_num(values[chosen]).mean(0)[orders[name]].cumsum()[last]
                 for name, (scoring, values) in scores.items() if _single_effects(scoring, behavior)}
     return RemovalCurve(np.array(wanted), dict(zip(orders, changes, strict=True)),
-                        found[split:].reshape(len(wanted), random), promised)
+                        effect[split:].reshape(len(wanted), random), promised)
 
 
 def order_of(values: np.ndarray) -> np.ndarray:

@@ -95,11 +95,11 @@ class RunErrors:
         further = self.causes[self.causes["so_far"].diff().fillna(1.0) > 0]
         largest = self.causes.loc[further["error"].idxmax()]
         last = self.causes.iloc[-1]
-        return (f"SOURCE is off the exact derivative by {told(last['so_far'])} and ranks with a Kendall τ of "
-                f"{last['tau']:.2f}; its largest single cause is *{largest['title']}*, {told(largest['error'])}.")
+        return (f"SOURCE is off the exact derivative by {percent(last['so_far'])} and ranks with a Kendall τ of "
+                f"{last['tau']:.2f}; its largest single cause is *{largest['title']}*, {percent(largest['error'])}.")
 
 
-def told(error: float) -> str:
+def percent(error: float) -> str:
     """An error as a share, in words."""
     return f"{error:.1%}" if isfinite(error) else "more than any number"
 
@@ -169,29 +169,29 @@ def _methods(problem: Problem, process: Replay, read: Behavior, exact: Tensor, o
     names = [name for name, one in ESTIMATORS.items() if not one.exact and process.kind in one.processes
              and one.offered(problem, process.kind)]
     rows = []
-    for place, name in enumerate(names):
-        route, share = ESTIMATORS[name].route(problem, process.kind), options.share(place, len(names))
+    for index, name in enumerate(names):
+        route, options_of = ESTIMATORS[name].route(problem, process.kind), options.share(index, len(names))
         try:
-            found = route(problem, [Infinitesimal()], process, problem.candidates, share)[0]
+            response = route(problem, [Infinitesimal()], process, problem.candidates, options_of)[0]
         except InvalidInput:  # one that is not known for this optimizer, or too large
             continue
-        scores = found.scores(read, problem.query_labels)
+        scores = response.scores(read, problem.query_labels)
         rows.append({"estimator": name, "title": ESTIMATORS[name].title, "error": _off(scores - exact, exact),
                      "tau": _tau(scores, exact)})
     return pd.DataFrame(rows)
 
 
 def _by_parts(problem: Problem, process: Replay, read: Behavior, options: Options) -> pd.DataFrame:
-    parts, rates = by_stretches(problem, process, read, options)
-    return pd.DataFrame([{"candidate": k, "part": place + 1, "first": part.start, "last": part.stop - 1,
-                          "rate": float(rates[place, k])}
-                         for k in problem.candidates.tolist() for place, part in enumerate(parts)])
+    stretches, rates = by_stretches(problem, process, read, options)
+    return pd.DataFrame([{"candidate": k, "part": index + 1, "first": stretch.start, "last": stretch.stop - 1,
+                          "rate": float(rates[index, k])}
+                         for k in problem.candidates.tolist() for index, stretch in enumerate(stretches)])
 
 
 def _off(difference: Tensor, exact: Tensor) -> float:
     """∞ where a part of it is no number."""
-    share = float(difference.norm() / exact.norm())
-    return share if isfinite(share) else inf
+    relative = float(difference.norm() / exact.norm())
+    return relative if isfinite(relative) else inf
 
 
 def _tau(scores: Tensor, exact: Tensor) -> float:
@@ -202,8 +202,8 @@ def _tau(scores: Tensor, exact: Tensor) -> float:
 
 
 def _of_softmax(problem: SoftmaxProblem, process: Replay, read: Behavior, options: Options) -> Stages:
-    parts = descent_segments(problem, process, problem.candidates, options)
-    causes = [("segments", powers), ("flow", flow)] if all(part.contracts for part in parts) else [
+    segments = descent_segments(problem, process, problem.candidates, options)
+    causes = [("segments", powers), ("flow", flow)] if all(segment.contracts for segment in segments) else [
         ("segments and flow", flow)]
     for cause, form in causes:
         response = source_response(problem, process, problem.candidates, options, form=form)
@@ -243,22 +243,22 @@ def through_states(problem: ModuleProblem, read: Behavior, options: Options, *, 
     signal = signal_of(read, network.predict(problem.queries), problem.query_labels)
     slopes = gradients_of(network, problem.queries, signal, along_signal, check=options.check)
     columns = (slopes, *(torch.zeros_like(slopes) for _ in range(rule.remembers)))
-    found = slopes.new_zeros(len(slopes), problem.n)
+    rates = slopes.new_zeros(len(slopes), problem.n)
     with own_randomness(problem.device):
-        for place, (theta, *state) in run.points.backwards(options.check):
-            step = run.steps.all[place]
+        for index, (theta, *state) in run.points.backwards(options.check):
+            step = run.steps.all[index]
             graph = StepGraph(run.steps, theta, step)
             given = (theta, *state, graph.gradient), columns, step.rate, step.count
             before, *memory, pull = rule.back_held(*given, lag=lag) if held else rule.back(*given)
             if batches:
                 bent, owned = run.pulled(graph, pull, HESSIAN)
-                found.index_add_(1, step.rows, owned, alpha=problem.n)
+                rates.index_add_(1, step.rows, owned, alpha=problem.n)
             else:
                 bent, owned = _over_all(problem.with_network(run.steps.trained(theta)), pull, options, factored)
-                found[:, candidates] += owned
+                rates[:, candidates] += owned
             columns = (before + bent, *memory)
-            options.progress(1.0 - place / len(run.steps))
-    return found[:, candidates]
+            options.progress(1.0 - index / len(run.steps))
+    return rates[:, candidates]
 
 
 def _over_all(problem: ModuleProblem, columns: Tensor, options: Options, factored: bool) -> tuple[Tensor, Tensor]:

@@ -19,7 +19,7 @@ from engine.metrics.positions import has_position
 from engine.problems import Problem
 from engine.question import direction
 from engine.requests import OfCandidates
-from engine.requests.fields import Asked
+from engine.requests.fields import StoredScoring
 from engine.scoring import cost
 from engine.scoring.compute import compute
 from engine.scoring.scoring import Scoring
@@ -49,7 +49,7 @@ class SelfInfluenceRequest(OfCandidates[SelfInfluence]):
     outputs: ClassVar = {"out": "Values to write: a row for each candidate, largest first."}
     shared: ClassVar = True
 
-    scoring: Asked
+    scoring: StoredScoring
 
     def title(self, problem: str) -> str:
         return f"Self-influence of {self.count:,} candidates on {problem}"
@@ -60,8 +60,8 @@ class SelfInfluenceRequest(OfCandidates[SelfInfluence]):
 
     def quick(self, problem: Problem) -> bool:
         chosen = self.narrowed(problem)
-        asked = chosen.at_itself(chosen.candidates[:BLOCK])
-        return cost.guess([self.scoring], asked, len(chosen.candidates)) <= problem.live_seconds
+        itself = chosen.at_itself(chosen.candidates[:BLOCK])
+        return cost.guess([self.scoring], itself, len(chosen.candidates)) <= problem.live_seconds
 
     @property
     def chunks(self) -> list[str]:
@@ -75,18 +75,14 @@ class SelfInfluenceRequest(OfCandidates[SelfInfluence]):
         """In blocks of `BLOCK`, which solve for all of their candidates at once."""
         return SelfInfluence(self_influence(problem, self.scoring, options), problem.candidates.cpu().numpy())
 
-    def combine(self, parts: Mapping[str, SelfInfluence]) -> SelfInfluence:
-        ordered = [parts[chunk] for chunk in self.chunks]
-        return SelfInfluence(np.concatenate([part.values for part in ordered]),
-                             np.concatenate([part.candidates for part in ordered]))
-
     def parameters(self) -> dict[str, Any]:
         """As payloads have been written from the start."""
         return {"scorings": [self.scoring.canonical()], "candidates": self.candidates}
 
     @classmethod
     def of_payload(cls, payload: Mapping[str, Any]) -> Self:
-        return cls.parse({"scoring": payload["scorings"][0], "candidates": payload["candidates"]})
+        return cls.parse({"source": payload["source"], "scoring": payload["scorings"][0],
+                          "candidates": payload["candidates"]})
 
     def tables(self, answer: SelfInfluence, problem: Problem) -> list[pd.DataFrame]:
         table = pd.DataFrame({"candidate": answer.candidates, "label": problem.y.cpu().numpy()[answer.candidates],
@@ -110,11 +106,11 @@ def self_influence(problem: Problem, scoring: Scoring, options: Options | None =
         raise InvalidInput(f"`{scoring.route.title}` implies no specification, so there is no behavior at an example "
                            "itself; choose another one.")
     options = options or Options()
-    blocks, found, bounds = problem.candidates.split(BLOCK), [], []
+    blocks, values_of_blocks, bounds = problem.candidates.split(BLOCK), [], []
     for number, rows in enumerate(blocks):
-        share = options.share(number, len(blocks))
-        scores = compute(problem.at_itself(rows), scoring, share)[0]
-        found.append(np.diagonal(scores.scored))
+        options_of_block = options.share(number, len(blocks))
+        scores = compute(problem.at_itself(rows), scoring, options_of_block)[0]
+        values_of_blocks.append(np.diagonal(scores.scored))
         bounds.append(np.diagonal(scores.bound))
-    values, error = np.concatenate(found), np.concatenate(bounds)
+    values, error = np.concatenate(values_of_blocks), np.concatenate(bounds)
     return np.where(has_position(values[None], error[None])[0], values, np.nan)

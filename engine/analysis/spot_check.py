@@ -18,21 +18,25 @@ Source: Efron & Stein, "The jackknife estimate of variance", Annals of Statistic
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import hypot, inf, nan, sqrt
+from math import hypot, nan, sqrt
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
+from pydantic import Field
 
 from engine.analysis.comparison import compare
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
+from engine.basics.values import Count, Seed
 from engine.metrics.agreement import Agreement, pairwise, top_size
 from engine.metrics.in_words import Z95, InWords, in_words
 from engine.metrics.subsets import over_known
 from engine.problems import Problem
 from engine.problems.memory import Memory
 from engine.problems.problem import Shared
+from engine.requests import Request
+from engine.requests.fields import StoredScoring
 from engine.scoring import cost
 from engine.scoring.compute import check, compute
 from engine.scoring.convergence import Convergence
@@ -40,6 +44,7 @@ from engine.scoring.identities import EVERY_PROBLEM
 from engine.scoring.reference import Evidence, standing
 from engine.scoring.scores import Scores, Together
 from engine.scoring.scoring import Scoring
+from engine.store.results import Store
 
 CANDIDATES, QUERIES = 50, 50
 LEAST_TOP = 5
@@ -110,6 +115,18 @@ class SpotCheck:
         return f"{_opened(self.scoring.route.title)} against {against}: {_lower(self.words.sentence)}"
 
 
+    @property
+    def record(self) -> dict[str, Any]:
+        """As plain data; NaN, which JSON has not, as None."""
+        return {"measured": True, "reference": self.reference.canonical(), "reference_bounded": self.bounded,
+                "reference_computed": self.convergence.summary,
+                "kendall_tau": {**_agreement(self.tau), "ci95_of_the_draw": _number(self.drawn_ci95),
+                                "ci95_together": _number(self.ci95)},
+                "top_overlap": {**_agreement(self.overlap), "top": self.top, "chance": self.chance},
+                "word": self.words.word, "candidates": self.candidates, "of_candidates": self.of_candidates,
+                "queries": self.queries, "of_queries": self.of_queries, "seed": self.seed}
+
+
 @dataclass(frozen=True)
 class NotMeasured:
     """Why there is no spot check of a scoring. seconds: what it would take, NaN where that is not the reason."""
@@ -122,6 +139,11 @@ class NotMeasured:
     def sentence(self) -> str:
         title = _opened(self.scoring.route.title)
         return f"{title} against the exact answer to its question: not measured; {self.why}."
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """As plain data."""
+        return {"measured": False, "why": self.why}
 
 
 def reference(scoring: Scoring) -> Scoring | NotMeasured:
@@ -136,49 +158,70 @@ def reference(scoring: Scoring) -> Scoring | NotMeasured:
     return scoring.exact_answer
 
 
-def spot_check(problem: Problem, scoring: Scoring, *, candidates: int = CANDIDATES, queries: int = QUERIES,
-               seed: int = 0, most_seconds: float = inf, options: Options | None = None) -> SpotCheck | NotMeasured:
-    """The scoring against the exact answer to its question, on random candidates and queries (as many as there are, at
-    most). most_seconds: what the exact answer may cost, as far as it can be guessed.
+class SpotCheckRequest(Request["SpotCheck | NotMeasured"]):
+    """Measure how well an approximation ranks, against the exact answer to the same question.
 
-    Raises `InvalidInput` where the problem cannot be asked what the scoring asks, `Cancelled` through `options.check`.
+    On random candidates and queries, as many as there are at most. Raises `InvalidInput` where the problem cannot be
+    asked what the scoring asks, `Cancelled` through `options.check`.
     """
-    exact = reference(scoring)
-    if isinstance(exact, NotMeasured):
-        return exact
-    check(problem, scoring)
-    rng = np.random.default_rng(seed)
-    rows, asked = (drawn(rng, count, of) for count, of in ((candidates, len(problem.candidates)),
-                                                           (queries, len(problem.queries))))
-    part = _narrowed(problem, rows, asked)
-    seconds = cost.guess([exact], part, len(rows)) + cost.preparation([exact], part)[1]
-    if seconds > most_seconds:
-        return too_dear(scoring, seconds, len(rows))
-    approximate = compute(part, scoring, options)[0]
-    try:
-        right = compute(part, exact, options)[0]
-    except InvalidInput as error:
-        return NotMeasured(scoring, refused(error))
-    return against(approximate, right, of=(len(problem.queries), len(problem.candidates)), seed=seed)
+
+    name: ClassVar = "spot-check"
+    job: ClassVar = False
+    doing: ClassVar = "the exact answer"
+    outputs: ClassVar = {"out": "What was measured, or why nothing was."}
+    suffixes: ClassVar = {"out": ".json"}
+
+    scoring: StoredScoring
+    candidates: Annotated[Count, Field(ge=3, description="How many candidates are drawn at random.")] = CANDIDATES
+    queries: Annotated[Count, Field(ge=2, description="How many queries are drawn at random.")] = QUERIES
+    seed: Annotated[Seed, Field(description="Of the draw.")] = 0
+    most_seconds: Annotated[float, Field(ge=0, description=(
+        "What the exact answer may cost, as far as it can be guessed."))] = 3600.0
+
+    def run(self, problem: Problem, options: Options | None = None, store: Store | None = None
+            ) -> SpotCheck | NotMeasured:
+        scoring, exact = self.scoring, reference(self.scoring)
+        if isinstance(exact, NotMeasured):
+            return exact
+        check(problem, scoring)
+        rng, of = np.random.default_rng(self.seed), (len(problem.queries), len(problem.candidates))
+        candidates, queries = (sampled(rng, count, size) for count, size in ((self.candidates, of[1]),
+                                                                           (self.queries, of[0])))
+        few = _narrowed(problem, candidates, queries)
+        seconds = cost.guess([exact], few, len(candidates)) + cost.preparation([exact], few)[1]
+        if seconds > self.most_seconds:
+            return too_dear(scoring, seconds, len(candidates))
+        approximate = compute(few, scoring, options)[0]
+        try:
+            right = compute(few, exact, options)[0]
+        except InvalidInput as error:
+            return NotMeasured(scoring, refused(error))
+        return against(approximate, right, of=of, seed=self.seed)
+
+    def written(self, answer: SpotCheck | NotMeasured, problem: Problem, output: str) -> dict[str, Any]:
+        return {"spec": self.scoring.canonical(), "sentence": answer.sentence, **answer.record}
+
+    def sentences(self, answer: SpotCheck | NotMeasured) -> list[str]:
+        return [answer.sentence, *([answer.basis, answer.reference_said] if isinstance(answer, SpotCheck) else [])]
 
 
 def against(approximate: Scores, exact: Scores, *, of: tuple[int, int] | None = None, seed: int | None = None
             ) -> SpotCheck | NotMeasured:
     """Scores of one question over the same queries and candidates, compared. of: out of how many (queries, candidates)
     they were drawn with `seed`; None where they are all there are."""
-    kept = int((approximate.converged & exact.converged).sum())
-    top = max(top_size(kept, 0.05), min(LEAST_TOP, kept // 2)) if kept else 1
-    if kept < 2:
-        return NotMeasured(approximate.scoring, f"{kept} of {len(exact.candidates)} candidates converged in both")
+    usable = int((approximate.converged & exact.converged).sum())
+    top = max(top_size(usable, 0.05), min(LEAST_TOP, usable // 2)) if usable else 1
+    if usable < 2:
+        return NotMeasured(approximate.scoring, f"{usable} of {len(exact.candidates)} candidates converged in both")
     try:
-        found = compare([[approximate, exact]], fraction=top / kept, metrics=("kendall_tau", "top_overlap"))
+        comparison = compare([[approximate, exact]], fraction=top / usable, metrics=("kendall_tau", "top_overlap"))
     except InvalidInput as error:
         return NotMeasured(approximate.scoring, refused(error))
     queries, candidates = approximate.values.shape
     whole = of or (queries, candidates)
     spread = 0.0 if of is None else jackknife(Together.of([approximate, exact]), whole[1])
-    return SpotCheck(approximate.scoring, exact.scoring, found.agreement("kendall_tau", 0, 1),
-                     found.agreement("top_overlap", 0, 1), spread, top, kept, whole[1], queries, whole[0], seed,
+    return SpotCheck(approximate.scoring, exact.scoring, comparison.agreement("kendall_tau", 0, 1),
+                     comparison.agreement("top_overlap", 0, 1), spread, top, usable, whole[1], queries, whole[0], seed,
                      exact.convergence, bounded(exact, approximate.scoring))
 
 
@@ -199,8 +242,8 @@ def jackknife(together: Together, of: int) -> float:
     return Z95 * sqrt(max(0.0, 1 - k / of) * (k - 1) * float(np.var(without)))
 
 
-def drawn(rng: np.random.Generator, count: int, of: int) -> np.ndarray:
-    """`count` of the places 0 … of − 1, or all of them, ascending."""
+def sampled(rng: np.random.Generator, count: int, of: int) -> np.ndarray:
+    """`count` of the indices 0 … of − 1, or all of them, ascending."""
     return np.sort(rng.choice(of, size=min(count, of), replace=False))
 
 
@@ -219,11 +262,21 @@ def _tau(stack: np.ndarray) -> dict[str, np.ndarray]:
     return {"tau": pairwise(stack, ("kendall",))["kendall"]}
 
 
-def _narrowed(problem: Problem, rows: Sequence[int] | np.ndarray, asked: Sequence[int] | np.ndarray) -> Problem:
+def _narrowed(problem: Problem, candidates: np.ndarray, queries: np.ndarray) -> Problem:
     """The same trained problem with some of its candidates and queries."""
     held = problem.examples
-    return problem.holding(held._replace(queries=held.queries[asked], query_labels=held.query_labels[asked],
-                                         candidates=held.candidates[rows]), Shared(problem.shared.model, Memory()))
+    few = held._replace(queries=held.queries[queries], query_labels=held.query_labels[queries],
+                        candidates=held.candidates[candidates])
+    return problem.holding(few, Shared(problem.shared.model, Memory()))
+
+
+def _agreement(agreement: Agreement) -> dict[str, Any]:
+    return {"mean": _number(agreement.mean), "ci95": _number(agreement.ci95), "n_queries": agreement.n_queries,
+            "n_dropped": agreement.n_dropped}
+
+
+def _number(value: float) -> float | None:
+    return value if value == value else None
 
 
 def _spelled(seconds: float) -> str:

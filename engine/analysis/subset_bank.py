@@ -63,10 +63,10 @@ class Draw(Value):
         if self.among == "all":
             if self.kind == "shapley":
                 raise InvalidInput("Shapley values are shared out among the candidates; draw the subsets from them.")
-            return self.kept(problem.n)
-        return with_the_rest(problem, self.kept(len(problem.candidates)))
+            return self.membership(problem.n)
+        return with_the_rest(problem, self.membership(len(problem.candidates)))
 
-    def kept(self, size: int) -> np.ndarray:
+    def membership(self, size: int) -> np.ndarray:
         """(count, size) bool, of the examples drawn from. Raises `InvalidInput` for sizes that say nothing."""
         if self.kind == "share":
             return subsets(size, self.count, self.share, self.seed)
@@ -82,7 +82,7 @@ class Draw(Value):
         inside = round(self.share * size) if self.kind == "share" else size / 2
         return (n - size + inside) / n
 
-    def told(self, n: int, k: int) -> str:
+    def description(self, n: int, k: int) -> str:
         """What share of the data a model is trained on, as in `50% of the candidates, 90% of the training data`."""
         whole = f"{_percent(self.fraction(n, k))} of the training data"
         if self.among == "all":
@@ -92,14 +92,14 @@ class Draw(Value):
     @property
     def identity(self) -> dict[str, Any]:
         """What its models are decided by, however many; in words of an earlier version where that knew them."""
-        kept = {name: value for name, value in self.model_dump(include={"among", "protocol", "later"}).items()
-                if value != type(self).model_fields[name].default}
-        return {"kind": self.kind, "seed": self.seed, **({"share": self.share} if self.kind == "share" else {}), **kept}
+        more = {name: value for name, value in self.model_dump(include={"among", "protocol", "later"}).items()
+                   if value != type(self).model_fields[name].default}
+        return {"kind": self.kind, "seed": self.seed, **({"share": self.share} if self.kind == "share" else {}), **more}
 
 
-def _percent(share: float) -> str:
+def _percent(fraction: float) -> str:
     """90%, 99.5%."""
-    return f"{100 * share:.3g}%"
+    return f"{100 * fraction:.3g}%"
 
 
 def _halves(rng: np.random.Generator, count: int, k: int) -> np.ndarray:
@@ -109,11 +109,11 @@ def _halves(rng: np.random.Generator, count: int, k: int) -> np.ndarray:
 def _paired(rng: np.random.Generator, count: int, k: int) -> np.ndarray:
     sizes = np.arange(1, k)
     weights = 1.0 / (sizes * (k - sizes))
-    found = [np.ones(k, bool), np.zeros(k, bool)]
-    while len(found) < count:
+    subsets_drawn = [np.ones(k, bool), np.zeros(k, bool)]
+    while len(subsets_drawn) < count:
         own = np.isin(np.arange(k), rng.choice(k, rng.choice(sizes, p=weights / weights.sum()), replace=False))
-        found += [own, ~own]
-    return np.stack(found[:count])
+        subsets_drawn += [own, ~own]
+    return np.stack(subsets_drawn[:count])
 
 
 def bank(problem: Problem, draw: Draw, store: Store, options: Options | None = None,
@@ -124,15 +124,15 @@ def bank(problem: Problem, draw: Draw, store: Store, options: Options | None = N
     """
     options = options or Options()
     starts = range(0, draw.count, TOGETHER)
-    parts = [part(problem, draw, place, store, options.share(place, len(starts)), behaviors)
-             for place in range(len(starts))]
-    return _joined(parts)
+    chunks = [chunk_of(problem, draw, index, store, options.share(index, len(starts)), behaviors)
+              for index in range(len(starts))]
+    return _joined(chunks)
 
 
-def part(problem: Problem, draw: Draw, place: int, store: Store, options: Options,
+def chunk_of(problem: Problem, draw: Draw, index: int, store: Store, options: Options,
          behaviors: Sequence[Behavior] = ()) -> Retrained:
     """Models 10·place, 10·place + 1, … of a draw: kept ones, or trained and kept."""
-    first = place * TOGETHER
+    first = index * TOGETHER
     rows = draw.members(problem)[first:first + TOGETHER]
     identity = {"kind": KIND, "data": problem.fingerprint, "payload": {
         "draw": draw.identity, "first": first, "models": len(rows), "numerics": NUMERICS,
@@ -142,9 +142,9 @@ def part(problem: Problem, draw: Draw, place: int, store: Store, options: Option
     if shelf.has(digest):
         options.progress(1.0)
         return _of(shelf.read(digest), problem, read)
-    found = retrain_members(problem, rows, options, behaviors, draw.protocol, draw.later, first)
-    shelf.write(digest, identity, arrays={"kept": found.kept, "logits": found.logits.double().cpu().numpy()})
-    return found
+    models = retrain_members(problem, rows, options, behaviors, draw.protocol, draw.later, first)
+    shelf.write(digest, identity, arrays={"kept": models.kept, "logits": models.logits.double().cpu().numpy()})
+    return models
 
 
 class SubsetModelsRequest(OfCandidates[Retrained]):
@@ -179,11 +179,11 @@ class SubsetModelsRequest(OfCandidates[Retrained]):
     @property
     def chunks(self) -> list[str]:
         if self.among == "candidates":
-            self.draw.kept(self.count)  # refused before anything is trained
+            self.draw.membership(self.count)  # refused before anything is trained
         return [str(index) for index in range(-(-self.subsets // TOGETHER))]
 
     def compute(self, problem: Problem, chunk: str, options: Options, store: Store) -> Retrained:
-        return part(problem, self.draw, int(chunk), store, options, [BEHAVIORS[name] for name in self.behaviors])
+        return chunk_of(problem, self.draw, int(chunk), store, options, [BEHAVIORS[name] for name in self.behaviors])
 
     def combine(self, parts: Mapping[str, Retrained]) -> Retrained:
         return _joined([parts[chunk] for chunk in self.chunks])
@@ -208,16 +208,16 @@ class SubsetModelsRequest(OfCandidates[Retrained]):
                          arrays["candidates"], read)
 
 
-def _joined(parts: Sequence[Retrained]) -> Retrained:
-    return replace(parts[0], kept=np.concatenate([one.kept for one in parts]),
-                   logits=torch.cat([one.logits for one in parts]))
+def _joined(chunks: Sequence[Retrained]) -> Retrained:
+    return replace(chunks[0], kept=np.concatenate([one.kept for one in chunks]),
+                   logits=torch.cat([one.logits for one in chunks]))
 
 
-def trained_again(problem: Problem, draw: Draw, places: Sequence[int], options: Options) -> torch.Tensor:
-    """The query logits (J, m, C) of models `places` of a draw, trained once more."""
+def trained_again(problem: Problem, draw: Draw, indices: Sequence[int], options: Options) -> torch.Tensor:
+    """The query logits (J, m, C) of models `indices` of a draw, trained once more."""
     members = draw.members(problem)
     return torch.cat([retrain_members(problem, members[one:one + 1], options, (), draw.protocol, draw.later, one).logits
-                      for one in places])
+                      for one in indices])
 
 
 def _of(result: Result, problem: Problem, read: Sequence[Behavior]) -> Retrained:

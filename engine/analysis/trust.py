@@ -35,24 +35,24 @@ def titles(chain: Chain, evidence: Mapping[Scoring, Evidence]) -> dict[str, str]
 def _end(chain: Chain, error: str, evidence: Mapping[Scoring, Evidence]) -> str:
     side, own = SIDES[error], chain.side(error)
     if own.exact:
-        found = standing(own, chain.facts, evidence.get(own), None)
+        standing_of = standing(own, chain.facts, evidence.get(own), None)
         other = chain.side(ERROR_B if error == ERROR_A else ERROR_A)
-        if found.trusted and standing(own, chain.facts, evidence.get(own), other).how is How.SEARCH:
-            return (f"The {side} answer is right as what it is, as {found.why}; but it is no reference for "
+        if standing_of.trusted and standing(own, chain.facts, evidence.get(own), other).how is How.SEARCH:
+            return (f"The {side} answer is right as what it is, as {standing_of.why}; but it is no reference for "
                     f"{other.route.title}: {standing(own, chain.facts, evidence.get(own), other).why}.")
-        return f"The {side} answer is {_known(found)}."
+        return f"The {side} answer is {_known(standing_of)}."
     reference = chain.reference(error)
     if reference is None or reference not in evidence:
         return (f"The {side} answer, {chain.route(error)}, is an approximation, and no exact answer to its question is "
                 "at hand to say how good a one.")
-    found = _of(chain, error, reference, evidence)
+    standing_of = _of(chain, error, reference, evidence)
     return (f"The {side} answer, {chain.route(error)}, is an approximation; the exact answer to its question, which it "
-            f"is measured against, is {_known(found)}.")
+            f"is measured against, is {_known(standing_of)}.")
 
 
 def _of(chain: Chain, error: str, reference: Scoring, evidence: Mapping[Scoring, Evidence]) -> Standing:
     return standing(reference, chain.facts, evidence.get(reference), chain.side(error))
 
 
-def _known(found: Standing) -> str:
-    return f"{'known' if found.trusted else 'not known'} to be right: {found.why}"
+def _known(standing_of: Standing) -> str:
+    return f"{'known' if standing_of.trusted else 'not known'} to be right: {standing_of.why}"

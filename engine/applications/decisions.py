@@ -78,13 +78,13 @@ class Decisions(ABC):
         """Take back what this session decided last, one decision or many at once, and return the last of it; None where
         there is nothing to take back."""
         with self._writing() as connection:
-            found = connection.execute("SELECT * FROM log WHERE undone = 0 AND session = ? ORDER BY id DESC LIMIT 1",
-                                       (self.session,)).fetchone()
-            if found is None:
+            last = connection.execute("SELECT * FROM log WHERE undone = 0 AND session = ? ORDER BY id DESC LIMIT 1",
+                                      (self.session,)).fetchone()
+            if last is None:
                 return None
             connection.execute("UPDATE log SET undone = 1 WHERE at = ? AND session = ? AND undone = 0",
-                               (found["at"], self.session))
-        return _decision(found)
+                               (last["at"], self.session))
+        return _decision(last)
 
     @property
     def has_own(self) -> bool:
@@ -92,8 +92,8 @@ class Decisions(ABC):
         if not self.path.is_file():
             return False
         with self._connected() as connection:
-            found = connection.execute("SELECT 1 FROM log WHERE undone = 0 AND session = ? LIMIT 1", (self.session,))
-            return found.fetchone() is not None
+            cursor = connection.execute("SELECT 1 FROM log WHERE undone = 0 AND session = ? LIMIT 1", (self.session,))
+            return cursor.fetchone() is not None
 
     def decisions(self) -> dict[int, Decision]:
         """row -> the decision that holds, in the order in which they were made."""
@@ -101,11 +101,11 @@ class Decisions(ABC):
             return {}
         with self._connected() as connection:
             rows = connection.execute("SELECT * FROM log WHERE undone = 0 ORDER BY id").fetchall()
-        found: dict[int, Decision] = {}
+        standing: dict[int, Decision] = {}
         for row in rows:
-            found.pop(row["row"], None)
-            found[row["row"]] = _decision(row)
-        return found
+            standing.pop(row["row"], None)
+            standing[row["row"]] = _decision(row)
+        return standing
 
     @contextmanager
     def _connected(self) -> Iterator[sqlite3.Connection]:

@@ -1,26 +1,31 @@
-"""The commands of requests, made from their declarations: a field is an option, the answer's tables are files."""
+"""The commands of requests, made from their declarations: a field is an option or is read from files, what the answer
+holds is written."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import inspect
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from inspect import Parameter, Signature
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin
 
 import typer
 
 from engine.basics.csv_text import csv_text
 from engine.basics.files import atomic_write
 from engine.basics.values import Value
-from engine.cli.program import Deferred
-from engine.cli.setting import Data, Setting, Spec
+from engine.cli.program import Deferred, command_line
+from engine.cli.setting import Data, Setting
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
-    from engine.requests import Request
+    from engine.requests import Option, Request
+
+METAVARS = {".csv": "CSV", ".json": "JSON", ".npz": "NPZ"}
 
 
 def declared(name: str) -> Deferred:
@@ -48,66 +53,103 @@ def _command(kind: type[Request]) -> Callable[..., None]:
 
 
 def _run(kind: type[Request], data: Path, setting: Setting, **given: Any) -> None:
-    from engine.cli.problem import read_problem
     from engine.cli.progress import progress
-    from engine.cli.score_files import check_output
+    from engine.cli.readers import Inputs
+
+    files = {output: path for output in kind.outputs if (path := given[output]) is not None}
+    _check(kind, files, [data, *(one for name, one in given.items() if isinstance(one, Path) and name not in files)])
+    command = command_line(kind.command or kind.name, {"data": data, **given}, setting.arguments)
+    inputs = Inputs(data, setting)
+    request = kind.parse(_fields(kind, given, inputs))
+    problem, _ = inputs.listed
+    request = request.of_command(problem)
+    _say(request.before(problem))
+    with progress(kind.doing) as move:
+        answer = request.run(problem, setting.options(move))
+    for output, path in files.items():
+        _write(path, request, request.written(answer, problem, output), output, command, problem.fingerprint)
+    _say(request.sentences(answer))
+    _say(request.remarks(answer), sys.stderr)
+
+
+def _say(sentences: Iterable[str], where: Any = None) -> None:
+    for sentence in sentences:
+        print(sentence, file=where or sys.stdout)
+
+
+def _check(kind: type[Request], files: Mapping[str, Path], inputs: list[Path]) -> None:
+    from engine.cli.score_files import check_output, check_scores_output
+
+    for output, path in files.items():
+        if (suffix := kind.suffixes.get(output, ".csv")) == ".npz":
+            check_scores_output(path, inputs=inputs)
+        else:
+            check_output(path, suffix, inputs=inputs)
+
+
+def _write(path: Path, request: Request, content: Any, output: str, command: str, data: str) -> None:
+    """A table with the quantity of its numbers, scores with their manifest, or a record with its command."""
+    from engine.cli.score_files import json_text, write_scores
     from engine.question import direction
 
-    files = {output: path for output in kind.outputs if (path := given.pop(output)) is not None}
-    inputs = [data, *(one for one in given.values() if isinstance(one, Path))]
-    for path in files.values():
-        check_output(path, ".csv", inputs=inputs)
-    asked, problem = kind.parse(_fields(kind, given)), read_problem(data, setting)
-    with progress(kind.doing) as move:
-        answer = asked.run(problem, setting.options(move))
-    for output, table in zip(kind.outputs, asked.tables(answer, problem), strict=True):
-        if output in files:
-            quantity = asked.quantities.get(output)
-            atomic_write(files[output], csv_text(table.assign(**{direction.QUANTITY: quantity}) if quantity else table))
-    for sentence in asked.sentences(answer):
-        print(sentence)
+    suffix = request.suffixes.get(output, ".csv")
+    if suffix == ".npz":
+        write_scores(path, content, command)
+    elif suffix == ".json":
+        atomic_write(path, json_text({**content, "data": data, "command": command}))
+    else:
+        quantity = request.quantities.get(output)
+        atomic_write(path, csv_text(content.assign(**{direction.QUANTITY: quantity}) if quantity else content))
 
 
 def _outputs(kind: type[Request]) -> Iterator[Parameter]:
-    first, *others = kind.outputs.items()
-    yield _keyword(first[0], Annotated[Path, typer.Option(help=first[1], metavar="CSV")])
-    for name, said in others:
-        yield _keyword(name, Annotated[Path | None, typer.Option(help=said, metavar="CSV")], None)
+    for index, (name, help_text) in enumerate(kind.outputs.items()):
+        option = typer.Option(help=help_text, metavar=METAVARS[kind.suffixes.get(name, ".csv")])
+        yield _keyword(name, Annotated[Path | None, option], None) if index else _keyword(name, Annotated[Path, option])
 
 
 def _options(kind: type[Request]) -> Iterator[Parameter]:
-    from engine.scoring.scoring import Scoring
-
-    for name, field in kind.model_fields.items():
-        parts = _parts(field)
-        if field.annotation is Scoring:
-            yield _keyword("spec", Spec)
+    for name, field in kind.options().items():
+        option, parts = _of(field)
+        if option.read:
+            yield from (one.replace(kind=Parameter.KEYWORD_ONLY) for one in _read(option.read).values())
             continue
-        for part, one in parts.items() if parts else [(name, field)]:
+        for part, one in parts.items() if parts else [(option.called or name, field)]:
             value = getattr(field.default, part) if parts else field.default
-            yield _keyword(part, Annotated[_plain(one.annotation), _option(one)], value)
+            yield _keyword(part, Annotated[_plain(one.annotation), _option(one)], None if value == () else value)
 
 
-def _parts(field: FieldInfo) -> Mapping[str, FieldInfo]:
-    """The fields of a value of several parts that are options each; none of a plain field."""
-    from engine.requests import Shown
+def _of(field: FieldInfo) -> tuple[Option, Mapping[str, FieldInfo]]:
+    """What the declaration says of a field, and the fields of its parts that are options."""
+    from engine.requests import Option
+    from engine.scoring.scoring import Scoring
 
     kind: Any = field.annotation
-    return {name: kind.model_fields[name] for name in Shown.of(field)}
+    option = Option(read="scoring") if kind is Scoring else Option.of(field)
+    return option, {name: kind.model_fields[name] for name in option.parts}
 
 
-def _fields(kind: type[Request], given: Mapping[str, Any]) -> dict[str, Any]:
+def _read(reader: str) -> Mapping[str, Parameter]:
+    """The options of a reader: its parameters after the first two."""
+    from engine.cli.readers import READERS
+
+    return dict(list(inspect.signature(READERS[reader], eval_str=True).parameters.items())[2:])
+
+
+def _fields(kind: type[Request], given: Mapping[str, Any], inputs: Any) -> dict[str, Any]:
     """The request's fields from what was given for the options."""
-    from engine.cli.spec_files import read_spec
-    from engine.scoring.scoring import Scoring
+    from engine.cli.readers import READERS
 
-    values = dict(given)
-    for name, field in kind.model_fields.items():
-        if field.annotation is Scoring:
-            values[name] = read_spec(values.pop("spec"))
-        elif parts := _parts(field):
-            whole: Any = field.annotation
-            values[name] = whole.parse({part: values.pop(part) for part in parts})
+    values: dict[str, Any] = {}
+    for name, field in kind.options().items():
+        option, parts = _of(field)
+        whole: Any = field.annotation
+        if option.read:
+            values[name] = READERS[option.read](inputs, values, **{one: given[one] for one in _read(option.read)})
+        elif parts:
+            values[name] = whole.parse({part: given[part] for part in parts})
+        elif (one := given[option.called or name]) is not None or field.default is None:
+            values[name] = one
     return values
 
 
@@ -119,12 +161,15 @@ def _option(field: FieldInfo) -> Any:
 
 def _plain(annotation: Any) -> Any:
     """What Typer reads a field as: its type without what pydantic adds to it."""
-    if get_origin(annotation) is Annotated:
+    origin = get_origin(annotation)
+    if origin is Annotated:
         return _plain(get_args(annotation)[0])
-    if get_origin(annotation) in (Union, UnionType):
+    if origin is tuple:
+        return list[_plain(get_args(annotation)[0])] | None  # type: ignore[misc]
+    if origin in (Union, UnionType):
         kinds = [_plain(one) for one in get_args(annotation) if one is not NoneType]
         return kinds[0] | None if len(kinds) == 1 else str
-    return str if isinstance(annotation, type) and issubclass(annotation, Value) else annotation
+    return str if origin is Literal or isinstance(annotation, type) and issubclass(annotation, Value) else annotation
 
 
 def _keyword(name: str, kind: Any, default: Any = Parameter.empty) -> Parameter:

@@ -32,14 +32,14 @@ def at_scale(
 
     if out is not None:
         check_output(out, ".csv", inputs=())
-    found = table(Scale(records, parameters, adapters, tokens, width, projection, checkpoints, queries, behaviors,
+    costs = table(Scale(records, parameters, adapters, tokens, width, projection, checkpoints, queries, behaviors,
                         epochs, rate, devices))
-    for row in found.itertuples():
+    for row in costs.itertuples():
         disk = f", keeps {row.kept_bytes:.1e} bytes" if row.kept_bytes else ""
         read = f", reads {row.read_bytes:.1e}" if row.read_bytes else ""
         print(f"{row.part:<38}{row.operations:.1e} operations, {row.hours:,.3g} hours{disk}{read}")
     print(f"Counted, not measured; hours on {devices:g} {'device' if devices == 1 else 'devices'} that do {rate:.1e} "
           "operations a second each, without what is read from disk.")
     if out is not None:
-        atomic_write(out, csv_text(found))
+        atomic_write(out, csv_text(costs))
         print(f"Written: {out}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import io
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,10 +13,8 @@ from engine.analysis.datamodels import Retrained
 from engine.analysis.protocols import PROTOCOLS
 from engine.analysis.subset_bank import NUMERICS, Draw
 from engine.basics.errors import InvalidInput
-from engine.basics.files import read_whole, write_together
 from engine.basics.provenance import device_name, versions
-from engine.cli.score_files import json_text
-from engine.cli.spec_files import read_object
+from engine.cli.score_files import read_vouched, write_vouched
 from engine.problems import Problem
 from engine.question.behavior import Behavior
 from engine.question.behaviors import BEHAVIORS
@@ -27,17 +24,11 @@ def write_bank(out: Path, models: Retrained, draw: Draw, problem: Problem, comma
     """Both files or neither. command: the command line that does it again."""
     buffer = io.BytesIO()
     np.savez(buffer, kept=models.kept, logits=models.logits.double().cpu().numpy(), candidates=models.candidates)
-    content = buffer.getvalue()
-    record = {"draw": draw.model_dump(mode="json"), "trained_on": draw.told(problem.n, len(problem.candidates)),
-              "protocol": PROTOCOLS[draw.protocol].definition, "data": problem.fingerprint, "numerics": NUMERICS,
-              "behaviors": [one.name for one in models.read], "trained_by": problem.trained_by,
-              "device": device_name(str(problem.device)), "versions": versions(), "command": command,
-              "files": {out.name: {"size": len(content), "sha256": hashlib.sha256(content).hexdigest()}}}
-    write_together({out: content, manifest_of(out): json_text(record)})
-
-
-def manifest_of(out: Path) -> Path:
-    return out.with_suffix(".json")
+    write_vouched(out, buffer.getvalue(), {
+        "draw": draw.model_dump(mode="json"), "trained_on": draw.description(problem.n, len(problem.candidates)),
+        "protocol": PROTOCOLS[draw.protocol].definition, "data": problem.fingerprint, "numerics": NUMERICS,
+        "behaviors": [one.name for one in models.read], "trained_by": problem.trained_by,
+        "device": device_name(str(problem.device)), "versions": versions(), "command": command})
 
 
 def read_bank(path: Path, problem: Problem, behaviors: Sequence[Behavior] = ()) -> tuple[Draw, Retrained]:
@@ -45,19 +36,13 @@ def read_bank(path: Path, problem: Problem, behaviors: Sequence[Behavior] = ()) 
 
     behaviors: those with words that it has to know. Raises `InvalidInput` for what does not fit.
     """
-    record, content = read_object(manifest_of(path)), read_whole(path, "bank")
-    files = record.get("files")
-    written = files.get(path.name) if isinstance(files, dict) else None
-    if not isinstance(written, dict) or hashlib.sha256(content).hexdigest() != written.get("sha256"):
-        raise InvalidInput(f"`{path}` is not the file that its manifest `{manifest_of(path).name}` describes; train "
-                           "the models again with `subsets`.")
-    if record.get("data") != problem.fingerprint:
-        raise InvalidInput(f"The models in `{path}` are of another problem than --data; give the problem that they "
-                           "were trained for, with the same options.")
+    record, content = read_vouched(path, "bank", problem, f"The models in `{path}` are of another problem than --data; "
+                                   "give the problem that they were trained for",
+                                   "train the models again with `subsets`")
     draw = Draw.parse(record.get("draw"))
-    kept, logits, candidates = _arrays(path, content)
-    if not np.array_equal(kept, draw.members(problem)[:, problem.candidates.cpu().numpy()]) or logits.shape != (
-            len(kept), len(problem.queries), logits.shape[2]):
+    inside, logits, candidates = _arrays(path, content)
+    if not np.array_equal(inside, draw.members(problem)[:, problem.candidates.cpu().numpy()]) or logits.shape != (
+            len(inside), len(problem.queries), logits.shape[2]):
         raise InvalidInput(f"The subsets in `{path}` are not those of its draw; train the models again with `subsets`.")
     named = record.get("behaviors")
     missing = [one.name for one in behaviors if one.words and one.name not in (named or [])]
@@ -65,16 +50,16 @@ def read_bank(path: Path, problem: Problem, behaviors: Sequence[Behavior] = ()) 
         raise InvalidInput(f"The models in `{path}` were not asked for `{missing[0]}`; leave --bank out, so that they "
                            "are trained again.")
     _, read = problem.asking([BEHAVIORS[name] for name in named or []])
-    return draw, Retrained(kept, torch.as_tensor(logits, device=problem.device), problem.query_labels, candidates,
+    return draw, Retrained(inside, torch.as_tensor(logits, device=problem.device), problem.query_labels, candidates,
                            tuple(read))
 
 
 def _arrays(path: Path, content: bytes) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     try:
         with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
-            kept, logits, candidates = (arrays[name] for name in ("kept", "logits", "candidates"))
+            inside, logits, candidates = (arrays[name] for name in ("kept", "logits", "candidates"))
     except (KeyError, ValueError, OSError, EOFError):
         raise InvalidInput(f"`{path}` is not a bank as `subsets` writes it; train the models again.") from None
-    if kept.dtype != bool or logits.ndim != 3 or logits.dtype.kind != "f":
+    if inside.dtype != bool or logits.ndim != 3 or logits.dtype.kind != "f":
         raise InvalidInput(f"`{path}` is not a bank as `subsets` writes it; train the models again.")
-    return kept, logits, candidates
+    return inside, logits, candidates

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Reading:
+class Layout:
     """How a table of another program is to be read; `auto` is told from the table itself."""
 
     name: Annotated[str, typer.Option(help="What to call them (default: the file's name).")] = ""
@@ -45,97 +45,93 @@ def bring(
                                        metavar="JSON")],
     out: Annotated[Path, typer.Option(help="Scores to write for `compare` and `explain`; a manifest .json is written "
                                            "beside them.", metavar="NPZ")],
-    reading: Reading = Reading(),
+    layout: Layout = Layout(),
     setting: Setting = Setting(),
 ) -> None:
     """Bring scores of another program, and see how they agree with the exact answer to what they claim."""
     from engine.cli.problem import read_problem
     from engine.cli.score_files import check_scores_output, write_scores
     from engine.cli.spec_files import read_spec
-    from engine.desk import answer
     from engine.external import claim, matching
     from engine.external.reading import preview
+    from engine.scoring.compute import compute
     from engine.scoring.scoring import Scoring
 
     check_scores_output(out, inputs=(scores, data, spec))
-    _check(reading, matching.AXES, claim.SIGNS.values(), matching.ORDERS)
+    _check(layout, matching.AXES, claim.SIGNS.values(), matching.ORDERS)
     claimed, options = read_spec(spec), setting.options()
     problem = read_problem(data, setting)
-    table = _table(scores, reading, problem)
-    reference = answer(problem, [Scoring.of(claimed.behavior, claimed.intervention, claimed.process)], options)[0]
+    table = _table(scores, layout, problem)
+    reference = compute(problem, [Scoring.of(claimed.behavior, claimed.intervention, claimed.process)], options)[0]
     seen = preview(problem, table, reference)
-    axes, sign = _axes(reading, seen), _sign(reading, seen)
-    order = _order(reading, seen, axes)
-    brought = claim.bring(problem, table, claimed.specification, reading.name or scores.stem, axes, sign,
-                          seen.decision(axes, order, sign, reading.sign == AUTO), order)
-    given: list[str | Path] = ["--scores", scores, "--data", data, "--spec", spec, "--out", out]
-    read = _arguments(reading, table.first_row.kind if scores.suffix.lower() == ".csv" else "")
-    write_scores(out, brought, command_line("bring", *given, *read, "--axes", axes, "--order", order, "--sign",
-                                            claim.SIGNS[sign], *setting.arguments))
-    print(_told(seen, brought, reference, axes, sign))
+    axes, sign = _axes(layout, seen), _sign(layout, seen)
+    order = _order(layout, seen, axes)
+    external = claim.bring(problem, table, claimed.specification, layout.name or scores.stem, axes, sign,
+                           seen.decision(axes, order, sign, layout.sign == AUTO), order)
+    first_row = table.first_row.kind if scores.suffix.lower() == ".csv" else None
+    write_scores(out, external, command_line("bring", {
+        "scores": scores, "data": data, "spec": spec, "out": out, "name": layout.name or None,
+        "key": layout.key or None, "first_row": first_row, "axes": axes, "order": order, "sign": claim.SIGNS[sign]},
+        setting.arguments))
+    print(_told(seen, external, reference, axes, sign))
 
 
-def _check(reading: Reading, axes: Collection[str], signs: Collection[str], orders: Collection[str]) -> None:
-    for option, text, known in (("--axes", reading.axes, axes), ("--sign", reading.sign, signs),
-                                ("--order", reading.order, orders), ("--first-row", reading.first_row, CHOICES)):
+def _check(layout: Layout, axes: Collection[str], signs: Collection[str], orders: Collection[str]) -> None:
+    for option, text, known in (("--axes", layout.axes, axes), ("--sign", layout.sign, signs),
+                                ("--order", layout.order, orders), ("--first-row", layout.first_row, CHOICES)):
         if text not in (AUTO, *known):
             raise InvalidInput(f"{option} is `{text}`; give {', '.join(known)} or {AUTO}.")
 
 
-def _table(scores: Path, reading: Reading, problem: Problem) -> Table:
+def _table(scores: Path, layout: Layout, problem: Problem) -> Table:
     """The table in the file. Raises `InvalidInput` where it is open what its first row is."""
     from engine.external.files import read_table
 
-    table = read_table(scores, "", reading.key, reading.first_row, Numbering.of(problem))
+    table = read_table(scores, "", layout.key, layout.first_row, Numbering.of(problem))
     if table.first_row.doubt:
         raise InvalidInput(f"{table.first_row.doubt} Give --first-row names, or --first-row scores.")
     return table
 
 
-def _axes(reading: Reading, seen: Preview) -> str:
+def _axes(layout: Layout, seen: Preview) -> str:
     """As chosen or as seen. Raises `InvalidInput` where neither tells it."""
-    if reading.axes == AUTO and not seen.axes_certain:
+    if layout.axes == AUTO and not seen.axes_certain:
         raise InvalidInput(f"{seen.reasons[-2]} Give --axes queries, or --axes candidates.")
-    return seen.likely.axes if reading.axes == AUTO else reading.axes
+    return seen.likely.axes if layout.axes == AUTO else layout.axes
 
 
-def _order(reading: Reading, seen: Preview, axes: str) -> str:
+def _order(layout: Layout, seen: Preview, axes: str) -> str:
     """As chosen or as seen. Raises `InvalidInput` where neither tells it."""
     fitting = seen.orders(axes)
-    if reading.order != AUTO:
-        return reading.order
+    if layout.order != AUTO:
+        return layout.order
     if len(fitting) > 1 and not seen.certain:
         raise InvalidInput(f"{seen.reasons[-2]} Give --order candidates, or --order training.")
     return fitting[0] if fitting else "candidates"
 
 
-def _sign(reading: Reading, seen: Preview) -> int:
+def _sign(layout: Layout, seen: Preview) -> int:
     """+1 or −1, as chosen or as seen. Raises `InvalidInput` where neither tells it."""
     from engine.external.claim import SIGNS
 
-    if reading.sign != AUTO:
-        return {text: number for number, text in SIGNS.items()}[reading.sign]
+    if layout.sign != AUTO:
+        return {text: number for number, text in SIGNS.items()}[layout.sign]
     if not seen.certain:
         raise InvalidInput(f"{seen.reasons[-1]} Give --sign plus, or --sign minus, as the program's documentation "
                            "says.")
     return seen.likely.sign
 
 
-def _arguments(reading: Reading, first_row: str) -> list[str]:
-    given = (("--name", reading.name), ("--key", reading.key), ("--first-row", first_row))
-    return [word for option, value in given if value for word in (option, value)]
-
-
-def _told(seen: Preview, brought: Scores, reference: Scores, axes: str, sign: int) -> str:
+def _told(seen: Preview, external: Scores, reference: Scores, axes: str, sign: int) -> str:
     """What was read and how it agrees with the exact answer, as text for the terminal."""
     from engine.external.claim import MEANING, SIGNS, agreement_with
     from engine.external.matching import AXES
     from engine.metrics.agreement import METRICS
 
-    decided = brought.provenance["brought"]["sign_decided"]["by"]
+    decided = external.provenance["brought"]["sign_decided"]["by"]
     lines = [*seen.reasons, f"Taken: {AXES[axes]}; sign {SIGNS[sign]}, {MEANING[sign]}; decided by {decided}."]
-    lines += [f"  {METRICS[name].title:<16} {found.mean:+.3f} ± {found.ci95:.3f} with the exact answer"
-              for name, found in agreement_with(reference, brought, METRICS).items()]
-    flagged = int((~brought.converged).sum())
+    lines += [f"  {METRICS[name].title:<16} {agreement.mean:+.3f} ± {agreement.ci95:.3f} with the exact answer"
+              for name, agreement in agreement_with(reference, external, METRICS).items()]
+    flagged = int((~external.converged).sum())
     return "\n".join(lines + ([f"{flagged} candidates have scores that are not finite, and are flagged."]
                               if flagged else []))

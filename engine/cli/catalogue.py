@@ -44,7 +44,7 @@ def catalogue() -> str:
         section("language questions", ((name, source.note) for name, source in QUESTIONS.items())),
         section("language tasks", ((name, kind.note) for name, kind in TASKS.items())),
         section("language behaviors", (*((name, behavior.sentence) for name, behavior in READOUTS.items()),
-                                       *((kind, f"{told[0].upper()}{told[1:]}.") for kind, told in KINDS.items()))),
+                                       *((kind, f"{text[0].upper()}{text[1:]}.") for kind, text in KINDS.items()))),
         section("language estimators", ((name, method.named.note) for name, method in LANGUAGE_METHODS.items())),
         section("experiments", ((name, f"{experiment.title} ({', '.join(experiment.presets)})")
                                  for name, experiment in EXPERIMENTS.items())),

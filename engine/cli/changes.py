@@ -47,7 +47,7 @@ def _pairs(text: str) -> list[tuple[int, int | None]]:
 
 def _number(text: str) -> int:
     """A whole number of a table; raises `ValueError` for other text, and for one that no row or label can have."""
-    found = int(text)
-    if not 0 <= found < 2**53:
+    number = int(text)
+    if not 0 <= number < 2**53:
         raise ValueError("out of range")
-    return found
+    return number

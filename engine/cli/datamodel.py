@@ -46,19 +46,19 @@ def datamodel(
     from engine.cli.problem import read_problem
     from engine.cli.score_files import check_output, read_scores
     from engine.cli.spec_files import read_specs
-    from engine.desk import answer
+    from engine.scoring.compute import compute
 
     check_output(out, ".csv", inputs=(data, specs, *(scores or ()), *(one for one in (bank, other) if one)))
     draw = Draw.parse({"count": subsets, "share": share, "seed": seed, "protocol": protocol, "among": among})
     named, problem = read_specs(specs, least=1), read_problem(data, setting)
     if bank is None:
         draw.members(problem)  # refused before anything is computed
-    computed = answer(problem, list(named.values()), setting.options())
-    found = {**dict(zip(named, computed, strict=True)), **read_scores(scores or (), problem, beside=named)}
-    pairs, names = datamodels.compared([one.scoring for one in found.values()]), list(found)
+    computed = compute(problem, list(named.values()), setting.options())
+    scored = {**dict(zip(named, computed, strict=True)), **read_scores(scores or (), problem, beside=named)}
+    pairs, names = datamodels.compared([one.scoring for one in scored.values()]), list(scored)
     draw, models = _models(problem, draw, bank, (behaviors := [one for _, one in pairs]), setting)
     again = _same_subsets(problem, draw, other, behaviors) if other else None
-    table = pd.DataFrame({"name": names[at], **_score(found[names[at]], one.name, models), **_drawn(problem, draw),
+    table = pd.DataFrame({"name": names[at], **_score(scored[names[at]], one.name, models), **_drawn(problem, draw),
                           **_ceiling(models, again, one.name)} for at, one in pairs)
     atomic_write(out, csv_text(table))
 

@@ -23,8 +23,8 @@ def diagnosis() -> str:
     return "\n\n".join([
         section("device", _devices()),
         section("versions", versions().items()),
-        section("datasets", ((name, f"{'yes' if found else 'no '}  {text}")
-                              for name, found, text in [*data.describe(), *_questions()])),
+        section("datasets", ((name, f"{'yes' if available else 'no '}  {text}")
+                              for name, available, text in [*data.describe(), *_questions()])),
         section("models", [*_models(), *_embedded()]),
         section("results", [_home(), _kept()]),
     ])
@@ -58,8 +58,8 @@ def _embedded() -> list[tuple[str, str]]:
 
 
 def _kept() -> tuple[str, str]:
-    found = kept.trainings()
-    return "language trainings", f"{len(found)}, {spell_bytes(sum(training.size for training in found))}"
+    trainings = kept.trainings()
+    return "language trainings", f"{len(trainings)}, {spell_bytes(sum(training.size for training in trainings))}"
 
 
 def _home() -> tuple[str, str]:

@@ -33,7 +33,7 @@ def explain(
 ) -> None:
     """Say how much of a disagreement is behavior, intervention, training process, or approximation error."""
     from engine.analysis import explanation
-    from engine.cli.explain_text import as_data, told
+    from engine.cli.explain_text import as_data, as_text
     from engine.cli.problem import read_problem
     from engine.cli.score_files import check_output, json_text
     from engine.scoring.identities import ProblemFacts
@@ -47,16 +47,18 @@ def explain(
     problems = [read_problem(path, setting) for path in data]
     named = _sides(specs, files, problems[0])
     first, second = _pair(named, between or ())
-    found = explanation.explain(problems, named[first], named[second], setting.options())
+    why = explanation.explain(problems, named[first], named[second], setting.options())
     scorings = [_scoring(named[name]) for name in (first, second)]
     record = {"first": first, "second": second, "specs": [scoring.canonical() for scoring in scorings],
-              "verdict": verdict(scorings[0], scorings[1], ProblemFacts.of(problems[0])).code, **as_data(found),
+              "verdict": verdict(scorings[0], scorings[1], ProblemFacts.of(problems[0])).code, **as_data(why),
               "data": [problem.fingerprint for problem in problems] if len(problems) > 1 else problems[0].fingerprint,
-              "command": _command(data, specs, files, (first, second), out, setting)}
+              "command": command_line("explain", {
+                  "data": data, "specs": specs, "scores": list(files), "between": [first, second], "out": out},
+                  setting.arguments)}
     atomic_write(out, json_text(record))
-    print(told(found))
-    if found.left_out:
-        print(f"{found.left_out} candidates are left out {found.lost.because}.", file=sys.stderr)
+    print(as_text(why))
+    if why.left_out:
+        print(f"{why.left_out} candidates are left out {why.lost.because}.", file=sys.stderr)
 
 
 def _sides(specs: Path | None, scores: Sequence[Path], problem: Problem) -> dict[str, Scoring | Scores]:
@@ -64,8 +66,8 @@ def _sides(specs: Path | None, scores: Sequence[Path], problem: Problem) -> dict
     from engine.cli.score_files import read_scores
     from engine.cli.spec_files import read_specs
 
-    asked = read_specs(specs, least=1) if specs else {}
-    return {**asked, **read_scores(scores, problem, beside=asked)}
+    specifications = read_specs(specs, least=1) if specs else {}
+    return {**specifications, **read_scores(scores, problem, beside=specifications)}
 
 
 def _scoring(side: Scoring | Scores) -> Scoring:
@@ -87,11 +89,3 @@ def _pair(named: Collection[str], between: Sequence[str]) -> tuple[str, str]:
                                f"{', '.join(f'`{known}`' for known in named)}.")
     return between[0], between[1]
 
-
-def _command(data: Sequence[Path], specs: Path | None, scores: Sequence[Path], pair: tuple[str, str], out: Path,
-             setting: Setting) -> str:
-    given = [("--data", path) for path in data] + ([("--specs", specs)] if specs else [])
-    given += [("--scores", path) for path in scores]
-    words = [word for option in given for word in option]
-    return command_line("explain", *words, "--between", pair[0], "--between", pair[1], "--out", out,
-                        *setting.arguments)

@@ -37,10 +37,10 @@ def influence(
     check_scores_output(out, inputs=(data, spec))
     scoring = read_spec(spec)
     setting.options()
-    with noting() as told:
+    with noting() as notes:
         scores = _computed(read_problem(data, setting), [scoring], setting)[0]
-    write_scores(out, scores, command_line("influence", "--data", data, "--spec", spec, "--out", out,
-                                           *setting.arguments), told)
+    write_scores(out, scores, command_line("influence", {"data": data, "spec": spec, "out": out}, setting.arguments),
+                 notes)
 
 
 def compare(
@@ -68,48 +68,47 @@ def compare(
     named = read_specs(specs, least=1 if scores else 2)
     setting.options()
     problem = read_problem(data, setting)
-    brought = read_scores(scores or (), problem, beside=named)
-    arrays = [*_computed(problem, list(named.values()), setting), *brought.values()]
-    found = comparison.compare([arrays], [*named, *brought], metrics=tuple(metrics), problem=type(problem))
-    if below := sum(found.below_resolution):
+    external = read_scores(scores or (), problem, beside=named)
+    arrays = [*_computed(problem, list(named.values()), setting), *external.values()]
+    result = comparison.compare([arrays], [*named, *external], metrics=tuple(metrics), problem=type(problem))
+    if below := sum(result.below_resolution):
         print(f"{below:,} scores are below resolution; they are flagged and take part.", file=sys.stderr)
-    if any((*found.unranked, *found.unsigned)):
-        print(f"Scores {resolution.left_out(sum(found.unranked), sum(found.unsigned))}.", file=sys.stderr)
-    if left_out := sum(found.left_out):
-        print(f"{left_out} candidates are left out of the comparison {LeftOut.joined(found.lost).because}.",
+    if any((*result.unranked, *result.unsigned)):
+        print(f"Scores {resolution.left_out(sum(result.unranked), sum(result.unsigned))}.", file=sys.stderr)
+    if left_out := sum(result.left_out):
+        print(f"{left_out} candidates are left out of the comparison {LeftOut.joined(result.lost).because}.",
               file=sys.stderr)
-    atomic_write(out, csv_text(found.table()[COLUMNS]))
+    atomic_write(out, csv_text(result.table()[COLUMNS]))
 
 
 def _computed(problem: Problem, scorings: list[Scoring], setting: Setting) -> list[Scores]:
     """The scores, with a bar where stderr is a terminal and a warning where they are not to be taken at their word."""
     from engine.cli.progress import progress
-    from engine.desk import answer
+    from engine.scoring.compute import compute
 
     with progress(f"{len(problem.candidates):,} candidates × {len(problem.queries):,} queries") as move:
-        found = answer(problem, scorings, setting.options(move))
-    for said in dict.fromkeys(said for scores in found for said in scores.provenance.get("rounded", [])):
+        scored = compute(problem, scorings, setting.options(move))
+    for said in dict.fromkeys(said for scores in scored for said in scores.provenance.get("rounded", [])):
         print(said, file=sys.stderr)
-    for scores in found:
+    for scores in scored:
         _warn(scores)
-    return found
+    return scored
 
 
 def _warn(scores: Scores) -> None:
     from engine.scoring.resolution import Resolution
 
-    told = Resolution.joined([scores]).warnings
-    if told:
-        print(f"Scores under {scores.scoring.title}: {'; '.join(told)}. scores.npz has `error` and `resolved`.",
+    warnings = Resolution.joined([scores]).warnings
+    if warnings:
+        print(f"Scores under {scores.scoring.title}: {'; '.join(warnings)}. scores.npz has `error` and `resolved`.",
               file=sys.stderr)
-    found = scores.convergence
-    if found.reached < found.of:
-        goal = "converge" if found.exact else "reach the solver's tolerance"
-        print(f"{found.of - found.reached} of {found.of} candidates did not {goal} under {scores.scoring.title} "
-              f"(largest residual {found.largest:.1e}) and are flagged; leave them out, or try another --l2.",
-              file=sys.stderr)
+    how = scores.convergence
+    if how.reached < how.of:
+        goal = "converge" if how.exact else "reach the solver's tolerance"
+        print(f"{how.of - how.reached} of {how.of} candidates did not {goal} under {scores.scoring.title} (largest "
+              f"residual {how.largest:.1e}) and are flagged; leave them out, or try another --l2.", file=sys.stderr)
     if scores.noise is not None:
         print(f"Over seeds, the standard error of a score under {scores.scoring.title} is {scores.noise:.2f} of what "
               "separates training examples; `standard_error` holds it for each.", file=sys.stderr)
-    for remark in found.remarks(scores.scoring.route.title):
+    for remark in how.remarks(scores.scoring.route.title):
         print(remark, file=sys.stderr)

@@ -17,8 +17,7 @@ from engine.cli.setting import Machine
 if TYPE_CHECKING:
     import pandas as pd
 
-    from engine.applications.language.attribution import Setting
-    from engine.data.records import Record
+    from engine.applications.language.run import AttributionRequest
     from engine.store.results import Result
 
 ALL, SHOWN = "all", 10
@@ -29,19 +28,19 @@ def caches(
                                                           "`all`; repeat it for several.", metavar="DIGEST")] = None,
 ) -> None:
     """List what trainings of language models keep on disk, and remove it."""
+    from engine.applications.language import trainings
     from engine.models.causal import kept
-    from engine.runs import language_kept
 
     _delete(delete or [])
-    found = kept.trainings()
-    if not found:
+    listed = kept.trainings()
+    if not listed:
         print("No training of a language model is kept.")
         return
-    busy = language_kept.busy()
-    for training in found:
-        print(f"{training.digest}  {spell_bytes(training.size):>8}  {language_kept.title(training)}"
+    busy = trainings.busy()
+    for training in listed:
+        print(f"{training.digest}  {spell_bytes(training.size):>8}  {trainings.title(training)}"
               + ("  (in use)" if training.digest in busy else ""))
-    total = spell_bytes(sum(training.size for training in found))
+    total = spell_bytes(sum(training.size for training in listed))
     print(f"{total} in all; --delete DIGEST removes one, --delete {ALL} every one. Results are kept.")
 
 
@@ -56,22 +55,22 @@ def attribute(
     """Fine-tune a language model, and score its training records for queries (resumable)."""
     from engine.cli.progress import run_shown
     from engine.cli.score_files import check_output
-    from engine.runs import language as language_run
     from engine.store import exports
 
     check_output(out, ".csv", inputs=())
-    payload = language_run.payload(*read_run(run))
-    result = run_shown("attribution", language_run.KIND, payload, machine)
+    request = read_run(run)
+    result = run_shown("attribution", request.name, request.payload, machine)
     table = result.table("records")
     atomic_write(out, exports.csv(result, "records"))
     _tell(result, table)
     print(f"Written: {out}")
 
 
-def read_run(text: str) -> tuple[Setting, int, list[Record]]:
-    """(setting, seed, records to explain) of the JSON that the page gives, or of the file that it names. Where it says
-    nothing of a projection, gradients are kept as a run of the page keeps them."""
+def read_run(text: str) -> AttributionRequest:
+    """The run of the JSON that the page gives, or of the file that it names. Where it says nothing of a projection,
+    gradients are stored as a run of the page stores them."""
     from engine.applications.language.attribution import Setting
+    from engine.applications.language.run import AttributionRequest
     from engine.data.records import Record
     from engine.experiments.language_asked import BUDGET
 
@@ -80,12 +79,13 @@ def read_run(text: str) -> tuple[Setting, int, list[Record]]:
     if not isinstance(data, dict):
         raise InvalidInput("--run is no JSON object; write {\"model\": …, \"task\": …}.")
     rest = {key: value for key, value in data.items() if key not in ("seed", "asked")}
-    seed, asked = data.get("seed", 0), data.get("asked", [])
+    seed, explained = data.get("seed", 0), data.get("asked", [])
     if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed <= LARGEST_SEED:
         raise InvalidInput(f"`seed` is {str(seed)[:40]}; give a whole number from 0 to {LARGEST_SEED:,}.")
-    if not isinstance(asked, list):
+    if not isinstance(explained, list):
         raise InvalidInput("`asked` is no list; give the records to explain, each with a prompt and a response.")
-    return Setting.parse({"projection": {"budget": BUDGET}, **rest}), seed, [Record.parse(item) for item in asked]
+    return AttributionRequest(setting=Setting.parse({"projection": {"budget": BUDGET}, **rest}), seed=seed,
+                              explained=tuple(Record.parse(item) for item in explained))
 
 
 def _content(name: str) -> bytes:
@@ -100,32 +100,32 @@ def _content(name: str) -> bytes:
 
 def _delete(given: list[str]) -> None:
     """Remove the trainings of the digests given, or all."""
+    from engine.applications.language import trainings
     from engine.models.causal import kept
-    from engine.runs import language_kept
 
     named = [training.digest for training in kept.trainings()]
     for digest in named if ALL in given else [_digest(text, named) for text in given]:
-        print(f"Deleted {digest}: {spell_bytes(language_kept.delete(digest))} freed.")
+        print(f"Deleted {digest}: {spell_bytes(trainings.delete(digest))} freed.")
 
 
 def _digest(given: str, known: list[str]) -> str:
     """The whole digest of what was typed, at least eight digits of it."""
     if len(given) < 8:
         raise InvalidInput(f"`{given}` is too short to name a training; give eight digits of a digest at least.")
-    found = [digest for digest in known if digest.startswith(given)]
-    if len(found) != 1:
-        raise InvalidInput(f"`{given}` names {'no' if not found else 'more than one'} training; give a digest that "
+    named = [digest for digest in known if digest.startswith(given)]
+    if len(named) != 1:
+        raise InvalidInput(f"`{given}` names {'no' if not named else 'more than one'} training; give a digest that "
                            "`caches` lists, eight digits at least.")
-    return found[0]
+    return named[0]
 
 
 def _tell(result: Result, table: pd.DataFrame) -> None:
     """Print what was cut, how well the sources were found, and which records rank first."""
     import pandas as pd
 
+    from engine.applications.language.run import column
     from engine.question import direction
     from engine.question.behaviors import BEHAVIORS
-    from engine.runs import language as language_run
 
     facts = result.manifest["facts"]
     if facts["truncated"]:
@@ -133,9 +133,9 @@ def _tell(result: Result, table: pd.DataFrame) -> None:
               f"{facts['truncated']:,}.")
     print(result.manifest["sketch"]["sentence"])
     if "detection" in result.tables:
-        found = result.table("detection")
-        print(found[found["metric"] == "AUPRC"].to_string(index=False, float_format="{:.3f}".format))
-    shown = language_run.column("tracin", result.manifest["behaviors"][-1])
+        detection = result.table("detection")
+        print(detection[detection["metric"] == "AUPRC"].to_string(index=False, float_format="{:.3f}".format))
+    shown = column("tracin", result.manifest["behaviors"][-1])
     best = table.sort_values(shown, ascending=False).head(SHOWN)
     print(f"\nThe records that support the queries most by {shown} "
           f"({direction.larger(BEHAVIORS[result.manifest['behaviors'][-1]])}):")

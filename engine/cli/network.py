@@ -30,7 +30,7 @@ def network_problem(arrays: Arrays, fit: Fit, network: Network) -> ModuleProblem
     `InvalidInput`."""
     shape = input_shape(network.shape, arrays.x_train.shape[1])
     build = builder(network.model, shape, arrays.n_classes)
-    wide, queries = (part.reshape(len(part), *shape) for part in (arrays.x_train, arrays.x_query))
+    wide, queries = (inputs.reshape(len(inputs), *shape) for inputs in (arrays.x_train, arrays.x_query))
     x = wide.astype("float32")  # what a network is trained on here
     if folder := recorded_folder(network):
         if fit.l2 is not None:
@@ -81,7 +81,7 @@ def input_shape(text: str, features: int) -> tuple[int, ...]:
     if not text:
         return (features,)
     try:
-        shape = tuple(int(part) for part in text.split(","))
+        shape = tuple(int(size) for size in text.split(","))
     except ValueError:
         raise InvalidInput(f"--shape is `{text}`; write channels, height and width, as in 3,32,32.") from None
     if min(shape) < 1 or torch.Size(shape).numel() != features:

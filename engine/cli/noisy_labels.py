@@ -18,8 +18,8 @@ from engine.cli.setting import Machine
 if TYPE_CHECKING:
     import pandas as pd
 
+    from engine.applications.noisy_labels.search import Scored
     from engine.applications.noisy_labels.source import NoisyData, NoisySource
-    from engine.runs.noisy_labels import Scored
 
 
 @dataclass(frozen=True)
@@ -46,12 +46,12 @@ class Searched(Read):
             raise InvalidInput("--source is no JSON object; write {\"dataset\": …, \"model\": …}.")
         if self.trust_labels_in_doubt:
             given = {**given, "trusted_from": IN_DOUBT}
-        read = self.reading
+        reading = self.reading
         if self.data is None:
             return NoisySource.parse(given)
         if "dataset" in given:
             raise InvalidInput("Both --data and --source name the data; leave `dataset` out of --source.")
-        return own_source(self.data, given, read)
+        return own_source(self.data, given, reading)
 
 
 def noisy_labels(
@@ -62,15 +62,15 @@ def noisy_labels(
 ) -> None:
     """Train on labels as they are, and rank them by how likely they are wrong (resumable)."""
     from engine.applications.noisy_labels.judge import judge
+    from engine.applications.noisy_labels.search import SuspicionRequest, draw_cached
     from engine.cli.progress import run_shown
     from engine.cli.score_files import check_output
-    from engine.runs import noisy_labels as runs
 
     check_output(out, ".csv", inputs=searched.inputs)
-    chosen = searched.chosen()
-    drawn = runs.draw_kept(chosen)
+    request = SuspicionRequest(source=searched.chosen())
+    drawn = draw_cached(request.source)
     say(drawn.dataset)
-    scored = runs.load(run_shown("noisy labels", runs.KIND, runs.payload(chosen), machine)).with_consensus()
+    scored = request.answered(run_shown("noisy labels", request.name, request.payload, machine))
     atomic_write(out, csv_text(_table(drawn, scored)))
     _tell(drawn, scored)
     if judged := judge(drawn, scored.facts["test_accuracy"]):
@@ -109,9 +109,9 @@ def _tell(drawn: NoisyData, scored: Scored) -> None:
         print("Labels are searched as they came, and nobody says which are wrong: the file ranks them, and how many "
               "are found cannot be measured.")
         return
-    found = [{"method": pair.title, **detection(drawn.flags.noisy, values)}
-             for pair, values in scored.suspicion.items()]
-    print(pd.DataFrame(found).to_string(index=False, float_format="{:.3f}".format))
+    rows = [{"method": pair.title, **detection(drawn.flags.noisy, values)}
+            for pair, values in scored.suspicion.items()]
+    print(pd.DataFrame(rows).to_string(index=False, float_format="{:.3f}".format))
 
 
 def what_if_labels(
@@ -124,17 +124,18 @@ def what_if_labels(
     machine: Machine = Machine(),
 ) -> None:
     """Train again without some examples, or with other labels, and compare accuracies (resumable)."""
+    from engine.applications.noisy_labels.retraining import RetrainingRequest, WhatIfRequest
+    from engine.applications.noisy_labels.search import draw_cached
     from engine.cli.progress import run_shown
     from engine.cli.score_files import check_output
-    from engine.runs import noisy_labels as runs
-    from engine.runs import noisy_retraining as retraining
 
     check_output(out, ".csv", inputs=[changes, *searched.inputs])
     removed, relabelled = read_changes(changes)
     chosen = searched.chosen()
-    payload = retraining.what_if(chosen, removed, relabelled, seeds)
-    table = run_shown("what if", retraining.WHAT_IF, payload, machine).table("accuracy")
+    training = RetrainingRequest(source=chosen, removed=tuple(removed), relabelled=relabelled)
+    request = WhatIfRequest(training=training, seeds=seeds)
+    table = run_shown("what if", request.name, request.payload, machine).table("accuracy")
     atomic_write(out, csv_text(table))
-    print(runs.draw_kept(chosen).trusted_origin)
+    print(draw_cached(chosen).trusted_origin)
     print(table.drop(columns="seed_means").to_string(index=False, float_format="{:.4f}".format))
     print(f"Written: {out}")

@@ -32,19 +32,19 @@ def preview_data(read: Read = Read()) -> None:
     given = read.reading
     with progress("read") as move, records.reporting(move):
         name = uploads.keep_reading(Reading.parse({**given, "of": uploads.keep_path(read.data, read.label)}))
-    found, dataset = preview(name), uploads.load(name)
+    read_as, dataset = preview(name), uploads.load(name)
     say(dataset)
-    print(found.sentence)
+    print(read_as.sentence)
     print(pd.DataFrame([{"class": one.name, "examples": one.train, "test": one.test, "smallest": _size(one.smallest),
-                         "largest": _size(one.largest), "for example": one.example} for one in found.classes]
+                         "largest": _size(one.largest), "for example": one.example} for one in read_as.classes]
                        ).to_string(index=False))
     if given.get("classes") or given.get("trusted"):
         print(f"Read as {dataset.n_classes} classes ({', '.join(dataset.class_names[:20])}): {len(dataset.y_train):,} "
               f"examples to search, {len(dataset.y_test):,} others.")
-    for file, why in found.left_out[:50]:
+    for file, why in read_as.left_out[:50]:
         print(f"Not read: {file}: {why}")
-    if len(found.left_out) > 50:
-        print(f"… and {len(found.left_out) - 50:,} more.")
+    if len(read_as.left_out) > 50:
+        print(f"… and {len(read_as.left_out) - 50:,} more.")
 
 
 def clean_data(
@@ -73,8 +73,8 @@ def clean_data(
     check_output(out, SCRIPT if out.suffix == SCRIPT else form.suffix, inputs=[changes, *read.inputs])
     decided = _decisions(drawn, listed)
     atomic_write(out, cleaning.script(drawn, decided) if out.suffix == SCRIPT else cleaning.copy(drawn, decided))
-    found = cleaning.outcome(drawn, decided)
-    print(f"{len(found.labels):,} examples are left: {found.relabelled:,} with another label, {len(found.removed):,} "
+    after = cleaning.outcome(drawn, decided)
+    print(f"{len(after.labels):,} examples are left: {after.relabelled:,} with another label, {len(after.removed):,} "
           "removed.")
     print(f"Written: {out}")
 
@@ -94,16 +94,16 @@ def _clean_records(read: Read, changes: Path, out: Path) -> None:
     check_output(out, RECORDS, inputs=[changes, read.data])
     with progress("read") as move, reporting(move):
         records = read_jsonl(read.data)
-    told = dict(read_columns(changes, "record", "id"))
-    strangers = [place for place, name in told.items()
-                 if not place.isdecimal() or int(place) >= len(records) or records[int(place)].id != name]
+    listed = dict(read_columns(changes, "record", "id"))
+    strangers = [index for index, name in listed.items()
+                 if not index.isdecimal() or int(index) >= len(records) or records[int(index)].id != name]
     if strangers:
         raise InvalidInput(f"`{changes}` speaks of record {strangers[0][:20]}, which `{read.data}` does not have under "
-                           f"the id `{told[strangers[0]][:60]}`; give the decisions about these records.")
+                           f"the id `{listed[strangers[0]][:60]}`; give the decisions about these records.")
     verdicts = dict(read_columns(changes, "record", "verdict"))
     if unknown := set(verdicts.values()) - set(VERDICTS.values()):
         raise InvalidInput(f"`{min(unknown)[:40]}` is no verdict; use {', '.join(VERDICTS.values())}.")
-    left = without(records, {int(place) for place, verdict in verdicts.items() if verdict == VERDICTS[WRONG]})
+    left = without(records, {int(index) for index, verdict in verdicts.items() if verdict == VERDICTS[WRONG]})
     atomic_write(out, jsonl(left))
     print(f"{len(left):,} records are left: {len(records) - len(left):,} taken out.")
     print(f"Written: {out}")
@@ -114,8 +114,8 @@ def _decisions(drawn: NoisyData, listed: list[tuple[str, str]]) -> dict[int, Dec
     there is not."""
     from engine.applications.decisions import WRONG, Decision
 
-    row = {drawn.dataset.files[at]: place for place, at in enumerate(drawn.rows)}
-    names, found = drawn.dataset.class_names, {}
+    row = {drawn.dataset.files[at]: index for index, at in enumerate(drawn.rows)}
+    names, decisions = drawn.dataset.class_names, {}
     for file, label in listed:
         if file not in row:
             raise InvalidInput(f"`{file[:80]}` is not among the examples that are searched; give files as the preview "
@@ -123,8 +123,8 @@ def _decisions(drawn: NoisyData, listed: list[tuple[str, str]]) -> dict[int, Dec
         if label and label not in names:
             raise InvalidInput(f"There is no class `{label[:60]}`; there are {', '.join(names[:10])}.")
         if label != names[drawn.evidence.y[row[file]]]:
-            found[row[file]] = Decision(row[file], WRONG, names.index(label) if label else None)
-    return found
+            decisions[row[file]] = Decision(row[file], WRONG, names.index(label) if label else None)
+    return decisions
 
 
 def _size(size: tuple[int, int] | None) -> str:

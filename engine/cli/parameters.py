@@ -22,7 +22,7 @@ def spread(command: Callable[..., None]) -> Callable[..., None]:
         command(**{name: _value(name, one.annotation, given) for name, one in parameters.items()})
 
     declared: Any = wraps(command)(spreading)
-    declared.__signature__ = Signature([part for one in parameters.values() for part in _parts(one)])
+    declared.__signature__ = Signature([option for one in parameters.values() for option in _parts(one)])
     return declared
 
 

@@ -83,9 +83,16 @@ def _listed() -> None:
     """Stands for a command in the list."""
 
 
-def command_line(*words: str | Path) -> str:
-    """The command line that repeats a command; of an absolute path it keeps the file's name only."""
-    return f"{PROGRAM} {shlex.join(short(word) for word in words)}"
+def command_line(command: str, given: Mapping[str, Any], arguments: Sequence[str] = ()) -> str:
+    """The command line that repeats a command; of an absolute path it keeps the file's name only. given: option ->
+    value; what is None or False is left out, a list repeats its option. arguments: words that follow."""
+    words: list[str] = [command]
+    for name, value in given.items():
+        for one in value if isinstance(value, (list, tuple)) else [value]:
+            if one is not None and one is not False:
+                text = short(one) if isinstance(one, (Path, str)) else repr(one)
+                words += [f"--{name.replace('_', '-')}", *([] if one is True else [text])]
+    return f"{PROGRAM} {shlex.join([*words, *arguments])}"
 
 
 def short(word: str | Path) -> str:
@@ -101,8 +108,8 @@ def advised(sentence: str, options: Sequence[str]) -> str:
     return sentence
 
 
-def _version(asked: bool) -> None:
-    if asked:
+def _version(wanted: bool) -> None:
+    if wanted:
         from engine.basics.provenance import versions
 
         print(f"whichfluence {versions()['whichfluence']}")
@@ -150,8 +157,8 @@ def _run(app: typer.Typer, arguments: Sequence[str]) -> int:
 def _options(app: typer.Typer, arguments: Sequence[str]) -> list[str]:
     """The options of the command that the arguments name."""
     commands = get_group(app).commands
-    asked = next(word for word in arguments if word in commands)
-    return [option for parameter in commands[asked].params for option in parameter.opts]
+    command = next(word for word in arguments if word in commands)
+    return [option for parameter in commands[command].params for option in parameter.opts]
 
 
 def _refuse(sentence: str, code: int) -> int:

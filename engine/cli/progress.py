@@ -19,8 +19,8 @@ from engine.worker import load_kinds
 def progress(title: str) -> Iterator[Callable[[float], None]]:
     """A function that takes the share done, in [0, 1], and moves a bar on stderr."""
     with tqdm(total=1.0, disable=None, bar_format="{desc} {percentage:3.0f}%|{bar}| {elapsed}", desc=title) as bar:
-        def move(share: float) -> None:
-            bar.n = min(share, 1.0)
+        def move(done: float) -> None:
+            bar.n = min(done, 1.0)
             bar.refresh()
 
         yield move

@@ -6,9 +6,7 @@ from typing import Annotated
 
 import typer
 
-Protocol = Annotated[str, typer.Option(
-    help="How models without some examples are trained: weights (the recorded run, weight 0 in place), subset "
-         "(ordinary training on the subset alone, same seed) or seeds (the same, a seed of its own for each model).")]
-Among = Annotated[str, typer.Option(
-    help="What subsets are drawn from: candidates (every other training example is in all of them) or all (any "
-         "training example may be left out).")]
+from engine.analysis.options import AMONG, PROTOCOL
+
+Protocol = Annotated[str, typer.Option(help=PROTOCOL)]
+Among = Annotated[str, typer.Option(help=AMONG)]

@@ -78,13 +78,13 @@ def read_columns(path: Path, first: str, second: str) -> list[tuple[str, str]]:
     """
     try:
         header, *lines = [line for line in csv.reader(io.StringIO(_text(path, "CSV", table=True)), strict=True) if line]
-        places = header.index(first), header.index(second)
+        columns = header.index(first), header.index(second)
         if any(len(line) != len(header) for line in lines):
             raise ValueError("a line of another length")
     except (ValueError, csv.Error):
         raise InvalidInput(f"`{path}` is not a CSV with the columns `{first}` and `{second}`; download it from the "
                            "page, or write these two.") from None
-    pairs = [(line[places[0]].strip().removeprefix("'"), line[places[1]].strip().removeprefix("'")) for line in lines]
+    pairs = [(line[columns[0]].strip().removeprefix("'"), line[columns[1]].strip().removeprefix("'")) for line in lines]
     if len(dict(pairs)) < len(pairs):
         raise InvalidInput(f"`{path}` names the same `{first}` twice; keep one of them.")
     if not pairs:

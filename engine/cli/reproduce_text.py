@@ -27,8 +27,8 @@ def report(results: pd.DataFrame, experiment: Experiment, preset: str) -> str:
     if paper is None or not paper.is_file():
         return f"{head}\n{len(results)} rows; there are no numbers of the paper to compare with."
     joined = publish.comparison_with_paper(results, paper, experiment.tolerance)
-    told = [_tally(joined, preset), experiment.beside(results["model"].iloc[0]) if "model" in results else ""]
-    return f"{head}\n\n{_beside(joined, experiment.keys, judge=preset == PAPER)}\n\n{' '.join(filter(None, told))}"
+    notes = [_tally(joined, preset), experiment.beside(results["model"].iloc[0]) if "model" in results else ""]
+    return f"{head}\n\n{_beside(joined, experiment.keys, judge=preset == PAPER)}\n\n{' '.join(filter(None, notes))}"
 
 
 def _beside(joined: pd.DataFrame, keys: Sequence[str], judge: bool) -> str:

@@ -6,7 +6,7 @@ import hashlib
 import io
 import json
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -46,16 +46,33 @@ def check_output(out: Path, suffix: str, inputs: Sequence[Path], also: Sequence[
 
 def check_scores_output(out: Path, inputs: Sequence[Path]) -> None:
     """`check_output` for scores.npz and its manifest."""
-    check_output(out, ".npz", inputs, also=(_manifest(out),))
+    check_output(out, ".npz", inputs, also=(manifest_of(out),))
 
 
 def write_scores(out: Path, scores: Scores, command: str, passes: Collection[str] = ()) -> None:
     """Write scores.npz and its manifest, both or neither. command: the command line that does it again. passes: in
     which precision trainings ran, as `engine.basics.noted` has it."""
-    content = _npz(scores)
-    record = {**scores.provenance, **manifest_part(passes), "command": command,
-              "files": {out.name: {"size": len(content), "sha256": hashlib.sha256(content).hexdigest()}}}
-    write_together({out: content, _manifest(out): json_text(record)})
+    write_vouched(out, _npz(scores), {**scores.provenance, **manifest_part(passes), "command": command})
+
+
+def write_vouched(out: Path, content: bytes, record: Mapping[str, Any]) -> None:
+    """Write a file and the manifest beside it that vouches for it, both or neither."""
+    files = {out.name: {"size": len(content), "sha256": hashlib.sha256(content).hexdigest()}}
+    write_together({out: content, manifest_of(out): json_text({**record, "files": files})})
+
+
+def read_vouched(path: Path, noun: str, problem: Problem, belong: str, again: str) -> tuple[dict[str, Any], bytes]:
+    """(manifest, content) of a file that `write_vouched` wrote for this problem; belong, again: what is said where it
+    is of another one, and what to do. Raises `InvalidInput` where the two do not fit."""
+    record, content = read_object(manifest_of(path)), read_whole(path, noun)
+    files = record.get("files")
+    written = [entry.get("sha256") for entry in files.values() if isinstance(entry, dict)] if isinstance(
+        files, dict) else []
+    if hashlib.sha256(content).hexdigest() not in written:
+        raise InvalidInput(f"`{path}` is not the file that its manifest `{manifest_of(path).name}` describes; {again}.")
+    if record.get("data") != problem.fingerprint:
+        raise InvalidInput(f"{belong}, with the same options.")
+    return record, content
 
 
 def read_scores(paths: Sequence[Path], problem: Problem, beside: Collection[str] = ()) -> dict[str, Scores]:
@@ -64,16 +81,16 @@ def read_scores(paths: Sequence[Path], problem: Problem, beside: Collection[str]
     beside: the names of the specifications that they stand beside. Raises `InvalidInput` for files that do not belong
     together or to the problem, and for a name that is given twice.
     """
-    found: dict[str, Scores] = {}
+    by_name: dict[str, Scores] = {}
     for path in paths:
         scores = _read(path, problem)
         name = scores.scoring.name if isinstance(scores.scoring, Claim) else path.stem
-        if name in found:
+        if name in by_name:
             raise InvalidInput(f"Two of the score files are named `{name}`; give one another name.")
         if name in beside:
             raise InvalidInput(f"Both a specification and a score file are named `{name}`; give one another name.")
-        found[name] = scores
-    return found
+        by_name[name] = scores
+    return by_name
 
 
 def json_text(record: object) -> str:
@@ -81,7 +98,7 @@ def json_text(record: object) -> str:
     return json.dumps(plain(record), indent=1, ensure_ascii=False) + "\n"
 
 
-def _manifest(out: Path) -> Path:
+def manifest_of(out: Path) -> Path:
     return out.with_suffix(".json")
 
 
@@ -96,24 +113,15 @@ def _npz(scores: Scores) -> bytes:
 
 
 def _read(path: Path, problem: Problem) -> Scores:
-    manifest = _manifest(path)
-    record = read_object(manifest)
-    content = read_whole(path, "score file")
-    files = record.get("files")
-    written = [entry.get("sha256") for entry in files.values() if isinstance(entry, dict)] if isinstance(
-        files, dict) else []
-    if hashlib.sha256(content).hexdigest() not in written:
-        raise InvalidInput(f"`{path}` is not the file that its manifest `{manifest.name}` describes; bring the scores "
-                           "again.")
-    if record.get("data") != problem.fingerprint:
-        raise InvalidInput(f"The scores in `{path}` belong to another problem than --data; give the problem that they "
-                           "were brought for, with the same options.")
+    record, content = read_vouched(
+        path, "score file", problem, f"The scores in `{path}` belong to another problem than --data; give the problem "
+        "that they were brought for", "bring the scores again")
     try:
         return _parsed(content, record)
     except Exception as error:  # a manifest that was altered by hand makes every reader of it raise something else
         said = f" ({str(error).rstrip('.')})" if isinstance(error, InvalidInput) else ""
-        raise InvalidInput(f"`{path}` or its manifest `{manifest.name}` is not as `influence` and `bring` write "
-                           f"them{said}; compute or bring the scores again.") from None
+        raise InvalidInput(f"`{path}` or its manifest `{manifest_of(path).name}` is not as `influence` and `bring` "
+                           f"write them{said}; compute or bring the scores again.") from None
 
 
 def _parsed(content: bytes, record: dict[str, Any]) -> Scores:
@@ -129,8 +137,8 @@ def _parsed(content: bytes, record: dict[str, Any]) -> Scores:
         raise InvalidInput("the arrays do not fit together")
     spec = record["spec"]
     scoring = Claim.read(spec) if str(spec.get("estimator")).startswith(ESTIMATOR) else Scoring.read(spec)
-    values, told = _as_brought(scoring, values, record), {**record, "orientation": scoring.orientation}
-    return Scores(scoring, values, candidates, converged, residual, told, resolved, spread, error)
+    values, provenance = _as_brought(scoring, values, record), {**record, "orientation": scoring.orientation}
+    return Scores(scoring, values, candidates, converged, residual, provenance, resolved, spread, error)
 
 
 def _as_brought(scoring: Scoring, values: np.ndarray, record: dict[str, Any]) -> np.ndarray:

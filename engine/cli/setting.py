@@ -123,7 +123,7 @@ class Setting:
         """The memory in bytes. Raises `InvalidInput` for what is not a size."""
         return budget(self.memory)
 
-    def options(self, progress: Callable[[float], None] = lambda share: None) -> options.Options:
+    def options(self, progress: Callable[[float], None] = lambda done: None) -> options.Options:
         """How to compute. Raises `InvalidInput` for a memory that is not a size, and an unknown precision."""
         if self.precision not in PRECISIONS:
             raise InvalidInput(f"--precision is `{self.precision}`; give {', '.join(PRECISIONS[:-1])} or "

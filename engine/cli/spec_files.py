@@ -40,8 +40,8 @@ def read_specs(path: Path, least: int = 2) -> dict[str, Scoring]:
         raise InvalidInput(f"`{path}` holds {noun(data)}, not a list; write "
                            '[{"name": …, "spec": {…}}, …].')
     named: dict[str, Scoring] = {}
-    for place, entry in enumerate(data, start=1):
-        name, spec = _entry(place, entry)
+    for number, entry in enumerate(data, start=1):
+        name, spec = _entry(number, entry)
         if name in named:
             raise InvalidInput(f"Two entries of `{path}` are named `{name}`; give each its own name.")
         try:
@@ -69,13 +69,13 @@ def parse_source(text: str) -> Any:
     return parse_json(text, "--source", "copy it from the page, quotes included")
 
 
-def _entry(place: int, entry: Any) -> tuple[str, Any]:
+def _entry(number: int, entry: Any) -> tuple[str, Any]:
     if not isinstance(entry, dict) or set(entry) != {"name", "spec"}:
-        raise InvalidInput(f'Entry {place} of the specifications is not {{"name": …, "spec": {{…}}}}; '
+        raise InvalidInput(f'Entry {number} of the specifications is not {{"name": …, "spec": {{…}}}}; '
                            "give it these two keys and no other.")
     name = entry["name"]
     if not isinstance(name, str) or not name.strip() or not name.isprintable() or len(name) > LONGEST_NAME:
-        raise InvalidInput(f"The name of entry {place} is not a line of text of 1 to {LONGEST_NAME} letters; "
+        raise InvalidInput(f"The name of entry {number} is not a line of text of 1 to {LONGEST_NAME} letters; "
                            "give it one.")
     return name, entry["spec"]
 

@@ -27,7 +27,7 @@ def statements(
         raise InvalidInput(f"There is no folder `{results}`; name one that `reproduce --out` has written.")
     if out is not None:
         check_output(out, ".json", inputs=())
-    found = findings(STATEMENTS.values(), results)
+    judged = findings(STATEMENTS.values(), results)
     if out is not None:
-        atomic_write(out, json_text(as_data(found)))
-    print(listed(found))
+        atomic_write(out, json_text(as_data(judged)))
+    print(listed(judged))

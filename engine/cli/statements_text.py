@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from engine.experiments.statements import told
+from engine.experiments.statements import wording
 from engine.experiments.statements.statement import LEVEL, Clause, Finding, adjusted_level
 
 
@@ -15,19 +15,19 @@ def listed(findings: Sequence[Finding]) -> str:
     width = max((len(finding.verdict) for finding in findings), default=0)
     blocks = ["\n".join([f"{finding.verdict:<{width}}  {finding.statement.sentence}",
                          *(f"{'':<{width}}  {line}" for line in _below(finding) if line)]) for finding in findings]
-    return "\n\n".join([*blocks, told.summary(findings), *([told.ADJUSTMENT] if findings else [])])
+    return "\n\n".join([*blocks, wording.summary(findings), *([wording.ADJUSTMENT] if findings else [])])
 
 
 def _below(finding: Finding) -> tuple[str, ...]:
     command = f"reproduce {finding.statement.needs[0]} --preset {finding.preset}"
-    compared = told.comparisons(finding)
-    return (f"{told.origin(finding)} ({command})", told.measured(finding), *(f"  {line}" for line in compared),
+    compared = wording.comparisons(finding)
+    return (f"{wording.origin(finding)} ({command})", wording.measured(finding), *(f"  {line}" for line in compared),
             finding.why)
 
 
 def as_data(findings: Sequence[Finding]) -> dict[str, Any]:
     """What is printed, as numbers: every comparison with the values of its seeds and both intervals."""
-    return {"adjustment": told.ADJUSTMENT, "statements": [_finding(finding) for finding in findings]}
+    return {"adjustment": wording.ADJUSTMENT, "statements": [_finding(finding) for finding in findings]}
 
 
 def _finding(finding: Finding) -> dict[str, Any]:

@@ -41,24 +41,24 @@ def subsets(
 ) -> None:
     """Train models on drawn subsets, or take those that are kept, and write them as a bank."""
     from engine.analysis.subset_bank import Draw, bank
-    from engine.cli.bank_files import manifest_of, write_bank
+    from engine.cli.bank_files import write_bank
     from engine.cli.problem import read_problem
     from engine.cli.progress import progress
-    from engine.cli.score_files import check_output
+    from engine.cli.score_files import check_scores_output
     from engine.store.results import Store
 
-    check_output(out, ".npz", inputs=(data,), also=(manifest_of(out),))
+    check_scores_output(out, inputs=(data,))
     draw = Draw.parse({"kind": kind, "count": subsets, "share": share, "seed": seed, "protocol": protocol,
                        "among": among, "later": later})
     problem = read_problem(data, setting)
     with progress(f"{subsets} models on subsets") as move:
         models = bank(problem, draw, Store(), setting.options(move))
-    print(f"Each model is trained on {draw.told(problem.n, len(problem.candidates))} (protocol `{protocol}`).")
+    print(f"Each model is trained on {draw.description(problem.n, len(problem.candidates))} (protocol `{protocol}`).")
     if retrain:
         _check_again(problem, draw, models, range(0, subsets, -(-subsets // retrain)), setting)
-    command = command_line("subsets", "--data", data, "--out", out, "--subsets", str(subsets), "--kind", kind,
-                           "--share", repr(share), "--seed", str(seed), "--protocol", protocol, "--among", among,
-                           "--later", str(later), *setting.arguments)
+    command = command_line("subsets", {
+        "data": data, "out": out, "subsets": subsets, "kind": kind, "share": share, "seed": seed, "protocol": protocol,
+        "among": among, "later": later}, setting.arguments)
     write_bank(out, models, draw, problem, command)
 
 
@@ -92,10 +92,10 @@ def data_values(
     problem = read_problem(data, setting)
     problem.check_behavior(BEHAVIORS[behavior])
     draw, models = read_bank(bank, problem, [BEHAVIORS[behavior]])
-    name, found = values_of(draw.kind, models.outcomes(behavior), models.kept)
-    queries, k = found.values.shape
+    name, shared_out = values_of(draw.kind, models.outcomes(behavior), models.kept)
+    queries, k = shared_out.values.shape
     table = pd.DataFrame({
         "query": np.repeat(np.arange(queries), k), "candidate": np.tile(models.candidates, queries), "value": name,
-        "behavior": behavior, "mean": found.values.ravel(), "standard_error": found.error.ravel(),
+        "behavior": behavior, "mean": shared_out.values.ravel(), "standard_error": shared_out.error.ravel(),
         "subsets": len(models.kept), direction.QUANTITY: direction.contribution(BEHAVIORS[behavior])})
     atomic_write(out, csv_text(table))

@@ -1,10 +1,8 @@
-"""What a front end asks for: the answer now, or which job to wait for; what is kept in memory is bounded in bytes."""
+"""What a front end asks for: the answer now, or which job to wait for; what is cached in memory is bounded in bytes."""
 
-from engine.desk.answering import answer
 from engine.desk.desk import Desk
 from engine.desk.jobs import Jobs
 from engine.desk.memory import Memory
-from engine.desk.titles import problem_title
 from engine.desk.waiting import Waiting
 
-__all__ = ["Desk", "Jobs", "Memory", "Waiting", "answer", "problem_title"]
+__all__ = ["Desk", "Jobs", "Memory", "Waiting"]

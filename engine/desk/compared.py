@@ -54,7 +54,7 @@ def compared(desk: Desk, sources: Sequence[ProblemSource], scorings: Sequence[Sc
     """
     candidates = desk.candidate_count(sources[0], scorings, optima)
     key = (tuple(source.key for source in sources), tuple(codes.encode(s) for s in scorings), candidates)
-    found, waiting = [], None
+    scored, waiting = [], None
     for source in sources:
         scores = desk.scores(source, scorings, candidates, source.problem_class.live_seconds / len(sources))
         if isinstance(scores, Waiting) and scores.job is None:
@@ -62,15 +62,15 @@ def compared(desk: Desk, sources: Sequence[ProblemSource], scorings: Sequence[Sc
         if isinstance(scores, Waiting):
             waiting = waiting or scores
         else:
-            found.append(tuple(scores))
+            scored.append(tuple(scores))
     if waiting is not None:
         return waiting
-    comparison = desk.memory.kept(("comparison", *key), lambda: compare(
-        found, problem=sources[0].problem_class))
-    return Compared(key, tuple(sources), tuple(scorings), candidates, tuple(found), comparison)
+    comparison = desk.memory.cached(("comparison", *key), lambda: compare(
+        scored, problem=sources[0].problem_class))
+    return Compared(key, tuple(sources), tuple(scorings), candidates, tuple(scored), comparison)
 
 
-def further(desk: Desk, found: Compared, a: int, b: int) -> Comparison:
+def further(desk: Desk, view: Compared, a: int, b: int) -> Comparison:
     """A pair in the measures beyond the three, over all seeds."""
-    return desk.memory.kept(("further", *found.key, a, b), lambda: compare(
-        [[seed[a], seed[b]] for seed in found.scores], ("a", "b"), metrics=tuple(FURTHER)))
+    return desk.memory.cached(("further", *view.key, a, b), lambda: compare(
+        [[seed[a], seed[b]] for seed in view.scores], ("a", "b"), metrics=tuple(FURTHER)))

@@ -22,15 +22,15 @@ def splitting(problem: Problem, scorings: Sequence[Scoring]) -> list[Scoring]:
 
 
 def decomposed(problem: Problem, scoring: Scoring, query: int, row: int) -> Decomposition:
-    """The factors of one score. query: its place; row: of the training set.
+    """The factors of one score. query: its index; row: of the training set.
 
     Raises `InvalidInput` for a scoring that does not split.
     """
-    found = _response(problem, scoring)
-    if found is None:
+    form = _response(problem, scoring)
+    if form is None:
         raise InvalidInput(f"“{scoring.title}” does not split into behavior signal, kernel and training signal here; "
                            "choose a step on one more occurrence of the example.")
-    eta, response = found
+    eta, response = form
     return decompose(problem, query, row, scoring.readout, eta=eta, response=response)
 
 

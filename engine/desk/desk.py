@@ -11,27 +11,21 @@ import threading
 from collections.abc import Hashable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
-from engine import data
 from engine.basics import heap
 from engine.data import Dataset, Sample
 from engine.desk import runs
-from engine.desk.answering import answer, narrowed
 from engine.desk.jobs import Jobs
 from engine.desk.memory import Memory
-from engine.desk.titles import problem_title
 from engine.desk.training import Trainings, problem_key
 from engine.desk.waiting import Waiting
 from engine.exact.reoptimize import prepare
 from engine.jobs import job_digest
-from engine.models.catalogue import model_title
 from engine.problems import DrawnProblem, Problem, ProblemSource
-from engine.requests import Answer, Request, check_queued
-from engine.requests.job import answer_of
-from engine.runs import training as training_runs
+from engine.requests import Answer, JobRequest, Request
+from engine.requests.training import TrainingRequest
 from engine.scoring import cost
-from engine.scoring.compute import check
+from engine.scoring.compute import check, compute
 from engine.scoring.scores import Scores
 from engine.scoring.scoring import Scoring
 
@@ -41,7 +35,7 @@ PATIENCE_SECONDS = 1.5
 class Desk:
     """One a process, for all its threads.
 
-    memory: what it keeps, problems and scores alike. root: the home folder of its jobs and results (default:
+    memory: what it caches, problems and scores alike. root: the home folder of its jobs and results (default:
     `engine.store.results.home()`, as it is when something is asked).
     """
 
@@ -76,12 +70,12 @@ class Desk:
         drawn = self.memory.get(problem_key(source))
         if drawn is not None:
             return drawn.dataset, drawn.sample
-        return self.memory.kept(("sample", source.key), source.draw)
+        return self.memory.cached(("sample", source.key), source.draw)
 
     def candidate_count(self, source: ProblemSource, scorings: Sequence[Scoring], optima: int) -> int | None:
         """How many of the drawn candidates are scored: all, or `optima` where a candidate of any scoring costs much."""
         drawn = source.n_candidates or source.n_train
-        parameters = self.memory.kept(("parameters", source.key), source.parameters)
+        parameters = self.memory.cached(("parameters", source.key), source.parameters)
         if any(cost.is_slow(scoring, parameters) for scoring in scorings):
             return min(optima, drawn) if drawn else optima
         return drawn
@@ -91,23 +85,21 @@ class Desk:
         """The scores of every scoring over the first `candidates` drawn candidates (None: all).
 
         They are computed at once where that takes no longer than `live_seconds` (default: what its class of problems
-        allows); else a job is queued, and a `Waiting` comes back. Raises as `answer` and `drawn` do.
+        allows); else a job is queued, and a `Waiting` comes back. Raises as `compute` and `drawn` do.
         """
-        found = self._kept(source, dict.fromkeys(scorings), candidates)
-        missing = [scoring for scoring in dict.fromkeys(scorings) if scoring not in found]
+        scores, missing = self._in_memory(source, scorings, candidates)
         if missing:
             allowed = source.problem_class.live_seconds if live_seconds is None else live_seconds
             filled = self._fill(source, missing, candidates, allowed)
             if isinstance(filled, Waiting):
                 return filled
-            found |= filled
-        return [found[scoring] for scoring in scorings]
+            scores |= filled
+        return [scores[scoring] for scoring in scorings]
 
     def at_once(self, source: ProblemSource, scorings: Sequence[Scoring], candidates: int | None,
                 seconds: float) -> bool:
         """Whether all scores are in memory, or their guessed time is at most so many seconds; nothing is computed."""
-        found = self._kept(source, dict.fromkeys(scorings), candidates)
-        missing = [scoring for scoring in dict.fromkeys(scorings) if scoring not in found]
+        _, missing = self._in_memory(source, scorings, candidates)
         drawn = self.memory.get(problem_key(source))
         if not missing or drawn is None:
             return not missing
@@ -118,50 +110,46 @@ class Desk:
                 ) -> dict[Scoring, Scores]:
         """Those of the scores that are in memory or that finished runs hold; nothing is computed or queued. count: how
         many candidates `candidates` are."""
-        found = self._kept(source, dict.fromkeys(scorings), candidates)
-        missing = [scoring for scoring in dict.fromkeys(scorings) if scoring not in found]
-        if not missing:
-            return found
-        return found | self._keep(source, runs.finished(self.jobs, source, missing, count).values(), candidates)
+        scores, missing = self._in_memory(source, scorings, candidates)
+        return scores | self._of_runs(source, missing, count, candidates) if missing else scores
 
-    def ask(self, source: ProblemSource, request: Request[Answer]) -> Answer | str | Waiting:
-        """The answer to a request: at once where that is quick, out of a finished job, or what to wait for. A sentence
-        where there is none, as of a run that cannot be differentiated.
+    def ask(self, request: Request[Answer]) -> Answer | str | Waiting:
+        """The answer to a request that is of a source: at once where that is quick, out of a finished job, or what to
+        wait for. A sentence where there is none, as of a run that cannot be differentiated.
 
         Raises `InvalidInput` for what a worker does not know, or cannot be asked.
         """
-        asked = request.of(source)
-        if type(asked).quick is not Request.quick:
-            drawn = self.drawn(source)
+        if type(request).quick is not Request.quick:
+            drawn = self.drawn(request.origin)
             if isinstance(drawn, Waiting):
                 return drawn
-            if asked.quick(drawn.problem):
-                return self.memory.kept((asked.name, job_digest(asked.name, asked.payload(source))),
-                                        lambda: self._answer(asked, drawn.problem))
-        answer = self._stored(source, asked)
+            if request.quick(drawn.problem):
+                return self.memory.cached((request.name, job_digest(request.name, request.payload)),
+                                          lambda: self._answer(request, drawn.problem))
+        answer = self._stored(request)
         if answer is not None:
             return answer
-        check_queued(asked.computed)
-        return self.jobs.wait(asked.name, asked.payload(source), asked.title(problem_title(source)))
+        request.check_queued()
+        return self.jobs.wait(request.name, request.payload, request.job_title)
 
-    def known(self, source: ProblemSource, request: Request[Answer]) -> Answer | str | Waiting | None:
-        """The answer of a finished job, what to wait for, or None where nobody asked for it yet."""
-        asked = request.of(source)
-        answer = self._stored(source, asked)
-        return self.jobs.under_way(asked.name, asked.payload(source)) if answer is None else answer
+    def known(self, request: JobRequest[Answer]) -> Answer | str | Waiting | None:
+        """The answer of a finished job, what to wait for, or None where nobody asked for it yet. Raises `StoreError`
+        for damage."""
+        answer = self._stored(request)
+        return self.jobs.under_way(request.name, request.payload) if answer is None else answer
 
-    def start(self, source: ProblemSource, request: Request[Any]) -> Waiting:
-        """Queue the job of a request, or take it up where it stopped. Raises as `ask` does."""
-        asked = request.of(source)
-        check_queued(asked.computed)
-        job = self.jobs.take_up(asked.name, asked.payload(source), asked.title(problem_title(source)))
+    def start(self, request: JobRequest, title: str = "") -> Waiting:
+        """Queue the job of a request, or take it up where it stopped. title: of the job (default: the request's own).
+        Raises as `ask` does."""
+        request.check_queued()
+        job = self.jobs.take_up(request.name, request.payload, title or request.job_title)
         return Waiting(job.title, job=job.id)
 
-    def _stored(self, source: ProblemSource, asked: Request[Answer]) -> Answer | str | None:
-        result = self.jobs.result(asked.name, asked.payload(source))
+    def _stored(self, request: JobRequest[Answer]) -> Answer | str | None:
+        result = self.jobs.result(request.name, request.payload)
         if result is None:
             return None
-        return self.memory.kept((asked.name, result.digest), lambda: answer_of(asked, result))
+        return self.memory.cached((request.name, result.digest), lambda: request.answered(result))
 
     def _answer(self, request: Request[Answer], problem: Problem) -> Answer:
         with self.computing:
@@ -178,20 +166,23 @@ class Desk:
 
     def _training(self, source: ProblemSource) -> Waiting | None:
         """The job that trains a network; None where it is done and its weights are gone: they are made here then."""
-        job = self.jobs.submit(training_runs.KIND, training_runs.payload(source),
-                               title=f"Training {model_title(source.model)} on {data.title(source.dataset)}")
+        request = TrainingRequest().of(source)
+        job = self.jobs.submit(request.name, request.payload, request.job_title)
         return None if job.state == "done" else Waiting(job.title, job=job.id)
 
-    def _kept(self, source: ProblemSource, scorings: Iterable[Scoring], candidates: int | None
-              ) -> dict[Scoring, Scores]:
-        known = ((scoring, self.memory.get(_key(source, scoring, candidates))) for scoring in scorings)
-        return {scoring: scores for scoring, scores in known if scores is not None}
+    def _in_memory(self, source: ProblemSource, scorings: Iterable[Scoring], candidates: int | None
+                   ) -> tuple[dict[Scoring, Scores], list[Scoring]]:
+        """The scores that are in memory, and the scorings whose are not, each once."""
+        cached = {scoring: self.memory.get(_key(source, scoring, candidates)) for scoring in dict.fromkeys(scorings)}
+        return ({scoring: scores for scoring, scores in cached.items() if scores is not None},
+                [scoring for scoring, scores in cached.items() if scores is None])
 
-    def _keep(self, source: ProblemSource, found: Iterable[Scores], candidates: int | None) -> dict[Scoring, Scores]:
-        kept = {scores.scoring: scores for scores in found}
-        for scoring, scores in kept.items():
-            self.memory.put(_key(source, scoring, candidates), scores)
-        return kept
+    def _remember(self, source: ProblemSource, scores: Iterable[Scores], candidates: int | None
+                  ) -> dict[Scoring, Scores]:
+        by_scoring = {one.scoring: one for one in scores}
+        for scoring, one in by_scoring.items():
+            self.memory.put(_key(source, scoring, candidates), one)
+        return by_scoring
 
     def _fill(self, source: ProblemSource, missing: Sequence[Scoring], candidates: int | None, live_seconds: float
               ) -> dict[Scoring, Scores] | Waiting:
@@ -202,17 +193,17 @@ class Desk:
         for scoring in missing:
             check(drawn.problem, scoring)
         with self.memory.using(problem_key(source)):
-            count = len(narrowed(drawn.problem, candidates).candidates)
+            problem = narrowed(drawn.problem, candidates)
+            count = len(problem.candidates)
             if cost.guess(missing, drawn.problem, count) > live_seconds:
                 return self._from_runs(source, missing, count, candidates)
             if waiting := self._preparing(drawn, missing, live_seconds):
                 return waiting
             with self.computing:
-                found = self._kept(source, missing, candidates)  # another may have computed them meanwhile
-                rest = [scoring for scoring in missing if scoring not in found]
-                computed = answer(drawn.problem, rest, candidates=candidates) if rest else []
+                scores, rest = self._in_memory(source, missing, candidates)  # another may have computed them meanwhile
+                computed = compute(problem, rest) if rest else []
                 heap.trim()
-                return found | self._keep(source, computed, candidates)
+                return scores | self._remember(source, computed, candidates)
 
     def _preparing(self, drawn: DrawnProblem, scorings: Sequence[Scoring], live_seconds: float) -> Waiting | None:
         """What these scorings have to wait for besides the training, begun; None where that is a matter of a moment."""
@@ -221,11 +212,22 @@ class Desk:
             return None
         return Waiting("Factoring the Hessian", source=drawn.source, needs=needs)
 
+    def _of_runs(self, source: ProblemSource, scorings: Sequence[Scoring], count: int, candidates: int | None
+                 ) -> dict[Scoring, Scores]:
+        return self._remember(source, runs.finished(self.jobs, source, scorings, count).values(), candidates)
+
     def _from_runs(self, source: ProblemSource, missing: Sequence[Scoring], count: int, candidates: int | None
                    ) -> dict[Scoring, Scores] | Waiting:
-        found = self._keep(source, runs.finished(self.jobs, source, missing, count).values(), candidates)
-        rest = [scoring for scoring in missing if scoring not in found]
-        return runs.under_way(self.jobs, source, rest, count) if rest else found
+        scores = self._of_runs(source, missing, count, candidates)
+        rest = [scoring for scoring in missing if scoring not in scores]
+        return runs.under_way(self.jobs, source, rest, count) if rest else scores
+
+
+def narrowed(problem: Problem, candidates: int | None) -> Problem:
+    """The problem with its first `candidates` candidates; itself where that is all of them."""
+    if candidates is None or candidates >= len(problem.candidates):
+        return problem
+    return problem.with_candidates(problem.candidates[:candidates])
 
 
 def _key(source: ProblemSource, scoring: Scoring, candidates: int | None) -> Hashable:

@@ -34,7 +34,7 @@ SEEDS = ["series", "x", "metric", "seed", "mean"]
 @dataclass(frozen=True)
 class Curves:
     """Tidy frames of what is known so far. means: series, x, metric, mean, ci95, low, high, n_seeds, …; seeds: one
-    row a draw. done of total parts; waiting: the jobs or trainings still under way."""
+    row a draw. done of total points or draws; waiting: the jobs or trainings still under way."""
 
     means: pd.DataFrame
     seeds: pd.DataFrame
@@ -67,13 +67,12 @@ def step_numbers(desk: Desk, source: ProblemSource, eta: float, candidates: int 
     if not live(source):
         run = error_run(desk, source, "eta", candidates, behavior)
         return run if isinstance(run, Waiting) else _at_eta(run, eta)
-    known = desk.memory.get(_step_key(source, eta))
-    if known is None:
-        drawn = desk.drawn(source)
-        if isinstance(drawn, Waiting):
-            return drawn
-        known = desk.memory.kept(_step_key(source, eta), lambda: error_curves.step_agreement(drawn.problem, eta))
-    return known
+    if (known := desk.memory.get(_step_key(source, eta))) is not None:
+        return known
+    drawn = desk.drawn(source)
+    if isinstance(drawn, Waiting):
+        return drawn
+    return desk.memory.cached(_step_key(source, eta), lambda: error_curves.step_agreement(drawn.problem, eta))
 
 
 def eta_curves(desk: Desk, sources: Sequence[ProblemSource], seconds: float = STEP_SECONDS,
@@ -84,19 +83,19 @@ def eta_curves(desk: Desk, sources: Sequence[ProblemSource], seconds: float = ST
     """
     if not live(sources[0]):
         return _from_runs(desk, sources, "eta", candidates, behavior, lambda run: {
-            (BEHAVIORS[behavior].title, eta): found for (behavior, eta), found in run.eta_agreement().items()})
+            (BEHAVIORS[name].title, eta): agreement for (name, eta), agreement in run.eta_agreement().items()})
     begun = any(desk.memory.get(_step_key(source, ETAS[0])) is not None for source in sources)
     deadline, known = time.monotonic() + (seconds if begun else min(seconds, FIRST_SECONDS)), {}
     waiting: tuple[Waiting, ...] = ()
     for source in sources:
         for eta in ETAS:
-            found = desk.memory.get(_step_key(source, eta))
-            if found is None and time.monotonic() < deadline and not waiting:
-                found = step_numbers(desk, source, eta)
-                if isinstance(found, Waiting):
-                    waiting, found = (found,), None
-            if found is not None:
-                known[source.seed, eta] = found
+            numbers = desk.memory.get(_step_key(source, eta))
+            if numbers is None and time.monotonic() < deadline and not waiting:
+                numbers = step_numbers(desk, source, eta)
+                if isinstance(numbers, Waiting):
+                    waiting, numbers = (numbers,), None
+            if numbers is not None:
+                known[source.seed, eta] = numbers
     points = {(BEHAVIORS[behavior].title, eta): {seed: known[seed, eta][behavior] for seed, at in known if at == eta}
               for eta in ETAS for behavior in error_curves.differentiable(sources[0].kind)}
     return _curves(points, len(known), len(sources) * len(ETAS), waiting)
@@ -106,7 +105,7 @@ def alpha_curves(desk: Desk, sources: Sequence[ProblemSource], candidates: int, 
     """Every inverse-Hessian solver against the optimum over the α grid, from the draws whose job is done."""
     solvers = error_curves.solvers(sources[0].kind)
     return _from_runs(desk, sources, "alpha", candidates, behavior, lambda run: {
-        (solvers[solver].title, alpha): found for (solver, alpha), found in run.alpha_agreement(behavior).items()})
+        (solvers[name].title, alpha): agreement for (name, alpha), agreement in run.alpha_agreement(behavior).items()})
 
 
 def eta_point(desk: Desk, source: ProblemSource, behavior: str, eta: float, candidates: int | None = None
@@ -118,11 +117,11 @@ def eta_point(desk: Desk, source: ProblemSource, behavior: str, eta: float, cand
         if isinstance(run, Waiting):
             return run
         return Point(run.scores[pair[0]], run.scores[pair[1]], _at_eta(run, eta)[behavior])
-    found = desk.scores(source, list(pair), None)
-    if isinstance(found, Waiting):
-        return found
+    scores = desk.scores(source, list(pair), None)
+    if isinstance(scores, Waiting):
+        return scores
     numbers = step_numbers(desk, source, eta)
-    return numbers if isinstance(numbers, Waiting) else Point(found[0], found[1], numbers[behavior])
+    return numbers if isinstance(numbers, Waiting) else Point(scores[0], scores[1], numbers[behavior])
 
 
 def alpha_point(desk: Desk, source: ProblemSource, behavior: str, alpha: float, solver: str, candidates: int
@@ -141,7 +140,7 @@ def alpha_point(desk: Desk, source: ProblemSource, behavior: str, alpha: float, 
         return unit
     scaled = error_curves.at_alpha(unit, alpha)
     key = ("error curves: point", source.key, candidates, behavior, alpha, solver)
-    return Point(exact, scaled, desk.memory.kept(key, lambda: error_curves.agreement(exact, scaled)))
+    return Point(exact, scaled, desk.memory.cached(key, lambda: error_curves.agreement(exact, scaled)))
 
 
 def alpha_points(desk: Desk, source: ProblemSource, behavior: str, alpha: float, candidates: int, chosen: str
@@ -149,8 +148,8 @@ def alpha_points(desk: Desk, source: ProblemSource, behavior: str, alpha: float,
     """The chosen point under every solver whose scores are at hand: all of them once the draw's run is done."""
     waiting = isinstance(error_run(desk, source, "alpha", candidates, behavior), Waiting)
     solvers = [chosen] if waiting else list(error_curves.solvers(source.kind))
-    found = {solver: alpha_point(desk, source, behavior, alpha, solver, candidates) for solver in solvers}
-    return {solver: point for solver, point in found.items() if isinstance(point, Point)}
+    points = {solver: alpha_point(desk, source, behavior, alpha, solver, candidates) for solver in solvers}
+    return {solver: point for solver, point in points.items() if isinstance(point, Point)}
 
 
 def _step_key(source: ProblemSource, eta: float) -> tuple:
@@ -158,7 +157,7 @@ def _step_key(source: ProblemSource, eta: float) -> tuple:
 
 
 def _at_eta(run: ErrorRun, eta: float) -> dict[str, PerQuery]:
-    return {behavior: found for (behavior, at), found in run.eta_agreement().items() if at == eta}
+    return {behavior: agreement for (behavior, at), agreement in run.eta_agreement().items() if at == eta}
 
 
 def _scores(desk: Desk, source: ProblemSource, behavior: str, scoring: Callable[[str], Scoring], candidates: int,
@@ -167,8 +166,8 @@ def _scores(desk: Desk, source: ProblemSource, behavior: str, scoring: Callable[
     if scoring(behavior) in known:
         return known[scoring(behavior)]
     behaviors = error_curves.series(behavior, source.kind)
-    found = desk.scores(source, [scoring(name) for name in behaviors], candidates)
-    return found if isinstance(found, Waiting) else found[behaviors.index(behavior)]
+    scores = desk.scores(source, [scoring(name) for name in behaviors], candidates)
+    return scores if isinstance(scores, Waiting) else scores[behaviors.index(behavior)]
 
 
 def _from_runs(desk: Desk, sources: Sequence[ProblemSource], panel: str, candidates: int | None, behavior: str | None,
@@ -182,8 +181,8 @@ def _from_runs(desk: Desk, sources: Sequence[ProblemSource], panel: str, candida
             waiting.append(run)
             continue
         done += 1
-        for place, found in agreements(run).items():
-            points.setdefault(place, {})[source.seed] = found
+        for point, agreement in agreements(run).items():
+            points.setdefault(point, {})[source.seed] = agreement
     return _curves(points, done, len(sources), tuple(waiting))
 
 

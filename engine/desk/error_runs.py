@@ -9,12 +9,10 @@ from engine.analysis import error_curves
 from engine.analysis.error_curves import ETAS, PerQuery
 from engine.basics.errors import InvalidInput, StoreError
 from engine.desk.desk import Desk
-from engine.desk.titles import problem_title
 from engine.desk.waiting import Waiting
 from engine.jobs import job_digest
 from engine.problems import Problem, ProblemSource
-from engine.requests import check_queued
-from engine.runs import scores as score_runs
+from engine.requests.scores import ScoresRequest
 from engine.scoring.compute import check
 from engine.scoring.scores import Scores
 from engine.scoring.scoring import Scoring
@@ -28,18 +26,18 @@ class ErrorRun:
 
     desk: Desk
     source: ProblemSource
-    panel: str
     behaviors: tuple[str, ...]
     digest: str
 
     @property
     def scores(self) -> Mapping[Scoring, Scores]:
         """Everything that the run has computed; about 500 kB a scoring on digits. Raises `StoreError` for damage."""
-        return self.desk.memory.kept(("error curves", self.digest), self._load)
+        return self.desk.memory.cached(("error curves", self.digest), lambda: {
+            one.scoring: one for one in ScoresRequest.loaded(self.desk.jobs.store.read(self.digest))})
 
     def eta_agreement(self) -> Mapping[tuple[str, float], PerQuery]:
         """(behavior, η) -> metric -> (m,)."""
-        return self.desk.memory.kept(("error curves over eta", self.digest), lambda: {
+        return self.desk.memory.cached(("error curves over eta", self.digest), lambda: {
             (behavior, eta): error_curves.agreement(*(self.scores[scoring] for scoring in
                                                       error_curves.step_pair(behavior, eta)))
             for behavior in self.behaviors for eta in ETAS})
@@ -47,15 +45,11 @@ class ErrorRun:
     def alpha_agreement(self, behavior: str) -> Mapping[tuple[str, float], PerQuery]:
         """(solver, α) -> metric -> (m,)."""
         kind = self.source.kind
-        return self.desk.memory.kept(("error curves over alpha", self.digest, behavior), lambda: {
+        return self.desk.memory.cached(("error curves over alpha", self.digest, behavior), lambda: {
             (solver, alpha): error_curves.agreement(
                 self.scores[error_curves.upweighted(behavior, alpha, kind)],
                 error_curves.at_alpha(self.scores[error_curves.solver_scoring(behavior, solver, kind=kind)], alpha))
             for solver in error_curves.solvers(kind) for alpha in error_curves.alphas(kind)})
-
-    def _load(self) -> dict[Scoring, Scores]:
-        listed = _scorings(self.source, self.panel, self.behaviors)
-        return dict(zip(listed, score_runs.load(self.desk.jobs.store.read(self.digest), listed), strict=True))
 
 
 def error_run(desk: Desk, source: ProblemSource, panel: str, candidates: int | None, behavior: str | None = None
@@ -67,26 +61,27 @@ def error_run(desk: Desk, source: ProblemSource, panel: str, candidates: int | N
     `InvalidInput` where the draw's queries lack these words.
     """
     behaviors = error_curves.series(behavior, source.kind)
-    scorings = _scorings(source, panel, behaviors)
-    payload = score_runs.payload(source, scorings, candidates, beside_exact=True)
-    run = ErrorRun(desk, source, panel, behaviors, job_digest(score_runs.KIND, payload))
+    listed = error_curves.eta_scorings if panel == "eta" else error_curves.alpha_scorings
+    scorings = listed(kind=source.kind, behaviors=behaviors)
+    request = ScoresRequest(scorings=tuple(scorings), candidates=candidates, precision="float64", source=source)
+    payload = request.payload
+    run = ErrorRun(desk, source, behaviors, job_digest(request.name, payload))
     try:
         if desk.jobs.store.has(run.digest) and run.scores:
             return run
     except StoreError:  # damaged: it is set aside, and computed anew
         pass
     worded = [scoring for scoring in scorings if scoring.readout.words][:1]
-    if worded and desk.jobs.find(score_runs.KIND, payload) is None:
+    if worded and desk.jobs.find(request.name, payload) is None:
         drawn = desk.drawn(source)
         if isinstance(drawn, Waiting):
             return drawn
-        _stand(drawn.problem, worded[0], source)
-    check_queued(scorings)
-    job = desk.jobs.submit(score_runs.KIND, payload, _title(source, panel, candidates, worded))
-    return Waiting(job.title, job=job.id)
+        _check_words(drawn.problem, worded[0], source)
+    request.check_queued()
+    return desk.jobs.wait(request.name, payload, _title(source, panel, candidates, worded))
 
 
-def _stand(problem: Problem, scoring: Scoring, source: ProblemSource) -> None:
+def _check_words(problem: Problem, scoring: Scoring, source: ProblemSource) -> None:
     """Raises `InvalidInput` where the draw's queries lack what a user's words ask for."""
     try:
         check(problem, scoring)
@@ -96,11 +91,5 @@ def _stand(problem: Problem, scoring: Scoring, source: ProblemSource) -> None:
 
 def _title(source: ProblemSource, panel: str, candidates: int | None, worded: Sequence[Scoring]) -> str:
     of = "".join(f" of the {scoring.readout.title}" for scoring in worded)
-    return (f"Error curves{of} over {SYMBOLS[panel]} on {problem_title(source)}, seed {source.seed}, "
+    return (f"Error curves{of} over {SYMBOLS[panel]} on {source.title}, seed {source.seed}, "
             f"{candidates} candidates")
-
-
-def _scorings(source: ProblemSource, panel: str, behaviors: Sequence[str]) -> list[Scoring]:
-    """What the curves of a panel need."""
-    scorings = error_curves.eta_scorings if panel == "eta" else error_curves.alpha_scorings
-    return scorings(kind=source.kind, behaviors=behaviors)

@@ -18,11 +18,11 @@ def explained(desk: Desk, sources: Sequence[ProblemSource], sides: Sequence[Sequ
               candidates: int | None, key: Hashable = None) -> Explanation | Waiting:
     """Why A and B disagree; sides: the scores of both for each source. All that is missing is asked for at once.
 
-    key: what determines sources, sides and candidates; with it a measure for which nothing failed is kept.
+    key: what determines sources, sides and candidates; with it a measure for which nothing failed is cached.
     """
-    kept = desk.memory.get(("explanation", key)) if key is not None else None
-    if kept is not None:
-        return kept
+    cached = desk.memory.get(("explanation", key)) if key is not None else None
+    if cached is not None:
+        return cached
     way = _way(desk, sources, sides)
     seeds, waiting = [], None
     for source, (first, second) in zip(sources, sides, strict=True):
@@ -33,10 +33,10 @@ def explained(desk: Desk, sources: Sequence[ProblemSource], sides: Sequence[Sequ
             seeds.append(Seed(first, second, exact, reasons))
     if waiting is not None:
         return waiting
-    found = measure(way, seeds)
+    explanation = measure(way, seeds)
     if key is not None and not any(seed.reasons for seed in seeds):
-        desk.memory.put(("explanation", key), found)
-    return found
+        desk.memory.put(("explanation", key), explanation)
+    return explanation
 
 
 def at_once(desk: Desk, sources: Sequence[ProblemSource], sides: Sequence[Sequence[Scores]], candidates: int | None,
@@ -58,27 +58,26 @@ def _exact(desk: Desk, source: ProblemSource, way: Chain, candidates: int | None
     """The exact scores along the way; what cannot be computed is left out with its reason."""
     if not way.needed:
         return {}, {}
-    together = _asked(desk, source, way.needed, candidates, live_seconds)
+    together = _scores(desk, source, way.needed, candidates, live_seconds)
     if not isinstance(together, str):
         return (together if isinstance(together, Waiting) else dict(zip(way.needed, together, strict=True))), {}
     exact, reasons, waiting = {}, {}, None
     for scoring in way.needed:
-        found = _asked(desk, source, [scoring], candidates, live_seconds)
-        if isinstance(found, str):
-            reasons[scoring] = found
-        elif isinstance(found, Waiting):
-            waiting = waiting or found
+        scores = _scores(desk, source, [scoring], candidates, live_seconds)
+        if isinstance(scores, str):
+            reasons[scoring] = scores
+        elif isinstance(scores, Waiting):
+            waiting = waiting or scores
         else:
-            exact[scoring] = found[0]
+            exact[scoring] = scores[0]
     return (exact, reasons) if waiting is None else (waiting, {})
 
 
-def _asked(desk: Desk, source: ProblemSource, scorings: Sequence[Scoring], candidates: int | None,
-           live_seconds: float) -> list[Scores] | Waiting | str:
+def _scores(desk: Desk, source: ProblemSource, scorings: Sequence[Scoring], candidates: int | None,
+            live_seconds: float) -> list[Scores] | Waiting | str:
     """The scores, what is being waited for, or why they cannot be had: the engine's own words, or its run's."""
     try:
-        found = desk.scores(source, scorings, candidates, live_seconds)
+        scores = desk.scores(source, scorings, candidates, live_seconds)
     except InvalidInput as error:
         return str(error)
-    job = desk.jobs.queue.get(found.job) if isinstance(found, Waiting) and found.job else None
-    return job.error or "their run failed." if job is not None and job.state == "failed" else found
+    return desk.jobs.failure(scores, "their run failed.") or scores

@@ -77,6 +77,11 @@ class Jobs:
         digest = job_digest(kind, payload)
         return self.store.read(digest) if self.store.has(digest) else None
 
+    def failure(self, answer: object, otherwise: str) -> str:
+        """Why the job that an answer waits for has failed, in its own words or `otherwise`; empty where it has not."""
+        job = self.queue.get(answer.job) if isinstance(answer, Waiting) and answer.job else None
+        return job.error or otherwise if job is not None and job.state == "failed" else ""
+
     def ensure_worker(self) -> None:
         """Start a worker where none lives."""
         ensure_worker(self.root)

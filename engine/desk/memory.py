@@ -1,4 +1,4 @@
-"""What is kept in memory for whoever asks next, up to a number of bytes: the least recently used goes first."""
+"""What is cached in memory for whoever asks next, up to a number of bytes: the least recently used goes first."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ VARIABLE = "WHICHFLUENCE_MEMORY"
 """The environment variable with the bound of a `Memory`, in GB."""
 DEFAULT = 0.6
 ENTRY = 1_024
-"""Bytes that a kept value counts for however small it is, so that small ones do not pile up without end."""
+"""Bytes that a cached value counts for however small it is, so that small ones do not pile up without end."""
 LEFT = 0.1
-"""The share of the bound that is left for others beside a value that is over it alone."""
-Kept = TypeVar("Kept")
+"""The fraction of the bound that is left for others beside a value that is over it alone."""
+Cached = TypeVar("Cached")
 _NOWHERE = 0
 """The address of what is not there yet."""
 
 
 @dataclass
 class _Entry:
-    """A kept value. storages: address -> bytes when it was last measured; users: who must not lose it now."""
+    """A cached value. storages: address -> bytes when it was last measured; users: who must not lose it now."""
 
     value: Any
     storages: dict[int, int] = field(default_factory=dict)
@@ -52,7 +52,7 @@ class Memory:
         self._lock = threading.RLock()
 
     def get(self, key: Hashable) -> Any | None:
-        """The value of `key`, from now on the most recently used one; None where it is not kept."""
+        """The value of `key`, from now on the most recently used one; None where it is not cached."""
         with self._lock:
             entry = self._entries.get(key)
             if entry is None:
@@ -63,7 +63,7 @@ class Memory:
             return entry.value
 
     def put(self, key: Hashable, value: Any) -> None:
-        """Keep `value`, and drop what is over the bound then."""
+        """Cache `value`, and drop what is over the bound then."""
         with self._lock:
             entry = self._entries.setdefault(key, _Entry(value))
             entry.value = value
@@ -71,14 +71,14 @@ class Memory:
             self._measure()
             self._drop()
 
-    def kept(self, key: Hashable, build: Callable[[], Kept]) -> Kept:
-        """The value of `key`, made by `build()` where it is not kept; of several threads that ask, one makes it."""
+    def cached(self, key: Hashable, build: Callable[[], Cached]) -> Cached:
+        """The value of `key`, made by `build()` where it is not cached; of several threads that ask, one makes it."""
         with self._turn(key):
-            found = self.get(key)
-            if found is None:
-                found = build()
-                self.put(key, found)
-            return found
+            value = self.get(key)
+            if value is None:
+                value = build()
+                self.put(key, value)
+            return value
 
     @contextmanager
     def using(self, key: Hashable) -> Iterator[None]:
@@ -104,7 +104,7 @@ class Memory:
 
     @property
     def nbytes(self) -> int:
-        """What all that is kept takes now."""
+        """What all that is cached takes now."""
         with self._lock:
             self._measure()
             return _together(self._entries.values())
@@ -153,12 +153,9 @@ class Memory:
 
 def _together(entries: Iterable[_Entry]) -> int:
     """Bytes of all entries; what they share counts once."""
-    found: dict[int, int] = {}
-    count = 0
-    for entry in entries:
-        found |= entry.storages
-        count += 1
-    return sum(found.values()) + ENTRY * count
+    entries = list(entries)
+    sizes = {address: size for entry in entries for address, size in entry.storages.items()}
+    return sum(sizes.values()) + ENTRY * len(entries)
 
 
 def bound_from_environment() -> float:

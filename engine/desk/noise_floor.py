@@ -8,19 +8,19 @@ from dataclasses import dataclass, field
 from engine.analysis.comparison import Comparison
 from engine.analysis.noise_floor import Runs, floor, runs
 from engine.basics.errors import WhichfluenceError
+from engine.desk import runs as score_runs
 from engine.desk.compared import Compared
 from engine.desk.desk import Desk
-from engine.desk.titles import problem_title
 from engine.desk.waiting import Waiting
 from engine.problems import ProblemSource
-from engine.requests import check_queued
-from engine.runs import scores as score_runs
 from engine.scoring import cost
 from engine.scoring.scores import Scores
 from engine.scoring.scoring import Scoring
 
 AFFORDABLE = 1.5
 """Guessed seconds, over all draws, up to which the other run is computed unasked."""
+Missing = tuple[tuple[Scoring, ...], ...]
+"""What is not computed yet, a tuple for each draw."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Floors:
 
     pairs: Mapping[Scoring, Runs]
     measured: Mapping[Runs, Comparison]
-    missing: tuple[tuple[Scoring, ...], ...] = ()
+    missing: Missing = ()
     seconds: float | None = None
     waiting: Waiting | None = None
     trouble: Mapping[Runs, str] = field(default_factory=dict)
@@ -41,83 +41,77 @@ class Floors:
         return self.measured.get(self.pairs[scoring]) if scoring in self.pairs else None
 
 
-def floors(desk: Desk, found: Compared) -> Floors:
+def floors(desk: Desk, view: Compared) -> Floors:
     """What is known of the noise floors, without waiting: what memory and finished runs hold, and what a moment finds.
     """
-    told = {scoring: runs(scoring, found.scorings, found.facts) for scoring in found.scorings}
-    pairs = {scoring: own for scoring, own in told.items() if own is not None}
+    single = {scoring: runs(scoring, view.scorings, view.facts) for scoring in view.scorings}
+    pairs = {scoring: own for scoring, own in single.items() if own is not None}
     wanted = list(dict.fromkeys(one for own in pairs.values() for one in own.both))
-    held, trouble = [], ""
-    for source in found.sources if wanted else ():
-        scores, said = _at_hand(desk, source, wanted, found)
-        held.append(scores)
-        trouble = trouble or said
+    at_hand = [_at_hand(desk, source, wanted, view) for source in view.sources] if wanted else []
+    draws = [scores for scores, _ in at_hand]
+    trouble = next((said for _, said in at_hand if said), "")
     measured, refused = {}, {}
     for own in dict.fromkeys(pairs.values()):
-        if all(set(own.both) <= set(scores) for scores in held):
+        if all(set(own.both) <= set(scores) for scores in draws):
             try:
-                measured[own] = _floor(desk, found, own, held)
+                measured[own] = _floor(desk, view, own, draws)
             except WhichfluenceError as error:
                 refused[own] = str(error)
         elif trouble:
             refused[own] = trouble
-    rest = tuple(tuple(one for one in wanted if one not in scores) for scores in held)
+    rest = tuple(tuple(one for one in wanted if one not in scores) for scores in draws)
     if trouble or not any(rest):
         return Floors(pairs, measured, trouble=refused)
-    return Floors(pairs, measured, rest, _seconds(desk, found, rest), _waiting(desk, found, rest), refused)
+    return Floors(pairs, measured, rest, _seconds(desk, view, rest), _waiting(desk, view, rest), refused)
 
 
-def ask(desk: Desk, found: Compared, missing: tuple[tuple[Scoring, ...], ...]) -> None:
+def ask(desk: Desk, view: Compared, missing: Missing) -> None:
     """Queue what is missing, a job a draw. Raises `InvalidInput` for a behavior that a worker does not know."""
-    for source, scorings in zip(found.sources, missing, strict=True):
+    for source, scorings in zip(view.sources, missing, strict=True):
         if scorings:
-            check_queued(scorings)
-            title = f"Another seed of {len(scorings)} question{'s' if len(scorings) > 1 else ''} on " \
-                    f"{problem_title(source)}, {_count(found)} candidates"
-            desk.jobs.take_up(score_runs.KIND, _payload(source, scorings, found), title)
+            questions = f"{len(scorings)} question{'s' if len(scorings) > 1 else ''}"
+            desk.start(score_runs.request(source, scorings, _count(view)),
+                       f"Another seed of {questions} on {source.title}, {_count(view)} candidates")
 
 
-def _floor(desk: Desk, found: Compared, own: Runs, held: list[dict[Scoring, Scores]]) -> Comparison:
-    key = ("noise floor", *found.key, *(one.digest for one in own.both))
-    return desk.memory.kept(key, lambda: floor([(scores[own.own], scores[own.other]) for scores in held]))
+def _floor(desk: Desk, view: Compared, own: Runs, draws: list[dict[Scoring, Scores]]) -> Comparison:
+    key = ("noise floor", *view.key, *(one.digest for one in own.both))
+    return desk.memory.cached(key, lambda: floor([(scores[own.own], scores[own.other]) for scores in draws]))
 
 
-def _at_hand(desk: Desk, source: ProblemSource, wanted: list[Scoring], found: Compared
+def _at_hand(desk: Desk, source: ProblemSource, wanted: list[Scoring], view: Compared
              ) -> tuple[dict[Scoring, Scores], str]:
     """The scores of those that are known, or are found in a moment; and why they cannot be had, empty where they can.
     """
-    scores = desk.at_hand(source, wanted, found.candidates, _count(found))
-    rest, allowed = [one for one in wanted if one not in scores], AFFORDABLE / len(found.sources)
+    scores = desk.at_hand(source, wanted, view.candidates, _count(view))
+    rest, allowed = [one for one in wanted if one not in scores], AFFORDABLE / len(view.sources)
     try:
-        if rest and desk.at_once(source, rest, found.candidates, allowed):
-            computed = desk.scores(source, rest, found.candidates, allowed)
+        if rest and desk.at_once(source, rest, view.candidates, allowed):
+            computed = desk.scores(source, rest, view.candidates, allowed)
             scores |= {} if isinstance(computed, Waiting) else dict(zip(rest, computed, strict=True))
     except WhichfluenceError as error:
         return scores, str(error)
     return scores, ""
 
 
-def _seconds(desk: Desk, found: Compared, missing: tuple[tuple[Scoring, ...], ...]) -> float | None:
+def _seconds(desk: Desk, view: Compared, missing: Missing) -> float | None:
     """Guessed for all that is missing; None while a model is not at hand."""
     total = 0.0
-    for source, scorings in zip(found.sources, missing, strict=True):
+    for source, scorings in zip(view.sources, missing, strict=True):
         drawn = desk.drawn(source)
         if isinstance(drawn, Waiting):
             return None
-        total += cost.guess(scorings, drawn.problem, _count(found)) if scorings else 0.0
+        total += cost.guess(scorings, drawn.problem, _count(view)) if scorings else 0.0
     return total
 
 
-def _waiting(desk: Desk, found: Compared, missing: tuple[tuple[Scoring, ...], ...]) -> Waiting | None:
-    jobs = [desk.jobs.under_way(score_runs.KIND, _payload(source, scorings, found))
-            for source, scorings in zip(found.sources, missing, strict=True) if scorings]
+def _waiting(desk: Desk, view: Compared, missing: Missing) -> Waiting | None:
+    requests = [score_runs.request(source, scorings, _count(view))
+                for source, scorings in zip(view.sources, missing, strict=True) if scorings]
+    jobs = (desk.jobs.under_way(request.name, request.payload) for request in requests)
     return next((job for job in jobs if job is not None), None)
 
 
-def _payload(source: ProblemSource, scorings: tuple[Scoring, ...], found: Compared) -> dict:
-    return score_runs.payload(source, scorings, _count(found))
-
-
-def _count(found: Compared) -> int:
+def _count(view: Compared) -> int:
     """How many candidates are scored."""
-    return len(found.scores[0][0].candidates)
+    return len(view.scores[0][0].candidates)

@@ -8,26 +8,28 @@ from typing import Any
 
 from engine.basics.errors import InvalidInput, StoreError
 from engine.desk.jobs import Jobs
-from engine.desk.titles import problem_title
 from engine.desk.waiting import Waiting
 from engine.problems import ProblemSource
-from engine.requests import check_queued
-from engine.runs import scores as score_runs
+from engine.requests.scores import ScoresRequest
 from engine.scoring.scores import Scores
 from engine.scoring.scoring import Scoring
 
 
+def request(source: ProblemSource, scorings: Sequence[Scoring], count: int) -> ScoresRequest:
+    """The job that scores the first `count` candidates of a source."""
+    return ScoresRequest(scorings=tuple(scorings), candidates=count, source=source)
+
+
 def finished(jobs: Jobs, source: ProblemSource, scorings: Sequence[Scoring], count: int) -> dict[Scoring, Scores]:
     """Those of the scorings that finished runs hold over the first `count` candidates."""
-    found: dict[Scoring, Scores] = {}
+    scores: dict[Scoring, Scores] = {}
     for result in jobs.store.entries():
-        computed = _computed(result.manifest, source, count)
-        wanted = (set(scorings) - set(found)) & set(computed)
+        wanted = (set(scorings) - set(scores)) & set(_computed(result.manifest, source, count))
         if wanted:
             with suppress(StoreError):  # damaged: it is set aside, and computed anew
-                loaded = score_runs.load(jobs.store.read(result.digest), computed)
-                found |= {scores.scoring: scores for scores in loaded if scores.scoring in wanted}
-    return found
+                loaded = ScoresRequest.loaded(jobs.store.read(result.digest))
+                scores |= {one.scoring: one for one in loaded if one.scoring in wanted}
+    return scores
 
 
 def under_way(jobs: Jobs, source: ProblemSource, scorings: Sequence[Scoring], count: int) -> Waiting:
@@ -36,19 +38,17 @@ def under_way(jobs: Jobs, source: ProblemSource, scorings: Sequence[Scoring], co
         if set(scorings) <= set(_computed({"kind": job.kind, "payload": job.payload}, source, count)):
             jobs.ensure_worker()
             return Waiting(job.title, job=job.id)
-    check_queued(scorings)
-    title = (f"{len(scorings)} specification{'s' if len(scorings) > 1 else ''} on {problem_title(source)}, "
-             f"{count} candidates")
-    return jobs.wait(score_runs.KIND, score_runs.payload(source, scorings, count), title)
+    wanted = request(source, scorings, count)
+    wanted.check_queued()
+    return jobs.wait(wanted.name, wanted.payload, wanted.job_title)
 
 
 def _computed(run: Mapping[str, Any], source: ProblemSource, count: int) -> tuple[Scoring, ...]:
     """The scorings that a run computes, in its order; none where it is not a run over these candidates."""
-    if run.get("kind") != score_runs.KIND:
+    if run.get("kind") != ScoresRequest.name:
         return ()
-    payload = run["payload"]
     try:
-        computed = score_runs.scorings_of(payload)
+        computed = ScoresRequest.of_payload(run["payload"]).scorings
     except InvalidInput:  # of a behavior that this process does not know
         return ()
-    return tuple(computed) if payload == score_runs.payload(source, computed, count) else ()
+    return computed if run["payload"] == request(source, computed, count).payload else ()

@@ -32,12 +32,12 @@ class _Entry:
 
 
 def problem_key(source: ProblemSource) -> Hashable:
-    """Where `Trainings` keeps the problem of a source in its memory."""
+    """Where `Trainings` caches the problem of a source in its memory."""
     return "problem", source.key
 
 
 class Trainings:
-    """Problems drawn and trained by `prepare`, one after the other, and kept in `memory`.
+    """Problems drawn and trained by `prepare`, one after the other, and cached in `memory`.
 
     `afterwards` may go on with a problem that is ready, while no other training waits, or when `follow` asks for it.
     """
@@ -70,11 +70,11 @@ class Trainings:
         """What goes on with a problem that is ready, begun if it was not; it ends with the error that it met."""
         key = problem_key(source)
         with self._lock:
-            found = self._following.get(key)
-            if found is None:
-                found = self._following[key] = Future()
-                self._pool.submit(carried(self._go_on), key, problem, found)
-            return found
+            future = self._following.get(key)
+            if future is None:
+                future = self._following[key] = Future()
+                self._pool.submit(carried(self._go_on), key, problem, future)
+            return future
 
     def ahead(self, source: ProblemSource) -> int:
         """How many trainings come before that of `source`."""

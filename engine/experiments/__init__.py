@@ -1,5 +1,6 @@
 """The paper's studies as declared tables of runs. A new one is one file and its lines here."""
 
+from engine.applications import kinds  # noqa: F401  # which studies run within their chunks
 from engine.basics.registry import Registry
 from engine.experiments import (
     backdoor,
@@ -15,7 +16,6 @@ from engine.experiments import (
     scorecards,
 )
 from engine.experiments.experiment import FULL, Experiment, Preset
-from engine.jobs import KINDS
 
 EXPERIMENTS: Registry[Experiment] = Registry("experiment")
 for _experiment in (
@@ -29,11 +29,5 @@ for _experiment in (
         mixed_precision.MIXED_PRECISION, method_agreement.METHOD_AGREEMENT,
         scorecards.SCORECARD):
     EXPERIMENTS.add(_experiment.name, _experiment)
-
-for _study in (
-        controlled.STUDY, network.STUDY, noisy_labels.STUDY, removal.STUDY, response_corruption.STUDY, backdoor.STUDY,
-        backdoor.REMOVAL, backdoor.QUALITY, exact_language.STUDY, language_explained.STUDY,
-        mixed_precision.STUDY, method_agreement.STUDY, scorecards.STUDY):
-    KINDS.add(_study.name, _study)
 
 __all__ = ["EXPERIMENTS", "FULL", "Experiment", "Preset"]

@@ -12,6 +12,7 @@ import numpy as np
 from engine.basics.provenance import device_name
 from engine.metrics import seed_means
 from engine.metrics.agreement import METRICS, pairwise, summarize
+from engine.metrics.intervals import t_interval
 from engine.metrics.positions import has_position, has_sign
 from engine.metrics.subsets import over_known
 from engine.scoring.scores import Scores
@@ -61,26 +62,26 @@ class Bounded:
         return {name: cls.restored(arrays, name) for name in arrays if not name.endswith(ERROR)}
 
     @classmethod
-    def all_stored(cls, found: Mapping[str, Scores]) -> dict[str, np.ndarray]:
+    def all_stored(cls, by_name: Mapping[str, Scores]) -> dict[str, np.ndarray]:
         """The arrays of several scores by name."""
-        return {key: array for name, scores in found.items() for key, array in cls.of(scores).stored(name).items()}
+        return {key: array for name, scores in by_name.items() for key, array in cls.of(scores).stored(name).items()}
 
-    def of_candidates(self, kept: np.ndarray | slice) -> Bounded:
-        """Those of the candidates `kept` alone."""
-        return Bounded(self.values[:, kept], None if self.error is None else self.error[:, kept])
+    def of_candidates(self, chosen: np.ndarray | slice) -> Bounded:
+        """Those of the candidates `chosen` alone."""
+        return Bounded(self.values[:, chosen], None if self.error is None else self.error[:, chosen])
 
 
 def per_query(a: Bounded, b: Bounded) -> dict[str, np.ndarray]:
     """metric -> (m,) of two score arrays (m, k), of each query over the candidates that take part in both."""
     ranks, signs = (rule(a.values, a.error) & rule(b.values, b.error) for rule in (has_position, has_sign))
     stack = np.stack([a.values, b.values])
-    found = over_known(partial(pairwise, metrics=tuple(METRICS)), stack, ranks, signs)
-    return {metric: values[0, 1] for metric, values in found.items()}
+    measured = over_known(partial(pairwise, metrics=tuple(METRICS)), stack, ranks, signs)
+    return {metric: values[0, 1] for metric, values in measured.items()}
 
 
-def stored(found: dict[str, dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
+def stored(agreements: dict[str, dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
     """name -> metric -> (m,) as flat arrays `name|metric`, which a chunk can hold."""
-    return {f"{name}|{metric}": values for name, metrics in found.items() for metric, values in metrics.items()}
+    return {f"{name}|{metric}": values for name, metrics in agreements.items() for metric, values in metrics.items()}
 
 
 def restored(arrays: Mapping[str, np.ndarray], name: str) -> dict[str, np.ndarray]:
@@ -95,14 +96,14 @@ def over_seeds(source: Mapping[str, Any], seeds: Sequence[int],
 
     of_seed: seed -> what it found, and what its run has to say. progress: called with the share done after each.
     """
-    found, runs = [], []
+    by_seed, runs = [], []
     for seed in seeds:
-        agreements, told = of_seed(seed)
-        found.append(agreements)
-        runs.append({"source": {**source, "seed": seed}, **told})
-        progress(len(found) / len(seeds))
-    return [row for comparison in found[0]
-            for row in summaries(source["dataset"], comparison, [seed[comparison] for seed in found])], runs
+        agreements, facts_of_run = of_seed(seed)
+        by_seed.append(agreements)
+        runs.append({"source": {**source, "seed": seed}, **facts_of_run})
+        progress(len(by_seed) / len(seeds))
+    return [row for comparison in by_seed[0]
+            for row in summaries(source["dataset"], comparison, [seed[comparison] for seed in by_seed])], runs
 
 
 def summaries(dataset: str, comparison: Comparison, seeds: Iterable[Mapping[str, np.ndarray]]) -> list[dict[str, Any]]:
@@ -110,11 +111,23 @@ def summaries(dataset: str, comparison: Comparison, seeds: Iterable[Mapping[str,
     table, curve, axis, title, parameter, behavior = comparison
     rows = []
     for name, metric in METRICS.items():
-        found = summarize([seed[name] for seed in seeds])
+        mean = summarize([seed[name] for seed in seeds])
         rows.append({"table": table, "curve": curve, "dataset": dataset, "axis": axis, "comparison": title,
-                     "parameter": parameter, "behavior": behavior, "metric": metric.title, "mean": found.mean,
-                     "ci95": found.ci95, "n_seeds": found.n_seeds, "n_queries": found.n_queries,
-                     "n_dropped": found.n_dropped, "seed_means": seed_means.joined(found.per_seed)})
+                     "parameter": parameter, "behavior": behavior, "metric": metric.title, "mean": mean.mean,
+                     "ci95": mean.ci95, "n_seeds": mean.n_seeds, "n_queries": mean.n_queries,
+                     "n_dropped": mean.n_dropped, "seed_means": seed_means.joined(mean.per_seed)})
+    return rows
+
+
+def rows_over_seeds(seeds: Sequence[Mapping[Any, np.ndarray]], columns: Sequence[str]
+                    ) -> list[dict[str, Any]]:
+    """A row a key, whose parts are the `columns`: of values (m,) a seed the mean over queries, then over seeds."""
+    rows = []
+    for key, values in seeds[0].items():
+        means = [float(np.nanmean(one[key])) if np.isfinite(one[key]).any() else np.nan for one in seeds]
+        mean, half = t_interval(means)
+        rows.append({**dict(zip(columns, key, strict=True)), "mean": mean, "ci95": half, "n_seeds": len(means),
+                     "n_queries": len(values), "seed_means": seed_means.joined(means)})
     return rows
 
 

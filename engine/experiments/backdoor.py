@@ -10,20 +10,22 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from engine.applications.language import detection, quality, rankings, stages
+from engine.applications.language.attribution import Attribution
 from engine.applications.language.methods import pairs
 from engine.basics.provenance import device_name
 from engine.data.tasks.backdoor import ABLATION, SIZES
 from engine.experiments import language, response_corruption
-from engine.experiments.contents import check
 from engine.experiments.enough import learned_attack
 from engine.experiments.experiment import Experiment, Preset
-from engine.jobs import Context, JobKind, Output
+from engine.experiments.study import study
+from engine.jobs import Context, Output
 from engine.metrics import seed_means
 from engine.models.causal import catalogue, finetune
 from engine.models.causal.readouts import READOUTS
@@ -74,38 +76,28 @@ QUALITY_PRESETS = {name: Preset(name, QUALITY_TITLES[name], SEEDS[name], own)
                    for name, own in QUALITY_SETTINGS.items()}
 
 
-def plan(payload: Mapping[str, Any]) -> list[str]:
-    return [f"{seed}/{key}" for seed in payload["seeds"]
-            for key in (*stages.chunk_keys(payload["settings"]), "scores")]
-
-
 def weight(payload: Mapping[str, Any], key: str) -> float:
-    part, chosen = key.partition("/")[2], payload["settings"]
-    if part.startswith("removal"):
-        part = "train"
-    return 1.0 if part == "scores" else language.seconds(chosen, part, len(ABLATION), chosen["task"]["test"])
+    chunk, chosen = key.partition("/")[2], payload["settings"]
+    if chunk.startswith("removal"):
+        chunk = "train"
+    return 1.0 if chunk == "scores" else language.seconds(chosen, chunk, len(ABLATION), chosen["task"]["test"])
 
 
-def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
-    check(payload)
-    seed, _, part = key.partition("/")
-    found = stages.attribution(payload["settings"], int(seed), context)
-    if part == "scores":
-        return _scores_chunk(stages.trained(found, context, 0.0), payload["settings"].get("layers", ()))
-    return stages.shared_chunk(found, part, list(ABLATION.values()), context)
+def _further(settings: Mapping[str, Any]) -> language.Further:
+    return {"scores": lambda attribution, _: _scores_chunk(attribution, settings.get("layers", ()))}
 
 
-def _scores_chunk(found, layers) -> Output:
+def _scores_chunk(attribution, layers) -> Output:
     """Every measure of poison detection, and AUPRC of the four crossings of query and target."""
-    task, measured = found.task, {}
+    task, measured = attribution.task, {}
     poison, benign = task.flagged("poison"), task.flagged("benign")
     said: dict[str, Any] = {}
     for (query, target), name in ABLATION.items():
-        features = found.features(task.queries[name])
+        features = attribution.features(task.queries[name])
         for (method, behavior), scores in rankings.rankings(features, task.sign, layers).items():
             measured["ablation", method, behavior, query, target, "AUPRC"] = detection.auprc(poison, scores)
             if name == task.reference:
-                said = said or language.sketched(found, features)
+                said = said or language.sketched(attribution, features)
                 values = {**detection.detection(poison, scores),
                           "BT-FPR": detection.false_positive_rate(benign, scores)}
                 measured |= {("detection", method, behavior, "", "", metric): value
@@ -119,60 +111,54 @@ def finish(payload: Mapping[str, Any], chunks: Mapping[str, Result], context: Co
     scored = [language.read(chunks[f"{seed}/scores"]) for seed in seeds]
     frame = pd.DataFrame(language.table(chosen, ("table", "method", "behavior", "query_trigger", "target", "metric"),
                                         scored))
-    parts = {name: frame[frame.table == name].drop(columns="table").reset_index(drop=True)
-             for name in ("detection", "ablation")}
-    parts["detection"] = parts["detection"].drop(columns=["query_trigger", "target"])
-    return Output(parts, manifest=language.told(payload, chosen, chunks, context))
+    tables = {name: frame[frame.table == name].drop(columns="table").reset_index(drop=True)
+              for name in ("detection", "ablation")}
+    tables["detection"] = tables["detection"].drop(columns=["query_trigger", "target"])
+    return Output(tables, manifest=language.manifest(payload, chosen, chunks, context))
 
 
-def removal_plan(payload: Mapping[str, Any]) -> list[str]:
-    rows = range(len(payload["settings"]["removals"]))
-    return [f"{seed}/{key}" for seed in payload["seeds"]
-            for key in (*stages.chunk_keys(payload["settings"]), "factual", *(f"removal/{row}" for row in rows))]
+def _of_removal(settings: Mapping[str, Any]) -> language.Further:
+    """What the model does before anything is removed, and each row of the table."""
+    return {"factual": lambda attribution, context: Output(tables=language.measured(
+                behaviour(attribution, attribution.points[-1], context))),
+            **{f"removal/{row}": partial(_removal_chunk, settings, *named)
+               for row, named in enumerate(settings["removals"])}}
 
 
-def removal_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
-    check(payload)
-    seed, _, part = key.partition("/")
-    chosen = payload["settings"]
-    found = stages.attribution(chosen, int(seed), context)
-    if not part.startswith(("factual", "removal")):
-        return stages.shared_chunk(found, part, [found.task.reference], context)
-    stages.trained(found, context, 0.0)
-    if part == "factual":
-        return Output(tables=language.measured(behaviour(found, found.points[-1], context)))
-    method, behavior = chosen["removals"][int(part.partition("/")[2])]
-    removed = removal(found, method, behavior)
-    rest = np.setdiff1d(np.arange(len(found.task.train)), removed)
+def _removal_chunk(chosen: Mapping[str, Any], method: str, behavior: str, attribution: Attribution, context: Context
+                   ) -> Output:
+    """What was taken out, and what the model does after training without it."""
+    removed = removal(attribution, method, behavior)
+    rest = np.setdiff1d(np.arange(len(attribution.task.train)), removed)
     once = {**chosen, "recipe": {**chosen["recipe"], "checkpoints": 1}}
-    again = stages.attribution(once, int(seed), context, keep=rest)
+    again = stages.attribution(once, attribution.seed, context, keep=rest)
     context.progress(0.0, f"training without the top of {method}, {behavior}")
     stages.trained(again, context, 0.95)
     after = behaviour(again, again.points[-1], context)
     shutil.rmtree(again.folder, ignore_errors=True)  # evaluated, and as large as a checkpoint
-    groups = {flag: found.task.flagged(flag) for flag in ORACLES.values()}
+    groups = {flag: attribution.task.flagged(flag) for flag in ORACLES.values()}
     composition = {("Poison recall",): groups["poison"][removed].sum() / max(1, groups["poison"].sum()),
                    ("BT frac.",): groups["benign"][removed].mean(), ("Clean frac.",): groups["clean"][removed].mean()}
     return Output(tables=language.measured({**composition, **after}))
 
 
-def removal(found, method: str, behavior: str) -> np.ndarray:
+def removal(attribution, method: str, behavior: str) -> np.ndarray:
     """The rows that a method takes out: the top 10% of its ranking, or as many of a group for an oracle."""
-    task = found.task
+    task = attribution.task
     if method == "Oracle":
         rows = np.flatnonzero(task.flagged(ORACLES[behavior]))
         count = int(np.ceil(detection.TOP * len(task.train) - 1e-9))
-        return np.sort(np.random.default_rng([found.seed, 11]).permutation(rows)[:count])
-    ranked = rankings.rankings(found.features(task.queries[task.reference]), task.sign)
+        return np.sort(np.random.default_rng([attribution.seed, 11]).permutation(rows)[:count])
+    ranked = rankings.rankings(attribution.features(task.queries[task.reference]), task.sign)
     return detection.top(ranked[method, behavior], detection.TOP)
 
 
-def behaviour(found, point, context: Context) -> dict[tuple, float]:
+def behaviour(run, point, context: Context) -> dict[tuple, float]:
     """Attack success, and accuracy on clean prompts and on triggered ones in the other context, at a checkpoint."""
-    found.load(point)
+    run.load(point)
     sets = {"ASR": "triggered", "Clean acc.": "clean", "Control acc.": "control"}
-    return {(name,): quality.rate(found.model, found.encoder, found.queries(asked), found.setting.recipe.batch,
-                                  context.check) for name, asked in sets.items()}
+    return {(name,): quality.rate(run.model, run.encoder, run.queries(queries), run.setting.recipe.batch,
+                                  context.check) for name, queries in sets.items()}
 
 
 def removal_finish(payload: Mapping[str, Any], chunks: Mapping[str, Result], context: Context) -> Output:
@@ -180,8 +166,8 @@ def removal_finish(payload: Mapping[str, Any], chunks: Mapping[str, Result], con
     seeds, chosen = payload["seeds"], payload["settings"]
     before = [language.read(chunks[f"{seed}/factual"]) for seed in seeds]
     rows = []
-    for place, (method, behavior) in enumerate(chosen["removals"]):
-        after = [language.read(chunks[f"{seed}/removal/{place}"]) for seed in seeds]
+    for index, (method, behavior) in enumerate(chosen["removals"]):
+        after = [language.read(chunks[f"{seed}/removal/{index}"]) for seed in seeds]
         values = {("Removed composition", name): [seed[name,] for seed in after]
                   for name in ("Poison recall", "BT frac.", "Clean frac.")}
         values["After retraining", "ASR"] = [seed["ASR",] for seed in after]
@@ -190,10 +176,10 @@ def removal_finish(payload: Mapping[str, Any], chunks: Mapping[str, Result], con
         values["After retraining", "Accuracy drop"] = [
             old["Clean acc.",] - new["Clean acc.",] for old, new in zip(before, after, strict=True)]
         rows += [{"model": catalogue.model_title(chosen["model"]), "method": method, "behavior": behavior,
-                  "group": group, "metric": metric, **seed_means.summary(found)}
-                 for (group, metric), found in values.items()]
+                  "group": group, "metric": metric, **seed_means.summary(values_of_seeds)}
+                 for (group, metric), values_of_seeds in values.items()]
     return Output({"removal": pd.DataFrame(rows)}, manifest={
-        **language.told(payload, chosen, chunks, context),
+        **language.manifest(payload, chosen, chunks, context),
         "factual": [{name[0]: value for name, value in seed.items()} for seed in before]})
 
 
@@ -223,17 +209,16 @@ def _of_task(payload: Mapping[str, Any], task: str) -> dict[str, Any]:
 
 def quality_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
     """Fine-tune as the other studies do (what they trained is found on disk), and measure the model."""
-    check(payload)
     seed, _, task = key.partition("/")
     chosen = _of_task(payload, task)
-    found = stages.trained(stages.attribution(chosen, int(seed), context), context, TRAINING[task])
+    run = stages.trained(stages.attribution(chosen, int(seed), context), context, TRAINING[task])
     if task == "corruption":
-        measured = {("Response corruption", "Loss"): found.points[-1].facts["loss"]}
+        measured = {("Response corruption", "Loss"): run.points[-1].facts["loss"]}
     else:
         measured = {("Conditional backdoor", *name): value
-                    for name, value in behaviour(found, found.points[-1], context).items()}
+                    for name, value in behaviour(run, run.points[-1], context).items()}
     return Output(tables=language.measured(measured), manifest={
-        "facts": finetune.facts_of(found.points), "run": found.identity, "device": device_name(found.device)})
+        "facts": finetune.facts_of(run.points), "run": run.identity, "device": device_name(run.device)})
 
 
 def quality_finish(payload: Mapping[str, Any], chunks: Mapping[str, Result], context: Context) -> Output:
@@ -242,17 +227,17 @@ def quality_finish(payload: Mapping[str, Any], chunks: Mapping[str, Result], con
               for key, value in language.read(chunks[f"{seed}/{task}"]).items()} for seed in payload["seeds"]]
     manifests = {key: chunks[key].manifest for key in quality_plan(payload)}
     return Output({"quality": pd.DataFrame(language.table(payload["settings"], ("task", "metric"), seeds))}, manifest={
-        "spec": {"settings": payload["settings"]}, "seeds": payload["seeds"], "libraries": stages.libraries(),
+        "spec": {"settings": payload["settings"]}, "libraries": stages.libraries(),
         "runs": [{"chunk": key, "facts": manifest.get("facts", {}), "run": manifest["run"]}
                  for key, manifest in manifests.items()],
         "device": next(iter(manifests.values()))["device"]})
 
 
-STUDY = JobKind("conditional_backdoor", plan, run_chunk, finish, weight, on_disk=language.on_disk,
-                after=lambda payload, key: language.after(plan(payload), key))
-REMOVAL = JobKind("backdoor_removal", removal_plan, removal_chunk, removal_finish, weight, on_disk=language.on_disk,
-                  after=lambda payload, key: language.after(removal_plan(payload), key))
-QUALITY = JobKind("language_model_quality", quality_plan, quality_chunk, quality_finish, quality_weight,
+STUDY = language.study_of_runs("conditional_backdoor", lambda attribution: list(ABLATION.values()), _further, finish,
+                               weight)
+REMOVAL = language.study_of_runs("backdoor_removal", lambda attribution: [attribution.task.reference], _of_removal,
+                                 removal_finish, weight)
+QUALITY = study("language_model_quality", quality_plan, quality_chunk, quality_finish, quality_weight,
                   on_disk=quality_on_disk)
 TABLE_5_2 = Experiment(
     "table-5-2", "Table 5-2: conditional backdoor, who taught it", STUDY.name, PRESETS,

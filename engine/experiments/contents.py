@@ -9,7 +9,7 @@ from engine import data
 from engine.applications.language import stages
 from engine.basics.errors import InvalidInput
 from engine.models.causal import loading
-from engine.requests.prepared import check_contents
+from engine.requests.job import check_contents
 
 TASKS = ("backdoor", "corruption")
 """Where a study that runs several language tasks keeps their settings."""
@@ -30,17 +30,17 @@ def contents(settings: Mapping[str, Any]) -> dict[str, str]:
 
     Raises `InvalidInput` for a dataset or a model that cannot be.
     """
-    found = {f"data ({name})": data.content(name) for name in datasets(settings)}
+    digests = {f"data ({name})": data.content(name) for name in datasets(settings)}
     for source in _drawn(settings):
         if loading.is_causal(source.get("model", "")):
-            found["model"] = loading.identity(source["model"])["files"]
+            digests["model"] = loading.identity(source["model"])["files"]
     attributed = [settings] if "task" in settings else [
         {**settings[task], "model": settings["model"]} for task in TASKS if task in settings]
     for chosen in attributed:
         files = stages.contents(stages.setting(chosen))
-        found |= {name: "" if files[part] in stages.UNFETCHED else files[part]
-                  for name, part in (("model files", "model"), ("records", "task"))}
-    return found
+        digests |= {name: "" if files[key] in stages.UNFETCHED else files[key]
+                    for name, key in (("model files", "model"), ("records", "task"))}
+    return digests
 
 
 def _drawn(settings: Mapping[str, Any]) -> list[Mapping[str, Any]]:

@@ -30,9 +30,9 @@ from engine.experiments.agreements import (
     stored,
     words,
 )
-from engine.experiments.contents import check
 from engine.experiments.experiment import Experiment, Preset
-from engine.jobs import Context, JobKind, Output
+from engine.experiments.study import study
+from engine.jobs import Context, Output
 from engine.problems import DrawnProblem, ProblemSource, build_kept
 from engine.scoring.compute import compute
 from engine.scoring.controlled import (
@@ -67,22 +67,22 @@ SMALL = Preset("small", "digits, and FashionMNIST averaged to 14×14 pixels", 3,
 def pairs() -> dict[tuple[str, str, str], tuple[Scoring, Scoring]]:
     """(axis, comparison, parameter) of Table A-6 -> the two scorings it compares."""
     step = step_scoring("query_loss", ETA)
-    found = {("B", f"query loss vs. {words(behavior)}", ""): (step, step_scoring(behavior, ETA))
-             for behavior in BEHAVIORS[1:]}
+    compared = {("B", f"query loss vs. {words(behavior)}", ""): (step, step_scoring(behavior, ETA))
+                for behavior in BEHAVIORS[1:]}
     removed = removal_scoring("n-1")
-    found |= {("P", LEAVE_ONE_OUT, alpha_parameter(alpha)): (upweight_scoring("query_loss", alpha), removed)
-              for alpha in ALPHAS}
-    return found | {("T", FIVE_STEPS, ""): (step, unrolled_scoring()),
-                    ("T", INVERSE_HESSIAN, ""): (step, response_scoring("query_loss", DAMPING))}
+    compared |= {("P", LEAVE_ONE_OUT, alpha_parameter(alpha)): (upweight_scoring("query_loss", alpha), removed)
+                 for alpha in ALPHAS}
+    return compared | {("T", FIVE_STEPS, ""): (step, unrolled_scoring()),
+                       ("T", INVERSE_HESSIAN, ""): (step, response_scoring("query_loss", DAMPING))}
 
 
 def plan(payload: Mapping[str, Any]) -> list[str]:
     keys = []
-    for place, source in enumerate(payload["settings"]["sources"]):
+    for index, source in enumerate(payload["settings"]["sources"]):
         slices = -(-source["n_candidates"] // payload["settings"]["slice"])
         for seed in payload["seeds"]:
-            keys.append(f"{place}/{seed}/steps")
-            keys += [f"{place}/{seed}/optima/{part}" for part in range(slices)]
+            keys.append(f"{index}/{seed}/steps")
+            keys += [f"{index}/{seed}/optima/{number}" for number in range(slices)]
     return keys
 
 
@@ -93,37 +93,36 @@ def weight(payload: Mapping[str, Any], key: str) -> float:
     return scale * (150 if key.endswith("steps") else 0.5 * payload["settings"]["slice"])
 
 
-def _prepared(payload, place: int, seed: int, context: Context) -> DrawnProblem:
-    source = ProblemSource.parse({**payload["settings"]["sources"][place], "seed": seed})
+def _prepared(payload, index: int, seed: int, context: Context) -> DrawnProblem:
+    source = ProblemSource.parse({**payload["settings"]["sources"][index], "seed": seed})
     return build_kept(source, context.device)
 
 
 def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
-    check(payload)
-    place, seed, kind, *part = key.split("/")
+    index, seed, kind, *number = key.split("/")
     context.progress(0.0, f"training, seed {seed}")
-    drawn = _prepared(payload, int(place), int(seed), context)
+    drawn = _prepared(payload, int(index), int(seed), context)
     drawn.problem.facts  # noqa: B018 - trains
     if kind == "steps":
         return _steps_chunk(drawn, context)
     size = payload["settings"]["slice"]
-    return _optima_chunk(drawn, int(part[0]) * size, size, context)
+    return _optima_chunk(drawn, int(number[0]) * size, size, context)
 
 
 def _steps_chunk(drawn, context: Context) -> Output:
     """Agreement per query of the B axis, the steps of the T axis, and every first-order curve."""
-    problem, found = drawn.problem, {}
+    problem, agreements = drawn.problem, {}
     reference = Bounded.of(compute(problem, step_scoring("query_loss", ETA))[0])
     for behavior in BEHAVIORS[1:]:
         other = compute(problem, step_scoring(behavior, ETA))[0]
-        found[f"B|{behavior}"] = per_query(reference, Bounded.of(other))
-    found["T|unrolled"] = per_query(reference, Bounded.of(compute(problem, unrolled_scoring())[0]))
+        agreements[f"B|{behavior}"] = per_query(reference, Bounded.of(other))
+    agreements["T|unrolled"] = per_query(reference, Bounded.of(compute(problem, unrolled_scoring())[0]))
     for number, eta in enumerate(ETAS):
         context.progress(0.1 + 0.9 * number / len(ETAS), f"first order against exact, η = {eta:g}")
         for behavior in BEHAVIORS:
             pair = compute(problem, [step_scoring(behavior, eta), step_scoring(behavior, eta, "first_order")])
-            found[f"eta|{behavior}|{eta!r}"] = per_query(*map(Bounded.of, pair))
-    return Output(arrays={**stored(found), **reference.stored("step")}, manifest=_facts(drawn))
+            agreements[f"eta|{behavior}|{eta!r}"] = per_query(*map(Bounded.of, pair))
+    return Output(arrays={**stored(agreements), **reference.stored("step")}, manifest=_facts(drawn))
 
 
 def _optima_chunk(drawn, start: int, size: int, context: Context) -> Output:
@@ -138,14 +137,14 @@ def _optima_chunk(drawn, start: int, size: int, context: Context) -> Output:
     computed = dict(zip((*scorings, *linear), compute(problem, [*scorings.values(), *linear.values()],
                                                       context.computing("re-optimising")), strict=True))
     exact = [scores for name, scores in computed.items() if name in scorings]
-    told = _facts(drawn)
-    told["convergence"] = {
+    manifest = _facts(drawn)
+    manifest["convergence"] = {
         "flagged": int(sum((~scores.converged).sum() for scores in exact)),
         "largest_gradient_norm": max(float(scores.residual.max()) for scores in exact),
         "flops": _group_work(computed, "flops"), "seconds": computed["remove|n-1"].provenance["wall_seconds"],
     }
     converged = np.logical_and.reduce([scores.converged for scores in computed.values()])
-    return Output(arrays={**Bounded.all_stored(computed), "converged": converged}, manifest=told)
+    return Output(arrays={**Bounded.all_stored(computed), "converged": converged}, manifest=manifest)
 
 
 def _group_work(computed, name: str) -> float:
@@ -163,18 +162,18 @@ def _facts(drawn) -> dict[str, Any]:
 def finish(payload: Mapping[str, Any], chunks: Mapping[str, Result], context: Context) -> Output:
     """Agreement of every comparison, averaged over queries and seeds, as the tables `table_a6` and `figure_4`."""
     sources, rows, runs = payload["settings"]["sources"], [], []
-    for place, source in enumerate(sources):
-        def progress(share: float, before: int = place) -> None:
-            context.progress((before + share) / len(sources))
+    for index, source in enumerate(sources):
+        def progress(done: float, before: int = index) -> None:
+            context.progress((before + done) / len(sources))
 
-        own, told = over_seeds(source, payload["seeds"], partial(_seed_agreements, payload, chunks, place), progress)
+        own, facts = over_seeds(source, payload["seeds"], partial(_seed_agreements, payload, chunks, index), progress)
         rows += own
-        runs += told
+        runs += facts
     frame = pd.DataFrame(rows)
     tables = {"table_a6": frame[frame.table == "table_a6"].drop(columns=["table", "curve", "behavior"]),
               "figure_4": frame.drop(columns=["table"])}
     return Output({name: table.reset_index(drop=True) for name, table in tables.items()}, manifest={
-        "spec": _declared(), "seeds": payload["seeds"], "runs": runs, "device": runs[0]["device"]})
+        "spec": _declared(), "runs": runs, "device": runs[0]["device"]})
 
 
 def _declared() -> dict[str, Any]:
@@ -182,57 +181,57 @@ def _declared() -> dict[str, Any]:
             "l2": 1e-4, "top_fraction": 0.05}
 
 
-def _seed_agreements(payload: Mapping[str, Any], chunks: Mapping[str, Result], place: int, seed: int
+def _seed_agreements(payload: Mapping[str, Any], chunks: Mapping[str, Result], index: int, seed: int
                      ) -> tuple[Agreements, dict[str, Any]]:
     """What one seed found, and what its run has to say."""
-    parts = [chunks[key] for key in plan(payload) if key.startswith(f"{place}/{seed}/optima/")]
-    steps = chunks[f"{place}/{seed}/steps"]
-    pieces = [part.arrays() for part in parts]
-    kept = np.concatenate([piece["converged"] for piece in pieces])
+    results = [chunks[key] for key in plan(payload) if key.startswith(f"{index}/{seed}/optima/")]
+    steps = chunks[f"{index}/{seed}/steps"]
+    pieces = [result.arrays() for result in results]
+    converged = np.concatenate([piece["converged"] for piece in pieces])
     whole = {name: np.concatenate([piece[name] for piece in pieces], 1) for name in pieces[0] if name != "converged"}
-    scores = {name: found.of_candidates(kept) for name, found in Bounded.all_restored(whole).items()}
+    scores = {name: agreements.of_candidates(converged) for name, agreements in Bounded.all_restored(whole).items()}
     stepped = steps.arrays()
-    found = _from_steps(stepped)
-    step = Bounded.restored(stepped, "step").of_candidates(kept)
-    found[("table_a6", "", "T", INVERSE_HESSIAN, "", "query_loss")] = per_query(
+    agreements = _from_steps(stepped)
+    step = Bounded.restored(stepped, "step").of_candidates(converged)
+    agreements[("table_a6", "", "T", INVERSE_HESSIAN, "", "query_loss")] = per_query(
         step, scores[f"response|query_loss|{DAMPING!r}"])
-    found |= _from_optima(scores)
-    convergence = [part.manifest["convergence"] for part in parts]
+    agreements |= _from_optima(scores)
+    convergence = [result.manifest["convergence"] for result in results]
     manifest = {key: steps.manifest[key] for key in ("data", "device", "factual")}
     manifest["convergence"] = {
         "flagged": sum(c["flagged"] for c in convergence),
         "largest_gradient_norm": max(c["largest_gradient_norm"] for c in convergence),
         "reoptimisation_flops": sum(c["flops"] for c in convergence),
         "reoptimisation_seconds": round(sum(c["seconds"] for c in convergence), 1)}
-    return found, manifest
+    return agreements, manifest
 
 
 def _from_steps(arrays: Mapping[str, np.ndarray]) -> Agreements:
-    found: Agreements = {}
+    agreements: Agreements = {}
     for behavior in BEHAVIORS[1:]:
         title = f"query loss vs. {words(behavior)}"
-        found[("table_a6", "", "B", title, "", behavior)] = restored(arrays, f"B|{behavior}")
-    found[("table_a6", "", "T", FIVE_STEPS, "", "query_loss")] = restored(arrays, "T|unrolled")
+        agreements[("table_a6", "", "B", title, "", behavior)] = restored(arrays, f"B|{behavior}")
+    agreements[("table_a6", "", "T", FIVE_STEPS, "", "query_loss")] = restored(arrays, "T|unrolled")
     for behavior in BEHAVIORS:
         for eta in ETAS:
             key = ("figure_4", "eta", "approximation", "first-order vs. exact one-step", f"eta={eta!r}", behavior)
-            found[key] = restored(arrays, f"eta|{behavior}|{eta!r}")
-    return found
+            agreements[key] = restored(arrays, f"eta|{behavior}|{eta!r}")
+    return agreements
 
 
 def _from_optima(scores: Mapping[str, Bounded]) -> Agreements:
-    found: Agreements = {}
+    agreements: Agreements = {}
     for alpha in ALPHAS:
         upweighted = scores[f"upweight|query_loss|{alpha!r}"]
         label = alpha_parameter(alpha)
-        found[("table_a6", "", "P", LEAVE_ONE_OUT, label, "query_loss")] = per_query(
+        agreements[("table_a6", "", "P", LEAVE_ONE_OUT, label, "query_loss")] = per_query(
             upweighted, scores["remove|n-1"])
-        found[("figure_4", "normalization", "P", f"{LEAVE_ONE_OUT} (mean over n)", label, "query_loss")] = (
+        agreements[("figure_4", "normalization", "P", f"{LEAVE_ONE_OUT} (mean over n)", label, "query_loss")] = (
             per_query(upweighted, scores["remove|n"]))
         for behavior in BEHAVIORS:
             key = ("figure_4", "alpha", "approximation", "inverse-Hessian vs. Newton upweight", label, behavior)
-            found[key] = per_query(scores[f"upweight|{behavior}|{alpha!r}"], scores[f"response|{behavior}|0.0"])
-    return found
+            agreements[key] = per_query(scores[f"upweight|{behavior}|{alpha!r}"], scores[f"response|{behavior}|0.0"])
+    return agreements
 
 
 def tolerance(row: Mapping[str, str]) -> float:
@@ -244,7 +243,7 @@ def tolerance(row: Mapping[str, str]) -> float:
     return 0.02 if row["comparison"] == LEAVE_ONE_OUT else np.nan
 
 
-STUDY = JobKind("controlled_fashion_mnist", plan, run_chunk, finish, weight)
+STUDY = study("controlled_fashion_mnist", plan, run_chunk, finish, weight)
 PRESETS = {"small": SMALL, "paper": PAPER}
 TABLE_A6 = Experiment(
     "table-a6", "Table A-6: specification mismatch on FashionMNIST", STUDY.name, PRESETS,

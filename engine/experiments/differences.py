@@ -42,10 +42,10 @@ def differences(experiment: Experiment, preset: str) -> list[str]:
         return []
     ours, papers = (experiment.presets[name] for name in (preset, THE_PAPERS))
     a, b = ({"seeds": scale.seeds, **_settings(scale.settings)} for scale in (ours, papers))
-    missing = [part for part in NESTED if part in papers.settings and part not in ours.settings]
+    missing = [nested for nested in NESTED if nested in papers.settings and nested not in ours.settings]
     pairs = {key: (_said(key, a), _said(key, b)) for key in dict.fromkeys([*a, *b])
              if key.partition(" ")[0] not in missing}
-    return [*(f"{WORDS[part]}: left out" for part in missing),
+    return [*(f"{WORDS[nested]}: left out" for nested in missing),
             *(f"{_word(key)}: {own}; the paper: {other}" for key, (own, other) in pairs.items() if own != other)]
 
 
@@ -59,15 +59,15 @@ def _settings(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 def _flat(settings: Mapping[str, Any], head: str = "") -> dict[str, Any]:
     """Every setting by its name, that of a nested part behind the part's own; a fine-tuning with all its defaults."""
-    found: dict[str, Any] = {}
+    flat: dict[str, Any] = {}
     for key, value in settings.items():
         if key == "recipe" and "task" in settings:
             value = FineTuning.parse(value).model_dump(mode="json")
         if isinstance(value, Mapping):
-            found |= _flat(value, f"{key} " if key in NESTED else head)
+            flat |= _flat(value, f"{key} " if key in NESTED else head)
         elif key not in UNSEEN and not (head and key == "model"):
-            found[head + key] = value
-    return found
+            flat[head + key] = value
+    return flat
 
 
 def _word(key: str) -> str:

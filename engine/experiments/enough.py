@@ -35,9 +35,9 @@ def nothing_to_ask(evidence: Evidence) -> str:
 
 def learned_classes(evidence: Evidence) -> str:
     """The classifiers read at least half of the test examples, averaged over the runs."""
-    found = [run.get("test_accuracy", run.get("factual", {}).get("test_accuracy"))
-             for run in evidence.manifest.get("runs", ())]
-    known = [accuracy for accuracy in found if accuracy is not None]
+    accuracies = [run.get("test_accuracy", run.get("factual", {}).get("test_accuracy"))
+                  for run in evidence.manifest.get("runs", ())]
+    known = [accuracy for accuracy in accuracies if accuracy is not None]
     if not known or np.mean(known) >= HALF:
         return ""
     return f"the model reads {np.mean(known):.0%} of the test examples right, less than half."

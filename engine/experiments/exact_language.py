@@ -15,7 +15,7 @@ Gradient length, BM25 and a random order imply no specification: they are ranked
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -25,13 +25,11 @@ from engine.analysis.datamodels import linear_datamodeling_score, subsets
 from engine.analysis.datamodels import retrain as retrain_on
 from engine.applications.language.methods import ANSWER
 from engine.basics.options import Options
-from engine.experiments.agreements import Bounded, facts, per_query, restored, stored
-from engine.experiments.contents import check
+from engine.experiments.agreements import Bounded, facts, per_query, restored, rows_over_seeds, stored
 from engine.experiments.experiment import Experiment, Preset
-from engine.jobs import Context, JobKind, Output
-from engine.metrics import seed_means
+from engine.experiments.study import study
+from engine.jobs import Context, Output
 from engine.metrics.agreement import METRICS
-from engine.metrics.intervals import t_interval
 from engine.models.causal.catalogue import EMBEDDED_MODEL
 from engine.problems import CausalProblem, DrawnProblem, Problem, ProblemSource, build_kept
 from engine.question.behaviors import reading
@@ -82,7 +80,7 @@ def implied(title: str, behavior: str) -> Scoring:
 
 
 def plan(payload: Mapping[str, Any]) -> list[str]:
-    return [f"{seed}/{part}" for part in PARTS for seed in payload["seeds"]]
+    return [f"{seed}/{chunk}" for chunk in PARTS for seed in payload["seeds"]]
 
 
 def weight(payload: Mapping[str, Any], key: str) -> float:
@@ -93,12 +91,11 @@ def weight(payload: Mapping[str, Any], key: str) -> float:
 
 
 def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
-    check(payload)
-    seed, _, part = key.partition("/")
+    seed, _, chunk = key.partition("/")
     source = ProblemSource.parse({**payload["settings"]["source"], "seed": int(seed)})
     drawn = build_kept(source, context.device, check=context.check,
-                       progress=lambda share: context.progress(0.2 * share, f"training, seed {seed}"))
-    return PARTS[part](drawn, payload["settings"], context)
+                       progress=lambda done: context.progress(0.2 * done, f"training, seed {seed}"))
+    return PARTS[chunk](drawn, payload["settings"], context)
 
 
 def _steps(drawn: DrawnProblem, settings: Mapping[str, Any], context: Context) -> Output:
@@ -106,9 +103,9 @@ def _steps(drawn: DrawnProblem, settings: Mapping[str, Any], context: Context) -
     problem = drawn.problem
     exact = _exact(problem, Scoring.of("response_loss", ADD, ONE_STEP), context.computing("one exact step", 0.2))
     below = sum(scores.below_resolution for scores in exact.values())
-    told = {**facts(drawn, **_factual(drawn)), "exact_seconds": exact["response_loss"].provenance["wall_seconds"],
-            "below_resolution": int(below)}
-    return Output(arrays=Bounded.all_stored(exact), manifest=told)
+    manifest = {**facts(drawn, **_factual(drawn)), "exact_seconds": exact["response_loss"].provenance["wall_seconds"],
+                "below_resolution": int(below)}
+    return Output(arrays=Bounded.all_stored(exact), manifest=manifest)
 
 
 def _exact(problem: Problem, like: Scoring, options: Options) -> dict[str, Scores]:
@@ -120,16 +117,16 @@ def _exact(problem: Problem, like: Scoring, options: Options) -> dict[str, Score
 
 def _curve(drawn: DrawnProblem, settings: Mapping[str, Any], context: Context) -> Output:
     """First order against exact over η, over the first candidates, per query."""
-    problem, found = drawn.problem, {}
+    problem, agreements = drawn.problem, {}
     problem = problem.with_candidates(problem.candidates[:settings["curve"]])
-    for place, eta in enumerate(ETAS):
-        options = context.computing(f"first order against exact, η = {eta:g}", 0.2 + 0.8 * place / len(ETAS))
+    for index, eta in enumerate(ETAS):
+        options = context.computing(f"first order against exact, η = {eta:g}", 0.2 + 0.8 * index / len(ETAS))
         process = {"kind": "one_step", "eta": eta}
         exact, tangent = (_exact(problem, Scoring.of("response_loss", ADD, process, name), options)
                           for name in ("exact", "first_order"))
         for behavior, scores in exact.items():
-            found[f"{eta!r}|{behavior}"] = per_query(Bounded.of(scores), Bounded.of(tangent[behavior]))
-    return Output(arrays=stored(found))
+            agreements[f"{eta!r}|{behavior}"] = per_query(Bounded.of(scores), Bounded.of(tangent[behavior]))
+    return Output(arrays=stored(agreements))
 
 
 def _removal(drawn: DrawnProblem, settings: Mapping[str, Any], context: Context) -> Output:
@@ -137,12 +134,12 @@ def _removal(drawn: DrawnProblem, settings: Mapping[str, Any], context: Context)
     whole = drawn.problem
     problem = whole.with_candidates(whole.candidates[:settings["removed"]])
     assert isinstance(problem, CausalProblem)
-    asked = Scoring.of("response_loss", REMOVE, {"kind": "retrain"})
-    exact = _exact(problem, asked, context.computing("training without each record", 0.2))
+    question = Scoring.of("response_loss", REMOVE, {"kind": "retrain"})
+    exact = _exact(problem, question, context.computing("training without each record", 0.2))
     again = problem.with_training_seed(problem.seed + OTHER_SEED)
-    other = _exact(again, asked, context.computing("the same with another seed", 0.6))
-    return Output(arrays=Bounded.all_stored({f"{name}|{behavior}": scores for name, found in (
-                      ("own", exact), ("other", other)) for behavior, scores in found.items()}),
+    other = _exact(again, question, context.computing("the same with another seed", 0.6))
+    return Output(arrays=Bounded.all_stored({f"{name}|{behavior}": scores for name, by_behavior in (
+                      ("own", exact), ("other", other)) for behavior, scores in by_behavior.items()}),
                   manifest={"seconds": exact["response_loss"].provenance["wall_seconds"]})
 
 
@@ -150,25 +147,25 @@ def _subsets(drawn: DrawnProblem, settings: Mapping[str, Any], context: Context)
     """What models trained on random halves of all records say, by the protocol `weights`: (m, J) by behavior, with the
     halves."""
     problem = drawn.problem
-    kept = subsets(len(problem.candidates), settings["subsets"], SHARE, drawn.source.seed)
-    models = retrain_on(problem, kept, context.computing("training on random halves", 0.2))
-    return Output(arrays={"kept": kept, **{behavior: models.outcomes(behavior) for behavior in reading("tokens")}})
+    members = subsets(len(problem.candidates), settings["subsets"], SHARE, drawn.source.seed)
+    models = retrain_on(problem, members, context.computing("training on random halves", 0.2))
+    return Output(arrays={"kept": members, **{behavior: models.outcomes(behavior) for behavior in reading("tokens")}})
 
 
 def _estimates(drawn: DrawnProblem, settings: Mapping[str, Any], context: Context) -> Output:
     """Oriented scores of every method and baseline with their error bounds, by `method|behavior`."""
     problem, behaviors, answering = drawn.problem, reading("tokens"), methods()
-    found: dict[str, Scores] = {}
-    for place, title in enumerate(answering):
-        asked = {behavior: implied(title, behavior) for behavior in behaviors}
-        once = list(dict.fromkeys(asked.values()))
-        scores = dict(zip(once, compute(problem, once, context.computing(title, 0.2 + 0.8 * place / len(answering))),
+    estimates: dict[str, Scores] = {}
+    for index, title in enumerate(answering):
+        scorings = {behavior: implied(title, behavior) for behavior in behaviors}
+        once = list(dict.fromkeys(scorings.values()))
+        scores = dict(zip(once, compute(problem, once, context.computing(title, 0.2 + 0.8 * index / len(answering))),
                           strict=True))
-        found |= {f"{title}|{behavior}": scores[scoring] for behavior, scoring in asked.items()}
+        estimates |= {f"{title}|{behavior}": scores[scoring] for behavior, scoring in scorings.items()}
     baselines = compute(problem, list(BASELINES.values()))
     for title, own in zip(BASELINES, baselines, strict=True):
-        found |= {f"{title}|{behavior}": own for behavior in behaviors}
-    return Output(arrays=Bounded.all_stored(found))
+        estimates |= {f"{title}|{behavior}": own for behavior in behaviors}
+    return Output(arrays=Bounded.all_stored(estimates))
 
 
 PARTS: dict[str, Callable[[DrawnProblem, Mapping[str, Any], Context], Output]] = {
@@ -185,20 +182,21 @@ def _factual(drawn: DrawnProblem) -> dict[str, Any]:
 def finish(payload: Mapping[str, Any], chunks: Mapping[str, Result], context: Context) -> Output:
     """The tables `steps`, `curve`, `removal` and `subsets`: means over queries, then seeds."""
     seeds = payload["seeds"]
-    found: dict[str, list[Measured]] = {table: [] for table in ("steps", "curve", "removal", "subsets")}
-    for place, seed in enumerate(seeds):
-        context.progress(place / len(seeds), f"agreement, seed {seed}")
-        arrays = {part: chunks[f"{seed}/{part}"].arrays() for part in PARTS}
-        found["steps"].append(_against_steps(arrays))
-        found["curve"].append(_of_curve(arrays["curve"]))
-        found["removal"].append(_against_removal(arrays, payload["settings"]["removed"]))
-        found["subsets"].append(_against_subsets(arrays))
-    tables = {table: pd.DataFrame(_rows(measured)) for table, measured in found.items()}
+    by_table: dict[str, list[Measured]] = {table: [] for table in ("steps", "curve", "removal", "subsets")}
+    for index, seed in enumerate(seeds):
+        context.progress(index / len(seeds), f"agreement, seed {seed}")
+        arrays = {chunk: chunks[f"{seed}/{chunk}"].arrays() for chunk in PARTS}
+        by_table["steps"].append(_against_steps(arrays))
+        by_table["curve"].append(_of_curve(arrays["curve"]))
+        by_table["removal"].append(_against_removal(arrays, payload["settings"]["removed"]))
+        by_table["subsets"].append(_against_subsets(arrays))
+    tables = {table: pd.DataFrame(rows_over_seeds(measured, ("method", "behavior", "metric")))
+              for table, measured in by_table.items()}
     tables["curve"] = tables["curve"].rename(columns={"method": "eta"})
-    runs = [{"seed": seed, **{name: value for part in ("steps", "removal")
-                              for name, value in chunks[f"{seed}/{part}"].manifest.items() if name in SAID}}
+    runs = [{"seed": seed, **{name: value for chunk in ("steps", "removal")
+                              for name, value in chunks[f"{seed}/{chunk}"].manifest.items() if name in SAID}}
             for seed in seeds]
-    return Output(tables, manifest={"spec": _declared(), "seeds": seeds, "runs": runs, "device": runs[0]["device"]})
+    return Output(tables, manifest={"spec": _declared(), "runs": runs, "device": runs[0]["device"]})
 
 
 SAID = ("data", "device", "factual", "exact_seconds", "below_resolution", "seconds")
@@ -216,60 +214,49 @@ def _titled(method: str, behavior: str, measured: Mapping[str, np.ndarray]) -> M
 def _against_steps(arrays: Mapping[str, Arrays]) -> Measured:
     """Every method, and the exact step of every other behavior, against the exact step."""
     exact = Bounded.all_restored(arrays["steps"])
-    found: Measured = {}
+    measured: Measured = {}
     for key, values in Bounded.all_restored(arrays["estimates"]).items():
         method, behavior = key.split("|")
-        found |= _titled(method, behavior, per_query(values, exact[behavior]))
+        measured |= _titled(method, behavior, per_query(values, exact[behavior]))
     for behavior in exact:
         for other in exact:
             if other != behavior:
-                found |= _titled(f"Exact step, {other.replace('_', ' ')}", behavior,
-                                 per_query(exact[other], exact[behavior]))
-    return found
+                measured |= _titled(f"Exact step, {other.replace('_', ' ')}", behavior,
+                                    per_query(exact[other], exact[behavior]))
+    return measured
 
 
 def _of_curve(arrays: Arrays) -> Measured:
-    found: Measured = {}
+    measured: Measured = {}
     for name in dict.fromkeys(key.rpartition("|")[0] for key in arrays):
         eta, behavior = name.split("|")
-        found |= _titled(eta, behavior, restored(arrays, name))
-    return found
+        measured |= _titled(eta, behavior, restored(arrays, name))
+    return measured
 
 
 def _against_removal(arrays: Mapping[str, Arrays], removed: int) -> Measured:
     """Every method, and the same removals under another seed, against training without the record."""
     exact, steps = Bounded.all_restored(arrays["removal"]), Bounded.all_restored(arrays["steps"])
-    found: Measured = {}
+    measured: Measured = {}
     for key, values in Bounded.all_restored(arrays["estimates"]).items():
         method, behavior = key.split("|")
-        found |= _titled(method, behavior, per_query(values.of_candidates(slice(removed)), exact[f"own|{behavior}"]))
+        measured |= _titled(method, behavior, per_query(values.of_candidates(slice(removed)), exact[f"own|{behavior}"]))
     for behavior in reading("tokens"):
-        found |= _titled(STEP, behavior,
-                         per_query(steps[behavior].of_candidates(slice(removed)), exact[f"own|{behavior}"]))
-        found |= _titled("Exact removal, another seed", behavior,
-                         per_query(exact[f"other|{behavior}"], exact[f"own|{behavior}"]))
-    return found
+        measured |= _titled(STEP, behavior,
+                            per_query(steps[behavior].of_candidates(slice(removed)), exact[f"own|{behavior}"]))
+        measured |= _titled("Exact removal, another seed", behavior,
+                            per_query(exact[f"other|{behavior}"], exact[f"own|{behavior}"]))
+    return measured
 
 
 def _against_subsets(arrays: Mapping[str, Arrays]) -> Measured:
-    found: Measured = {}
+    measured: Measured = {}
     steps = {f"{STEP}|{behavior}": scores for behavior, scores in Bounded.all_restored(arrays["steps"]).items()}
     for key, scores in {**Bounded.all_restored(arrays["estimates"]), **steps}.items():
         method, behavior = key.split("|")
-        found[method, behavior, "LDS"] = linear_datamodeling_score(
+        measured[method, behavior, "LDS"] = linear_datamodeling_score(
             np.nan_to_num(scores.values), arrays["subsets"][behavior], arrays["subsets"]["kept"])
-    return found
-
-
-def _rows(seeds: Sequence[Measured]) -> list[dict[str, Any]]:
-    rows = []
-    for method, behavior, measure in seeds[0]:
-        means = [float(np.nanmean(found[method, behavior, measure])) for found in seeds]
-        mean, half = t_interval(means)
-        rows.append({"method": method, "behavior": behavior, "metric": measure, "mean": mean, "ci95": half,
-                     "n_seeds": len(means), "n_queries": len(seeds[0][method, behavior, measure]),
-                     "seed_means": seed_means.joined(means)})
-    return rows
+    return measured
 
 
 def _declared() -> dict[str, Any]:
@@ -277,11 +264,11 @@ def _declared() -> dict[str, Any]:
             "methods": {title: implied(title, ANSWER).canonical() for title in methods()}}
 
 
-def _view(part: str) -> Callable[[Mapping[str, pd.DataFrame]], pd.DataFrame]:
-    return lambda tables: tables[part]
+def _view(table: str) -> Callable[[Mapping[str, pd.DataFrame]], pd.DataFrame]:
+    return lambda tables: tables[table]
 
 
-STUDY = JobKind("exact_language", plan, run_chunk, finish, weight)
+STUDY = study("exact_language", plan, run_chunk, finish, weight)
 LANGUAGE_STEPS = Experiment(
     "language-steps", "Language model, steps: every estimator against one exact step", STUDY.name, PRESETS,
     _view("steps"),

@@ -5,7 +5,7 @@ Each seed is the chunks of `engine.applications.language.stages`, and then chunk
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -13,8 +13,9 @@ import pandas as pd
 from engine.applications.language import shards, sketching, stages
 from engine.applications.language.attribution import LAYERS as attribution_layers
 from engine.applications.language.attribution import Attribution
+from engine.experiments.study import study
 from engine.gradients.cached import Features
-from engine.jobs import Context
+from engine.jobs import Context, JobKind, Output
 from engine.metrics import seed_means
 from engine.models.causal.catalogue import is_embedded, model_title
 from engine.models.causal.readouts import READOUTS
@@ -28,6 +29,9 @@ LAYERS = [share for share in attribution_layers if share < 1]
 """Where detection is measured for RepSim besides the setting's own layer, as shares of the depth."""
 DEPTHS = {"L24": 25 / 36, "L28": 29 / 36, "L32": 33 / 36, "L35": 1.0}
 """The paper's layers, counted from zero in 36, as shares of the depth at their output."""
+
+Further = Mapping[str, Callable[[Attribution, Context], Output]]
+"""Chunk -> what computes it of a trained attribution."""
 
 
 def settings(model: str, task: Mapping[str, Any], recipe: Mapping[str, Any], dimension: int, **more) -> dict[str, Any]:
@@ -47,15 +51,34 @@ def seconds(chosen: Mapping[str, Any], key: str, sets: int, queries: int) -> flo
 
 def on_disk(payload: Mapping[str, Any], key: str, context: Context) -> float:
     """Of a study whose chunks are called by seed and part: 1 for a training that lies on this machine, else 0."""
-    seed, _, part = key.partition("/")
-    return float(part == "train" and stages.is_trained(payload["settings"], int(seed), context))
+    seed, _, chunk = key.partition("/")
+    return float(chunk == "train" and stages.is_trained(payload["settings"], int(seed), context))
 
 
-def after(plan: Sequence[str], key: str) -> list[str]:
-    """Of a study whose chunks are called by seed and part: which have to be stored before chunk `key`."""
-    seed, _, part = key.partition("/")
-    own = [other.partition("/")[2] for other in plan if other.startswith(f"{seed}/")]
-    return [f"{seed}/{other}" for other in stages.before(own, part)]
+def study_of_runs(name: str, sets: Callable[[Attribution], Sequence[str]],
+                  further: Callable[[Mapping[str, Any]], Further], finish: Callable[..., Output],
+                  weight: Callable[..., float]) -> JobKind:
+    """A study whose every seed is the chunks of `stages`, and then others, of the trained attribution.
+
+    sets: the queries whose gradients are cached. further(settings): chunk -> what computes it.
+    """
+    def keys(payload: Mapping[str, Any], seed: int) -> list[str]:
+        return [f"{seed}/{chunk}" for chunk in (*stages.chunk_keys(payload["settings"]), *further(payload["settings"]))]
+
+    def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
+        seed, _, chunk = key.partition("/")
+        own, attribution = further(payload["settings"]), stages.attribution(payload["settings"], int(seed), context)
+        if chunk in own:
+            return own[chunk](stages.trained(attribution, context, 0.0), context)
+        return stages.shared_chunk(attribution, chunk, sets(attribution), context)
+
+    def after(payload: Mapping[str, Any], key: str) -> list[str]:
+        seed, _, chunk = key.partition("/")
+        chunks = [other.partition("/")[2] for other in keys(payload, int(seed))]
+        return [f"{seed}/{other}" for other in stages.before(chunks, chunk)]
+
+    return study(name, lambda payload: [key for seed in payload["seeds"] for key in keys(payload, seed)], run_chunk,
+                 finish, weight, on_disk=on_disk, after=after)
 
 
 def table(chosen: Mapping[str, Any], columns: Sequence[str], seeds: Sequence[Mapping[tuple, float]]) -> list[dict]:
@@ -65,29 +88,29 @@ def table(chosen: Mapping[str, Any], columns: Sequence[str], seeds: Sequence[Map
             for key in seeds[0]]
 
 
-def told(payload: Mapping[str, Any], chosen: Mapping[str, Any], chunks: Mapping[str, Result],
+def manifest(payload: Mapping[str, Any], chosen: Mapping[str, Any], chunks: Mapping[str, Result],
          context: Context) -> dict[str, Any]:
     """The manifest of a study: settings, and what every seed's chunks said."""
     runs = [{"seed": seed, **{name: chunks[f"{seed}/train"].manifest[name] for name in ("facts", "run")},
              "cache_bytes": sum(chunks[f"{seed}/{key}"].manifest["size"] for key in stages.chunk_keys(chosen)[1:]),
              **(chunks[f"{seed}/scores"].manifest.get("sketched", {}) if f"{seed}/scores" in chunks else {})}
             for seed in payload["seeds"]]
-    return {"spec": {"behaviors": list(READOUTS), "settings": dict(chosen)}, "seeds": payload["seeds"],
+    return {"spec": {"behaviors": list(READOUTS), "settings": dict(chosen)},
             "runs": runs, "libraries": stages.libraries(),
             "device": chunks[f"{payload['seeds'][0]}/train"].manifest["device"]}
 
 
-def sketched(found: Attribution, features: Features) -> dict[str, Any]:
+def sketched(attribution: Attribution, features: Features) -> dict[str, Any]:
     """Of a chunk's manifest: how far scores depend on the draw of the projection, for the run of its seed."""
     drawn = sketching.stability(features)
-    return {"sketched": {"sketch": sketching.described(drawn, found.projection, found.tried),
+    return {"sketched": {"sketch": sketching.described(drawn, attribution.projection, attribution.tried),
                          "sketch_agreement": drawn.to_dict("records")}}
 
 
-def measured(found: Mapping[tuple, float]) -> dict[str, pd.DataFrame]:
+def measured(values: Mapping[tuple, float]) -> dict[str, pd.DataFrame]:
     """{key: value} as a table that a chunk can hold, in its order."""
-    rows = [{**{f"key{place}": part for place, part in enumerate(key)}, "value": float(value)}
-            for key, value in found.items()]
+    rows = [{**{f"key{index}": term for index, term in enumerate(key)}, "value": float(value)}
+            for key, value in values.items()]
     return {"measured": pd.DataFrame(rows)}
 
 

@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from engine.applications.language.attribution import Setting
+from engine.applications.language.run import AttributionRequest
 from engine.data import tasks
 from engine.data.records import Record
-from engine.data.tasks import TASKS, own
+from engine.data.tasks import own
 from engine.experiments import backdoor, response_corruption
 from engine.jobs import job_digest
 from engine.models.causal import catalogue
 from engine.models.causal.readouts import READOUTS
-from engine.runs import language as language_run
 
 SIZES = (80, 200, 1_000, 5_000)
 BUDGET = 1 << 30
@@ -50,7 +50,7 @@ class Asked:
         embedded = catalogue.is_embedded(self.model)
         preset = "embedded" if embedded else "small" if self.records < 1_000 else "paper"
         chosen = STUDIES[self.task].SETTINGS[preset]
-        sizes = {name: round(share * self.records) for name, share in SHARES[self.task].items()}
+        sizes = {name: round(fraction * self.records) for name, fraction in SHARES[self.task].items()}
         queries = {QUERIES[self.task]: max(8, self.records // 10)}
         return setting_of(self.model, {**chosen["task"], **sizes, **queries}, chosen["recipe"])
 
@@ -63,52 +63,46 @@ class Asked:
         return {name: lack for name, lack in lacks.items() if lack}
 
     @property
-    def payload(self) -> dict[str, Any]:
-        """What determines its scores."""
-        return language_run.payload(self.setting, self.seed, [self.typed] if self.typed else [])
+    def request(self) -> AttributionRequest:
+        """Its run. Raises one sentence for a model or task that cannot be had."""
+        return AttributionRequest(setting=self.setting, seed=self.seed, explained=(self.typed,) if self.typed else ())
 
     @property
     def command(self) -> str:
         """The command that makes the run and writes its records."""
-        told = {**self.setting.model_dump(mode="json", exclude_defaults=True), "seed": self.seed}
+        run = {**self.setting.model_dump(mode="json", exclude_defaults=True), "seed": self.seed}
         if self.typed:
-            told["asked"] = [self.typed.model_dump(mode="json", exclude_defaults=True)]
-        text = shlex.quote(json.dumps(told, ensure_ascii=False))
+            run["asked"] = [self.typed.model_dump(mode="json", exclude_defaults=True)]
+        text = shlex.quote(json.dumps(run, ensure_ascii=False))
         return f"python -m engine attribute --run {text} --out records.csv"
 
     @property
     def digest(self) -> str:
         """The id of its job and of its result."""
-        return job_digest(language_run.KIND, self.payload)
-
-    @property
-    def title(self) -> str:
-        about = "a prompt of your own" if self.typed else "its own queries"
-        return f"{TASKS[self.task].title} · {catalogue.model_title(self.model)} · {about}"
+        return job_digest(AttributionRequest.name, self.request.payload)
 
     @property
     def seconds(self) -> float:
         """Guessed seconds on two cores."""
-        return guessed_seconds(self.payload)
-
-    def shading(self, row: int) -> dict[str, Any]:
-        """What determines the contributions of one record's tokens."""
-        return language_run.tokens_payload(self.payload, row)
+        return _guessed(self.request)
 
     def program(self, column: str, ascending: bool) -> str:
         """A Python program that makes the run and lists its records by a column of their table."""
-        return ("from engine.jobs import run_job\n"
-                "from engine.runs import language\n\n"
-                f"result = run_job(language.KIND, {self.payload!r})\n"
+        return ("from engine.applications.language.run import AttributionRequest\n"
+                "from engine.jobs import run_job\n\n"
+                f"result = run_job(AttributionRequest.name, {self.request.payload!r})\n"
                 f"records = result.table(\"records\").sort_values({column!r}, ascending={ascending})")
 
 
 def guessed_seconds(payload: Mapping[str, Any]) -> float:
     """Seconds on two cores that a run takes, of the embedded model or one of 135 million parameters; a thousand
     records and more come with longer texts."""
-    embedded = catalogue.is_embedded(payload["settings"]["model"])
-    factor = 0.005 if embedded else 0.8 if language_run.weight(payload, "records") < 1_000 else 2.0
-    return factor * sum(language_run.weight(payload, key) for key in language_run.plan(payload))
+    return _guessed(AttributionRequest.of_payload(payload))
+
+
+def _guessed(run: AttributionRequest) -> float:
+    factor = 0.005 if catalogue.is_embedded(run.setting.model) else 0.8 if run.weight("records") < 1_000 else 2.0
+    return factor * sum(run.weight(chunk) for chunk in run.chunks)
 
 
 def setting_of(model: str, task: Mapping[str, Any], recipe: Mapping[str, Any]) -> Setting:

@@ -21,10 +21,10 @@ import pandas as pd
 from engine.analysis.explanation import Explanation, Link, explain
 from engine.applications.language.methods import ANSWER
 from engine.experiments import exact_language
-from engine.experiments.contents import check
 from engine.experiments.exact_language import implied
 from engine.experiments.experiment import Experiment, Preset
-from engine.jobs import Context, JobKind, Output
+from engine.experiments.study import study
+from engine.jobs import Context, Output
 from engine.metrics import seed_means
 from engine.problems import ProblemSource, build_kept
 from engine.scoring.scoring import Scoring
@@ -58,28 +58,27 @@ def weight(payload: Mapping[str, Any], key: str) -> float:
 
 
 def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
-    check(payload)
     drawn = []
-    for place, seed in enumerate(payload["seeds"]):
+    for index, seed in enumerate(payload["seeds"]):
         source = ProblemSource.parse({**payload["settings"]["source"], "seed": seed})
-        told = f"training, seed {seed}"
-        start = 0.2 * place / len(payload["seeds"])
+        message = f"training, seed {seed}"
+        start = 0.2 * index / len(payload["seeds"])
         drawn.append(build_kept(source, context.device, check=context.check,
-                                progress=lambda share, start=start, told=told: context.progress(start, told)))
-    found = explain([one.problem for one in drawn], *PAIRS[key], context.computing(key, 0.2))
-    return Output({"way": pd.DataFrame(list(_rows(key, found)))}, manifest={
-        "sentence": found.sentence, "notes": list(found.notes), "left_out": found.left_out,
+                                progress=lambda done, start=start, message=message: context.progress(start, message)))
+    explanation = explain([one.problem for one in drawn], *PAIRS[key], context.computing(key, 0.2))
+    return Output({"way": pd.DataFrame(list(_rows(key, explanation)))}, manifest={
+        "sentence": explanation.sentence, "notes": list(explanation.notes), "left_out": explanation.left_out,
         "data": [one.problem.fingerprint for one in drawn], "device": context.device})
 
 
-def _rows(pair: str, found: Explanation) -> Iterator[dict[str, Any]]:
+def _rows(pair: str, explanation: Explanation) -> Iterator[dict[str, Any]]:
     """The ends and the slack once, then every link's share of the way and length."""
-    direct, seeds = found.direct, found.n_seeds
+    direct, seeds = explanation.direct, explanation.n_seeds
     shared = {"pair": pair, "n_seeds": seeds, "n_queries": direct.n_queries}
     yield {**shared, "link": WHOLE, "metric": DIRECT, "mean": direct.mean, "ci95": direct.ci95,
            "seed_means": seed_means.joined(direct.per_seed)}
-    yield {**shared, "link": WHOLE, "metric": SLACK, "mean": found.slack, "ci95": np.nan, "seed_means": ""}
-    for link in found.links:
+    yield {**shared, "link": WHOLE, "metric": SLACK, "mean": explanation.slack, "ci95": np.nan, "seed_means": ""}
+    for link in explanation.links:
         yield {**shared, "link": _named(link), "metric": SHARE, "mean": link.share, "ci95": link.share_ci95,
                "seed_means": seed_means.joined(link.seeds)}
         yield {**shared, "link": _named(link), "metric": LENGTH, "mean": link.length, "ci95": link.ci95,
@@ -92,17 +91,17 @@ def _named(link: Link) -> str:
 
 def finish(payload: Mapping[str, Any], chunks: Mapping[str, Result], context: Context) -> Output:
     """The table `way`, pair after pair; the manifest keeps each explanation's sentence."""
-    told = {pair: chunks[pair].manifest for pair in PAIRS}
+    manifests = {pair: chunks[pair].manifest for pair in PAIRS}
     ways = pd.concat([chunks[pair].table("way") for pair in PAIRS], ignore_index=True)
-    first = next(iter(told.values()))
+    first = next(iter(manifests.values()))
     return Output({"way": ways}, manifest={
         "spec": {pair: [side.canonical() for side in sides] for pair, sides in PAIRS.items()},
-        "seeds": payload["seeds"], "data": first["data"], "device": first["device"],
+        "data": first["data"], "device": first["device"],
         "runs": [{"pair": pair, **{name: one[name] for name in ("sentence", "notes", "left_out")}}
-                 for pair, one in told.items()]})
+                 for pair, one in manifests.items()]})
 
 
-STUDY = JobKind("language_explained", plan, run_chunk, finish, weight)
+STUDY = study("language_explained", plan, run_chunk, finish, weight)
 LANGUAGE_EXPLAINED = Experiment(
     "language-explained", "Language model, explained: why pairs of methods disagree", STUDY.name, PRESETS,
     lambda tables: tables["way"], ("pair", "link", "metric"), None,

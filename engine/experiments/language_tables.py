@@ -19,9 +19,9 @@ def at_layer(table: pd.DataFrame, layer: float) -> pd.DataFrame:
     known = list(table["method"].unique())
     wanted = repsim(layer) if repsim(layer) in known else REPSIM.label
     others = {name for name in known if name.partition(" at ")[0] == REPSIM.label} - {wanted}
-    order = {**{name: place for place, name in enumerate(known)}, wanted: known.index(REPSIM.label)}
-    kept = table[~table["method"].isin(others)]
-    return kept.iloc[kept["method"].map(order).argsort(kind="stable")].reset_index(drop=True)
+    order = {**{name: index for index, name in enumerate(known)}, wanted: known.index(REPSIM.label)}
+    rows = table[~table["method"].isin(others)]
+    return rows.iloc[rows["method"].map(order).argsort(kind="stable")].reset_index(drop=True)
 
 
 def removal_rows(table: pd.DataFrame, metric: str) -> tuple[pd.DataFrame, pd.DataFrame]:

@@ -24,15 +24,13 @@ import numpy as np
 import pandas as pd
 
 from engine.basics.provenance import device_name
-from engine.experiments.agreements import Bounded, per_query
-from engine.experiments.contents import check
+from engine.experiments.agreements import Bounded, per_query, rows_over_seeds
 from engine.experiments.exact_language import ADD, ANSWER, DAMPING, ETA, ONE_STEP, RECIPE, REMOVE
 from engine.experiments.exact_language import SOURCE as LANGUAGE
 from engine.experiments.experiment import Experiment, Preset
-from engine.jobs import Context, JobKind, Output
-from engine.metrics import seed_means
+from engine.experiments.study import study
+from engine.jobs import Context, Output
 from engine.metrics.agreement import METRICS
-from engine.metrics.intervals import t_interval
 from engine.problems import Problem, ProblemSource, build_kept
 from engine.problems.variants import trained_on
 from engine.scoring.compute import compute
@@ -71,27 +69,26 @@ def weight(payload: Mapping[str, Any], key: str) -> float:
     return 3.0 * payload["settings"]["source"]["n_candidates"]
 
 
-def asked(settings: Mapping[str, Any]) -> dict[str, Scoring]:
+def scorings_of(settings: Mapping[str, Any]) -> dict[str, Scoring]:
     """What the table calls them -> scorings: the exact answers, then the methods."""
     behavior = settings["behavior"]
-    found = {REPLAY: Scoring.of(behavior, {"kind": "infinitesimal"}, {"kind": "replay"}),
-             LOO: Scoring.of(behavior, REMOVE, {"kind": "retrain"}), STEP: Scoring.of(behavior, ADD, ONE_STEP)}
+    scorings = {REPLAY: Scoring.of(behavior, {"kind": "infinitesimal"}, {"kind": "replay"}),
+                LOO: Scoring.of(behavior, REMOVE, {"kind": "retrain"}), STEP: Scoring.of(behavior, ADD, ONE_STEP)}
     for name in settings["methods"]:
         method = NAMED[name]
-        found[method.title] = method.implied(behavior if method.reads else settings["similar"], ETA, damping=DAMPING,
-                                             checkpoints=settings["source"]["recipe"]["checkpoints"])
-    return found
+        scorings[method.title] = method.implied(behavior if method.reads else settings["similar"], ETA, damping=DAMPING,
+                                                checkpoints=settings["source"]["recipe"]["checkpoints"])
+    return scorings
 
 
 def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
     """Oriented scores (m, k) of everything that is asked of one run, with their error bounds."""
-    check(payload)
     settings = payload["settings"]
     problem = _trained(settings, int(key), context)
-    scorings = asked(settings)
-    found = {title: compute(problem, [scoring], context.computing(title, place / len(scorings)))[0]
-             for place, (title, scoring) in enumerate(scorings.items())}
-    return Output(arrays=Bounded.all_stored(found), manifest={
+    scorings = scorings_of(settings)
+    scores = {title: compute(problem, [scoring], context.computing(title, index / len(scorings)))[0]
+              for index, (title, scoring) in enumerate(scorings.items())}
+    return Output(arrays=Bounded.all_stored(scores), manifest={
         "data": problem.fingerprint, "device": device_name(str(problem.device)), "query_accuracy": problem.accuracy()})
 
 
@@ -106,21 +103,21 @@ def finish(payload: Mapping[str, Any], chunks: Mapping[str, Result], context: Co
     """The table `agreement`: means over queries, then over seeds."""
     seeds = payload["seeds"]
     arrays = [Bounded.all_restored(chunks[str(seed)].arrays()) for seed in seeds]
-    found = [dict(_measured(arrays, place)) for place in range(len(seeds))]
+    measured = [dict(_measured(arrays, index)) for index in range(len(seeds))]
     runs = [{"seed": seed, **{name: chunks[str(seed)].manifest[name] for name in ("data", "query_accuracy")}}
             for seed in seeds]
-    return Output({"agreement": pd.DataFrame(_rows(found))}, manifest={
-        "spec": {title: scoring.canonical() for title, scoring in asked(payload["settings"]).items()},
-        "seeds": seeds, "runs": runs, "device": chunks[str(seeds[0])].manifest["device"]})
+    return Output({"agreement": pd.DataFrame(rows_over_seeds(measured, KEYS))}, manifest={
+        "spec": {title: scoring.canonical() for title, scoring in scorings_of(payload["settings"]).items()},
+        "runs": runs, "device": chunks[str(seeds[0])].manifest["device"]})
 
 
 Key = tuple[str, str, str, str]
 
 
-def _measured(arrays: Sequence[Mapping[str, Bounded]], place: int) -> Iterator[tuple[Key, np.ndarray]]:
+def _measured(arrays: Sequence[Mapping[str, Bounded]], index: int) -> Iterator[tuple[Key, np.ndarray]]:
     """(method, reference, run, metric) -> a value a query, of the run at a place."""
-    own = arrays[place]
-    others = [one for other, one in enumerate(arrays) if other != place]
+    own = arrays[index]
+    others = [one for other, one in enumerate(arrays) if other != index]
     for reference in (REPLAY, LOO):
         runs = {OWN: own[reference], **({OTHERS: Bounded.mean([one[reference] for one in others])} if others else {})}
         for run, exact in runs.items():
@@ -130,16 +127,8 @@ def _measured(arrays: Sequence[Mapping[str, Bounded]], place: int) -> Iterator[t
                         yield (method, reference, run, METRICS[metric].title), values
 
 
-def _rows(seeds: Sequence[Mapping[Key, np.ndarray]]) -> Iterator[dict[str, Any]]:
-    for key in seeds[0]:
-        means = [float(np.nanmean(found[key])) if np.isfinite(found[key]).any() else np.nan for found in seeds]
-        mean, half = t_interval(means)
-        yield {**dict(zip(KEYS, key, strict=True)), "mean": mean, "ci95": half, "n_seeds": len(means),
-               "n_queries": len(seeds[0][key]), "seed_means": seed_means.joined(means)}
-
-
 KEYS = ("method", "reference", "run", "metric")
-STUDY = JobKind("method_agreement", plan, run_chunk, finish, weight)
+STUDY = study("method_agreement", plan, run_chunk, finish, weight)
 METHOD_AGREEMENT = Experiment(
     "method-agreement", "Methods, agreement: with exact replay and exact leave-one-out, for a run and over runs",
     STUDY.name, PRESETS, lambda tables: tables["agreement"], KEYS, None,

@@ -21,18 +21,18 @@ import numpy as np
 import pandas as pd
 
 from engine.applications.noisy_labels.pairs import Pair, pairs_of
+from engine.applications.noisy_labels.search import SuspicionRequest, draw_cached
 from engine.applications.noisy_labels.source import NoisySource
 from engine.basics.errors import InvalidInput
 from engine.basics.noted import KEY
-from engine.experiments.contents import check
 from engine.experiments.experiment import Experiment, Preset
 from engine.experiments.noisy_labels import cost, sources
-from engine.jobs import Context, JobKind, Output
+from engine.experiments.study import study
+from engine.jobs import Context, Output
 from engine.metrics import seed_means
 from engine.metrics.agreement import METRICS, pairwise
 from engine.metrics.detection import detection
 from engine.models.recipe import Recipe
-from engine.runs import noisy_labels as runs
 from engine.store.results import Result
 
 NUMERICS = 1
@@ -62,20 +62,19 @@ def weight(payload: Mapping[str, Any], key: str) -> float:
 
 def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
     """Suspicion of every pair after one training. Raises `InvalidInput` where mixed precision ran in float32."""
-    check(payload)
     precision, seed = key.split("/")
     source = NoisySource.parse({**payload["settings"]["sources"][0], "seed": int(seed)})
     source = source.model_copy(update={"recipe": source.recipe.model_copy(update={"precision": precision})})
-    result = runs.within(context, runs.KIND, runs.payload(source, payload["settings"]["methods"]))
-    told = result.manifest.get(KEY, [])
-    if precision == MIXED and not any(said.startswith("bfloat16") for said in told):
+    result = SuspicionRequest(source=source, methods=payload["settings"]["methods"]).within(context)
+    notes = result.manifest.get(KEY, [])
+    if precision == MIXED and not any(said.startswith("bfloat16") for said in notes):
         raise InvalidInput("This device trains in float32 even where mixed precision is asked for, so there is nothing "
                            "to compare; run it on a GPU or on a processor that is faster in bfloat16.")
-    scored, flags = runs.load(result), runs.draw_kept(source).known_flags
-    found = {pair: scored.suspicion[pair] for pair in pairs_of(tuple(payload["settings"]["methods"]))}
-    auprc = {pair.title: detection(flags.noisy, suspicion)["AUPRC"] for pair, suspicion in found.items()}
-    return Output(arrays={"suspicion": np.stack(list(found.values()))},
-                  manifest={"facts": scored.facts, "auprc": auprc, "trained in": told, "run": result.digest})
+    scored, flags = SuspicionRequest.loaded(result), draw_cached(source).known_flags
+    suspicions = {pair: scored.suspicion[pair] for pair in pairs_of(tuple(payload["settings"]["methods"]))}
+    auprc = {pair.title: detection(flags.noisy, suspicion)["AUPRC"] for pair, suspicion in suspicions.items()}
+    return Output(arrays={"suspicion": np.stack(list(suspicions.values()))},
+                  manifest={"facts": scored.facts, "auprc": auprc, "trained in": notes, "run": result.digest})
 
 
 def finish(payload: Mapping[str, Any], chunks: Mapping[str, Result], context: Context) -> Output:
@@ -84,16 +83,16 @@ def finish(payload: Mapping[str, Any], chunks: Mapping[str, Result], context: Co
     held = {key: chunks[key].array("suspicion") for key in plan(payload)}
     rows: list[dict[str, Any]] = []
     for title, couples in _couples(seeds).items():
-        found = [_agreement(held[a], held[b]) for a, b in couples]
-        for place, pair in enumerate(pairs_of(tuple(payload["settings"]["methods"]))):
-            rows += [_row(pair, title, metric, [one[metric][place] for one in found]) for metric in COMPARED]
-    told = {key: chunks[key].manifest for key in plan(payload)}
-    first = told[plan(payload)[0]]["facts"]
+        agreements = [_agreement(held[a], held[b]) for a, b in couples]
+        for index, pair in enumerate(pairs_of(tuple(payload["settings"]["methods"]))):
+            rows += [_row(pair, title, metric, [one[metric][index] for one in agreements]) for metric in COMPARED]
+    manifests = {key: chunks[key].manifest for key in plan(payload)}
+    first = manifests[plan(payload)[0]]["facts"]
     return Output({"agreement": pd.DataFrame(rows)}, manifest={
-        "seeds": seeds, "spec": payload["settings"], "data": first["data"], "device": first["device"],
+        "spec": payload["settings"], "data": first["data"], "device": first["device"],
         "runs": [{"seed": int(key.split("/")[1]), "precision": key.split("/")[0], "trained in": one["trained in"],
                   "test_accuracy": one["facts"]["test_accuracy"], "auprc": one["auprc"], "run": one["run"]}
-                 for key, one in told.items()]})
+                 for key, one in manifests.items()]})
 
 
 def _couples(seeds: Sequence[int]) -> dict[str, list[tuple[str, str]]]:
@@ -119,7 +118,7 @@ def _row(pair: Pair, comparison: str, metric: str, values: Sequence[float]) -> d
             "metric": METRICS[metric].title, **seed_means.summary(values)}
 
 
-STUDY = JobKind("mixed_precision", plan, run_chunk, finish, weight)
+STUDY = study("mixed_precision", plan, run_chunk, finish, weight)
 MIXED_PRECISION = Experiment(
     "mixed-precision", "Mixed precision: rankings after training in bfloat16 and in float32", STUDY.name, PRESETS,
     lambda tables: tables["agreement"].reset_index(drop=True), ("method", "behavior", "comparison", "metric"),

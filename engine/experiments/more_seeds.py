@@ -54,9 +54,9 @@ def check(standing: Mapping[str, Any], payload: Mapping[str, Any]) -> None:
     if list(more) != list(range(seeds[-1] + 1, seeds[-1] + 1 + len(more))):
         raise InvalidInput(f"Seeds {seeds[0]} to {seeds[-1]} are published; give {seeds[-1] + 1} as the first seed, or "
                            "publish without adding, which replaces those.")
-    asked, before = (json.loads(json.dumps({key: one.get(key) for key in DECIDING}))
-                     for one in (payload, standing["payload"]))
-    if asked != before:
+    requested, before = (json.loads(json.dumps({key: one.get(key) for key in DECIDING}))
+                         for one in (payload, standing["payload"]))
+    if requested != before:
         raise InvalidInput("What is published was made with other settings, data or models, so that these seeds cannot "
                            "be added to it; publish without adding, which replaces it.")
 
@@ -66,28 +66,28 @@ def _summaries(joined: pd.DataFrame, before: int, after: int) -> dict[str, Seque
     texts = [f"{old} {new}" for old, new in zip(joined["seed_means"], joined["seed_means of the fresh"], strict=True)]
     values = [seed_means.split(text) for text in texts]
     intervals = [t_interval(each) for each in values]
-    found: dict[str, Sequence[Any]] = {
+    columns: dict[str, Sequence[Any]] = {
         "seed_means": texts, "n_seeds": [int((~np.isnan(each)).sum()) for each in values],
         "mean": [mean for mean, _ in intervals], "ci95": [half for _, half in intervals]}
     if "n_dropped" in joined:
-        found["n_dropped"] = joined["n_dropped"] + joined["n_dropped of the fresh"]
+        columns["n_dropped"] = joined["n_dropped"] + joined["n_dropped of the fresh"]
     if "wrong_removed" in joined:
         old, new = (pd.to_numeric(joined[name]) for name in ("wrong_removed", "wrong_removed of the fresh"))
-        found["wrong_removed"] = (before * old + after * new) / (before + after)
-    return found
+        columns["wrong_removed"] = (before * old + after * new) / (before + after)
+    return columns
 
 
 def _manifest(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
     """The newer manifest, with the seeds and runs of both, and what belongs to one run alone as its `parts`."""
-    parts = [*old.get("parts", [_of_a_run(old)]), _of_a_run(new)]
-    seeds = [seed for part in parts for seed in part["seeds"]]
+    runs = [*old.get("parts", [_of_a_run(old)]), _of_a_run(new)]
+    seeds = [seed for run in runs for seed in run["seeds"]]
     lists = {key: [*old[key], *new[key]] for key in LISTS if key in old and key in new}
-    peaks = [part.get(resident.KEY) for part in parts]
-    found = sum(len(part["seeds"]) * part.get(FOUND, 0.0) for part in parts) / len(seeds)
+    peaks = [run.get(resident.KEY) for run in runs]
+    stored = sum(len(run["seeds"]) * run.get(FOUND, 0.0) for run in runs) / len(seeds)
     return {**{key: value for key, value in new.items() if key not in (resident.KEY, FOUND)}, **lists,
-            **resident.manifest_part(*peaks), **found_part(found), "seeds": seeds,
-            "wall_seconds": sum(part["wall_seconds"] for part in parts),
-            "payload": {**new["payload"], "seeds": seeds}, "parts": parts}
+            **resident.manifest_part(*peaks), **found_part(stored), "seeds": seeds,
+            "wall_seconds": sum(run["wall_seconds"] for run in runs),
+            "payload": {**new["payload"], "seeds": seeds}, "parts": runs}
 
 
 def _of_a_run(manifest: Mapping[str, Any]) -> dict[str, Any]:

@@ -43,11 +43,11 @@ from engine.experiments.agreements import (
     stored,
     words,
 )
-from engine.experiments.contents import check
 from engine.experiments.controlled import BEHAVIORS
 from engine.experiments.enough import learned_classes
 from engine.experiments.experiment import Experiment, Preset
-from engine.jobs import Context, JobKind, Output
+from engine.experiments.study import study
+from engine.jobs import Context, Output
 from engine.problems import DrawnProblem, Problem, ProblemSource, build_kept
 from engine.scoring.compute import compute
 from engine.scoring.controlled import (
@@ -100,9 +100,9 @@ class Searched:
     @classmethod
     def of(cls, settings: Mapping[str, Any]) -> Searched:
         """As the settings say; what they do not say is that of the study."""
-        told = dict(settings.get("searched", {}))
-        alphas = tuple(told.pop("alphas", ALPHAS))
-        return cls(told, alphas)
+        own = dict(settings.get("searched", {}))
+        alphas = tuple(own.pop("alphas", ALPHAS))
+        return cls(own, alphas)
 
     def source(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         """What is searched, as the settings of a source without its seed."""
@@ -110,9 +110,10 @@ class Searched:
 
     def scorings(self) -> dict[str, Scoring]:
         """Name -> what is searched."""
-        found = {"remove": search_scoring(REMOVAL)}
-        found |= {f"upweight|{alpha!r}": search_scoring(upweighting(alpha)) for alpha in self.alphas}
-        return found | {f"damped|{b}|{alpha!r}": damped_upweighting(b, alpha) for alpha in self.alphas for b in CURVES}
+        scorings = {"remove": search_scoring(REMOVAL)}
+        scorings |= {f"upweight|{alpha!r}": search_scoring(upweighting(alpha)) for alpha in self.alphas}
+        return scorings | {f"damped|{b}|{alpha!r}": damped_upweighting(b, alpha)
+                           for alpha in self.alphas for b in CURVES}
 
 
 def solved_candidates(settings: Mapping[str, Any]) -> int:
@@ -123,20 +124,20 @@ def solved_candidates(settings: Mapping[str, Any]) -> int:
 def pairs() -> dict[tuple[str, str, str], tuple[Scoring, Scoring]]:
     """(axis, comparison, parameter) of Table A-7 -> the two scorings it compares."""
     step = step_scoring("query_loss", ETA)
-    found = {("B", f"query loss vs. {words(behavior)}", ""): (step, step_scoring(behavior, ETA))
-             for behavior in BEHAVIORS[1:]}
-    found |= {("P", LEAVE_ONE_OUT, alpha_parameter(alpha)): (search_scoring(upweighting(alpha)),
-                                                             search_scoring(REMOVAL)) for alpha in ALPHAS}
-    return found | {("T", FIVE_STEPS, ""): (step, unrolled_scoring()), ("T", INVERSE_HESSIAN, ""): (step, response())}
+    sides = {("B", f"query loss vs. {words(behavior)}", ""): (step, step_scoring(behavior, ETA))
+                for behavior in BEHAVIORS[1:]}
+    sides |= {("P", LEAVE_ONE_OUT, alpha_parameter(alpha)): (search_scoring(upweighting(alpha)),
+                                                                search_scoring(REMOVAL)) for alpha in ALPHAS}
+    return sides | {("T", FIVE_STEPS, ""): (step, unrolled_scoring()), ("T", INVERSE_HESSIAN, ""): (step, response())}
 
 
 def plan(payload: Mapping[str, Any]) -> list[str]:
     settings = payload["settings"]
     searched = Searched.of(settings)
     slices = -(-searched.source(settings)["n_candidates"] // settings["slice"])
-    return [f"{seed}/{part}" for seed in payload["seeds"]
-            for part in ("steps", *(f"curve/{number}" for number in range(len(ETAS))), "response",
-                         *(("searched",) if searched.own else ()), *(f"optima/{number}" for number in range(slices)))]
+    return [f"{seed}/{chunk}" for seed in payload["seeds"]
+            for chunk in ("steps", *(f"curve/{number}" for number in range(len(ETAS))), "response",
+                          *(("searched",) if searched.own else ()), *(f"optima/{number}" for number in range(slices)))]
 
 
 def weight(payload: Mapping[str, Any], key: str) -> float:
@@ -161,17 +162,16 @@ def weight(payload: Mapping[str, Any], key: str) -> float:
 
 
 def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
-    check(payload)
     settings = payload["settings"]
-    searched, (seed, kind, *part) = Searched.of(settings), key.split("/")
+    searched, (seed, kind, *number) = Searched.of(settings), key.split("/")
 
     def drawn(source: Mapping[str, Any]) -> DrawnProblem:
         return build_kept(ProblemSource.parse({**source, "seed": int(seed)}), context.device, check=context.check,
-                          progress=lambda share: context.progress(0.5 * share, f"training, seed {seed}"))
+                          progress=lambda done: context.progress(0.5 * done, f"training, seed {seed}"))
 
     if kind == "optima":
         problem, size = drawn(searched.source(settings)).problem, settings["slice"]
-        return _optima_chunk(problem, context.computing("L-BFGS"), int(part[0]) * size, size, searched)
+        return _optima_chunk(problem, context.computing("L-BFGS"), int(number[0]) * size, size, searched)
     if kind == "searched":
         own = drawn(searched.source(settings))
         return _response_chunk(own.problem, context.computing("inverse Hessian"), _facts(own))
@@ -179,7 +179,7 @@ def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
     if kind == "steps":
         return _steps_chunk(whole, context.computing("steps"))
     if kind == "curve":
-        return _curve_chunk(whole, ETAS[int(part[0])], context.computing("first order against the exact step"))
+        return _curve_chunk(whole, ETAS[int(number[0])], context.computing("first order against the exact step"))
     problem = whole.problem.with_candidates(whole.problem.candidates[:solved_candidates(settings)])
     return _response_chunk(problem, context.computing("inverse Hessian"))
 
@@ -189,9 +189,9 @@ def _steps_chunk(drawn: DrawnProblem, options: Options) -> Output:
     problem = drawn.problem
     exact = dict(zip(BEHAVIORS, compute(problem, [step_scoring(b, ETA) for b in BEHAVIORS], options), strict=True))
     reference = Bounded.of(exact["query_loss"])
-    found = {f"B|{behavior}": per_query(reference, Bounded.of(exact[behavior])) for behavior in BEHAVIORS[1:]}
-    found["T|unrolled"] = per_query(reference, Bounded.of(compute(problem, unrolled_scoring(), options)[0]))
-    return Output(arrays={**stored(found), **reference.stored("step")}, manifest=_facts(drawn))
+    agreements = {f"B|{behavior}": per_query(reference, Bounded.of(exact[behavior])) for behavior in BEHAVIORS[1:]}
+    agreements["T|unrolled"] = per_query(reference, Bounded.of(compute(problem, unrolled_scoring(), options)[0]))
+    return Output(arrays={**stored(agreements), **reference.stored("step")}, manifest=_facts(drawn))
 
 
 def _curve_chunk(drawn: DrawnProblem, eta: float, options: Options) -> Output:
@@ -205,14 +205,14 @@ def _curve_chunk(drawn: DrawnProblem, eta: float, options: Options) -> Output:
                                  behavior, finite, tangent in zip(CURVES, scores, scores[len(CURVES):], strict=False)}))
 
 
-def _response_chunk(problem: Problem, options: Options, told: Mapping[str, Any] | None = None) -> Output:
+def _response_chunk(problem: Problem, options: Options, facts_of_model: Mapping[str, Any] | None = None) -> Output:
     """dB/dα of the damped optimum for every behavior of the curves; the solve is shared.
 
-    told: what else the manifest says.
+    facts_of_model: what else the manifest says.
     """
     scores = compute(problem, [response(behavior) for behavior in CURVES], options)
-    arrays = Bounded.all_stored({f"response|{behavior}": found for behavior, found in zip(CURVES, scores, strict=True)})
-    return Output(arrays=arrays, manifest={**(told or {}), "solver": scores[0].provenance["convergence"]})
+    arrays = Bounded.all_stored({f"response|{behavior}": one for behavior, one in zip(CURVES, scores, strict=True)})
+    return Output(arrays=arrays, manifest={**(facts_of_model or {}), "solver": scores[0].provenance["convergence"]})
 
 
 def _optima_chunk(whole: Problem, options: Options, start: int, size: int, searched: Searched) -> Output:
@@ -242,7 +242,7 @@ def finish(payload: Mapping[str, Any], chunks: Mapping[str, Result], context: Co
                             partial(_seed_agreements, payload, chunks), context.progress)
     frame = _with_sizes(pd.DataFrame(rows), payload["settings"])
     return Output({"agreement": frame}, manifest={
-        "spec": {**_declared(), "alphas": Searched.of(payload["settings"]).alphas}, "seeds": payload["seeds"],
+        "spec": {**_declared(), "alphas": Searched.of(payload["settings"]).alphas},
         "runs": runs, "device": runs[0]["device"]})
 
 
@@ -261,51 +261,51 @@ def _seed_agreements(payload: Mapping[str, Any], chunks: Mapping[str, Result], s
     """What one seed found, and what its run has to say."""
     steps, solved = chunks[f"{seed}/steps"], chunks[f"{seed}/response"]
     curves = [chunks[f"{seed}/curve/{number}"].arrays() for number in range(len(ETAS))]
-    parts = [chunks[key] for key in plan(payload) if key.startswith(f"{seed}/optima/")]
-    pieces = [part.arrays() for part in parts]
+    results = [chunks[key] for key in plan(payload) if key.startswith(f"{seed}/optima/")]
+    pieces = [result.arrays() for result in results]
     drift = Bounded.restored(pieces[0], "drift")
     scores = Bounded.all_restored({name: np.concatenate([piece[name] for piece in pieces], 1) for name in pieces[0]
                                    if not name.startswith("drift")})
     arrays = steps.arrays()
     own = chunks.get(f"{seed}/searched")
-    found = _from_steps(reduce(or_, curves, dict(arrays)))
+    agreements = _from_steps(reduce(or_, curves, dict(arrays)))
     solved_for = Bounded.restored(solved.arrays(), "response|query_loss")
-    found[("table_a7", "", "T", INVERSE_HESSIAN, "", "query_loss")] = per_query(
+    agreements[("table_a7", "", "T", INVERSE_HESSIAN, "", "query_loss")] = per_query(
         Bounded.restored(arrays, "step").of_candidates(slice(solved_for.values.shape[1])), solved_for)
-    found |= _from_optima(scores, drift, Bounded.all_restored((solved if own is None else own).arrays()))
-    optima = [part.manifest["optima"] for part in parts]
+    agreements |= _from_optima(scores, drift, Bounded.all_restored((solved if own is None else own).arrays()))
+    optima = [result.manifest["optima"] for result in results]
     manifest = {key: steps.manifest[key] for key in ("data", "device", "factual")}
     manifest["solver"] = solved.manifest["solver"]
     if own is not None:
         manifest["searched"] = {key: own.manifest[key] for key in ("data", "factual", "solver")}
-    manifest["convergence"] = {"flagged": sum(part["flagged"] for part in optima),
-                               "largest_gradient_norm": max(part["largest_gradient_norm"] for part in optima)}
-    return found, manifest
+    manifest["convergence"] = {"flagged": sum(result["flagged"] for result in optima),
+                               "largest_gradient_norm": max(result["largest_gradient_norm"] for result in optima)}
+    return agreements, manifest
 
 
 def _from_steps(arrays: Mapping[str, np.ndarray]) -> Agreements:
-    found = {("table_a7", "", "B", f"query loss vs. {words(behavior)}", "", behavior): restored(arrays, f"B|{behavior}")
-             for behavior in BEHAVIORS[1:]}
-    found[("table_a7", "", "T", FIVE_STEPS, "", "query_loss")] = restored(arrays, "T|unrolled")
+    rows = {("table_a7", "", "B", f"query loss vs. {words(behavior)}", "", behavior): restored(arrays, f"B|{behavior}")
+                  for behavior in BEHAVIORS[1:]}
+    rows[("table_a7", "", "T", FIVE_STEPS, "", "query_loss")] = restored(arrays, "T|unrolled")
     for behavior in CURVES:
         for eta in ETAS:
             key = ("figure_a2", "eta", "approximation", "first-order vs. exact one-step", f"eta={eta!r}", behavior)
-            found[key] = restored(arrays, f"eta|{behavior}|{eta!r}")
-    return found
+            rows[key] = restored(arrays, f"eta|{behavior}|{eta!r}")
+    return rows
 
 
 def _from_optima(scores: Mapping[str, Bounded], drift: Bounded, responses: Mapping[str, Bounded]) -> Agreements:
-    found: Agreements = {}
+    agreements: Agreements = {}
     removed = scores["remove"]
     for alpha in (alpha for alpha in ALPHAS if f"upweight|{alpha!r}" in scores):
         upweighted, label = scores[f"upweight|{alpha!r}"], alpha_parameter(alpha)
-        found[("table_a7", "", "P", LEAVE_ONE_OUT, label, "query_loss")] = per_query(upweighted, removed)
-        found[("figure_a1", "drift", "P", DRIFT_REMOVED, label, "query_loss")] = per_query(
+        agreements[("table_a7", "", "P", LEAVE_ONE_OUT, label, "query_loss")] = per_query(upweighted, removed)
+        agreements[("figure_a1", "drift", "P", DRIFT_REMOVED, label, "query_loss")] = per_query(
             upweighted.moved(drift, -1.0), removed.moved(drift, 1.0))
         for behavior in CURVES:
             key = ("figure_a2", "alpha", "approximation", "inverse-Hessian vs. local L-BFGS upweight", label, behavior)
-            found[key] = per_query(scores[f"damped|{behavior}|{alpha!r}"], responses[f"response|{behavior}"])
-    return found
+            agreements[key] = per_query(scores[f"damped|{behavior}|{alpha!r}"], responses[f"response|{behavior}"])
+    return agreements
 
 
 def _declared() -> dict[str, Any]:
@@ -332,7 +332,7 @@ def tolerance(row: Mapping[str, str]) -> float:
     return 0.15 if row["axis"] == "P" else 0.03
 
 
-STUDY = JobKind("controlled_cifar10", plan, run_chunk, finish, weight)
+STUDY = study("controlled_cifar10", plan, run_chunk, finish, weight)
 PRESETS = {"small": SMALL, "desk": DESK, "paper": PAPER}
 PAPER_TABLE = "table_a7_cifar10_specification_mismatch.csv"
 KEYS = ("axis", "comparison", "parameter", "metric")

@@ -5,7 +5,7 @@ they seem to lower a behavior of the trusted set, and the ranking is compared wi
 pixels / 255 without augmentation, which the paper does not mention; trainings at the paper's scale run in bfloat16 on
 devices that gain from it.
 
-Each seed of each source is one run of `engine.runs.noisy_labels`, shared by all tables that need it.
+Each seed of each source is one run of `engine.applications.noisy_labels.search`, shared by all tables that need it.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ import pandas as pd
 
 from engine.applications.noisy_labels.pairs import MAIN, Pair
 from engine.applications.noisy_labels.scoring import AUGMENTED
+from engine.applications.noisy_labels.search import SuspicionRequest, draw_cached
 from engine.applications.noisy_labels.source import NoisySource
 from engine.basics.provenance import versions_of
-from engine.experiments.contents import check
 from engine.experiments.enough import learned_classes
 from engine.experiments.experiment import Experiment, Preset
-from engine.jobs import Context, JobKind, Output
+from engine.experiments.study import study
+from engine.jobs import Context, Output
 from engine.metrics import seed_means
 from engine.metrics.agreement import pairwise
 from engine.metrics.detection import detection
 from engine.models.recipe import PAPER_RESNET, Recipe
-from engine.runs import noisy_labels as runs
 from engine.store.results import Result
 
 NUMERICS = 1
@@ -96,7 +96,7 @@ ARCHITECTURE_PRESETS = presets(
 
 
 def plan(payload: Mapping[str, Any]) -> list[str]:
-    return [f"{place}/{seed}" for place in range(len(payload["settings"]["sources"])) for seed in payload["seeds"]]
+    return [f"{index}/{seed}" for index in range(len(payload["settings"]["sources"])) for seed in payload["seeds"]]
 
 
 PACE = {"linear": 40_000, "mlp": 20_000, "cnn": 5_000, "resnet18_quarter_cifar": 600, "resnet50_quarter_cifar": 190,
@@ -121,11 +121,10 @@ def weight(payload: Mapping[str, Any], key: str) -> float:
 
 def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
     """Detection metrics of every pair, and the ranking agreement between all of them, of one source and seed."""
-    check(payload)
-    place, seed = map(int, key.split("/"))
-    source = NoisySource.parse({**payload["settings"]["sources"][place], "seed": seed})
-    result = runs.within(context, runs.KIND, runs.payload(source, payload["settings"]["methods"]))
-    scored, flags = runs.load(result), runs.draw_kept(source).known_flags
+    index, seed = map(int, key.split("/"))
+    source = NoisySource.parse({**payload["settings"]["sources"][index], "seed": seed})
+    result = SuspicionRequest(source=source, methods=payload["settings"]["methods"]).within(context)
+    scored, flags = SuspicionRequest.loaded(result), draw_cached(source).known_flags
     rows = [{"method": pair.method, "behavior": pair.behavior, "metric": metric, "value": value}
             for pair, suspicion in scored.suspicion.items()
             for metric, value in detection(flags.noisy, suspicion).items()]
@@ -138,24 +137,24 @@ def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
 
 def finish(payload: Mapping[str, Any], chunks: Mapping[str, Result], context: Context) -> Output:
     """Means and 95% t-intervals over training seeds, as the tables `detection` and `agreement`."""
-    told: dict[str, Any] = {"seeds": payload["seeds"], "spec": payload["settings"], "runs": []}
-    found, agreement = [], []
-    for place, source in enumerate(payload["settings"]["sources"]):
-        parts = [chunks[f"{place}/{seed}"] for seed in payload["seeds"]]
+    manifest: dict[str, Any] = {"spec": payload["settings"], "runs": []}
+    detected, agreement = [], []
+    for index, source in enumerate(payload["settings"]["sources"]):
+        results = [chunks[f"{index}/{seed}"] for seed in payload["seeds"]]
         columns = {"rho": f"{source['noise']:g}", "architecture": ARCHITECTURES.get(source["model"], source["model"]),
                    "width": "a quarter of its width" if source["model"] in QUARTERS else "",
                    "dataset": source["dataset"]}
-        tables = pd.concat([part.table("detection").assign(order=lambda frame: range(len(frame))) for part in parts])
+        tables = pd.concat([one.table("detection").assign(order=lambda frame: range(len(frame))) for one in results])
         for (_, method, behavior, metric), own in tables.groupby(["order", "method", "behavior", "metric"]):
-            found.append({"method": method, "behavior": behavior, **columns, "metric": metric,
-                          **seed_means.summary(own["value"])})
-        agreement += _agreement([part.array("tau") for part in parts], parts[0].manifest["compared"], columns)
-        told["runs"] += [{"source": {**source, "seed": seed}, "run": part.manifest["run"],
-                          **part.manifest["facts"]} for seed, part in zip(payload["seeds"], parts, strict=True)]
-    told["device"] = told["runs"][0]["device"]
-    told["data"] = told["runs"][0]["data"]
-    told["libraries"] = versions_of("scikit-learn", "cleanlab")
-    return Output({"detection": pd.DataFrame(found), "agreement": pd.DataFrame(agreement)}, manifest=told)
+            detected.append({"method": method, "behavior": behavior, **columns, "metric": metric,
+                             **seed_means.summary(own["value"])})
+        agreement += _agreement([one.array("tau") for one in results], results[0].manifest["compared"], columns)
+        manifest["runs"] += [{"source": {**source, "seed": seed}, "run": one.manifest["run"],
+                              **one.manifest["facts"]} for seed, one in zip(payload["seeds"], results, strict=True)]
+    manifest["device"] = manifest["runs"][0]["device"]
+    manifest["data"] = manifest["runs"][0]["data"]
+    manifest["libraries"] = versions_of("scikit-learn", "cleanlab")
+    return Output({"detection": pd.DataFrame(detected), "agreement": pd.DataFrame(agreement)}, manifest=manifest)
 
 
 def _agreement(taus: list[np.ndarray], compared: list[list[str]], columns: Mapping[str, str]) -> list[dict]:
@@ -185,7 +184,7 @@ def _view(*keys: str, augmented: bool = False):
     return view
 
 
-STUDY = JobKind("noisy_labels", plan, run_chunk, finish, weight)
+STUDY = study("noisy_labels", plan, run_chunk, finish, weight)
 TABLE_5_1 = Experiment(
     "table-5-1", "Table 5-1: noisy label detection at ρ = 0.2", STUDY.name, MAIN_PRESETS, _view("metric"),
     ("method", "behavior", "metric"), "table_5_1_noisy_label_rho02.csv", tolerance=tolerance,

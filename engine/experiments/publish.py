@@ -68,10 +68,10 @@ def check_addable(experiment: Experiment, payload: Mapping[str, Any], preset: st
 
 def _standing(experiment: Experiment, scale: str, out_dir: Path | str | None) -> tuple[pd.DataFrame, dict]:
     """What is published already."""
-    found = published(experiment.name, scale, out_dir)
-    if found is None:
+    standing = published(experiment.name, scale, out_dir)
+    if standing is None:
         raise InvalidInput(f"`{experiment.name}` is not published at the scale `{scale}` yet; publish without adding.")
-    return found
+    return standing
 
 
 def _csv(table: pd.DataFrame) -> bytes:

@@ -1,7 +1,7 @@
 """Removal utility: Table A-10 of the paper. The most suspicious examples are removed and the model trained again.
 
 The change is in percentage points of test accuracy, against the same seed's model on all examples. A retraining is a
-run of `engine.runs.noisy_retraining`, shared by every pair and share that removes the same examples.
+run of `engine.applications.noisy_labels.retraining`, shared by every pair and share that removes the same examples.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ import numpy as np
 import pandas as pd
 
 from engine.applications.noisy_labels.pairs import Pair, pairs_of
+from engine.applications.noisy_labels.retraining import RetrainingRequest, most_suspicious
+from engine.applications.noisy_labels.search import SuspicionRequest, draw_cached
 from engine.applications.noisy_labels.source import NoisySource
-from engine.experiments.contents import check
 from engine.experiments.enough import learned_classes
 from engine.experiments.experiment import Experiment, Preset
 from engine.experiments.noisy_labels import CIFAR, NUMERICS, OF_THE_PAPER, QUARTER, SHORT, SMALL_RECIPE, cost, sources
-from engine.jobs import Context, JobKind, Output
+from engine.experiments.study import study
+from engine.jobs import Context, Output
 from engine.metrics import seed_means
 from engine.metrics.detection import precision_title
-from engine.runs import noisy_labels as runs
-from engine.runs import noisy_retraining as retraining
 from engine.store.results import Result
 
 SHARES = (0.01, 0.05, 0.10)
@@ -34,9 +34,9 @@ FASHION = {"dataset": "fashion_mnist", "n_train": 2_000, "trusted": 50, "pool": 
 """Long enough that wrong labels are memorised and cost accuracy, which their removal can then give back."""
 
 
-def share_title(share: float) -> str:
+def share_title(fraction: float) -> str:
     """`5%`, as the table writes it."""
-    return precision_title(share).removeprefix("P@")
+    return precision_title(fraction).removeprefix("P@")
 
 
 DESK = {**QUARTER, "pool": 2, "recipe": SHORT.model_copy(update={"epochs": 6})}
@@ -70,7 +70,7 @@ def rows(settings: Mapping[str, Any]) -> tuple[Pair, ...]:
 
 
 def plan(payload: Mapping[str, Any]) -> list[str]:
-    return [f"{seed}/{place}/{number}" for seed in payload["seeds"] for place in range(len(rows(payload["settings"])))
+    return [f"{seed}/{index}/{number}" for seed in payload["seeds"] for index in range(len(rows(payload["settings"])))
             for number in range(len(payload["settings"]["shares"]))]
 
 
@@ -85,19 +85,19 @@ def _scores(key: str) -> bool:
 
 def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
     """The accuracy before and after removing one pair's most suspicious share."""
-    check(payload)
-    seed, place, number = map(int, key.split("/"))
+    seed, index, number = map(int, key.split("/"))
     chosen = payload["settings"]
     source = NoisySource.parse({**chosen["sources"][0], "seed": seed})
-    pair, share = rows(chosen)[place], chosen["shares"][number]
+    pair, fraction = rows(chosen)[index], chosen["shares"][number]
     start = SCORING / (1.0 + SCORING) if _scores(key) else 0.0
-    scored = runs.load(runs.within(context, runs.KIND, runs.payload(source, chosen["methods"]), end=start))
-    flags = runs.draw_kept(source).known_flags
+    search = SuspicionRequest(source=source, methods=chosen["methods"])
+    scored = search.loaded(search.within(context, end=start))
+    flags = draw_cached(source).known_flags
     suspicion = known_wrong(flags.noisy, seed) if pair == ORACLE else scored.suspicion[pair]
-    removed = retraining.most_suspicious(suspicion, share)
-    result = runs.within(context, retraining.KIND, retraining.payload(source, removed),
-                         f"seed {seed}: {pair.title}, {share_title(share)} removed", start)
-    return Output(manifest={"pair": list(pair), "share": share_title(share), "before": scored.facts["test_accuracy"],
+    removed = most_suspicious(suspicion, fraction)
+    result = RetrainingRequest(source=source, removed=tuple(removed.tolist())).within(
+        context, f"seed {seed}: {pair.title}, {share_title(fraction)} removed", start)
+    return Output(manifest={"pair": list(pair), "share": share_title(fraction), "before": scored.facts["test_accuracy"],
                             "after": result.manifest["accuracy"], "removed": len(removed),
                             "wrong": int(flags.noisy[removed].sum()), "run": result.digest, "facts": scored.facts})
 
@@ -109,19 +109,19 @@ def known_wrong(wrong: np.ndarray, seed: int) -> np.ndarray:
 
 def finish(payload: Mapping[str, Any], chunks: Mapping[str, Result], context: Context) -> Output:
     """Means and 95% t-intervals of the change over training seeds."""
-    found: dict[tuple[Pair, str], list[dict]] = {}
+    by_row: dict[tuple[Pair, str], list[dict]] = {}
     for key in plan(payload):
-        told = chunks[key].manifest
-        found.setdefault((Pair(*told["pair"]), told["share"]), []).append(told)
-    table = [{"method": pair.method, "behavior": pair.behavior, "topk": share, "metric": METRIC,
-             **seed_means.summary([100 * (one["after"] - one["before"]) for one in told]),
-             "wrong_removed": sum(one["wrong"] for one in told) / sum(one["removed"] for one in told)}
-            for (pair, share), told in found.items()]
-    runs_told = {told["run"]: told for listed in found.values() for told in listed}
+        manifests = chunks[key].manifest
+        by_row.setdefault((Pair(*manifests["pair"]), manifests["share"]), []).append(manifests)
+    table = [{"method": pair.method, "behavior": pair.behavior, "topk": fraction, "metric": METRIC,
+             **seed_means.summary([100 * (one["after"] - one["before"]) for one in manifests]),
+             "wrong_removed": sum(one["wrong"] for one in manifests) / sum(one["removed"] for one in manifests)}
+            for (pair, fraction), manifests in by_row.items()]
+    runs_told = {manifests["run"]: manifests for listed in by_row.values() for manifests in listed}
     first = next(iter(runs_told.values()))["facts"]
     factual = {key.split("/")[0]: chunks[key].manifest["before"] for key in plan(payload)}
     return Output({"removal": pd.DataFrame(table)},
-                  manifest={"seeds": payload["seeds"], "spec": payload["settings"], "retrainings": len(runs_told),
+                  manifest={"spec": payload["settings"], "retrainings": len(runs_told),
                             "runs": [{"seed": int(seed), "test_accuracy": value} for seed, value in factual.items()],
                             "device": first["device"], "data": first["data"]})
 
@@ -131,7 +131,7 @@ def tolerance(row: Mapping[str, str]) -> float:
     return 1.5
 
 
-STUDY = JobKind("noisy_label_removal", plan, run_chunk, finish, weight)
+STUDY = study("noisy_label_removal", plan, run_chunk, finish, weight)
 TABLE_A10 = Experiment(
     "table-a10", "Table A-10: test accuracy after removal, ρ = 0.2", STUDY.name, PRESETS,
     lambda tables: tables["removal"].reset_index(drop=True), ("method", "behavior", "topk", "metric"),

@@ -29,9 +29,9 @@ def of_job(job: str, kind: str, payload: Mapping[str, Any]) -> dict[str, Experim
 
 def title(name: str, preset: str, model: str | None = None) -> str:
     """The run's title: every table and figure that comes out of it, and its scale."""
-    asked = digest(name, preset)
+    job = digest(name, preset)
     heads = [experiment.title.partition(":")[0] for other, experiment in EXPERIMENTS.items()
-             if preset in experiment.presets and digest(other, preset) == asked]
+             if preset in experiment.presets and digest(other, preset) == job]
     return " · ".join([" and ".join(heads), preset, *([catalogue.model_title(model)] if model else [])])
 
 
@@ -64,12 +64,12 @@ def missing_data(name: str, preset: str) -> str:
     """A sentence on data that this run needs and this machine lacks; empty where all is there."""
     settings = EXPERIMENTS[name].presets[preset].settings
     for dataset in datasets(settings):
-        found, said = data.DATASETS[dataset].available()
-        if not found:
+        available, said = data.DATASETS[dataset].available()
+        if not available:
             return said
     task = settings.get("task") or settings.get("backdoor", {}).get("task")
     if task:
-        found, said = questions.of(task).available()
-        if not found:
+        available, said = questions.of(task).available()
+        if not available:
             return said
     return ""

@@ -12,13 +12,12 @@ from typing import Any
 
 import pandas as pd
 
-from engine.applications.language import detection, rankings, signals, stages
+from engine.applications.language import detection, rankings, signals
 from engine.data.tasks.response_corruption import SIZES
 from engine.experiments import language
-from engine.experiments.contents import check
 from engine.experiments.enough import found_something
 from engine.experiments.experiment import Experiment, Preset
-from engine.jobs import Context, JobKind, Output
+from engine.jobs import Context, Output
 from engine.models.causal import catalogue
 from engine.models.causal.readouts import READOUTS
 from engine.store.results import Result
@@ -52,60 +51,49 @@ PRESETS = {name: Preset(name, TITLES[name], seeds, {**SETTINGS[name], "layers": 
            for name, seeds in (("small", 2), ("desk", 3), ("gpu", 3), ("paper", 3), ("embedded", 3))}
 
 
-def plan(payload: Mapping[str, Any]) -> list[str]:
-    keys = [*stages.chunk_keys(payload["settings"]), "signals", "scores"]
-    return [f"{seed}/{key}" for seed in payload["seeds"] for key in keys]
-
-
 def weight(payload: Mapping[str, Any], key: str) -> float:
-    part, chosen = key.partition("/")[2], payload["settings"]
-    return 1.0 if part == "scores" else language.seconds(chosen, part, 1, chosen["task"]["validation"])
+    chunk, chosen = key.partition("/")[2], payload["settings"]
+    return 1.0 if chunk == "scores" else language.seconds(chosen, chunk, 1, chosen["task"]["validation"])
 
 
-def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
-    check(payload)
-    seed, _, part = key.partition("/")
-    found = stages.attribution(payload["settings"], int(seed), context)
-    if part == "signals":
-        return _signals_chunk(stages.trained(found, context, 0.0), context)
-    if part == "scores":
-        return _scores_chunk(stages.trained(found, context, 0.0), payload["settings"].get("layers", ()))
-    return stages.shared_chunk(found, part, ["validation"], context)
+def _further(settings: Mapping[str, Any]) -> language.Further:
+    layers = settings.get("layers", ())
+    return {"signals": _signals_chunk, "scores": lambda attribution, _: _scores_chunk(attribution, layers)}
 
 
-def _scores_chunk(found, layers) -> Output:
+def _scores_chunk(attribution, layers) -> Output:
     """Every measure of every ranking for both kinds of corruption."""
-    task = found.task
-    features = found.features(task.queries[task.reference])
+    task = attribution.task
+    features = attribution.features(task.queries[task.reference])
     ranked = rankings.rankings(features, task.sign, layers)
     measured = {(corruption, method, behavior, metric): value
                 for corruption, flag in task.sought.items() for (method, behavior), scores in ranked.items()
                 for metric, value in detection.detection(task.flagged(flag), scores).items()}
-    return Output(tables=language.measured(measured), manifest=language.sketched(found, features))
+    return Output(tables=language.measured(measured), manifest=language.sketched(attribution, features))
 
 
-def _signals_chunk(found, context: Context) -> Output:
+def _signals_chunk(run, context: Context) -> Output:
     """AUPRC of signal-augmented RepSim at four layers of the last checkpoint, as ranked and with the sign flipped."""
-    task, encoder, size = found.task, found.encoder, found.setting.recipe.batch
-    found.load(found.points[-1])
-    layers = [found.layer_index(share) for share in language.DEPTHS.values()]
-    queries, measured = found.queries(task.reference), {}
-    for place, (corruption, name) in enumerate(PANELS.items()):
-        def progress(done: float, place=place) -> None:
-            context.progress((place + done) / len(PANELS), "signals at hidden states")
+    task, encoder, size = run.task, run.encoder, run.setting.recipe.batch
+    run.load(run.points[-1])
+    layers = [run.layer_index(fraction) for fraction in language.DEPTHS.values()]
+    queries, measured = run.queries(task.reference), {}
+    for index, (corruption, name) in enumerate(PANELS.items()):
+        def progress(done: float, index=index) -> None:
+            context.progress((index + done) / len(PANELS), "signals at hidden states")
 
         behavior, span = READOUTS[name], SPANS[name]
-        asked = signals.states_and_signals(found.model, encoder, queries, behavior.read, span, layers, size,
-                                           context.check)
-        own = signals.states_and_signals(found.model, encoder, found.encoded, _loss, span, layers, size, context.check,
+        of_queries = signals.states_and_signals(run.model, encoder, queries, behavior.read, span, layers, size,
+                                                context.check)
+        own = signals.states_and_signals(run.model, encoder, run.encoded, _loss, span, layers, size, context.check,
                                          progress)
         flags = task.flagged(task.sought[corruption])
         for row, (label, layer) in enumerate(zip(language.DEPTHS, layers, strict=True)):
             for signal, scale in signals.VARIANTS:
-                scores = task.sign * signals.score(signal, scale, asked[0][row], own[0][row], asked[1][row],
+                scores = task.sign * signals.score(signal, scale, of_queries[0][row], own[0][row], of_queries[1][row],
                                                    own[1][row]).mean(0)
                 key = (corruption, behavior.title, _method(signal, scale), signal, scale, label,
-                       f"{layer} of {found.depth}")
+                       f"{layer} of {run.depth}")
                 measured[*key, "AUPRC"] = detection.auprc(flags, scores)
                 measured[*key, FLIPPED] = detection.auprc(flags, -scores)
     return Output(tables=language.measured(measured))
@@ -125,17 +113,16 @@ def _method(signal: str, scale: str) -> str:
 def finish(payload: Mapping[str, Any], chunks: Mapping[str, Result], context: Context) -> Output:
     """The tables `detection` and `signals`."""
     seeds, chosen = payload["seeds"], payload["settings"]
-    scored, signalled = ([language.read(chunks[f"{seed}/{part}"]) for seed in seeds]
-                         for part in ("scores", "signals"))
+    scored, signalled = ([language.read(chunks[f"{seed}/{chunk}"]) for seed in seeds]
+                         for chunk in ("scores", "signals"))
     tables = {"detection": language.table(chosen, ("corruption", "method", "behavior", "metric"), scored),
               "signals": language.table(chosen, ("corruption", "behavior", "method", "signal", "signal_normalization",
                                                  "layer", "own_layer", "metric"), signalled)}
     return Output({name: pd.DataFrame(rows) for name, rows in tables.items()},
-                  manifest=language.told(payload, chosen, chunks, context))
+                  manifest=language.manifest(payload, chosen, chunks, context))
 
 
-STUDY = JobKind("response_corruption", plan, run_chunk, finish, weight, on_disk=language.on_disk,
-                after=lambda payload, key: language.after(plan(payload), key))
+STUDY = language.study_of_runs("response_corruption", lambda attribution: ["validation"], _further, finish, weight)
 FIGURE_5_2 = Experiment(
     "figure-5-2", "Figure 5-2: response corruption, estimator × behavior", STUDY.name, PRESETS,
     lambda tables: tables["detection"], ("corruption", "method", "behavior", "metric"), None,

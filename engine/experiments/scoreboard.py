@@ -48,7 +48,7 @@ def entries(findings: Sequence[Finding], out_dir: Path | str | None = None) -> l
 
     Raises `StoreError` for results that do not match their manifest.
     """
-    return [_entry(EXPERIMENTS[name], [found for found in findings if found.statement.needs[0] == name], out_dir)
+    return [_entry(EXPERIMENTS[name], [finding for finding in findings if finding.statement.needs[0] == name], out_dir)
             for name in of_the_paper()]
 
 
@@ -60,8 +60,8 @@ def _entry(experiment: Experiment, findings: Sequence[Finding], out_dir: Path | 
     preset = str(given.manifest["preset"])
     model = str(given.table["model"].iloc[0]) if "model" in given.table else ""
     verdicts = {scale: Counter[str]()}
-    for found in findings:
-        verdicts.setdefault(found.scale, Counter())[found.verdict] += 1
+    for finding in findings:
+        verdicts.setdefault(finding.scale, Counter())[finding.verdict] += 1
     return Entry(experiment.name, head, shows, scale, preset, len(given.manifest["seeds"]), model, short,
                  verdicts.pop(scale), verdicts, _within(experiment, given.table, model) if preset == FULL else (0, 0))
 

@@ -16,11 +16,11 @@ from engine import data
 from engine.analysis.protocols import PROTOCOLS
 from engine.analysis.scorecard import BENCHMARKS, ScorecardRequest, Sizes, card, fitting, running
 from engine.basics.provenance import device_name
-from engine.experiments.contents import check
 from engine.experiments.exact_language import RECIPE
 from engine.experiments.exact_language import SOURCE as LANGUAGE
 from engine.experiments.experiment import Experiment, Preset
-from engine.jobs import Context, JobKind, Output
+from engine.experiments.study import study
+from engine.jobs import Context, Output
 from engine.metrics import seed_means
 from engine.models.catalogue import model_title
 from engine.problems import ProblemSource, build_kept
@@ -68,7 +68,7 @@ PRESETS = {
 def plan(payload: Mapping[str, Any]) -> list[str]:
     """A chunk a seed, model, benchmark and protocol."""
     settings = payload["settings"]
-    return [f"{seed}/{place}/{benchmark}/{protocol}" for place, source in enumerate(settings["sources"])
+    return [f"{seed}/{index}/{benchmark}/{protocol}" for index, source in enumerate(settings["sources"])
             for seed in payload["seeds"] for benchmark in running(ProblemSource.parse(source).problem_class)
             if benchmark in settings.get("benchmarks", [benchmark]) for protocol in _protocols(settings, benchmark)]
 
@@ -81,18 +81,17 @@ def _protocols(settings: Mapping[str, Any], benchmark: str) -> Sequence[str]:
 
 def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
     """The rows of one benchmark on one model."""
-    check(payload)
     settings = payload["settings"]
-    seed, place, benchmark, protocol = key.split("/")
-    source = ProblemSource.parse({**settings["sources"][int(place)], "seed": int(seed)})
+    seed, index, benchmark, protocol = key.split("/")
+    source = ProblemSource.parse({**settings["sources"][int(index)], "seed": int(seed)})
     problem = build_kept(source, context.device, check=context.check).problem
     sizes = Sizes.parse({**settings["sizes"], "seed": int(seed), "protocol": protocol})
     problem = problem.with_candidates(problem.candidates[:sizes.candidates])
     methods = settings.get("methods", fitting(type(problem)))
-    asked = ScorecardRequest(sizes=sizes, behavior=_behavior(source), methods=methods, benchmarks=(benchmark,))
-    part = asked.compute(problem, benchmark, context.computing(BENCHMARKS[benchmark].title, 0.1), context.store)
-    return Output({"rows": part.scorecard}, manifest={"data": problem.fingerprint,
-                                                      "device": device_name(str(problem.device))})
+    request = ScorecardRequest(sizes=sizes, behavior=_behavior(source), methods=methods, benchmarks=(benchmark,))
+    cards = request.compute(problem, benchmark, context.computing(BENCHMARKS[benchmark].title, 0.1), context.store)
+    return Output({"rows": cards.scorecard}, manifest={"data": problem.fingerprint,
+                                                       "device": device_name(str(problem.device))})
 
 
 def _behavior(source: ProblemSource) -> str:
@@ -102,19 +101,19 @@ def _behavior(source: ProblemSource) -> str:
 
 def finish(payload: Mapping[str, Any], chunks: Mapping[str, Result], context: Context) -> Output:
     """The table `cards`."""
-    parts = []
+    frames = []
     for key in plan(payload):
         source = payload["settings"]["sources"][int(key.split("/")[1])]
-        parts.append(chunks[key].table("rows").assign(model=_title(source)))
-    rows = pd.concat(parts, ignore_index=True)
-    told = []
+        frames.append(chunks[key].table("rows").assign(model=_title(source)))
+    rows = pd.concat(frames, ignore_index=True)
+    means = []
     for names, own in rows.groupby(KEYS, sort=False):
         first = own.iloc[0]
-        kept = {"title": first["title"], "exact": bool(first["exact"]), "control": bool(first["control"])}
-        told.append({**dict(zip(KEYS, names, strict=True)), **kept, **seed_means.summary(own["mean"]), **_counts(own)})
+        kind = {"title": first["title"], "exact": bool(first["exact"]), "control": bool(first["control"])}
+        means.append({**dict(zip(KEYS, names, strict=True)), **kind, **seed_means.summary(own["mean"]), **_counts(own)})
     seen = {"/".join(key.split("/")[:2]): chunks[key].manifest for key in plan(payload)}
-    return Output({"cards": pd.DataFrame(told)}, manifest={
-        "spec": payload["settings"], "seeds": payload["seeds"], "device": next(iter(seen.values()))["device"],
+    return Output({"cards": pd.DataFrame(means)}, manifest={
+        "spec": payload["settings"], "device": next(iter(seen.values()))["device"],
         "protocols": {name: f"{PROTOCOLS[name].definition} S: {PROTOCOLS[name].estimand}"
                       for name in dict.fromkeys(rows["protocol"]) if name},
         "runs": [{"run": run, "data": one["data"]} for run, one in seen.items()]})
@@ -144,7 +143,7 @@ def _view(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     return older[[*KEYS, *(name for name in cards if name not in KEYS)]]
 
 
-STUDY = JobKind("scorecards", plan, run_chunk, finish)
+STUDY = study("scorecards", plan, run_chunk, finish)
 SCORECARD = Experiment(
     "scorecard", "Scorecard, benchmarks: every method, with the exact answers and the controls", STUDY.name, PRESETS,
     _view, tuple(KEYS), None,

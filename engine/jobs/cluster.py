@@ -64,18 +64,18 @@ def nodes_seen(home: Path, within: float = FRESH) -> list[Node]:
 
     A node that several workers see is one, with the chunks of all of them.
     """
-    found: dict[str, Node] = {}
+    by_name: dict[str, Node] = {}
     for path in sorted((shared_by(home) / FOLDER).glob("*.json")):
         for node in _read(path, time.time() - within):
-            before = found[node.name].running if node.name in found else ()
-            found[node.name] = Node(node.name, node.cores, node.gpus, node.memory, before + node.running)
-    return [found[name] for name in sorted(found)]
+            before = by_name[node.name].running if node.name in by_name else ()
+            by_name[node.name] = Node(node.name, node.cores, node.gpus, node.memory, before + node.running)
+    return [by_name[name] for name in sorted(by_name)]
 
 
 def _read(path: Path, since: float) -> list[Node]:
     with suppress(OSError, ValueError, KeyError, TypeError):
-        told = json.loads(path.read_bytes())
-        if told["seen"] >= since:
+        sighting = json.loads(path.read_bytes())
+        if sighting["seen"] >= since:
             return [Node(**{**node, "running": tuple(Running(**one) for one in node["running"])})
-                    for node in told["nodes"]]
+                    for node in sighting["nodes"]]
     return []

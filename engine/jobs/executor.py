@@ -35,7 +35,7 @@ class Took:
     """How long a chunk took, and which fraction of its work lay there before."""
 
     seconds: float
-    found: float = 0.0
+    stored: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -84,11 +84,11 @@ class ChunkWork:
         """Compute chunk `key` and store it; return how long it took. It tells how far it is, and may be asked
         to stop by what `check` raises. begin: called first, with the chunk's surroundings."""
         started, context = time.perf_counter(), self.context(tell, check)
-        with noting() as told:
+        with noting() as notes:
             begin(context)
             output = Output.of(self.kind.run_chunk(self.payload, key, context))
         seconds = time.perf_counter() - started
-        facts = {**manifest_part(told), **resident.manifest_part(resident.peak_resident()), **output.manifest,
+        facts = {**manifest_part(notes), **resident.manifest_part(resident.peak_resident()), **output.manifest,
                  "kind": self.kind.name, "payload": self.payload, "chunk": key, "seconds": seconds,
                  **found_part(context.lay_there)}
         self.chunks.write(self.name(key), facts, output.tables, output.arrays)
@@ -110,9 +110,9 @@ class Ledger:
         """Chunk `key` was stored by an earlier attempt; nothing is reported."""
         self._took[key] = took
 
-    def expect(self, key: str, found: float) -> None:
-        """The fraction `found` of chunk `key` will be found when it begins; nothing is reported."""
-        self._on_disk[key] = found
+    def expect(self, key: str, stored: float) -> None:
+        """The fraction `stored` of chunk `key` will be found when it begins; nothing is reported."""
+        self._on_disk[key] = stored
 
     def begin(self, key: str) -> None:
         """Chunk `key` is being computed from now on."""
@@ -121,10 +121,10 @@ class Ledger:
         self._within[key] = self._found[key] = 0.0
         self._report(key)
 
-    def tell(self, key: str, fraction: float, message: str = "", found: float = 0.0) -> None:
-        """`fraction` of chunk `key` is done, of which `found` lay there."""
+    def tell(self, key: str, fraction: float, message: str = "", stored: float = 0.0) -> None:
+        """`fraction` of chunk `key` is done, of which `stored` lay there."""
         if key in self._within:
-            self._within[key], self._found[key] = fraction, found
+            self._within[key], self._found[key] = fraction, stored
         self._report(message or key)
 
     def finish(self, key: str, took: Took, message: str = "") -> None:
@@ -140,10 +140,10 @@ class Ledger:
         return sum(took.seconds for took in self._took.values())
 
     @property
-    def found(self) -> float:
+    def stored(self) -> float:
         """The fraction of the finished chunks' work that lay there, of those of earlier attempts too."""
         work = sum(self.weights[key] for key in self._took)
-        return sum(self.weights[key] * took.found for key, took in self._took.items()) / work if work else 0.0
+        return sum(self.weights[key] * took.stored for key, took in self._took.items()) / work if work else 0.0
 
     def _report(self, message: str) -> None:
         total = sum(self.weights.values())
@@ -155,21 +155,21 @@ class Ledger:
 
     def _to_find(self) -> float:
         """The work that chunks will find when they begin."""
-        return sum(self.weights[key] * max(0.0, found - self._within.get(key, 0.0))
-                   for key, found in self._on_disk.items() if key not in self._took)
+        return sum(self.weights[key] * max(0.0, stored - self._within.get(key, 0.0))
+                   for key, stored in self._on_disk.items() if key not in self._took)
 
     def _paced(self) -> tuple[float, float]:
         """(seconds, work) of what was computed, without what lay there."""
-        parts = {key: _computed(1.0, took.found) for key, took in self._took.items()}
+        finished = {key: _computed(1.0, took.stored) for key, took in self._took.items()}
         begun = {key: _computed(fraction, self._found[key]) for key, fraction in self._within.items()}
-        seconds = sum(self._took[key].seconds for key, part in parts.items() if part)
+        seconds = sum(self._took[key].seconds for key, part in finished.items() if part)
         return (seconds + (time.monotonic() - self._since if any(begun.values()) else 0.0),
-                sum(self.weights[key] * part for key, part in [*parts.items(), *begun.items()]))
+                sum(self.weights[key] * part for key, part in [*finished.items(), *begun.items()]))
 
 
-def _computed(fraction: float, found: float) -> float:
+def _computed(fraction: float, stored: float) -> float:
     """What of a fraction did not lie there, but for the rounding of the two."""
-    return fraction - found if fraction - found > ROUNDING else 0.0
+    return fraction - stored if fraction - stored > ROUNDING else 0.0
 
 
 def time_left(spent: float, finished: float, left: float) -> float | None:

@@ -67,7 +67,7 @@ Tell = Callable[[float, str, float], None]
 """Called with the fraction of a chunk that is done, what it is at, and the fraction that lay there before it began."""
 
 
-def unheard(fraction: float, message: str, found: float = 0.0) -> None:
+def unheard(fraction: float, message: str, stored: float = 0.0) -> None:
     """Nobody listens."""
 
 
@@ -99,7 +99,7 @@ class Context:
     def computing(self, message: str, start: float = 0.0) -> Options:
         """How to compute what is left of this chunk from the fraction `start` on: budget, check and progress."""
         return Options(budget=int(self.options.get("budget", Options.budget)), check=self.check,
-                       progress=lambda share: self.progress(start + (1.0 - start) * share, message))
+                       progress=lambda done: self.progress(start + (1.0 - start) * done, message))
 
     def progress(self, fraction: float, message: str = "") -> None:
         """Say that `fraction` in [0, 1] of this chunk is done, and `check`."""
@@ -118,9 +118,9 @@ class Context:
         this chunk from the fraction `start` to `end`. What is told first lay there, as `found` has it."""
         tell = self.found
 
-        def progress(share: float, said: str = message) -> None:
+        def progress(done: float, said: str = message) -> None:
             nonlocal tell
-            tell(start + (end - start) * share, said)
+            tell(start + (end - start) * done, said)
             tell = self.progress
 
         return progress
@@ -131,8 +131,8 @@ def of_table(result: Result) -> Sketch | None:
     for name in result.tables:
         table = result.table(name)
         if "mean" in table and len(table):
-            kept = table[table["metric"] == table["metric"].iloc[0]] if "metric" in table else table
-            return Bars.of(kept["mean"], f"The first values of the table {name.replace('_', ' ')}")
+            rows = table[table["metric"] == table["metric"].iloc[0]] if "metric" in table else table
+            return Bars.of(rows["mean"], f"The first values of the table {name.replace('_', ' ')}")
     return None
 
 

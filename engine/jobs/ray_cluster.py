@@ -63,7 +63,7 @@ class Entry:
     node: str
     share: float = 0.0
     message: str = ""
-    found: float = 0.0
+    stored: float = 0.0
 
 
 class _Board:
@@ -89,12 +89,12 @@ class Teller:
         self.actor, self.key, self.node, self._last = actor, key, node, 0.0
         actor.put.remote(Entry(key, node))
 
-    def tell(self, share: float, message: str, found: float = 0.0) -> None:
+    def tell(self, fraction: float, message: str, stored: float = 0.0) -> None:
         """So much of the chunk is done, and so much of that lay there; said at most twice a second."""
         now = time.monotonic()
         if now - self._last >= OFTEN:
             self._last = now
-            self.actor.put.remote(Entry(self.key, self.node, share, message, found))
+            self.actor.put.remote(Entry(self.key, self.node, fraction, message, stored))
 
     def done(self) -> None:
         """Nobody else says so."""
@@ -124,16 +124,16 @@ class RayCluster:
         """The chunks of `pending` that were begun; none where the board does not answer."""
         keys = set(pending)
         with suppress(self.ray.exceptions.RayError):
-            told = self.ray.get(self.board.read.remote(), timeout=PATIENCE)
-            return [entry for entry in told if entry.key in keys]
+            entries = self.ray.get(self.board.read.remote(), timeout=PATIENCE)
+            return [entry for entry in entries if entry.key in keys]
         return []
 
     def nodes(self, job: str, entries: Iterable[Entry] = ()) -> list[Node]:
         """The nodes that stand, with the chunks of `job` that run on them."""
-        told = list(entries)
+        running = list(entries)
         return [Node(f"{node['NodeManagerHostname']} ({node['NodeID'][:6]})", node["Resources"].get("CPU", 0.0),
                      node["Resources"].get("GPU", 0.0), int(node["Resources"].get("memory", 0)),
-                     tuple(Running(job, entry.key, entry.share) for entry in told if entry.node == node["NodeID"]))
+                     tuple(Running(job, entry.key, entry.share) for entry in running if entry.node == node["NodeID"]))
                 for node in self.ray.nodes() if node["Alive"]]
 
     def gone(self) -> set[str]:
@@ -167,8 +167,8 @@ def share_of_gpu(memory: int, whole: int) -> float:
     """
     if not memory or not whole:
         return 1.0
-    share = -(-100 * HEADROOM * memory // whole) / 100
-    return 1.0 if share > 0.5 else max(LEAST_SHARE, share)
+    fraction = -(-100 * HEADROOM * memory // whole) / 100
+    return 1.0 if fraction > 0.5 else max(LEAST_SHARE, fraction)
 
 
 def _gpu_bytes() -> int:

@@ -60,7 +60,7 @@ class RayExecutor:
         for key in keys:
             tasks.chunk(key)
         pending = {task: key for key, task in tasks.chunks.items()}
-        last, told = time.perf_counter(), _Told(cluster, sighting, work.job, ledger)
+        last, reporter = time.perf_counter(), _Told(cluster, sighting, work.job, ledger)
         losses = _Losses(cluster, tasks)
         try:
             while pending:
@@ -71,7 +71,7 @@ class RayExecutor:
                     now = time.perf_counter()
                     seconds, last = now - last, now
                     yield key, replace(took, seconds=seconds)
-                entries = told.look(list(pending.values()), list(tasks.shared))
+                entries = reporter.look(list(pending.values()), list(tasks.shared))
                 pending = losses.mended(pending, entries)
                 ledger.watch.check()
         finally:
@@ -104,9 +104,9 @@ class _Tasks:
     def chunk(self, key: str) -> None:
         """Ask for a chunk, and before it for what it begins with. The chunks that it comes after were asked for."""
         names = self.begin[key]
-        for place, name in enumerate(names):
+        for index, name in enumerate(names):
             if name not in self.shared:
-                self.shared[name] = self._remote(make, key).remote(*self._told(name), *self._known(names[:place]))
+                self.shared[name] = self._remote(make, key).remote(*self._told(name), *self._known(names[:index]))
         after = self.needs.kind.after(self.needs.payload, key) if self.needs.kind.after else ()
         waited = [self.chunks[other] for other in after if other in self.chunks]  # the others are stored
         self.chunks[key] = self._remote(compute, key).remote(*self._told(key), *self._known(names), *waited)
@@ -120,13 +120,13 @@ class _Tasks:
         for name, task in list(self.shared.items()):
             if task not in made and FOR_SEVERAL + name not in running:
                 ray.cancel(self.shared.pop(name), force=True)
-        found = {}
+        tasks = {}
         for task, key in pending.items():
             if key not in running:
                 ray.cancel(task, force=True)
                 self.chunk(key)
-            found[self.chunks[key]] = key
-        return found
+            tasks[self.chunks[key]] = key
+        return tasks
 
     def _remote(self, task: Callable, key: str) -> Any:
         """With what chunk `key` takes of a node."""
@@ -192,8 +192,8 @@ class _Needs:
     def of(self, key: str) -> dict[str, Any]:
         """The options of a chunk's task."""
         memory = self.kind.memory(self.payload, key) if self.kind.memory else 0
-        share = self.gpus if self.gpus is not None else share_of_gpu(memory, self.whole)
-        return {"memory": min(memory, self.most) or None, "num_gpus": share if self.on_gpus else 0}
+        fraction = self.gpus if self.gpus is not None else share_of_gpu(memory, self.whole)
+        return {"memory": min(memory, self.most) or None, "num_gpus": fraction if self.on_gpus else 0}
 
 
 class _Told:
@@ -214,7 +214,7 @@ class _Told:
             if key in pending and (before is None or before.node != entry.node):
                 self.ledger.begin(key)
             if entry != before:
-                self.ledger.tell(key, entry.share, entry.message, entry.found)
+                self.ledger.tell(key, entry.share, entry.message, entry.stored)
         self._before = entries
         if time.monotonic() - self._seen >= SEEN:
             self._seen = time.monotonic()

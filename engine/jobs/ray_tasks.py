@@ -41,12 +41,12 @@ def make(work: ChunkWork, name: str, variables: Mapping[str, str], board: Any, *
     """What several chunks begin with."""
     shares = work.kind.shares
     assert shares is not None
-    with _at_work(work, FOR_SEVERAL + name, variables, board) as teller, noting() as told:
+    with _at_work(work, FOR_SEVERAL + name, variables, board) as teller, noting() as notes:
         context = work.context(teller.tell)
         _take(work, made, context)
         values = shares.make(work.payload, name, _together(made), context)
         teller.done()
-        return Made(values, tuple(sorted(told)))
+        return Made(values, tuple(sorted(notes)))
 
 
 @contextmanager

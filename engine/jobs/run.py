@@ -94,11 +94,11 @@ class Chunks(Mapping[str, Result]):
 
     def manifests(self) -> list[dict[str, Any]]:
         """Those that can be read; the chunks' other files are not."""
-        found: list[dict[str, Any]] = []
+        manifests: list[dict[str, Any]] = []
         for name in map(self._work.name, self._keys):
             with suppress(Damage):
-                found.append(read_manifest(self._work.chunks.folder(name), name))
-        return found
+                manifests.append(read_manifest(self._work.chunks.folder(name), name))
+        return manifests
 
 
 def _weights(work: ChunkWork) -> dict[str, float]:
@@ -126,15 +126,15 @@ def _compute(work: ChunkWork, ledger: Ledger, executor: Executor) -> None:
 def _finish(work: ChunkWork, ledger: Ledger) -> Result:
     started = time.perf_counter()
     chunks = Chunks(work, list(ledger.weights))
-    with noting() as told:
+    with noting() as notes:
         context = work.context(partial(ledger.tell, ""), ledger.watch.check)
         output = Output.of(work.kind.finish(work.payload, chunks, context))
     manifests = chunks.manifests()
-    told.update(passes for manifest in manifests for passes in manifest.get(KEY, ()))
+    notes.update(passes for manifest in manifests for passes in manifest.get(KEY, ()))
     peaks = [manifest.get(resident.KEY) for manifest in manifests]
     seconds = ledger.spent + time.perf_counter() - started
-    facts = {"versions": versions(), **manifest_part(told),
+    facts = {"versions": versions(), **manifest_part(notes),
              **resident.manifest_part(*peaks, resident.peak_resident()), **output.manifest,
              "kind": work.kind.name, "payload": work.payload, "wall_seconds": round(seconds, 3),
-             **found_part(ledger.found)}
+             **found_part(ledger.stored)}
     return Store(work.root).write(work.job, facts, output.tables, output.arrays)

@@ -97,7 +97,7 @@ def ensure_worker(root: Path | str | None = None, *, kinds: Sequence[str] = (), 
     if worker is None:
         return False
     command = [sys.executable, "-m", WORKER, "--home", str(workers.root), "--id", worker,
-               "--idle-exit", str(idle_exit), *(part for module in kinds for part in ("--kinds", module))]
+               "--idle-exit", str(idle_exit), *(word for module in kinds for word in ("--kinds", module))]
     try:
         with _log(workers.root).open("ab") as log:
             process = subprocess.Popen(command, cwd=Path(__file__).parents[2], stdin=subprocess.DEVNULL, stdout=log,

@@ -14,6 +14,7 @@ from engine import data
 from engine.basics.latest import Latest
 from engine.basics.noted import note, noting
 from engine.basics.values import Count, Number, Seed, Value, canonical_json
+from engine.models.catalogue import model_title
 from engine.models.causal.recipe import FineTuning
 from engine.models.network import ALL
 from engine.models.recipe import Recipe, TrainingRecipe
@@ -85,6 +86,11 @@ class ProblemSource(Value):
     def key(self) -> str:
         """One text for one problem: the source and what its names stand for. Raises as `contents` does."""
         return canonical_json({"source": self.model_dump(mode="json"), "contents": self.contents})
+
+    @property
+    def title(self) -> str:
+        """Data and, unless it is softmax regression, the model: `CIFAR-10, convolutional network`."""
+        return data.title(self.dataset) + ("" if self.model == SOFTMAX else f", {model_title(self.model)}")
 
     @property
     def problem_class(self) -> type[Problem]:

@@ -1,5 +1,6 @@
-"""Questions about a drawn problem that take long enough to be a job, each declared once: see `request`."""
+"""What takes long enough to be a job, each declared once: questions about a drawn problem (`request`), and others."""
 
-from engine.requests.request import WHOLE, Answer, OfCandidates, Request, Shown, check_queued
+from engine.requests.job import WHOLE, Answer, JobRequest
+from engine.requests.request import OfCandidates, Option, Request, check_queued
 
-__all__ = ["WHOLE", "Answer", "OfCandidates", "Request", "Shown", "check_queued"]
+__all__ = ["WHOLE", "Answer", "JobRequest", "OfCandidates", "Option", "Request", "check_queued"]

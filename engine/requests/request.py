@@ -7,62 +7,68 @@ for (`Desk.ask`). A new request is one file, and its line in `engine.analysis.ca
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, cast
 
 from pydantic import Field
 
 from engine.basics import plugins
-from engine.basics.errors import InvalidInput
+from engine.basics.errors import InvalidInput, Undifferentiable
 from engine.basics.options import Options
-from engine.basics.values import Count, Value
-from engine.jobs import Output
-from engine.jobs.kinds import of_table
-from engine.problems import Problem, ProblemSource
+from engine.basics.provenance import device_name
+from engine.basics.values import Count
+from engine.jobs import Context, Handed, Output, Shares
+from engine.problems import DrawnProblem, Problem, ProblemSource, build_kept
+from engine.problems.handed import handed, take
+from engine.question import direction
 from engine.requests import codec
+from engine.requests.job import Answer, JobRequest
 from engine.scoring.scoring import Scoring
 from engine.store.results import Result, Store
-from engine.store.sketch import Sketch
 
 if TYPE_CHECKING:
     import pandas as pd
     from pydantic.fields import FieldInfo
 
-Answer = TypeVar("Answer")
-WHOLE = "whole"
-"""The one chunk of what is computed in one piece."""
+MODEL = "model"
+"""What chunks of a problem have in common: the model, and its outputs for data and queries."""
+TRAINING = 0.1
+"""The fraction of a chunk that its model's training takes, for the time that is left."""
 
 
 @dataclass(frozen=True)
-class Shown:
-    """Says of a field that holds a value of several parts which of them a command has as options."""
+class Option:
+    """What a command does with a field besides an option of the field's name. called: another name, such as the
+    singular of several. parts: of a value of several parts those that are options. read: which of `engine.cli.readers`
+    reads it."""
 
-    names: tuple[str, ...]
+    called: str = ""
+    parts: tuple[str, ...] = ()
+    read: str = ""
 
     @classmethod
-    def of(cls, field: FieldInfo) -> tuple[str, ...]:
-        """The parts of a field that are options; none of a plain field."""
-        return next((one.names for one in field.metadata if isinstance(one, cls)), ())
+    def of(cls, field: FieldInfo) -> Option:
+        """That of a field; a plain one has none of them."""
+        return next((one for one in field.metadata if isinstance(one, cls)), cls())
 
 
-class Request(Value, Generic[Answer]):
+class Request(JobRequest[Answer]):
     """Base of all requests; the fields of a subclass, with their descriptions and bounds, are its parameters.
 
-    name: of the kind of job, and of the command where `command` has no other. answer: the dataclass of the answer; its
-    fields are tables, arrays, and plain values, which `engine.requests.codec` stores by their names. numerics: raised
-    where the numbers change, so that stored answers are told apart. doing: what a progress bar says. outputs: option
-    of the command -> what the table is that it writes; the first is needed, and without any there is no command.
-    shared: whether several chunks begin with the same trained model.
+    command: its name where that is not the job's. doing: what a progress bar says. outputs: option of the command ->
+    what it writes; the first is needed, and without any there is no command. suffixes: those of outputs that are not
+    tables (.csv) but scores (.npz) or a record (.json). shared: whether several chunks begin with the same. source:
+    what is asked about, where that is not a problem at hand.
     """
 
-    name: ClassVar[str]
     command: ClassVar[str] = ""
-    answer: ClassVar[type]
-    numerics: ClassVar[int] = 1
     doing: ClassVar[str]
     outputs: ClassVar[Mapping[str, str]] = {}
+    suffixes: ClassVar[Mapping[str, str]] = {}
     shared: ClassVar[bool] = False
+
+    source: Annotated[ProblemSource | None, Field(exclude=True)] = None
 
     def title(self, problem: str) -> str:
         """What a job is called. problem: the title of what it is about."""
@@ -70,7 +76,7 @@ class Request(Value, Generic[Answer]):
 
     def of(self, source: ProblemSource) -> Self:
         """The request as it is asked of this source: no more than there is of it."""
-        return self
+        return self.model_copy(update={"source": source})
 
     def of_problem(self, problem: Problem) -> Self:
         """The request as it is asked of a problem that is at hand."""
@@ -85,15 +91,6 @@ class Request(Value, Generic[Answer]):
         """The scorings that it computes."""
         return ()
 
-    @property
-    def chunks(self) -> list[str]:
-        """Pieces that are computed, stored and repeated by themselves, in their order."""
-        return [WHOLE]
-
-    def weight(self, chunk: str) -> float:
-        """How long a chunk takes, relative to the others."""
-        return 1.0
-
     def compute(self, problem: Problem, chunk: str, options: Options, store: Store) -> Answer:
         """One chunk's part of the answer, of this problem. store: what earlier work has left, for what is costly.
 
@@ -102,8 +99,8 @@ class Request(Value, Generic[Answer]):
         raise NotImplementedError
 
     def combine(self, parts: Mapping[str, Answer]) -> Answer:
-        """The answer from the parts of all chunks."""
-        return parts[WHOLE]
+        """The answer from the parts of all chunks: their tables, arrays and tuples one after the other."""
+        return codec.joined([parts[chunk] for chunk in self.chunks])
 
     def quick(self, problem: Problem) -> bool:
         """Whether the answer may be computed while a reader waits."""
@@ -114,33 +111,34 @@ class Request(Value, Generic[Answer]):
         """Table or array -> what its signed numbers are, for the manifest."""
         return {}
 
-    @classmethod
-    def sketch(cls, result: Result) -> Sketch | None:
-        """What a small picture of a stored answer is drawn from."""
-        return of_table(result)
-
     def tables(self, answer: Answer, problem: Problem) -> Sequence[pd.DataFrame]:
         """What the command writes, in the order of `outputs`."""
         return cast(Any, answer).tables
 
-    def sentences(self, answer: Answer) -> Sequence[str]:
+    def written(self, answer: Answer, problem: Problem, output: str) -> Any:
+        """What the command writes for one of `outputs`."""
+        return self.tables(answer, problem)[list(self.outputs).index(output)]
+
+    def of_command(self, problem: Problem) -> Self:
+        """The request as a command asks it of a problem."""
+        return self
+
+    def before(self, problem: Problem) -> Iterable[str]:
+        """What the command says before it begins."""
+        return ()
+
+    def sentences(self, answer: Answer) -> Iterable[str]:
         """What the command says of the answer."""
         return ()
 
-    @classmethod
-    def stored(cls, answer: Answer) -> Output:
-        """The answer, or a part of it, as a job leaves it."""
-        return codec.encode(answer)
-
-    @classmethod
-    def loaded(cls, result: Result) -> Answer:
-        """What `stored` has left."""
-        return codec.decode(cls.answer, result)
+    def remarks(self, answer: Answer) -> Iterable[str]:
+        """What it says beside that, on stderr."""
+        return ()
 
     def run(self, problem: Problem, options: Options | None = None, store: Store | None = None) -> Answer:
         """The answer, computed in this process; an answer of chunks as a job would give it."""
-        asked = self.of_problem(problem)
-        return asked.together(asked.narrowed(problem), options or Options(), store or Store())
+        request = self.of_problem(problem)
+        return request.together(request.narrowed(problem), options or Options(), store or Store())
 
     def together(self, problem: Problem, options: Options, store: Store) -> Answer:
         """The answer in one process, where nothing is stored in between: one chunk after the other, or in one piece
@@ -152,31 +150,91 @@ class Request(Value, Generic[Answer]):
             done += weight
         return self.combine(parts)
 
-    def payload(self, source: ProblemSource) -> dict[str, Any]:
-        """What determines the answer: source, parameters, and the version of the code."""
-        asked = self.of(source)
-        return {"source": source.model_dump(mode="json"), **asked.parameters(), "contents": source.contents,
-                "numerics": self.numerics}
+    @property
+    def origin(self) -> ProblemSource:
+        """The source. Raises `InvalidInput` where the request is of none yet."""
+        if self.source is None:
+            raise InvalidInput(f"`{self.name}` is asked of no problem; say of which by `of(source)`.")
+        return self.source
 
-    def parameters(self) -> dict[str, Any]:
-        """The fields as JSON."""
-        return self.model_dump(mode="json")
+    @property
+    def job_title(self) -> str:
+        return self.title(self.origin.title)
+
+    @property
+    def contents(self) -> Mapping[str, str]:
+        return self.origin.contents
+
+    @property
+    def payload(self) -> dict[str, Any]:
+        return {"source": self.origin.model_dump(mode="json"), **super().payload}
+
+    def check_queued(self) -> None:
+        check_queued(self.computed)
+
+    def drawn(self, context: Context, fraction: float = TRAINING) -> DrawnProblem:
+        """The drawn problem, trained where it was not yet; its training is the first `fraction` of the chunk."""
+        return build_kept(self.origin, context.device, check=context.check,
+                          progress=lambda done: context.progress(fraction * done, "training the model"))
+
+    def run_chunk(self, chunk: str, context: Context) -> Output:
+        problem = self.narrowed(self.drawn(context).problem)
+        facts = {"data": problem.fingerprint, "device": device_name(str(problem.device)), "refused": ""}
+        try:
+            output = self.stored(self.compute(problem, chunk, context.computing(self.doing, TRAINING), context.store))
+        except Undifferentiable as error:
+            return Output(manifest={**facts, "refused": str(error)})
+        return Output(output.tables, output.arrays, {**output.manifest, **facts})
+
+    def finish(self, chunks: Mapping[str, Result], context: Context) -> Output:
+        manifests = [chunks[key].manifest for key in self.chunks]
+        refused = next((one["refused"] for one in manifests if one["refused"]), "")
+        source = self.origin
+        facts = {"data": manifests[0]["data"], "device": manifests[0]["device"],
+                 "source": source.model_dump(mode="json"), "seeds": [source.seed], "refused": refused}
+        if refused:
+            return Output(manifest=facts)
+        answer = self.stored(self.combine({key: self.loaded(chunks[key]) for key in self.chunks}))
+        quantities = {direction.QUANTITY: dict(self.quantities)} if self.quantities else {}
+        return Output(answer.tables, answer.arrays, {**answer.manifest, **facts, **quantities})
+
+    @classmethod
+    def answered(cls, result: Result) -> Answer | str:
+        return str(result.manifest["refused"]) if result.manifest.get("refused") else cls.loaded(result)
+
+    @classmethod
+    def shares(cls) -> Shares | None:
+        return Shares(lambda data, key: cls.of_payload(data).begins_with(key),
+                      lambda data, *rest: cls.of_payload(data).make(*rest),
+                      lambda data, *rest: cls.of_payload(data).take(*rest)) if cls.shared else None
+
+    def begins_with(self, chunk: str) -> Sequence[str]:
+        return (MODEL,)
+
+    def make(self, name: str, taken: Handed, context: Context) -> Handed:
+        """The trained model with its outputs."""
+        problem = self.drawn(context, 0.9).problem
+        problem.prepare()
+        return handed(problem, taken)
+
+    def take(self, parcels: Handed, context: Context) -> None:
+        take(self.drawn(context, 0.0).problem, parcels)
+
+    @classmethod
+    def options(cls) -> dict[str, FieldInfo]:
+        """The fields that say what is asked, by name: all but the source."""
+        return {name: field for name, field in cls.model_fields.items() if name != "source"}
 
     @property
     def words(self) -> list[str]:
         """The options of the command that differ from their defaults; a scoring stands in a file."""
         said: list[str] = []
-        for name, field in type(self).model_fields.items():
-            value, shown = getattr(self, name), Shown.of(field)
+        for name, field in self.options().items():
+            value, parts = getattr(self, name), Option.of(field).parts
             if value != field.default and not isinstance(value, Scoring):
-                parts = {one: getattr(value, one) for one in shown} or {name: value}
-                said += [word for part, one in parts.items() for word in (f"--{part.replace('_', '-')}", str(one))]
+                for option, one in ({one: getattr(value, one) for one in parts} or {name: value}).items():
+                    said += [f"--{option.replace('_', '-')}", str(one)]
         return said
-
-    @classmethod
-    def of_payload(cls, payload: Mapping[str, Any]) -> Self:
-        """The request that a payload was made from."""
-        return cls.parse({name: payload[name] for name in cls.model_fields if name in payload})
 
 
 def check_queued(scorings: Sequence[Scoring]) -> None:
@@ -194,14 +252,15 @@ class OfCandidates(Request[Answer]):
                                               )] = None
 
     def of(self, source: ProblemSource) -> Self:
-        drawn = source.n_candidates or source.n_train
-        return self._up_to(drawn) if drawn else self
+        most = source.n_candidates or source.n_train
+        request = super().of(source)
+        return request._up_to(most) if most else request
 
     def of_problem(self, problem: Problem) -> Self:
         return self._up_to(len(problem.candidates))
 
-    def _up_to(self, drawn: int) -> Self:
-        return self.model_copy(update={"candidates": min(self.candidates or drawn, drawn)})
+    def _up_to(self, most: int) -> Self:
+        return self.model_copy(update={"candidates": min(self.candidates or most, most)})
 
     def narrowed(self, problem: Problem) -> Problem:
         return problem if self.candidates is None else problem.with_candidates(problem.candidates[:self.candidates])

@@ -9,10 +9,11 @@ import pytest
 
 from engine.jobs import JobQueue, run_job
 from engine.jobs.cluster import nodes_seen
-from engine.runs import scores as score_runs
+from engine.requests.scores import ScoresRequest
 from tests.cluster.machines import ROOT, Machine, Network, unfit, until
 from tests.cluster.test_ray import SCORINGS, SOURCE, contents, payload
 from tests.engine.jobs.kinds import tally
+from tests.engine.requests_for_tests import scores_payload
 
 pytestmark = pytest.mark.slow
 
@@ -79,10 +80,10 @@ KINDS = ("--kinds", "tests.engine.jobs.kinds")
 
 
 def test_scores_of_two_machines_are_those_of_one_process(network, tmp_path):
-    other, data = network.add("other"), score_runs.payload(SOURCE, SCORINGS)
-    queue, job = queued(tmp_path / "home", score_runs.KIND, data)
+    other, data = network.add("other"), scores_payload(SOURCE, SCORINGS)
+    queue, job = queued(tmp_path / "home", ScoresRequest.name, data)
     Worker(network, queue.root).ended()
-    assert result_of(queue, job) == contents(run_job(score_runs.KIND, data, tmp_path / "local"))
+    assert result_of(queue, job) == contents(run_job(ScoresRequest.name, data, tmp_path / "local"))
     other.kill()
 
 

@@ -14,18 +14,19 @@ import pytest
 
 from engine.applications.language import shards
 from engine.applications.language.attribution import Setting
+from engine.applications.language.run import AttributionRequest
 from engine.basics.errors import Cancelled, InvalidInput
 from engine.jobs import KINDS, JobQueue, Watch, run_job
 from engine.jobs.cluster import nodes_seen
 from engine.jobs.ray_cluster import connected
 from engine.jobs.ray_executor import RayExecutor
 from engine.problems import ProblemSource
-from engine.runs import language as language_run
-from engine.runs import scores as score_runs
+from engine.requests.scores import ScoresRequest
 from engine.scoring.scoring import Scoring
 from tests.engine import tiny
 from tests.engine.jobs.counted import Counted
 from tests.engine.jobs.kinds import tally
+from tests.engine.requests_for_tests import attribution_payload, scores_payload
 
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[2]
@@ -63,9 +64,9 @@ def contents(result):
 
 
 def test_scores_are_bit_identical_to_those_of_one_process(cluster, tmp_path):
-    data = score_runs.payload(SOURCE, SCORINGS)
-    assert len(score_runs.plan(data)) > 3
-    local, remote = (run_job(score_runs.KIND, data, tmp_path / name, executor=executor)
+    data = scores_payload(SOURCE, SCORINGS)
+    assert len(KINDS[ScoresRequest.name].plan(data)) > 3
+    local, remote = (run_job(ScoresRequest.name, data, tmp_path / name, executor=executor)
                      for name, executor in (("local", None), ("remote", RayExecutor())))
     assert contents(local) == contents(remote) and local.digest == remote.digest
 
@@ -124,9 +125,9 @@ def test_a_factorised_hessian_is_handed_to_all_chunks_of_its_group(cluster, tmp_
     """Chunks of a problem that no other test asks for: what they know at their beginning is what was handed over."""
     source = SOURCE.model_copy(update={"seed": 1})
     scorings = [Scoring.of("query_loss", {"kind": "infinitesimal"}, {"kind": "local_response"})]
-    data, lines = score_runs.payload(source, scorings), tmp_path / "lines"
-    names = [score_runs.KIND, "counted"]
-    KINDS.add("counted", replace(KINDS[score_runs.KIND], name="counted", run_chunk=Counted(lines)), replace=True)
+    data, lines = scores_payload(source, scorings), tmp_path / "lines"
+    names = [ScoresRequest.name, "counted"]
+    KINDS.add("counted", replace(KINDS[ScoresRequest.name], name="counted", run_chunk=Counted(lines)), replace=True)
     local, remote = (run_job(name, data, tmp_path / name, executor=executor)
                      for name, executor in zip(names, (None, RayExecutor()), strict=True))
     assert contents(local) == contents(remote)
@@ -162,23 +163,23 @@ def test_caches_filled_by_shards_on_nodes_are_those_of_one_process_in_one_go(clu
     records = tmp_path / "own.jsonl"
     records.write_text("".join(json.dumps({"prompt": f"{n}?", "response": f"{n * n % 97}"}) + "\n"
                                for n in range(1024)))
-    data = language_run.payload(Setting.parse({
+    data = attribution_payload(Setting.parse({
         "model": str(tiny.save(tmp_path / "tiny")), "task": {"name": "own", "train": str(records), "held": 4},
         "recipe": {"epochs": 1, "checkpoints": 1, "batch": 32, "context": 64, "rank": 2},
         "projection": {"dimension": 64}}))
     plan = ["train", "records/0/0", "records/0/1", "records/0", "queries/0", "tokens", "scores"]
-    assert language_run.plan(data) == plan
+    assert KINDS[AttributionRequest.name].plan(data) == plan
 
     def caches(name, executor=None):
         home = tmp_path / name
         monkeypatch.setenv("WHICHFLUENCE_HOME", str(home))
-        result = run_job(language_run.KIND, data, home, executor=executor)
+        result = run_job(AttributionRequest.name, data, home, executor=executor)
         found = {path.parent.name: json.loads(path.read_bytes()) for path in home.glob("language/gradients/*/*.json")}
         return contents(result), {folder: manifest["sha256"] for folder, manifest in found.items()}
 
     remote = caches("remote", RayExecutor())
     monkeypatch.setattr(shards, "SIZE", 10_000)
-    assert "records/0/0" not in language_run.plan(data)
+    assert "records/0/0" not in KINDS[AttributionRequest.name].plan(data)
     assert caches("local") == remote
 
 
@@ -188,17 +189,17 @@ def worker(home, address, *more):
 
 
 def test_a_worker_started_from_the_command_line_completes_a_job(cluster, tmp_path):
-    data = score_runs.payload(SOURCE, SCORINGS)
+    data = scores_payload(SOURCE, SCORINGS)
     queue = JobQueue(tmp_path / "queued")
-    job = queue.submit(score_runs.KIND, data)
+    job = queue.submit(ScoresRequest.name, data)
     found = worker(queue.root, cluster.address)
     assert (found.returncode, found.stderr) == (0, "") and queue.get(job.id).state == "done"
-    assert contents(queue.store.read(job.id)) == contents(run_job(score_runs.KIND, data, tmp_path / "local"))
+    assert contents(queue.store.read(job.id)) == contents(run_job(ScoresRequest.name, data, tmp_path / "local"))
 
 
 def test_a_worker_without_a_cluster_claims_no_job(cluster, tmp_path):
     queue = JobQueue(tmp_path)
-    job = queue.submit("scores", score_runs.payload(SOURCE, SCORINGS))
+    job = queue.submit("scores", scores_payload(SOURCE, SCORINGS))
     found = worker(tmp_path, "127.0.0.1:1")
     assert found.returncode == 2 and "No Ray cluster answers at `127.0.0.1:1`" in found.stderr
     assert "Traceback" not in found.stderr and queue.get(job.id).state == "queued"

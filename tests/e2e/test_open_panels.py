@@ -5,8 +5,9 @@ from playwright.sync_api import expect
 
 from engine.jobs import JobQueue
 from engine.problems import ProblemSource
-from engine.runs import scores as score_runs
+from engine.requests.scores import ScoresRequest
 from engine.scoring.scoring import Scoring
+from tests.engine.requests_for_tests import scores_payload
 
 pytestmark = pytest.mark.e2e
 STEP = Scoring.of("query_loss", {"kind": "add_occurrence"}, {"kind": "one_step", "eta": 0.1})
@@ -18,7 +19,7 @@ def test_open_panels_outlive_the_end_of_a_run(open_page, home, settle):
 
     def submit(title, seed):
         source = ProblemSource(n_train=200, n_queries=20, n_test=50, seed=seed)
-        return queue.submit(score_runs.KIND, score_runs.payload(source, [STEP], 10), title)
+        return queue.submit(ScoresRequest.name, scores_payload(source, [STEP], 10), title)
 
     def card(job):
         return page.locator(f".st-key-run-{job.id[:12]}")

@@ -9,8 +9,9 @@ from playwright.sync_api import expect
 
 from engine.jobs import JobQueue, Workers
 from engine.problems import ProblemSource
-from engine.runs import scores as score_runs
+from engine.requests.scores import ScoresRequest
 from engine.scoring.scoring import Scoring
+from tests.engine.requests_for_tests import scores_payload
 
 pytestmark = pytest.mark.e2e
 STEP = Scoring.of("query_loss", {"kind": "add_occurrence"}, {"kind": "one_step", "eta": 0.1})
@@ -27,7 +28,7 @@ def submit(home):
 
     def submit_(title, candidates, seed, scorings=(STEP, REMOVE)):
         source = ProblemSource(n_train=1_000, n_queries=50, n_test=100, seed=seed)
-        jobs.append(queue.submit(score_runs.KIND, score_runs.payload(source, scorings, candidates), title))
+        jobs.append(queue.submit(ScoresRequest.name, scores_payload(source, scorings, candidates), title))
         return jobs[-1]
 
     yield submit_

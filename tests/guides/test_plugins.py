@@ -31,7 +31,7 @@ from engine.cli import main
 from engine.jobs import JobQueue
 from engine.models.catalogue import build_model
 from engine.problems import ProblemSource
-from engine.runs import scores
+from engine.requests.scores import ScoresRequest
 from engine.scoring.scoring import Scoring
 from engine.worker import main as work
 
@@ -42,7 +42,8 @@ for name in {specs}:
 assert main(["class-counts", "--data", "problem.json", "--out", "counts.csv"]) == 0
 assert build_model("narrow", (2,), 3)(__import__("torch").zeros(5, 2)).shape == (5, 3)
 source = ProblemSource.parse(json.load(open("problem.json")))
-job = JobQueue("home").submit(scores.KIND, scores.payload(source, [Scoring.parse(json.load(open("half.json")))]))
+asked = ScoresRequest(scorings=(Scoring.parse(json.load(open("half.json"))),)).of(source)
+job = JobQueue("home").submit(asked.name, asked.payload)
 assert work(["--home", "home", "--once"]) == 0
 assert JobQueue("home").get(job.id).state == "done", JobQueue("home").get(job.id).error
 """

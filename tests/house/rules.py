@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from tests.house.source import Import, Source, dotted
 
 ROOMS = ("basics", "question", "metrics", "store", "data", "models", "jobs", "gradients", "curvature", "problems",
-         "exact", "estimators", "scoring", "external", "requests", "analysis", "applications", "runs", "experiments",
+         "exact", "estimators", "scoring", "external", "requests", "analysis", "applications", "experiments",
          "library", "desk", "cli")
 WIDGETS = ("words", "choices", "frame", "results", "examples", "jobs", "pickers")
 LOOSE = {"engine": {"engine", "engine.__main__", "engine.worker"}, "app": {"app", "app.main"}}

@@ -47,12 +47,12 @@ WORK = """
 import sys, time
 from whichfluence.engine.jobs import JobQueue, ensure_worker
 from whichfluence.engine.problems import ProblemSource
-from whichfluence.engine.runs import scores
+from whichfluence.engine.requests.scores import ScoresRequest
 from whichfluence.engine.scoring.scoring import Scoring
 source = ProblemSource(dataset="digits", n_train=60, n_test=12, n_queries=5, n_candidates=8, pool=2)
-asked = [Scoring.of("query_loss", {"kind": "add_occurrence"}, {"kind": "one_step", "eta": 0.1})]
+step = Scoring.of("query_loss", {"kind": "add_occurrence"}, {"kind": "one_step", "eta": 0.1})
 queue = JobQueue()
-job = queue.submit(scores.KIND, scores.payload(source, asked), "scores")
+job = queue.submit("scores", ScoresRequest(scorings=(step,), source=source).payload, "scores")
 assert ensure_worker(idle_exit=0.0)
 for _ in range(600):
     if not (now := queue.get(job.id)).active:

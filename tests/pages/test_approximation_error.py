@@ -18,9 +18,9 @@ from engine.problems import ProblemSource, SoftmaxProblem
 from engine.question.behaviors import BEHAVIORS
 from engine.question.interventions import Remove
 from engine.question.processes import Replay, Retrain
-from engine.runs.scores import KIND, payload
+from engine.requests.scores import ScoresRequest
 from engine.scoring.scoring import Scoring
-from tests.engine.requests_for_tests import answered
+from tests.engine.requests_for_tests import answered, scores_payload
 from tests.pages.support import open, says, sound, texts
 
 HESSIANS = solvers_for(SoftmaxProblem)
@@ -96,7 +96,7 @@ def test_alpha_point_is_live_while_the_curves_are_queued():
 
 def test_alpha_curves_of_a_finished_run_show_every_solver(tmp_path, monkeypatch):
     monkeypatch.setenv("WHICHFLUENCE_HOME", str(tmp_path / "home"))
-    run_job(KIND, payload(SOURCE, alpha_scorings(), 8, beside_exact=True))
+    run_job(ScoresRequest.name, scores_payload(SOURCE, alpha_scorings(), 8, precision="float64"))
     at = sound(open("approximation_error", panel="alpha", draws=1, **SMALL))
     table = curve_table(at)
     assert set(table["series"]) == {solver.title for solver in HESSIANS.values()}
@@ -194,8 +194,8 @@ NETWORK = {"panel": "run", "model": "mlp", "tried": 1, **SMALL}
 
 def asked_run(behavior="query_loss", process=Replay(), **source):
     """The payload of the check that the page asks for."""
-    return LinearRangeRequest(behavior=behavior, candidates=1, process=process).payload(
-        ProblemSource(n_train=60, n_queries=20, n_test=500, **source))
+    return LinearRangeRequest(behavior=behavior, candidates=1, process=process).of(
+        ProblemSource(n_train=60, n_queries=20, n_test=500, **source)).payload
 
 
 def test_the_derivative_of_a_descent_is_checked_by_a_job():
@@ -220,8 +220,8 @@ def test_approximations_of_a_descent_are_compared_by_a_job():
     assert not says(at, "Approximations of the training run on")
     at = sound(at.toggle(key="choice:approximated").set_value(True).run())
     assert says(at, "Approximations of the training run on") and address(at, "approximated") == ["1"]
-    run_job(RunErrorsRequest.name, RunErrorsRequest(candidates=50, process=process).payload(
-        ProblemSource(n_train=60, n_queries=20, n_test=500)))
+    run_job(RunErrorsRequest.name, RunErrorsRequest(candidates=50, process=process).of(
+        ProblemSource(n_train=60, n_queries=20, n_test=500)).payload)
     at = sound(at.run())
     assert says(at, "its largest single cause is") and says(at, "When did this example matter?")
     assert any("run-errors" in code.value and "--parts moments.csv" in code.value for code in at.code)
@@ -231,7 +231,8 @@ def test_approximations_of_a_descent_are_compared_by_a_job():
 
 
 def test_a_run_without_a_derivative_says_so(monkeypatch):
-    monkeypatch.setattr("engine.desk.desk.answer_of", lambda *_: "Descent from zero diverged; choose a smaller η.")
+    monkeypatch.setattr("engine.requests.request.Request.answered",
+                        lambda *_: "Descent from zero diverged; choose a smaller η.")
     run_job(LinearRangeRequest.name, asked_run(process=Replay(eta=0.5, steps=1)))
     at = sound(open("approximation_error", **{**NETWORK, "model": "softmax"}, run_eta=0.5, run_steps=1))
     assert says(at, "not differentiable") and says(at, "choose a smaller η")

@@ -26,8 +26,8 @@ def page(**more):
 def submitted(monkeypatch):
     """What was asked for, instead of a worker."""
     asked = []
-    monkeypatch.setattr(type(desk()), "start", lambda self, source, request: asked.append(
-        (request.name, request.payload(source))))
+    monkeypatch.setattr(type(desk()), "start", lambda self, request: asked.append(
+        (request.name, request.payload)))
     return asked
 
 

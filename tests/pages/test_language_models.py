@@ -11,6 +11,7 @@ from app.widgets.jobs.desk import desk
 from app.widgets.results import published as app_published
 from engine.applications.language.attribution import Setting
 from engine.applications.language.review import RecordReview
+from engine.applications.language.run import AttributionRequest, TokensRequest
 from engine.applications.language.typed import typed
 from engine.cli.language import read_run
 from engine.data import tasks as data_tasks
@@ -19,7 +20,6 @@ from engine.experiments.language_asked import Asked
 from engine.jobs import run_job
 from engine.models.causal import kept
 from engine.models.causal.catalogue import EMBEDDED_MODEL, SMALL_MODEL
-from engine.runs import language as language_run
 from engine.store.results import Store
 from engine.store.results import home as results_home
 from tests.engine import tiny
@@ -69,7 +69,7 @@ def ran(done, monkeypatch):
     monkeypatch.setattr(language_asked, "setting_of", lambda name, task, recipe: Setting.parse(
         {"model": name, "task": TASKS.get(task["name"], task), "recipe": RECIPE, "projection": {"dimension": 64}}))
     wanted = Asked("conditional_backdoor", model, 80, 0)
-    run_job(language_run.KIND, wanted.payload)
+    run_job(AttributionRequest.name, wanted.request.payload)
     return wanted
 
 
@@ -145,14 +145,14 @@ def test_a_new_run_is_a_job(home, monkeypatch):
     at.button(key="language:start").click().run()
     sound(at)
     [job] = desk().jobs.queue.jobs()
-    assert job.kind == language_run.KIND and says(at, "Response corruption · SmolLM2-135M-Instruct")
+    assert job.kind == AttributionRequest.name and says(at, "Response corruption · SmolLM2-135M-Instruct")
     at.button(key=f"cancel:{job.id}").click().run()
     assert desk().jobs.queue.get(job.id).state == "cancelled" and says(sound(at), "was cancelled")
 
 
 def test_the_time_of_a_run_is_judged_by_what_this_machine_has_finished():
     asked = Asked("conditional_backdoor", EMBEDDED_MODEL, 80, 0)
-    support.finished_in(18 * 60, language_run.KIND, asked.payload)
+    support.finished_in(18 * 60, AttributionRequest.name, asked.request.payload)
     at = sound(support.open("language_models", show="records", task=asked.task, model=asked.model, seed=1))
     assert says(at, "caches gradients: about 18 min, judging by one such run on this machine. You can close")
 
@@ -253,7 +253,7 @@ def test_the_command_makes_the_same_run(ran):
                             estimator="repsim", layer="0.5"))
     [command] = [code.value for code in at.code if "attribute" in code.value]
     run = shlex.split(command)[shlex.split(command).index("--run") + 1]
-    assert language_run.payload(*read_run(run)) == ran.payload
+    assert read_run(run).payload == ran.request.payload
     assert says(at, "sort_values('repsim|none|0.5', ascending=False)")
     [program] = [code.value for code in at.code if "run_job" in code.value]
     names = {}
@@ -304,7 +304,7 @@ def test_tokens_are_shaded_for_the_chosen_estimator(ran):
     at.selectbox(key="choice:record").set_value(between).run()
     assert says(sound(at), "this one is in between")
     at.button(key=f"language:shade:{between}").click().run()
-    [job] = [job for job in desk().jobs.queue.jobs("queued") if job.kind == language_run.TOKENS]
+    [job] = [job for job in desk().jobs.queue.jobs("queued") if job.kind == TokensRequest.name]
     assert f"Tokens of record {between}" in job.title
     run_job(job.kind, job.payload)
     assert says(sound(at.run()), "record's TRAK score") and "token supports the behavior" in html(at)

@@ -14,9 +14,10 @@ from engine.jobs import run_job
 from engine.models import own_weights
 from engine.models.recorded import Recorder, kept
 from engine.problems import ModuleProblem, ProblemSource
-from engine.runs import scores as score_runs
-from engine.runs import training as training_runs
+from engine.requests.scores import ScoresRequest
+from engine.requests.training import TrainingRequest
 from engine.scoring import codes, controlled
+from tests.engine.requests_for_tests import scores_payload, training_payload
 from tests.pages import support
 from tests.pages.support import open, queued, says, scored, sound, texts
 
@@ -32,7 +33,7 @@ def own_home(home, monkeypatch):
 
 @pytest.fixture
 def trained():
-    run_job(training_runs.KIND, training_runs.payload(SOURCE))
+    run_job(TrainingRequest.name, training_payload(SOURCE))
     assert SOURCE.is_trained
 
 
@@ -56,7 +57,7 @@ def test_model_and_parameters_stand_in_the_sidebar_and_in_the_address():
 
 
 def test_weights_that_are_gone_are_trained_again_here(trained, home):
-    desk().jobs.queue.submit(training_runs.KIND, training_runs.payload(SOURCE))
+    desk().jobs.queue.submit(TrainingRequest.name, training_payload(SOURCE))
     for file in (home / "models").iterdir():
         file.unlink()
     at = open("compare", s=[codes.encode(STEP), codes.encode(MARGIN)], **SMALL)
@@ -121,7 +122,7 @@ def test_examples_without_a_choice_need_no_optima_of_a_network(trained):
 
 
 def test_curves_over_eta_and_their_marker_come_from_one_run(trained):
-    run_job(score_runs.KIND, score_runs.payload(SOURCE, eta_scorings(), 60, beside_exact=True))
+    run_job(ScoresRequest.name, scores_payload(SOURCE, eta_scorings(), 60, precision="float64"))
     at = sound(open("approximation_error", draws=1, **SMALL))
     table = next(frame.value for frame in at.dataframe if {"series", "x", "n_seeds"} <= set(frame.value.columns))
     assert len(table) == len(ETAS) * len(differentiable())
@@ -130,7 +131,7 @@ def test_curves_over_eta_and_their_marker_come_from_one_run(trained):
 
 @pytest.mark.slow
 def test_curves_over_alpha_show_the_solvers_of_networks(trained):
-    run_job(score_runs.KIND, score_runs.payload(SOURCE, alpha_scorings(kind="module"), 6, beside_exact=True))
+    run_job(ScoresRequest.name, scores_payload(SOURCE, alpha_scorings(kind="module"), 6, precision="float64"))
     at = sound(open("approximation_error", panel="alpha", draws=1, **SMALL))
     table = next(frame.value for frame in at.dataframe if {"series", "x", "n_seeds"} <= set(frame.value.columns))
     assert set(table["series"]) == {solver.title for solver in solvers("module").values()}

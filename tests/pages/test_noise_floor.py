@@ -12,10 +12,11 @@ from engine.analysis.comparison import compare
 from engine.desk import noise_floor
 from engine.jobs import run_job
 from engine.problems import ProblemSource
-from engine.runs import training as training_runs
+from engine.requests.training import TrainingRequest
 from engine.scoring import codes
 from engine.scoring.compute import compute
 from engine.scoring.scoring import Scoring
+from tests.engine.requests_for_tests import training_payload
 from tests.pages import support
 from tests.pages.support import open, says, scored, sound
 
@@ -30,7 +31,7 @@ SOFT = Scoring.of("soft_margin", {"kind": "remove"}, {"kind": "retrain"})
 @pytest.fixture(autouse=True)
 def trained(home, monkeypatch):
     support.forget()
-    run_job(training_runs.KIND, training_runs.payload(SOURCE))
+    run_job(TrainingRequest.name, training_payload(SOURCE))
 
 
 def marks(at):

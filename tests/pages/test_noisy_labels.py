@@ -14,11 +14,12 @@ from app.widgets.results import published
 from engine import data
 from engine.applications.decisions import FINE, WRONG
 from engine.applications.noisy_labels.pairs import CONSENSUS
+from engine.applications.noisy_labels.retraining import WhatIfRequest
 from engine.applications.noisy_labels.review import Review
+from engine.applications.noisy_labels.search import SuspicionRequest
 from engine.applications.noisy_labels.source import SMALL_RECIPE, NoisySource
 from engine.jobs import run_job
-from engine.runs import noisy_labels as runs
-from engine.runs import noisy_retraining as retraining
+from tests.engine.requests_for_tests import suspicion_payload
 from tests.pages.support import finished_in, open, says, select, sound, texts
 
 SMALL = {"data": "digits", "labels": 200, "trusted": 5, "epochs": 3, "judge": "mlp"}
@@ -27,8 +28,7 @@ HEATMAP = "labels:heatmap:0"
 
 @pytest.fixture
 def empty(home):
-    for cached in (noisy_runs._drawn, noisy_runs._scored):
-        cached.clear()
+    noisy_runs._drawn.clear()
     return home
 
 
@@ -42,7 +42,7 @@ def chosen(**changes) -> NoisySource:
 def searched(tmp_path_factory):
     """A home folder in which the search is finished."""
     folder = tmp_path_factory.mktemp("searched")
-    run_job(runs.KIND, runs.payload(chosen()), folder)
+    run_job(SuspicionRequest.name, suspicion_payload(chosen()), folder)
     return folder
 
 
@@ -69,12 +69,12 @@ def test_it_asks_before_it_computes_and_queues_one_run(empty):
     assert says(at, " on two processor cores; no such run has finished on this machine yet.")
     button(at, "find").click().run()
     jobs = desk().jobs.queue.jobs()
-    assert [job.kind for job in jobs] == [runs.KIND] and jobs[0].payload == runs.payload(chosen())
+    assert [job.kind for job in jobs] == [SuspicionRequest.name] and jobs[0].payload == suspicion_payload(chosen())
     assert any(one.key == f"cancel:{jobs[0].id}" for one in sound(at).button)
 
 
 def test_the_time_is_judged_by_what_this_machine_has_finished(empty):
-    finished_in(18 * 60, runs.KIND, runs.payload(chosen()))
+    finished_in(18 * 60, SuspicionRequest.name, suspicion_payload(chosen()))
     assert noisy_runs.search_time(chosen()) == "about 18 min, judging by one such run on this machine"
 
 
@@ -103,7 +103,7 @@ def test_another_pair_comes_from_the_address(finished):
 
 def test_without_known_flags_it_says_why_metrics_are_missing(empty):
     source = chosen(noise=0.0)
-    run_job(runs.KIND, runs.payload(source), empty)
+    run_job(SuspicionRequest.name, suspicion_payload(source), empty)
     at = sound(open("noisy_labels", noise=0.0, **SMALL))
     assert says(at, "Nobody says which labels of these data are wrong") and not at.metric
     assert any(one.key == "desk:wrong" for one in at.button)
@@ -189,7 +189,7 @@ def test_what_if_asks_for_decisions_then_trains_and_shows_an_interval(finished, 
     at = sound(open("noisy_labels", view="whatif", wseeds=2, **SMALL))
     assert says(at, "1 removed and 1 relabelled")
     button(at, "what-if").click().run()
-    job = next(job for job in desk().jobs.queue.jobs() if job.kind == retraining.WHAT_IF)
+    job = next(job for job in desk().jobs.queue.jobs() if job.kind == WhatIfRequest.name)
     run_job(job.kind, job.payload, home)
     at = sound(open("noisy_labels", view="whatif", wseeds=2, **SMALL))
     assert [metric.label for metric in at.metric] == ["Accuracy before", "Accuracy after", "Change"]
@@ -217,7 +217,7 @@ def test_own_arrays_with_known_flags(empty):
     line = next(text for text in texts(at) if "noisy-labels --source" in text)
     source = NoisySource.model_validate_json(line.split("'")[1])
     assert source.model == "mlp" and source.noise == 0
-    run_job(runs.KIND, runs.payload(source), empty)
+    run_job(SuspicionRequest.name, suspicion_payload(source), empty)
     at = sound(open("noisy_labels", data=name, epochs=3))
     assert says(at, "9 of 90 labels are wrong")
     assert says(sound(open("noisy_labels", data=name, epochs=3, view="desk")), "wf-features")
@@ -308,7 +308,7 @@ def own(tmp_path_factory):
         name = data.uploads.keep(photos(), "mine.zip")
         source = NoisySource(dataset=name, n_train=36, trusted=1, trusted_from="cross-validation", model="mlp",
                              recipe=SMALL_RECIPE.model_copy(update={"epochs": 3, "checkpoints": 3}))
-        run_job(runs.KIND, runs.payload(source), folder)
+        run_job(SuspicionRequest.name, suspicion_payload(source), folder)
     return folder, source
 
 

@@ -12,7 +12,7 @@ from app.paper.rows import named, rows_of, told_sizes
 from engine.experiments import EXPERIMENTS, publish, scoreboard
 from engine.experiments.differences import differences
 from engine.experiments.statements import STATEMENTS
-from engine.experiments.statements import told as in_words
+from engine.experiments.statements import wording as in_words
 from engine.experiments.statements.findings import findings
 from engine.problems import SoftmaxProblem
 from engine.scoring.identities import ProblemFacts

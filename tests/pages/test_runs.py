@@ -8,10 +8,11 @@ from engine.experiments import EXPERIMENTS
 from engine.jobs import Progress, Workers, run_job
 from engine.jobs.cluster import Node, Running, Sighting
 from engine.problems import ProblemSource
-from engine.runs import scores as score_runs
+from engine.requests.scores import ScoresRequest
 from engine.scoring.scoring import Scoring
 from engine.store.results import Store
 from tests.app.widgets.results.test_published import stored
+from tests.engine.requests_for_tests import scores_payload
 from tests.pages import support
 from tests.pages.support import says, sound
 
@@ -22,7 +23,7 @@ REMOVE = Scoring.of("query_loss", {"kind": "remove"}, {"kind": "reoptimize"})
 
 
 def submit(candidates=4, title="Two specifications"):
-    return desk().jobs.queue.submit(score_runs.KIND, score_runs.payload(SOURCE, [STEP, REMOVE], candidates), title)
+    return desk().jobs.queue.submit(ScoresRequest.name, scores_payload(SOURCE, [STEP, REMOVE], candidates), title)
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ def few(monkeypatch):
 
 def asked(monkeypatch):
     found = []
-    monkeypatch.setattr(type(desk()), "start", lambda self, source, request: found.append((source, request)))
+    monkeypatch.setattr(type(desk()), "start", lambda self, request: found.append(request))
     return found
 
 
@@ -34,9 +34,9 @@ def test_it_says_what_it_would_measure_and_shows_the_card(monkeypatch):
     assert says(at, "2 benchmarks of 3 methods") and all(
         says(at, BENCHMARKS[name].title) for name in ("lds", "subclasses"))
     next(one for one in at.button if one.label == "Run the scorecard").click().run()
-    [(source, request)] = submitted
-    assert request.payload(source)["candidates"] == 15
-    run_job(request.name, request.payload(source), desk().jobs.root)
+    [request] = submitted
+    assert request.payload["candidates"] == 15
+    run_job(request.name, request.payload, desk().jobs.root)
     at = sound(open("scorecard", **SMALL))
     card = at.dataframe[0].value
     assert list(card.method) == ["Exact leave-one-out", "Exact step", "Random", "Exact answer of another seed"]
@@ -55,9 +55,9 @@ def test_protocol_and_what_subsets_are_drawn_from_are_chosen_and_kept_in_the_add
     at = sound(open("scorecard", cardprotocol="seeds", cardamong="all", **SMALL))
     assert says(at, PROTOCOLS["seeds"].definition) and says(at, PROTOCOLS["seeds"].estimand)
     next(one for one in at.button if one.label == "Run the scorecard").click().run()
-    [(source, request)] = submitted
+    [request] = submitted
     assert (request.sizes.protocol, request.sizes.among) == ("seeds", "all")
-    run_job(request.name, request.payload(source), desk().jobs.root)
+    run_job(request.name, request.payload, desk().jobs.root)
     at = sound(open("scorecard", cardprotocol="seeds", cardamong="all", **SMALL))
     assert set(at.dataframe[-1].value.protocol) == {"seeds", ""} and says(at, "--protocol seeds --among all")
     assert "50% of the training data" in list(at.dataframe[-1].value.measure)

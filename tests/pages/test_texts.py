@@ -24,11 +24,12 @@ from engine.jobs import run_job
 from engine.problems import CausalProblem, ProblemSource
 from engine.question.behaviors import reading
 from engine.question.worded_behaviors import TITLES
-from engine.runs import scores as score_runs
-from engine.runs import training as training_runs
+from engine.requests.scores import ScoresRequest
+from engine.requests.training import TrainingRequest
 from engine.scoring import codes
 from engine.scoring.compute import compute
 from engine.store import comparisons as saved
+from tests.engine.requests_for_tests import scores_payload, training_payload
 from tests.pages import support
 from tests.pages.support import open, queued, says, sound, texts
 
@@ -54,7 +55,7 @@ def once(tmp_path_factory):
     folder = tmp_path_factory.mktemp("trained")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("WHICHFLUENCE_HOME", str(folder))
-        run_job(training_runs.KIND, training_runs.payload(SOURCE))
+        run_job(TrainingRequest.name, training_payload(SOURCE))
     return folder
 
 
@@ -212,7 +213,7 @@ def test_self_influence_of_texts(looked_at):
 
 @pytest.mark.slow
 def test_curves_come_from_one_run_each(trained):
-    run_job(score_runs.KIND, score_runs.payload(SOURCE, eta_scorings("causal"), 24, beside_exact=True))
+    run_job(ScoresRequest.name, scores_payload(SOURCE, eta_scorings("causal"), 24, precision="float64"))
     at = sound(open("approximation_error", draws=1, **SMALL))
     table = next(frame.value for frame in at.dataframe if {"series", "x", "n_seeds"} <= set(frame.value.columns))
     assert len(table) == len(ETAS) * len(differentiable("causal")) and not queued()
@@ -238,7 +239,7 @@ def test_curves_of_marked_words_are_asked_for_once_they_are_told(trained):
 @pytest.mark.slow
 def test_curves_of_another_response_are_shown_from_a_link_and_their_command_gives_the_same(
         trained, tmp_path, monkeypatch):
-    run_job(score_runs.KIND, score_runs.payload(SOURCE, eta_scorings("causal", ["contrast"]), 24, beside_exact=True))
+    run_job(ScoresRequest.name, scores_payload(SOURCE, eta_scorings("causal", ["contrast"]), 24, precision="float64"))
     at = sound(open("approximation_error", draws=1, eta=0.5, behavior="contrast", **SMALL))
     assert at.selectbox(key="choice:behavior").value == "contrast" and not queued() and not at.error
     table = next(frame.value for frame in at.dataframe if {"series", "x", "n_seeds"} <= set(frame.value.columns))

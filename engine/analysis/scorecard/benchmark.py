@@ -10,6 +10,7 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
+from engine.analysis import options as texts
 from engine.analysis.protocols import ProtocolName
 from engine.analysis.scorecard.method import METHODS
 from engine.analysis.subset_bank import Among
@@ -56,18 +57,18 @@ class Sizes(Value):
     """
 
     candidates: Annotated[Count, Field(ge=10, le=100_000)] = 200
-    models: Annotated[Count, Field(ge=3, le=10_000)] = 50
+    models: Annotated[Count, Field(ge=3, le=10_000, description="Models on subsets, of each size.")] = 50
     fractions: tuple[Share, ...] = (0.5, 0.75, 0.9)
-    queries: Annotated[Count, Field(ge=1, le=10_000)] = 10
+    queries: Annotated[Count, Field(ge=1, le=10_000, description="Queries whose top is removed.")] = 10
     removed: tuple[Share, ...] = (0.01, 0.05, 0.1)
-    repeats: Annotated[Count, Field(ge=1, le=100)] = 3
+    repeats: Annotated[Count, Field(ge=1, le=100, description="Repetitions with other marks on the data.")] = 3
     flipped: Share = 0.1
     planted: Share = 0.1
-    seeds: Annotated[Count, Field(ge=2, le=100)] = 3
+    seeds: Annotated[Count, Field(ge=2, le=100, description="Training seeds: ceilings, spread, stability.")] = 3
     top: Annotated[Count, Field(ge=1, le=10_000)] = 10
-    seed: Seed = 0
-    protocol: ProtocolName = "weights"
-    among: Among = "candidates"
+    seed: Annotated[Seed, Field(description="Seed of subsets and marks.")] = 0
+    protocol: Annotated[ProtocolName, Field(description=texts.PROTOCOL)] = "weights"
+    among: Annotated[Among, Field(description=texts.AMONG)] = "candidates"
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,8 +84,8 @@ class Case:
 
     def scores(self, problem: Problem, options: Options) -> dict[str, np.ndarray]:
         """Oriented scores (m, k) of every method on a problem."""
-        return {name: METHODS[name].scores(problem, self.behavior, options.share(place, len(self.methods)))
-                for place, name in enumerate(self.methods)}
+        return {name: METHODS[name].scores(problem, self.behavior, options.share(index, len(self.methods)))
+                for index, name in enumerate(self.methods)}
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ OLDER = {"subsets": 0, "ci95_subsets": math.nan, "n_seeds": 1, "seed_sd": math.n
 """Columns that a card of an earlier version lacks, beside its protocol -> what stands for them."""
 
 
-def rows(benchmark: Benchmark, found: Mapping[str, Measured], sizes: Sizes | None = None) -> pd.DataFrame:
+def rows(benchmark: Benchmark, methods: Mapping[str, Measured], sizes: Sizes | None = None) -> pd.DataFrame:
     """A row a method and measure: mean with its 95% t interval over queries or repetitions, and what the method is.
 
     protocol: how models without some examples were trained; empty where none were. n: the queries or repetitions.
@@ -29,7 +29,7 @@ def rows(benchmark: Benchmark, found: Mapping[str, Measured], sizes: Sizes | Non
     """
     protocol = (sizes or Sizes()).protocol if benchmark.retrains else ""
     listed = []
-    for name, measured in found.items():
+    for name, measured in methods.items():
         for measure, values in measured.items():
             listed.append({"benchmark": benchmark.name, "protocol": protocol, "measure": measure, "method": name,
                            **_what(name), **_numbers(values)})
@@ -43,12 +43,12 @@ def _what(name: str) -> dict[str, Any]:
 
 
 def _numbers(measured: np.ndarray | OverSeeds) -> dict[str, Any]:
-    told = measured if isinstance(measured, OverSeeds) else OverSeeds(measured[None])
-    means = [_mean(row) for row in told.values]
-    values = np.array([_mean(column) for column in told.values.T])
+    over = measured if isinstance(measured, OverSeeds) else OverSeeds(measured[None])
+    means = [_mean(row) for row in over.values]
+    values = np.array([_mean(column) for column in over.values.T])
     mean, half = t_interval(values)
     return {"mean": mean, "ci95": half, "n": int((~np.isnan(values)).sum()), "n_dropped": int(np.isnan(values).sum()),
-            "subsets": told.subsets, "ci95_subsets": t_quantile(told.subsets) * told.subset_error,
+            "subsets": over.subsets, "ci95_subsets": t_quantile(over.subsets) * over.subset_error,
             "n_seeds": len(means), "seed_sd": float(np.std(means, ddof=1)) if len(means) > 1 else math.nan}
 
 
@@ -68,34 +68,34 @@ def verdicts(benchmark: Benchmark, table: pd.DataFrame, behavior: str) -> list[s
     """Sentences on the exact methods that lose: below the best other method by more than both intervals. table: the
     rows of the benchmark. What differs between the two questions is said; that it is the cause is not."""
     said = []
-    for measure, part in table[table["method"] != CEILING].groupby("measure", sort=False):
-        part = part.dropna(subset=["mean"]).set_index("method")
-        size = part["mean"].abs() if benchmark.better == "smaller" else -part["mean"]
-        half = part["ci95"].fillna(0.0)
-        for name in part.index[part["exact"]]:
-            better = [other for other in part.index if (other not in CONTROLS or benchmark.better == "larger")
+    for measure, own in table[table["method"] != CEILING].groupby("measure", sort=False):
+        own = own.dropna(subset=["mean"]).set_index("method")
+        size = own["mean"].abs() if benchmark.better == "smaller" else -own["mean"]
+        half = own["ci95"].fillna(0.0)
+        for name in own.index[own["exact"]]:
+            better = [other for other in own.index if (other not in CONTROLS or benchmark.better == "larger")
                       and size[other] + half[other] < size[name] - half[name]]
             if better:
                 best = min(better, key=lambda other: size[other])
                 where = f" ({measure})" if measure else ""
-                said.append(f"{part['title'][name]} is exact for its own question and is behind "
-                            f"{part['title'][best]}{where}: {told(part, name)} and {told(part, best)}. "
-                            f"{_difference(benchmark, name, behavior, str(part['protocol'][name]))}")
+                said.append(f"{own['title'][name]} is exact for its own question and is behind "
+                            f"{own['title'][best]}{where}: {mean_of(own, name)} and {mean_of(own, best)}. "
+                            f"{_difference(benchmark, name, behavior, str(own['protocol'][name]))}")
     return said
 
 
 def counted(row: pd.Series) -> str:
     """A row of the card as a sentence, with what was counted: its mean, intervals, queries, subsets and seeds."""
     where = f", {row['measure']}" if row["measure"] else ""
-    parts = [f"{row['n']:,} queries"]
+    counts = [f"{row['n']:,} queries"]
     if row["subsets"]:
-        parts.append(f"{row['subsets']:,} subsets (± {row['ci95_subsets']:.2f} from their draw)")
+        counts.append(f"{row['subsets']:,} subsets (± {row['ci95_subsets']:.2f} from their draw)")
     if not math.isnan(row["seed_sd"]):
-        parts.append(f"{row['n_seeds']:,} values over seeds with a standard deviation of {row['seed_sd']:.2f}")
-    return f"{row['title']}{where}: {with_half(row['mean'], row['ci95'])} over {'; '.join(parts)}."
+        counts.append(f"{row['n_seeds']:,} values over seeds with a standard deviation of {row['seed_sd']:.2f}")
+    return f"{row['title']}{where}: {with_half(row['mean'], row['ci95'])} over {'; '.join(counts)}."
 
 
-def told(rows_of_methods: pd.DataFrame, name: str) -> str:
+def mean_of(rows_of_methods: pd.DataFrame, name: str) -> str:
     """The mean of a method with its interval over queries, as in `0.31 ± 0.04`."""
     return with_half(rows_of_methods["mean"][name], rows_of_methods["ci95"][name])
 
@@ -112,10 +112,10 @@ def _difference(benchmark: Benchmark, name: str, behavior: str, protocol: str) -
         return f"{benchmark.sought[0].upper()}{benchmark.sought[1:]} is sought here, and no counterfactual."
     own = METHODS[name].scoring(behavior)
     axes = () if own is None else benchmark.asks(behavior).differing_axes(own)
-    parts = [f"another {' and '.join(AXIS_NAMES[axis] for axis in axes)}"] if axes else []
+    differences = [f"another {' and '.join(AXIS_NAMES[axis] for axis in axes)}"] if axes else []
     if protocol not in ("", "weights"):
-        parts.append(f"models of the protocol `{protocol}` and not the recorded run")
-    if not parts:
+        differences.append(f"models of the protocol `{protocol}` and not the recorded run")
+    if not differences:
         return ("The benchmark asks about groups, this method answers for single examples; whether that is why was not "
                 "measured.")
-    return f"The benchmark tests {', and '.join(parts)}; whether that is why was not measured."
+    return f"The benchmark tests {', and '.join(differences)}; whether that is why was not measured."

@@ -35,8 +35,8 @@ def _each(sizes: Sizes, methods: int) -> int:
 def _repeated(case: Case, once: Callable[[Case, int, Options], dict[str, np.ndarray]]) -> dict[str, Measured]:
     """The measures of all repetitions, one behind the other: a value a repetition, or a query in each."""
     repeats = case.sizes.repeats
-    parts = [once(case, case.sizes.seed + place, case.options.share(place, repeats)) for place in range(repeats)]
-    return {name: {"": np.concatenate([part[name] for part in parts])} for name in case.methods}
+    repetitions = [once(case, case.sizes.seed + index, case.options.share(index, repeats)) for index in range(repeats)]
+    return {name: {"": np.concatenate([one[name] for one in repetitions])} for name in case.methods}
 
 
 def _mislabelled(case: Case, seed: int, options: Options) -> dict[str, np.ndarray]:
@@ -49,11 +49,11 @@ def _mislabelled(case: Case, seed: int, options: Options) -> dict[str, np.ndarra
     if not 0 < noisy.sum() < len(noisy):
         raise InvalidInput("No candidate, or every one, has a wrong label; take more candidates or another share.")
     marked = trained_on(problem, problem.examples._replace(y=problem.y.new_tensor(y)), options.share(0, 2))
-    told, found = options.share(1, 2), {}
-    for place, name in enumerate(case.methods):
-        own = METHODS[name].at_itself(marked, case.behavior, told.share(place, len(case.methods)))
-        found[name] = np.array([roc_auc_score(noisy, own)])
-    return found
+    later, measured = options.share(1, 2), {}
+    for index, name in enumerate(case.methods):
+        own = METHODS[name].at_itself(marked, case.behavior, later.share(index, len(case.methods)))
+        measured[name] = np.array([roc_auc_score(noisy, own)])
+    return measured
 
 
 def _subclasses(case: Case, seed: int, options: Options) -> dict[str, np.ndarray]:

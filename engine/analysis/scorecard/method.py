@@ -44,10 +44,10 @@ class Method(ABC):
 
     def at_itself(self, problem: Problem, behavior: str, options: Options) -> np.ndarray:
         """(k,): each candidate's score on itself as a query."""
-        parts = problem.candidates.split(BLOCK)
-        return np.concatenate([np.diagonal(self.scores(problem.at_itself(part), behavior,
-                                                       options.share(place, len(parts))))
-                               for place, part in enumerate(parts)])
+        blocks = problem.candidates.split(BLOCK)
+        return np.concatenate([np.diagonal(self.scores(problem.at_itself(block), behavior,
+                                                       options.share(index, len(blocks))))
+                               for index, block in enumerate(blocks)])
 
     def fits(self, kind: str) -> bool:
         """Whether it has an answer on problems of a kind."""
@@ -61,7 +61,7 @@ class Method(ABC):
 
 
 @dataclass(frozen=True)
-class Asked(Method):
+class Specified(Method):
     """A scoring, given a behavior."""
 
     name: str
@@ -72,26 +72,26 @@ class Asked(Method):
     def scoring(self, behavior: str) -> Scoring:
         return self.ask(behavior)
 
-    def asked_of(self, problem: Problem, behavior: str) -> Scoring:
+    def scoring_of(self, problem: Problem, behavior: str) -> Scoring:
         """Over every checkpoint that a network kept, where the process visits them."""
         scoring = self.ask(behavior)
         if not problem.kept_checkpoints or not isinstance(scoring.process, Trajectory):
             return scoring
-        kept = {**scoring.process.model_dump(), "checkpoints": max(1, len(problem.checkpoints))}
-        return Scoring.of(scoring.behavior, scoring.intervention, kept, scoring.estimator)
+        process = {**scoring.process.model_dump(), "checkpoints": max(1, len(problem.checkpoints))}
+        return Scoring.of(scoring.behavior, scoring.intervention, process, scoring.estimator)
 
     def scores(self, problem: Problem, behavior: str, options: Options) -> np.ndarray:
-        return np.nan_to_num(compute(problem, self.asked_of(problem, behavior), options)[0].scored)
+        return np.nan_to_num(compute(problem, self.scoring_of(problem, behavior), options)[0].scored)
 
     def at_itself(self, problem: Problem, behavior: str, options: Options) -> np.ndarray:
-        scoring = self.asked_of(problem, behavior)
+        scoring = self.scoring_of(problem, behavior)
         if not scoring.route.implies:
             return super().at_itself(problem, behavior, options)
         return np.nan_to_num(self_influence(problem, scoring, options))
 
 
 @dataclass(frozen=True)
-class Removed(Asked):
+class Removed(Specified):
     """Exact leave-one-out: every candidate removed and the model trained again, many side by side."""
 
     exact: bool = True
@@ -117,7 +117,7 @@ class Nearest(Method):
         return None
 
     def scores(self, problem: Problem, behavior: str, options: Options) -> np.ndarray:
-        queries, own = (part.flatten(1).double() for part in (problem.queries, problem.x[problem.candidates]))
+        queries, own = (inputs.flatten(1).double() for inputs in (problem.queries, problem.x[problem.candidates]))
         apart = torch.cdist(queries, own, compute_mode=BY_DIFFERENCES).square()
         return (0.0 - apart).cpu().numpy()
 
@@ -129,7 +129,7 @@ class Nearest(Method):
         return False
 
 
-def _named(name: str, **process: float) -> Asked:
+def _named(name: str, **process: float) -> Specified:
     method: NamedMethod = NAMED[name]
 
     def ask(behavior: str) -> Scoring:
@@ -137,13 +137,13 @@ def _named(name: str, **process: float) -> Asked:
         own = ANSWERS[0] if BEHAVIORS[behavior].reads == "tokens" else None
         return method.implied(behavior if method.reads else own, **process)
 
-    return Asked(name, method.title, ask, method.implied().exact)
+    return Specified(name, method.title, ask, method.implied().exact)
 
 
 METHODS: Registry[Method] = Registry("scorecard method")
 for _method in (
         Removed("loo", "Exact leave-one-out", NAMED["loo"].implied),
-        Asked("step", "Exact step", lambda behavior: Scoring.of(
+        Specified("step", "Exact step", lambda behavior: Scoring.of(
             behavior, {"kind": "add_occurrence"}, {"kind": "one_step", "eta": 0.1}), True),
         *(_named(name) for name in ("influence_function", "gradsim", "gradsim_cosine", "repsim",
                                     "repsim_cosine", "tracin", "less", "trak")),

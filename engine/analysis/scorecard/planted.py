@@ -22,12 +22,12 @@ def _planted(case: Case) -> dict[str, Measured]:
     from sklearn.metrics import roc_auc_score
 
     wanted = _changes(case)
-    found: dict[str, Measured] = {}
-    for place, name in enumerate(case.methods):
-        own = METHODS[name].at_itself(case.problem, case.behavior, case.options.share(place, len(case.methods)))
-        found[name] = {change: np.array([roc_auc_score(flags[kept], own[kept])])
-                       for change, (flags, kept) in wanted.items()}
-    return found
+    measured: dict[str, Measured] = {}
+    for index, name in enumerate(case.methods):
+        own = METHODS[name].at_itself(case.problem, case.behavior, case.options.share(index, len(case.methods)))
+        measured[name] = {change: np.array([roc_auc_score(flags[counted], own[counted])])
+                          for change, (flags, counted) in wanted.items()}
+    return measured
 
 
 def _changes(case: Case) -> Mapping[str, tuple[np.ndarray, np.ndarray]]:
@@ -38,12 +38,12 @@ def _changes(case: Case) -> Mapping[str, tuple[np.ndarray, np.ndarray]]:
     flags = [record.flags for record in problem.texts.of(problem.x[problem.candidates])]
     clean = np.array([set(own) <= {CLEAN} for own in flags])
     kinds = sorted({flag for own in flags for flag in own} - {CLEAN})
-    found = {kind.replace("_", " "): (changed, changed | clean)
-             for kind in kinds for changed in [np.array([kind in own for own in flags])]}
-    if not found or not clean.any():
+    changes = {kind.replace("_", " "): (changed, changed | clean)
+               for kind in kinds for changed in [np.array([kind in own for own in flags])]}
+    if not changes or not clean.any():
         raise InvalidInput("No candidate, or every one, was changed on purpose; take more candidates, or a dataset of "
                            "records some of which were, such as `world_corruption`.")
-    return found
+    return changes
 
 
 PLANTED = Benchmark(

@@ -56,7 +56,7 @@ def reasons(benchmark: Benchmark, table: pd.DataFrame, measure: str) -> list[str
     for _, row in table[(table["measure"] == measure) & ~table["control"] & (table["method"] != CEILING)].iterrows():
         own = Standing.of(row)
         if not own.differs(benchmark.chance) and not math.isnan(own.half):
-            others = {str(name): Standing.of(part.iloc[0]) for name, part in
+            others = {str(name): Standing.of(rows.iloc[0]) for name, rows in
                       table[table["method"] == row["method"]].groupby("measure", sort=False)
                       if name != measure and _seed(str(name)) == _seed(measure)}
             said.append(f"{row['title']}, {own.text}, does not differ from chance ({benchmark.chance:g}): "
@@ -73,9 +73,9 @@ def reason(own: Standing, ceiling: Standing | None, others: dict[str, Standing],
     if not math.isnan(own.over_queries) and abs(own.mean - chance) > own.over_queries:
         return (f"the draw of only {subsets} subsets leaves ± {own.over_subsets:.2f}, while queries alone leave ± "
                 f"{own.over_queries:.2f}; draw more subsets.")
-    told = [(name, one) for name, one in others.items() if one.differs(chance)]
-    if told:
-        name, one = max(told, key=lambda found: abs(found[1].mean - chance))
+    apart = [(name, one) for name, one in others.items() if one.differs(chance)]
+    if apart:
+        name, one = max(apart, key=lambda pair: abs(pair[1].mean - chance))
         return f"on subsets of another size it does ({name}: {one.text}), so that their size matters here."
     if ceiling is not None:
         return (f"the exact answer of another seed reaches {ceiling.text}, so that it is not the noise of seeds; why "
@@ -84,8 +84,8 @@ def reason(own: Standing, ceiling: Standing | None, others: dict[str, Standing],
 
 
 def _ceiling(table: pd.DataFrame, measure: str) -> Standing | None:
-    found = table[(table["method"] == CEILING) & (table["measure"] == _size(measure))]
-    return None if found.empty else Standing.of(found.iloc[0])
+    ceiling = table[(table["method"] == CEILING) & (table["measure"] == _size(measure))]
+    return None if ceiling.empty else Standing.of(ceiling.iloc[0])
 
 
 def _size(measure: str) -> str:

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import pandas as pd
+from pydantic import Field
 
-from engine.analysis.scorecard import card
-from engine.analysis.scorecard.benchmark import BENCHMARKS, Case, Sizes, running
+from engine.analysis.protocols import PROTOCOLS
+from engine.analysis.scorecard import card, reasons
+from engine.analysis.scorecard.benchmark import BENCHMARKS, CEILING, Benchmark, Case, Sizes, removal, running
 from engine.analysis.scorecard.method import METHODS, fitting
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
 from engine.problems import Problem, ProblemSource
-from engine.requests import Request
+from engine.requests import Option, Request
+from engine.scoring.cost import guess
 from engine.store.results import Result, Store
 
 
@@ -23,6 +26,10 @@ class Scorecard:
     """scorecard: a row a benchmark, measure and method."""
 
     scorecard: pd.DataFrame
+
+    @property
+    def tables(self) -> list[pd.DataFrame]:
+        return [self.scorecard]
 
 
 class ScorecardRequest(Request[Scorecard]):
@@ -39,20 +46,54 @@ class ScorecardRequest(Request[Scorecard]):
     their digits."""
     doing: ClassVar = "benchmarks"
     shared: ClassVar = True
+    outputs: ClassVar = {"out": "Card to write: a row a benchmark, measure and method."}
 
-    sizes: Sizes = Sizes()
-    behavior: str = "query_loss"
-    methods: tuple[str, ...] = ()
-    benchmarks: tuple[str, ...] = ()
+    sizes: Annotated[Sizes, Option(parts=(
+        "models", "queries", "repeats", "seeds", "seed", "protocol", "among"))] = Sizes()
+    behavior: Annotated[str, Field(description="What is read off models; `list` shows them.")] = "query_loss"
+    methods: Annotated[tuple[str, ...], Option("method"), Field(description=(
+        "A method; repeat it (default: all that fit)."))] = ()
+    benchmarks: Annotated[tuple[str, ...], Option("benchmark"), Field(description=(
+        "A benchmark; repeat it (default: all)."))] = ()
 
     def title(self, problem: str) -> str:
         return f"Scorecard of {problem}"
 
     def of(self, source: ProblemSource) -> Self:
-        return self._of(source.problem_class)
+        return super().of(source)._of(source.problem_class)
 
     def of_problem(self, problem: Problem) -> Self:
         return self._of(type(problem))
+
+    def of_command(self, problem: Problem) -> Self:
+        """Of all its candidates."""
+        sizes = self.sizes.model_copy(update={"candidates": max(10, len(problem.candidates))})
+        return self.model_copy(update={"sizes": sizes}).of_problem(problem)
+
+    def before(self, problem: Problem) -> Iterator[str]:
+        """How often each benchmark trains, and about how long that takes."""
+        for benchmark in (BENCHMARKS[name] for name in self.benchmarks):
+            if count := benchmark.trainings(self.sizes, len(self.methods)):
+                seconds = guess([removal(self.behavior)], problem, count)
+                yield (f"{benchmark.title}: up to {count:,} trainings, beside those of the methods; about "
+                       f"{max(1.0, seconds):,.0f} s on two cores.")
+
+    def sentences(self, answer: Scorecard) -> Iterator[str]:
+        for name in self.benchmarks:
+            yield from self._of_benchmark(BENCHMARKS[name], answer.scorecard[answer.scorecard["benchmark"] == name])
+
+    def _of_benchmark(self, benchmark: Benchmark, table: pd.DataFrame) -> Iterator[str]:
+        """Its question, its protocol, its ceilings, and what its scores do not show."""
+        yield f"{benchmark.title}: {benchmark.question}"
+        if benchmark.retrains:
+            protocol = PROTOCOLS[self.sizes.protocol]
+            yield f"  Protocol `{protocol.name}`: {protocol.definition} It asks for {protocol.estimand}"
+        for _, row in table[table["method"] == CEILING].iterrows():
+            yield f"  {card.counted(row)}"
+        for sentence in [*card.verdicts(benchmark, table, self.behavior),
+                         *(one for measure in table["measure"].unique()
+                           for one in reasons.reasons(benchmark, table, measure))]:
+            yield f"  {sentence}"
 
     def _of(self, problem: type[Problem]) -> Self:
         check(problem, self.methods, self.benchmarks)
@@ -70,9 +111,6 @@ class ScorecardRequest(Request[Scorecard]):
         benchmark = BENCHMARKS[chunk]
         case = Case(problem, self.methods, self.behavior, self.sizes, store, options)
         return Scorecard(card.rows(benchmark, benchmark.measure(case), self.sizes))
-
-    def combine(self, parts: Mapping[str, Scorecard]) -> Scorecard:
-        return Scorecard(pd.concat([parts[name].scorecard for name in self.chunks], ignore_index=True))
 
     @classmethod
     def loaded(cls, result: Result) -> Scorecard:

@@ -40,37 +40,37 @@ def seeds_of(problem: Problem, sizes: Sizes) -> int:
 def _lds(case: Case) -> dict[str, Measured]:
     sizes, count = case.sizes, seeds_of(case.problem, case.sizes)
     scores = [_scores_of_seed(case, later, case.options.share(later, 2 * count)) for later in range(count)]
-    found: dict[str, dict[str, OverSeeds]] = {name: {} for name in (*case.methods, CEILING)}
-    for place, share in enumerate(sizes.fractions):
-        draw = Draw(count=sizes.models, share=share, seed=sizes.seed, among=sizes.among, protocol=sizes.protocol)
-        told = case.options.share(len(sizes.fractions) + place, 2 * len(sizes.fractions))
-        models = [bank(case.problem, draw.model_copy(update={"later": later}), case.store, told.share(later, count))
+    measured: dict[str, dict[str, OverSeeds]] = {name: {} for name in (*case.methods, CEILING)}
+    for index, fraction in enumerate(sizes.fractions):
+        draw = Draw(count=sizes.models, share=fraction, seed=sizes.seed, among=sizes.among, protocol=sizes.protocol)
+        share_of = case.options.share(len(sizes.fractions) + index, 2 * len(sizes.fractions))
+        models = [bank(case.problem, draw.model_copy(update={"later": later}), case.store, share_of.share(later, count))
                   for later in range(count)]
-        outcomes, kept = [own.outcomes(case.behavior) for own in models], models[0].kept
-        measure = draw.told(case.problem.n, len(case.problem.candidates))
+        outcomes, members = [own.outcomes(case.behavior) for own in models], models[0].kept
+        measure = draw.description(case.problem.n, len(case.problem.candidates))
         for name in case.methods:
             own = [one[name] for one in scores]
-            found[name][measure] = _over_seeds(own, outcomes, kept)
+            measured[name][measure] = _over_seeds(own, outcomes, members)
             if count > 1:
-                found[name][measure + OTHER] = _over_seeds(own, outcomes[1:] + outcomes[:1], kept)
+                measured[name][measure + OTHER] = _over_seeds(own, outcomes[1:] + outcomes[:1], members)
         if count > 1 or case.problem.convex:
-            found[CEILING][measure] = agreement_of_banks(outcomes)
-    return dict(found)
+            measured[CEILING][measure] = agreement_of_banks(outcomes)
+    return dict(measured)
 
 
 def _scores_of_seed(case: Case, later: int, options: Options) -> dict[str, np.ndarray]:
     """Oriented scores of every method on the model that is trained so many seeds after the problem's own."""
-    problem, told = case.problem, replace(options, seed=options.seed + later)
-    trained = problem if later == 0 else trained_on(problem, problem.examples, told.share(0, 2), later)
-    return case.scores(trained, told.share(1, 2))
+    problem, seeded = case.problem, replace(options, seed=options.seed + later)
+    trained = problem if later == 0 else trained_on(problem, problem.examples, seeded.share(0, 2), later)
+    return case.scores(trained, seeded.share(1, 2))
 
 
-def _over_seeds(scores: Sequence[np.ndarray], outcomes: Sequence[np.ndarray], kept: np.ndarray) -> OverSeeds:
+def _over_seeds(scores: Sequence[np.ndarray], outcomes: Sequence[np.ndarray], members: np.ndarray) -> OverSeeds:
     """LDS (R, m) of scores (m, k) and outcomes (m, J) of each of R seeds."""
     pairs = list(zip(scores, outcomes, strict=True))
-    values = np.stack([linear_datamodeling_score(own, out, kept) for own, out in pairs])
-    predicted = np.concatenate([own @ kept.T.astype(np.float64) for own, _ in pairs])
-    return OverSeeds(values, len(kept), jackknife_error(predicted, np.concatenate([out for _, out in pairs])))
+    values = np.stack([linear_datamodeling_score(own, out, members) for own, out in pairs])
+    predicted = np.concatenate([own @ members.T.astype(np.float64) for own, _ in pairs])
+    return OverSeeds(values, len(members), jackknife_error(predicted, np.concatenate([out for _, out in pairs])))
 
 
 def agreement_of_banks(outcomes: Sequence[np.ndarray]) -> OverSeeds:
@@ -105,9 +105,9 @@ def _ranks_without(a: np.ndarray, columns: np.ndarray) -> np.ndarray:
     """(m, b, J): the centred ranks of rows (m, J) without one of b columns in turn, which is zero itself; ties at the
     mean of their places. Taking a_j out lowers the rank of a_i by 1 where a_j < a_i, by ½ where they are equal."""
     out, every = a[:, columns, None], a[:, None, :]
-    found = rankdata(a, axis=1)[:, None, :] - (out < every) - 0.5 * (out == every) - a.shape[1] / 2
-    found[:, np.arange(len(columns)), columns] = 0.0
-    return found
+    ranks = rankdata(a, axis=1)[:, None, :] - (out < every) - 0.5 * (out == every) - a.shape[1] / 2
+    ranks[:, np.arange(len(columns)), columns] = 0.0
+    return ranks
 
 
 def _mean(values: np.ndarray) -> float:
@@ -118,15 +118,15 @@ def _removal(case: Case) -> dict[str, Measured]:
     """The top of a query's own ranking is removed for that query; equal groups are trained without once."""
     problem, sizes = case.problem, case.sizes
     queries = range(min(sizes.queries, len(problem.queries)))
-    tops = {(name, query, share): tuple(sorted(np.argsort(-own[query], kind="stable")[
-        :top_size(len(problem.candidates), share)].tolist()))
+    tops = {(name, query, fraction): tuple(sorted(np.argsort(-own[query], kind="stable")[
+        :top_size(len(problem.candidates), fraction)].tolist()))
         for name, own in case.scores(problem, case.options.share(0, 2)).items() for query in queries
-        for share in sizes.removed}
+        for fraction in sizes.removed}
     groups = list(dict.fromkeys(tops.values()))
     rows = [problem.candidates[torch.tensor(group, device=problem.device)] for group in groups]
     lost = dict(zip(groups, -removed(case, rows, case.options.share(1, 2)).T, strict=True))
-    return {name: {f"top {share:.0%}": np.array([lost[tops[name, query, share]][query] for query in queries])
-                   for share in sizes.removed} for name in case.methods}
+    return {name: {f"top {fraction:.0%}": np.array([lost[tops[name, query, fraction]][query] for query in queries])
+                   for fraction in sizes.removed} for name in case.methods}
 
 
 def _leave_one_out(case: Case) -> dict[str, Measured]:
@@ -134,12 +134,12 @@ def _leave_one_out(case: Case) -> dict[str, Measured]:
     rows = list(problem.candidates.split(1))
     exact = -removed(case, rows, case.options.share(0, 3))
     scores = case.scores(problem, case.options.share(1, 3))
-    found: dict[str, Measured] = {name: {"": pearson(own, exact)} for name, own in scores.items()}
+    measured: dict[str, Measured] = {name: {"": pearson(own, exact)} for name, own in scores.items()}
     if problem.convex:  # one optimum: another seed has the same answer
-        return {**found, CEILING: {"": np.ones(len(exact))}}
+        return {**measured, CEILING: {"": np.ones(len(exact))}}
     if seeds_of(problem, case.sizes) == 1:
-        return found
-    return {**found, CEILING: {"": pearson(-removed(case, rows, case.options.share(2, 3), later=1), exact)}}
+        return measured
+    return {**measured, CEILING: {"": pearson(-removed(case, rows, case.options.share(2, 3), later=1), exact)}}
 
 
 def removed(case: Case, groups: Sequence[torch.Tensor], options: Options, later: int = 0) -> np.ndarray:
@@ -163,7 +163,7 @@ def removed(case: Case, groups: Sequence[torch.Tensor], options: Options, later:
 
 def pearson(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Pearson's correlation of rows (m, k), (m,); NaN where one is constant."""
-    a, b = (part - part.mean(1, keepdims=True) for part in (a, b))
+    a, b = (values - values.mean(1, keepdims=True) for values in (a, b))
     with np.errstate(invalid="ignore", divide="ignore"):
         return (a * b).sum(1) / np.sqrt((a**2).sum(1) * (b**2).sum(1))
 

@@ -17,15 +17,15 @@ from engine.problems.variants import trained_on, with_random_weights
 def _stability(case: Case) -> dict[str, Measured]:
     """|top ∩ top'| / top of a query under two training seeds, averaged over pairs of seeds: a value a query."""
     sizes, size = case.sizes, min(case.sizes.top, len(case.problem.candidates))
-    found: dict[str, list[np.ndarray]] = {name: [] for name in case.methods}
+    rankings: dict[str, list[np.ndarray]] = {name: [] for name in case.methods}
     for later in range(sizes.seeds):
-        told = replace(case.options.share(later, sizes.seeds), seed=case.options.seed + later)
-        trained = case.problem if later == 0 else trained_on(case.problem, case.problem.examples, told.share(0, 2),
+        seeded = replace(case.options.share(later, sizes.seeds), seed=case.options.seed + later)
+        trained = case.problem if later == 0 else trained_on(case.problem, case.problem.examples, seeded.share(0, 2),
                                                              later)
-        for name, own in case.scores(trained, told.share(1, 2)).items():
-            found[name].append(np.argsort(-own, axis=1, kind="stable")[:, :size])
+        for name, own in case.scores(trained, seeded.share(1, 2)).items():
+            rankings[name].append(np.argsort(-own, axis=1, kind="stable")[:, :size])
     return {name: {f"top {size}": np.mean([_common(a, b) for a, b in itertools.combinations(tops, 2)], 0)}
-            for name, tops in found.items()}
+            for name, tops in rankings.items()}
 
 
 def _common(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -35,17 +35,17 @@ def _common(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 def _randomisation(case: Case) -> dict[str, Measured]:
     """Spearman's ρ of the scores and those of the same method on a model with random weights, a value a query."""
-    drawn = with_random_weights(case.problem, case.sizes.seed + 1)
+    random = with_random_weights(case.problem, case.sizes.seed + 1)
     before = case.scores(case.problem, case.options.share(0, 2))
     again = replace(case.options.share(1, 2), seed=case.options.seed + 1)
-    found: dict[str, Measured] = {}
+    measured: dict[str, Measured] = {}
     for name, own in before.items():
         if not METHODS[name].reads_weights:  # other weights are not asked for
-            found[name] = {"": np.ones(len(own))}
+            measured[name] = {"": np.ones(len(own))}
             continue
-        after = METHODS[name].scores(drawn, case.behavior, again)
-        found[name] = {"": spearman(torch.as_tensor(np.stack([own, after])))[0, 1].numpy()}
-    return found
+        after = METHODS[name].scores(random, case.behavior, again)
+        measured[name] = {"": spearman(torch.as_tensor(np.stack([own, after])))[0, 1].numpy()}
+    return measured
 
 
 STABILITY = Benchmark(

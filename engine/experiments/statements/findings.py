@@ -17,18 +17,18 @@ def findings(statements: Iterable[Statement], out_dir: Path | str | None = None)
 
     A statement without published results has none. Raises `StoreError` for results that do not match their manifest.
     """
-    found, read = [], cache(lambda name, scale: evidence(name, scale, out_dir))
+    listed, read = [], cache(lambda name, scale: evidence(name, scale, out_dir))
     for statement in statements:
         own = [_finding(statement, scale, read) for scale in _scales(statement, out_dir)]
         larger = [finding for finding in own if not _is_quick(finding)]
-        found += larger or own
-    return found
+        listed += larger or own
+    return listed
 
 
 def evidence(name: str, scale: str, out_dir: Path | str | None = None) -> Evidence | None:
     """The published table and manifest of an experiment, with those of others at the same scale within reach."""
-    found = publish.published(name, scale, out_dir)
-    return None if found is None else Evidence(*found, beside=cache(lambda other: evidence(other, scale, out_dir)))
+    known = publish.published(name, scale, out_dir)
+    return None if known is None else Evidence(*known, beside=cache(lambda other: evidence(other, scale, out_dir)))
 
 
 def too_small(name: str, given: Evidence) -> str:
@@ -43,9 +43,9 @@ def _scales(statement: Statement, out_dir: Path | str | None) -> list[str]:
 
 
 def _finding(statement: Statement, scale: str, read: Callable[[str, str], Evidence | None]) -> Finding:
-    given = {name: found for name in statement.needs if (found := read(name, scale)) is not None}
+    given = {name: given_one for name in statement.needs if (given_one := read(name, scale)) is not None}
     preset = str(given[statement.needs[0]].manifest["preset"])
-    short = next(filter(None, (too_small(name, found) for name, found in given.items())), "")
+    short = next(filter(None, (too_small(name, given_one) for name, given_one in given.items())), "")
     try:
         clauses = statement.clauses(_rows(given))
     except Missing as error:
@@ -55,8 +55,8 @@ def _finding(statement: Statement, scale: str, read: Callable[[str, str], Eviden
 
 def _rows(given: Mapping[str, Evidence]) -> dict[str, Rows]:
     """The rows of each experiment. Raises `Missing` where they are not all of the same seeds."""
-    rows = {name: Rows.of(found.table) for name, found in given.items()}
-    seeds = {tuple(found.manifest["seeds"]) for found in given.values()} if len(given) > 1 else set()
+    rows = {name: Rows.of(one.table) for name, one in given.items()}
+    seeds = {tuple(one.manifest["seeds"]) for one in given.values()} if len(given) > 1 else set()
     if len(seeds) > 1 or len(set[int]().union(*(own.seed_counts for own in rows.values()))) > 1:
         raise Missing("Not all of its rows are of the same seeds, so that no difference can be taken within a seed.")
     return rows

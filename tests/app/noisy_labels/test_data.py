@@ -8,11 +8,12 @@ import pytest
 from app.noisy_labels import data
 from engine.applications.noisy_labels.consensus import voting
 from engine.applications.noisy_labels.pairs import MAIN, Pair, pairs_of
+from engine.applications.noisy_labels.search import SuspicionRequest
 from engine.applications.noisy_labels.source import NoisySource
 from engine.desk import Desk
 from engine.jobs import job_digest
-from engine.runs import noisy_labels as runs
 from engine.store.results import Store
+from tests.engine.requests_for_tests import suspicion_payload
 
 SOURCE = NoisySource(dataset="digits", n_train=40, n_test=20)
 
@@ -28,7 +29,8 @@ def own(tmp_path, monkeypatch):
 def test_a_run_is_looked_for_where_the_desk_keeps_it(own):
     assert data.scored(SOURCE) is None and data.scoring(SOURCE) is None
     data.start_scoring(SOURCE)
-    assert data.scoring(SOURCE).job == job_digest(runs.KIND, runs.payload(SOURCE)) and data.scored(SOURCE) is None
+    assert data.scoring(SOURCE).job == job_digest(SuspicionRequest.name, suspicion_payload(SOURCE))
+    assert data.scored(SOURCE) is None
 
 
 def test_a_stopped_run_is_still_one_to_wait_for_until_it_is_taken_up(own):
@@ -48,7 +50,7 @@ def test_votes_and_recommendation_are_those_of_such_a_training(tmp_path, monkeyp
     pairs = pairs_of(MAIN)
     arrays = {"suspicion": np.zeros((len(pairs), 4)), "nearest": np.zeros((4, 3)),
               **{name: np.zeros(4) for name in ("predicted", "probability", "own")}}
-    scored = runs.load(Store(tmp_path).write("0" * 64, {
+    scored = SuspicionRequest.loaded(Store(tmp_path).write("0" * 64, {
         "pairs": [list(pair) for pair in pairs], "source": {"model": model},
         "facts": {"observed_accuracy": 1.0, "test_accuracy": 0.6}}, {}, arrays))
     assert scored.by_heart == learned == (Pair("LiSSA", "Trusted loss") in voting(scored.suspicion, scored.by_heart))

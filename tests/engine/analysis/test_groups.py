@@ -7,7 +7,7 @@ from scipy.optimize import minimize
 from torch import nn
 from torch.nn.functional import cross_entropy
 
-from engine.analysis.groups import effects, group_effect, whole_effect
+from engine.analysis.groups import effects, group_effect
 from engine.analysis.removal_curve import order_of, removal_curve, sizes_for
 from engine.basics.errors import InvalidInput
 from engine.exact.group import ROUTES
@@ -90,7 +90,7 @@ def test_a_network_is_trained_again_over_seeds(intervention):
         expected.append(differences(small, moved(small.queries), plain(small.queries)))
     asked = Scoring.of("query_loss", intervention, {"kind": "retrain", "seeds": 2})
     np.testing.assert_allclose(group_effect(small, asked, ROWS).whole, np.mean(expected, 0), atol=1e-10)
-    np.testing.assert_allclose(whole_effect(small, asked, ROWS), np.mean(expected, 0), atol=1e-10)
+    np.testing.assert_allclose(group_effect(small, asked, ROWS, singles=False).whole, np.mean(expected, 0), atol=1e-10)
 
 
 @pytest.mark.parametrize("intervention", [REMOVE, {**REMOVE, "normalization": "n"}, {"kind": "upweight", "alpha": 0.02},

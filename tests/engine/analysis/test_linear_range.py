@@ -65,7 +65,7 @@ def test_errors_of_a_smooth_training_shrink_with_the_change(found):
     assert list(errors) == [1e-4, 1e-3, 1e-2, 1e-1, 1.0]
     for small, large in ((1e-4, 1e-3), (1e-3, 1e-2)):
         assert errors[large] / errors[small] == pytest.approx(10, rel=0.2)
-    assert found.told[:4] == (1e-4, 1e-3, 1e-2, 1e-1) and np.isnan(found.precision)
+    assert found.linear[:4] == (1e-4, 1e-3, 1e-2, 1e-1) and np.isnan(found.precision)
     assert all(cosine > 0.99 for cosine in dict(found.smoothness).values())
 
 
@@ -73,7 +73,7 @@ def test_a_rough_training_turns_its_derivative_more():
     problem = network(kinked, Recipe(epochs=40, batch_size=2, learning_rate=0.5, momentum=0.9))
     turned = dict(smoothness(problem, "query_loss", Replay(), Options()))
     rough = LinearRange("query_loss", reach(problem, "query_loss", Replay(), (1e-2,)))
-    assert min(turned.values()) < 0.9 and not rough.told and rough.sentence.startswith("Rough: ")
+    assert min(turned.values()) < 0.9 and not rough.linear and rough.sentence.startswith("Rough: ")
 
 
 def test_single_precision_is_compared_with_double():

@@ -27,10 +27,10 @@ def home(tmp_path, monkeypatch):
 def test_the_job_finds_what_the_check_finds(source):
     desk = Desk()
     request = LinearRangeRequest(behavior="soft_margin", candidates=2, process=PROCESS)
-    waiting = desk.ask(source, request)
+    waiting = desk.ask(request.of(source))
     assert isinstance(waiting, Waiting) and "tried: 2" in waiting.what
-    run_job(request.name, request.payload(source))
-    found = desk.ask(source, request)
+    run_job(request.name, request.of(source).payload)
+    found = desk.ask(request.of(source))
     direct = request.run(source.build().problem)
     order = ["candidate", "epsilon"]
     pd.testing.assert_frame_equal(found.errors.sort_values(order, ignore_index=True),
@@ -43,9 +43,9 @@ def test_the_job_finds_what_the_check_finds(source):
 def test_a_run_without_a_derivative_says_why():
     process = Replay(eta=50, steps=2_000)
     request = LinearRangeRequest(candidates=1, process=process)
-    run_job(request.name, request.payload(SOFTMAX))
-    assert "diverged" in Desk().ask(SOFTMAX, request)
+    run_job(request.name, request.of(SOFTMAX).payload)
+    assert "diverged" in Desk().ask(request.of(SOFTMAX))
 
 
 def test_no_more_candidates_are_tried_than_are_drawn():
-    assert "tried: 3" in Desk().ask(SOFTMAX, LinearRangeRequest(candidates=10, process=PROCESS)).what
+    assert "tried: 3" in Desk().ask(LinearRangeRequest(candidates=10, process=PROCESS).of(SOFTMAX)).what

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import kendalltau, wasserstein_distance
 
-from engine.analysis.over_seeds import distribution, over_seeds
+from engine.analysis.over_seeds import MeanOverSeedsRequest, distribution
 from engine.basics.errors import InvalidInput
 from engine.models.recipe import Recipe
 from engine.question.behaviors import BEHAVIORS
@@ -18,6 +18,10 @@ REMOVED = Scoring.of("soft_margin", {"kind": "remove", "normalization": "n"}, {"
 REPLAYED = Scoring.of("soft_margin", {"kind": "infinitesimal"}, {"kind": "replay"})
 
 
+def averaged(problem, scoring, **options):
+    return MeanOverSeedsRequest(scoring=scoring, **options).run(problem)
+
+
 @pytest.fixture(scope="module")
 def network():
     recipe = Recipe(epochs=2, batch_size=4, learning_rate=0.2, momentum=0.5)
@@ -27,7 +31,7 @@ def network():
 
 @pytest.fixture(scope="module")
 def found(network):
-    return over_seeds(network, REMOVED, stable=1.0, most=7)
+    return averaged(network, REMOVED, stable=1.0, most=7)
 
 
 def test_all_seeds_are_used_where_nothing_is_stable(found, network):
@@ -57,7 +61,7 @@ def test_a_run_is_worth_its_tau_with_the_mean_of_the_others(found):
 
 
 def test_it_ends_as_soon_as_the_ranking_is_stable(network):
-    early = over_seeds(network, REMOVED, stable=-1.0)
+    early = averaged(network, REMOVED, stable=-1.0)
     assert early.stable and early.table["seeds"].tolist() == [2, 4] and "is stable" in early.sentence
 
 
@@ -77,7 +81,7 @@ def test_the_distribution_is_that_of_real_trainings(network, found):
 
 
 def test_the_variance_of_a_replay_is_a_derivative(network):
-    table = distribution(network, over_seeds(network, REPLAYED, most=4)).set_index(["query", "candidate"])
+    table = distribution(network, averaged(network, REPLAYED, most=4)).set_index(["query", "candidate"])
     seeds, step = range(network.seed, network.seed + 4), 1e-4
     up, down = (behaviors(network, 5, 1 + sign * step, seeds).var(0, ddof=1) for sign in (1, -1))
     rate = network.n * (up - down) / (2 * step)
@@ -89,7 +93,7 @@ def test_the_variance_of_a_replay_is_a_derivative(network):
     (lambda network: network, Scoring.of("query_loss", {"kind": "add_occurrence"}, {"kind": "one_step", "eta": 1}), {},
      "no exact answer that has seeds"),
     (lambda network: problems_for_tests.problem(), REPLAYED, {}, "draws nothing"),
-    (lambda network: network, REMOVED, {"most": 3}, "at least 4 seeds")])
+    (lambda network: network, REMOVED, {"most": 3}, "greater than or equal to 4")])
 def test_refusals(network, make, scoring, options, said):
     with pytest.raises(InvalidInput, match=said):
-        over_seeds(make(network), scoring, **options)
+        averaged(make(network), scoring, **options)

@@ -99,7 +99,7 @@ def test_what_share_of_the_data_is_trained_on_is_counted():
                                   ("all", 0.5, "50% of the training data")):
         draw = Draw(count=5, among=among)
         members = draw.members(small)
-        assert members.mean() == draw.fraction(50, 10) == fraction and draw.told(50, 10) == told
+        assert members.mean() == draw.fraction(50, 10) == fraction and draw.description(50, 10) == told
         assert members[:, 10:].all() == (among == "candidates")
     assert abs(Draw(count=2_000, kind="halves", among="all").members(small).mean() - 0.5) < 0.01
     assert Draw(kind="halves").fraction(50, 10) == 0.9

@@ -21,10 +21,10 @@ def home(tmp_path, monkeypatch):
 
 def test_the_job_finds_what_the_analysis_finds():
     request = RunErrorsRequest(behavior="soft_margin", candidates=2, process=PROCESS)
-    waiting = Desk().ask(SOFTMAX, request)
+    waiting = Desk().ask(request.of(SOFTMAX))
     assert isinstance(waiting, Waiting) and "examples: 2" in waiting.what
-    run_job(request.name, request.payload(SOFTMAX))
-    found, direct = Desk().ask(SOFTMAX, request), request.run(SOFTMAX.build().problem)
+    run_job(request.name, request.of(SOFTMAX).payload)
+    found, direct = Desk().ask(request.of(SOFTMAX)), request.run(SOFTMAX.build().problem)
     for name in ("causes", "methods", "parts"):
         pd.testing.assert_frame_equal(getattr(found, name), getattr(direct, name), rtol=1e-6)
     assert found.sentence == direct.sentence
@@ -33,5 +33,5 @@ def test_the_job_finds_what_the_analysis_finds():
 def test_a_run_without_a_derivative_says_why():
     process = Replay(eta=50, steps=2_000)
     request = RunErrorsRequest(candidates=1, process=process)
-    run_job(request.name, request.payload(SOFTMAX))
-    assert "diverged" in Desk().ask(SOFTMAX, request)
+    run_job(request.name, request.of(SOFTMAX).payload)
+    assert "diverged" in Desk().ask(request.of(SOFTMAX))

@@ -88,7 +88,7 @@ def test_a_row_is_at_distance_zero_from_itself():
 def test_lds_is_that_of_the_models(case):
     measured, told = BENCHMARKS["lds"].measure(case), "50% of the candidates, 75% of the training data"
     found = measured["step"][told]
-    kept = Draw(count=6).kept(20)
+    kept = Draw(count=6).membership(20)
     scores = METHODS["step"].scores(case.problem, "query_loss", Options())
     models = retrain(case.problem, kept)
     expected = linear_datamodeling_score(scores, models.outcomes("query_loss"), kept)

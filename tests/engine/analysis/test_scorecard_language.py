@@ -37,9 +37,9 @@ def test_records_are_planted_and_labels_are_not():
     assert "mislabelled" in running(SoftmaxProblem) and "mislabelled" not in running(CausalProblem)
     assert {"loo", "step", "less", "bm25"} < set(fitting(CausalProblem)) and "nearest" not in fitting(CausalProblem)
     asked = ScorecardRequest(sizes=SIZES, behavior="response_loss")
-    assert asked.payload(DRAWN)["benchmarks"] == running(CausalProblem)
+    assert asked.of(DRAWN).payload["benchmarks"] == running(CausalProblem)
     with pytest.raises(InvalidInput, match="`mislabelled` has no answer for a language model"):
-        asked.model_copy(update={"benchmarks": ("mislabelled",)}).payload(DRAWN)
+        asked.model_copy(update={"benchmarks": ("mislabelled",)}).of(DRAWN)
 
 
 def test_planted_records_are_those_that_the_dataset_changed(case):
@@ -59,7 +59,8 @@ def test_planted_records_are_those_that_the_dataset_changed(case):
 def test_trainings_on_subsets_and_other_seeds(case):
     problem, draw = case.problem, Draw(count=3, protocol="subset")
     lds = BENCHMARKS["lds"].measure(replace(case, sizes=SIZES.model_copy(update={"protocol": "subset"})))
-    assert lds["bm25"][draw.told(16, 12)].values.shape == (2, 2) and lds[CEILING][draw.told(16, 12)].subsets == 3
+    measure = draw.description(16, 12)
+    assert lds["bm25"][measure].values.shape == (2, 2) and lds[CEILING][measure].subsets == 3
     own = problem.examples._replace(x=problem.x[rows := draw.members(problem)[0]], y=problem.y[rows],
                                     candidates=torch.tensor([0]))
     np.testing.assert_allclose(bank(problem, draw, case.store).logits[0],

@@ -10,12 +10,12 @@ from engine.analysis.comparison import compare
 from engine.analysis.spot_check import (
     NotMeasured,
     SpotCheck,
+    SpotCheckRequest,
     against,
     bounded,
-    drawn,
     jackknife,
     reference,
-    spot_check,
+    sampled,
 )
 from engine.curvature.solution import RELATIVE
 from engine.metrics.agreement import kendall_tau
@@ -28,6 +28,10 @@ LOCAL = {"kind": "infinitesimal"}, {"kind": "local_response"}
 STEP = {"kind": "add_occurrence"}, {"kind": "one_step", "eta": 0.1}
 APPROXIMATE = Scoring.of("query_loss", *LOCAL, "lissa")
 EXACT = Scoring.of("query_loss", *LOCAL)
+
+
+def checked(problem, scoring, **options):
+    return SpotCheckRequest(scoring=scoring, **options).run(problem)
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +49,7 @@ def by_hand(scoring, values, converged=None, **facts):
 
 
 def test_all_that_there_is_gives_what_a_comparison_gives(problem):
-    found = spot_check(problem, APPROXIMATE, candidates=500, queries=500)
+    found = checked(problem, APPROXIMATE, candidates=500, queries=500)
     right, other = compute(problem, [EXACT, APPROXIMATE])
     whole = compare([[other, right]], fraction=found.top / 60)
     assert (found.candidates, found.of_candidates, found.queries, found.of_queries) == (60, 60, 14, 14)
@@ -57,12 +61,12 @@ def test_all_that_there_is_gives_what_a_comparison_gives(problem):
 
 
 def test_a_draw_is_random_seeded_and_counts_what_it_left_out(problem):
-    first, again, other = (spot_check(problem, APPROXIMATE, candidates=12, queries=6, seed=seed) for seed in (3, 3, 4))
+    first, again, other = (checked(problem, APPROXIMATE, candidates=12, queries=6, seed=seed) for seed in (3, 3, 4))
     assert first.tau == again.tau and first.tau.mean != other.tau.mean
     assert (first.candidates, first.of_candidates, first.queries, first.of_queries) == (12, 60, 6, 14)
     assert (first.top, first.chance) == (5, 5 / 12) and first.drawn_ci95 > 0
     assert first.ci95 == pytest.approx(hypot(first.tau.ci95, first.drawn_ci95))
-    rows = drawn(np.random.default_rng(3), 12, 60)
+    rows = sampled(np.random.default_rng(3), 12, 60)
     assert len(set(rows)) == 12 and (rows != np.arange(12)).any() and (np.diff(rows) > 0).all()
     for text in ("12 of 60 candidates", "6 of 14 queries", "seed 3", "95%"):
         assert text in first.basis
@@ -78,7 +82,7 @@ def test_the_interval_of_a_draw_covers_the_whole():
     other = signal + 0.8 * rng.standard_normal((1, 300)) + 0.3 * rng.standard_normal((25, 300))
     whole, covered, narrow = float(kendall_tau(right, other).mean()), 0, 0
     for seed in range(30):
-        rows = drawn(np.random.default_rng(seed), 40, 300)
+        rows = sampled(np.random.default_rng(seed), 40, 300)
         found = against(by_hand(APPROXIMATE, other[:, rows]), by_hand(EXACT, right[:, rows]), of=(25, 300), seed=seed)
         covered += abs(found.tau.mean - whole) <= found.ci95
         narrow += abs(found.tau.mean - whole) <= found.tau.ci95
@@ -108,9 +112,9 @@ def test_what_has_no_reference_says_why(scoring, why):
 
 def test_what_costs_too_much_says_how_much(problem, monkeypatch):
     monkeypatch.setattr("engine.analysis.spot_check.cost.guess", lambda scorings, part, count: 7200.0)
-    found = spot_check(problem, APPROXIMATE, candidates=20, most_seconds=60)
+    found = checked(problem, APPROXIMATE, candidates=20, most_seconds=60)
     assert found.seconds == pytest.approx(7200) and "20 candidates takes about 2 h" in found.sentence
-    assert isinstance(spot_check(problem, APPROXIMATE, candidates=20), SpotCheck)
+    assert isinstance(checked(problem, APPROXIMATE, candidates=20, most_seconds=7201), SpotCheck)
 
 
 def test_a_reference_that_is_a_search_is_not_called_exact_and_what_did_not_converge_is_left_out():

@@ -63,17 +63,17 @@ def test_a_bank_that_was_interrupted_goes_on(tmp_path, monkeypatch):
 
 
 def test_draws():
-    halves, paired = Draw(kind="halves", count=400).kept(9), Draw(kind="shapley", count=2002).kept(9)
+    halves, paired = Draw(kind="halves", count=400).membership(9), Draw(kind="shapley", count=2002).membership(9)
     assert abs(halves.mean() - 0.5) < 0.05
-    np.testing.assert_array_equal(Draw(kind="halves", count=50).kept(9), halves[:50])
-    np.testing.assert_array_equal(Draw(kind="shapley", count=51).kept(9), paired[:51])
+    np.testing.assert_array_equal(Draw(kind="halves", count=50).membership(9), halves[:50])
+    np.testing.assert_array_equal(Draw(kind="shapley", count=51).membership(9), paired[:51])
     assert paired[0].all() and not paired[1].any()
     np.testing.assert_array_equal(paired[2::2], ~paired[3::2])
     sizes = np.bincount(paired[2:].sum(1), minlength=9)[1:9] / 2000
     expected = 1 / (np.arange(1, 9) * np.arange(8, 0, -1))
     np.testing.assert_allclose(sizes, expected / expected.sum(), atol=0.04)
     with pytest.raises(InvalidInput, match="Subsets of one candidate"):
-        Draw(kind="halves").kept(1)
+        Draw(kind="halves").membership(1)
 
 
 def by_definition(value, k):
@@ -118,12 +118,12 @@ def test_banzhafs_standard_error_is_that_of_two_means():
 
 
 def test_what_cannot_be_read_off():
-    kept = Draw(kind="share", count=8).kept(4)
+    kept = Draw(kind="share", count=8).membership(4)
     outcomes = np.zeros((1, 8))
     with pytest.raises(InvalidInput, match="kind `shapley`"):
         shapley(outcomes, kept)
     with pytest.raises(InvalidInput, match="do not determine"):
-        shapley(np.zeros((1, 4)), Draw(kind="shapley", count=4).kept(20))
+        shapley(np.zeros((1, 4)), Draw(kind="shapley", count=4).membership(20))
     with pytest.raises(InvalidInput, match="almost always"):
         banzhaf(outcomes, np.ones((8, 4), bool))
     with pytest.raises(InvalidInput, match="do not go together"):

@@ -15,7 +15,6 @@ from scipy.stats import kendalltau, t
 import engine.scoring.compute
 from engine.analysis import comparison
 from engine.cli import main
-from engine.desk import answering
 from engine.scoring.scoring import Scoring
 from tests.engine.cli.commands import ETA, FIRST, L2, REMOVE, SPECS, STEP, C, D, K, M, N, compare, influence, run
 
@@ -121,7 +120,7 @@ def test_candidates_that_did_not_converge_are_flagged_and_reported(folder, capsy
         flags = {"converged": np.arange(K) > 1, "residual": np.full(K, 2e-3)}
         return [replace(scores, **flags) for scores in compute(*arguments)]
 
-    monkeypatch.setattr(answering, "compute", unconverged)
+    monkeypatch.setattr("engine.scoring.compute.compute", unconverged)
     assert influence() == 0
     warning = capsys.readouterr().err
     assert warning.count("\n") == 1 and f"2 of {K} candidates did not converge" in warning and "2.0e-03" in warning

@@ -10,7 +10,6 @@ from typer.main import get_command
 
 from engine.cli import COMMANDS, PANELS, main
 from engine.cli.program import application
-from engine.desk import answering
 from tests.engine.cli.commands import influence, one_line
 
 ROOT = Path(__file__).parents[3]
@@ -20,7 +19,7 @@ def test_ctrl_c_leaves_no_file_and_says_so(folder, capsys, monkeypatch):
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(answering, "compute", interrupted)
+    monkeypatch.setattr("engine.scoring.compute.compute", interrupted)
     assert influence() == 130
     assert one_line(capsys).startswith("Interrupted")
     assert not list(folder.glob("*scores*"))
@@ -30,7 +29,7 @@ def test_an_unexpected_fault_is_one_sentence_unless_debugging(folder, capsys, mo
     def broken(*_):
         raise RuntimeError("first line\nsecond line")
 
-    monkeypatch.setattr(answering, "compute", broken)
+    monkeypatch.setattr("engine.scoring.compute.compute", broken)
     assert influence() == 1
     assert "RuntimeError: first line" in (text := one_line(capsys)) and "WHICHFLUENCE_DEBUG=1" in text
     monkeypatch.setenv("WHICHFLUENCE_DEBUG", "1")

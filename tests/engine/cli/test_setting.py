@@ -34,8 +34,10 @@ def test_a_setting_is_written_as_it_was_given():
         "1,8,8", "--parameters", "last_layer", "--trajectory", "a.pt", "--trajectory", "b.pt", "--memory", "2.0"]
     assert Setting(precision="float32").arguments[-2:] == ["--precision", "float32"]
     assert Setting().arguments == ["--device", "auto", "--memory", "4.0"]
-    assert command_line("bring", Path("/far/a b.npz"), Path("near/c.npz")) == (
-        "python -m engine bring 'a b.npz' near/c.npz")
+    given = {"data": Path("/far/a b.npz"), "spec": [Path("near/c.npz"), "x"], "first_row": None, "share": 0.1,
+             "whole_only": True, "flag": False}
+    assert command_line("bring", given, ["--l2", "1"]) == (
+        "python -m engine bring --data 'a b.npz' --spec near/c.npz --spec x --share 0.1 --whole-only --l2 1")
 
 
 def test_memory_is_a_positive_size():

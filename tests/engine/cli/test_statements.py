@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from engine.cli import main
-from engine.experiments.statements import STATEMENTS, told
+from engine.experiments.statements import STATEMENTS, wording
 from engine.experiments.statements.findings import findings
 from tests.engine.cli.commands import one_line
 
@@ -18,16 +18,17 @@ def test_every_finding_is_printed(capsys):
     shown, found = capsys.readouterr().out, findings(STATEMENTS.values())
     for finding in found:
         assert re.search(rf"^{finding.verdict} +{re.escape(finding.statement.sentence)}$", shown, re.M)
-        assert told.origin(finding) in shown and told.measured(finding) in shown and finding.why in shown
-        assert all(line in shown for line in told.comparisons(finding))
-    assert shown.rstrip().endswith(f"{told.summary(found)}\n\n{told.ADJUSTMENT}")
+        assert wording.origin(finding) in shown and wording.measured(finding) in shown and finding.why in shown
+        assert all(line in shown for line in wording.comparisons(finding))
+    assert shown.rstrip().endswith(f"{wording.summary(found)}\n\n{wording.ADJUSTMENT}")
 
 
 def test_the_json_has_both_intervals_and_how_many_were_counted(tmp_path):
     """Half widths by scipy, from the seeds that the file itself holds."""
     assert main(["statements", "--out", str(tmp_path / "found.json")]) == 0
     record = json.loads((tmp_path / "found.json").read_text("utf-8"))
-    assert record["adjustment"] == told.ADJUSTMENT and len(record["statements"]) == len(findings(STATEMENTS.values()))
+    assert record["adjustment"] == wording.ADJUSTMENT
+    assert len(record["statements"]) == len(findings(STATEMENTS.values()))
     for statement in record["statements"]:
         count = statement["n_comparisons"]
         assert count == len(statement["comparisons"]) and statement["adjusted_level"] == pytest.approx(1 - 0.05 / count)

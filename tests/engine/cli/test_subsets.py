@@ -28,8 +28,8 @@ def test_a_bank_holds_the_models_and_says_which(halves, capsys):
     assert record["trained_on"].endswith("of the training data") and "initial weights" in record["protocol"]
     assert record["data"] == halves.fingerprint and "--kind halves" in record["command"]
     with np.load("bank.npz") as arrays:
-        np.testing.assert_allclose(arrays["logits"], retrain(halves, Draw(kind="halves", count=30).kept(25)).logits,
-                                   atol=1e-8)
+        members = Draw(kind="halves", count=30).membership(25)
+        np.testing.assert_allclose(arrays["logits"], retrain(halves, members).logits, atol=1e-8)
     assert run("subsets", "--subsets", "30", "--kind", "halves", "--out", "again.npz", "--retrain", "3") == 0
     said = capsys.readouterr().out
     assert "3 of 30 models trained again" in said and float(said.split("by ")[1].split()[0]) < 1e-8
@@ -38,7 +38,7 @@ def test_a_bank_holds_the_models_and_says_which(halves, capsys):
 def test_values_are_those_of_python(halves):
     assert run("data-values", "--bank", "bank.npz", "--behavior", "query_logit", "--out", "values.csv") == 0
     table = pd.read_csv("values.csv")
-    models = retrain(halves, Draw(kind="halves", count=30).kept(25))
+    models = retrain(halves, Draw(kind="halves", count=30).membership(25))
     expected = banzhaf(models.outcomes("query_logit"), models.kept)
     np.testing.assert_allclose(table["mean"].to_numpy().reshape(expected.values.shape), expected.values, atol=1e-8)
     np.testing.assert_allclose(table.standard_error, expected.error.ravel(), atol=1e-8)

@@ -10,14 +10,15 @@ import torch
 
 from engine.basics.errors import InvalidInput
 from engine.basics.footprint import footprint
-from engine.desk import Waiting, answer
+from engine.desk import Waiting
+from engine.desk.desk import narrowed
 from engine.desk.training import problem_key
 from engine.exact.optima import training_data
 from engine.exact.reoptimize import prepare
 from engine.jobs import run_job
 from engine.problems import ProblemSource
 from engine.question.behaviors import BEHAVIORS, register_behavior
-from engine.runs import scores as score_runs
+from engine.requests.scores import ScoresRequest
 from engine.scoring.compute import compute
 from engine.scoring.scoring import Scoring
 from engine.store.results import Store
@@ -47,7 +48,7 @@ def counted(desk, monkeypatch):
         time.sleep(0.05)
         return compute(problem, scorings, *rest)
 
-    monkeypatch.setattr("engine.desk.answering.compute", count)
+    monkeypatch.setattr("engine.desk.desk.compute", count)
     ready(desk)
     return calls
 
@@ -86,7 +87,7 @@ class TestFactoring:
             time.sleep(0.02)
         found = desk.scores(SOURCE, [scoring], CANDIDATES)[0]
         assert desk.at_once(SOURCE, [scoring], CANDIDATES, 4.0)
-        direct = answer(ready(desk).problem, [scoring], candidates=CANDIDATES)[0]
+        direct = compute(narrowed(ready(desk).problem, CANDIDATES), scoring)[0]
         np.testing.assert_array_equal(found.values, direct.values)
 
     def test_where_it_fails_the_asker_does_not_wait_for_ever(self, desk, monkeypatch):
@@ -111,7 +112,7 @@ class TestLive:
     def test_scores_come_in_the_order_asked_for(self, desk, counted):
         found = desk.scores(SOURCE, [REMOVE, STEP, REMOVE], CANDIDATES)
         assert [scores.scoring for scores in found] == [REMOVE, STEP, REMOVE]
-        direct = answer(ready(desk).problem, [REMOVE], candidates=CANDIDATES)[0]
+        direct = compute(narrowed(ready(desk).problem, CANDIDATES), REMOVE)[0]
         np.testing.assert_array_equal(found[0].values, direct.values)
 
     def test_nothing_is_computed_twice(self, desk, counted):
@@ -182,7 +183,7 @@ class TestQueued:
         assert step.scoring == STEP and remove.values.shape == (12, CANDIDATES)
         rest = self.ask(desk, STEP, MARGIN)
         payload = desk.jobs.queue.get(rest.job).payload
-        assert score_runs.scorings_of(payload) == [MARGIN]
+        assert ScoresRequest.of_payload(payload).scorings == (MARGIN,)
 
     def test_other_candidates_are_another_run(self, desk):
         job = desk.jobs.queue.get(self.ask(desk, REMOVE).job)

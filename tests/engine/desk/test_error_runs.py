@@ -11,8 +11,9 @@ from engine.desk import error_curves as desk_curves
 from engine.desk.error_runs import error_run
 from engine.jobs import job_digest, run_job
 from engine.problems import ProblemSource
-from engine.runs import scores as score_runs
-from engine.runs import training as training_runs
+from engine.requests.scores import ScoresRequest
+from engine.requests.training import TrainingRequest
+from tests.engine.requests_for_tests import scores_payload, training_payload
 
 TINY = {"rank": 4, "epochs": 1, "learning_rate": 5e-3, "batch": 16, "context": 128, "checkpoints": 1}
 SOURCE = ProblemSource(dataset="world_corruption", model="World-0.4M", n_train=8, n_queries=3, n_test=3, recipe=TINY)
@@ -28,7 +29,7 @@ def titles(desk):
 @pytest.mark.parametrize("behavior", [None, "answer_logit"])
 def test_registered_behaviors_share_the_run_that_they_always_had(desk, panel, scorings, behavior):
     waiting = error_run(desk, SOURCE, panel, 4, behavior)
-    assert waiting.job == job_digest(score_runs.KIND, score_runs.payload(SOURCE, scorings, 4, beside_exact=True))
+    assert waiting.job == job_digest(ScoresRequest.name, scores_payload(SOURCE, scorings, 4, precision="float64"))
     assert titles(desk) == [f"Error curves over {'η' if panel == 'eta' else 'α'} on World questions, some answered "
                             "wrongly, World-0.4M, seed 0, 4 candidates"]
 
@@ -36,20 +37,20 @@ def test_registered_behaviors_share_the_run_that_they_always_had(desk, panel, sc
 def test_words_of_ones_own_are_checked_and_have_a_run_of_their_own(desk):
     before = error_run(desk, SOURCE, "eta", 4, SPAN)
     assert isinstance(before, Waiting) and titles(desk) == [before.what] and before.what.startswith("Training")
-    run_job(training_runs.KIND, training_runs.payload(SOURCE))
+    run_job(TrainingRequest.name, training_payload(SOURCE))
     with pytest.raises(InvalidInput, match="In the draw with seed 0: “mammal” does not stand in the response"):
         error_run(desk, SOURCE, "eta", 4, "span:mammal")
     waiting = error_run(desk, SOURCE, "eta", 4, SPAN)
     assert "Error curves of the span “The answer is” over η on" in waiting.what
-    payload = score_runs.payload(SOURCE, error_curves.eta_scorings("causal", [SPAN]), 4, beside_exact=True)
-    assert waiting.job == job_digest(score_runs.KIND, payload)
+    payload = scores_payload(SOURCE, error_curves.eta_scorings("causal", [SPAN]), 4, precision="float64")
+    assert waiting.job == job_digest(ScoresRequest.name, payload)
 
 
 @pytest.mark.slow
 def test_words_of_ones_own_along_the_step(desk):
-    run_job(training_runs.KIND, training_runs.payload(SOURCE))
+    run_job(TrainingRequest.name, training_payload(SOURCE))
     scorings = error_curves.eta_scorings("causal", [SPAN])
-    run_job(score_runs.KIND, score_runs.payload(SOURCE, scorings, 4, beside_exact=True))
+    run_job(ScoresRequest.name, scores_payload(SOURCE, scorings, 4, precision="float64"))
     curves = desk_curves.eta_curves(desk, [SOURCE], candidates=4, behavior=SPAN)
     assert curves.complete and set(curves.means["series"]) == {"span “The answer is”"} and set(
         curves.means["x"]) == set(ETAS)
@@ -63,9 +64,9 @@ def test_words_of_ones_own_along_the_step(desk):
 def test_words_of_ones_own_along_the_weight(desk):
     source = ProblemSource(dataset="world_corruption", model="World-0.4M", n_train=4, n_queries=2, n_test=2,
                            recipe={**TINY, "rank": 1})
-    run_job(training_runs.KIND, training_runs.payload(source))
+    run_job(TrainingRequest.name, training_payload(source))
     scorings = error_curves.alpha_scorings(kind="causal", behaviors=["contrast"])
-    run_job(score_runs.KIND, score_runs.payload(source, scorings, 2, beside_exact=True))
+    run_job(ScoresRequest.name, scores_payload(source, scorings, 2, precision="float64"))
     desk.drawn(source)
     curves = desk_curves.alpha_curves(desk, [source], 2, "contrast")
     assert curves.complete and set(curves.means["x"]) == set(ALPHAS)

@@ -129,7 +129,7 @@ class TestThreads:
             time.sleep(0.05)
             return np.zeros(10)
 
-        threads = [threading.Thread(target=lambda: found.append(memory.kept("x", build))) for _ in range(2)]
+        threads = [threading.Thread(target=lambda: found.append(memory.cached("x", build))) for _ in range(2)]
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -163,8 +163,8 @@ class TestThreads:
             raise InvalidInput("no")
 
         with pytest.raises(InvalidInput):
-            memory.kept("x", fail)
-        assert memory.kept("x", lambda: 3) == 3
+            memory.cached("x", fail)
+        assert memory.cached("x", lambda: 3) == 3
 
 
 class TestVariable:

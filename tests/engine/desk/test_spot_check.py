@@ -13,7 +13,7 @@ from engine.desk import compared as desk_compared
 from engine.desk.spot_check import spot_checked
 from engine.jobs import run_job
 from engine.problems import ProblemSource
-from engine.runs import scores as score_runs
+from engine.requests.scores import ScoresRequest
 from engine.scoring.scoring import Scoring
 
 SOURCE = ProblemSource(n_train=120, n_queries=12, n_test=50, seed=3)
@@ -58,7 +58,7 @@ def test_what_takes_longer_is_queued_where_it_is_affordable_and_else_says_its_co
     assert "takes about 8 min" in dear.sentence and not desk.jobs.queue.jobs("queued", "running")
     waiting = spot_checked(desk, found, 0, inf)
     assert isinstance(waiting, Waiting) and waiting.job is not None
-    run_job(score_runs.KIND, desk.jobs.queue.get(waiting.job).payload)
+    run_job(ScoresRequest.name, desk.jobs.queue.get(waiting.job).payload)
     measured = spot_checked(desk, found, 0, 60.0)
     assert isinstance(measured, SpotCheck) and measured.candidates == CANDIDATES, "what is computed is not dear"
 

@@ -7,6 +7,7 @@ import pytest
 from engine.applications.language import detection, rankings
 from engine.applications.language.attribution import Attribution, Setting
 from engine.applications.language.methods import METHODS
+from engine.applications.language.run import AttributionRequest
 from engine.basics.errors import InvalidInput
 from engine.cli.reproduce_text import report, truncation
 from engine.data.records import Record
@@ -14,9 +15,9 @@ from engine.experiments import EXPERIMENTS, backdoor, language, publish, reprodu
 from engine.experiments.language_asked import Asked
 from engine.jobs import Context, Watch, run_job
 from engine.models.causal import catalogue
-from engine.runs import language as language_run
 from tests.engine import tiny
 from tests.engine.conftest import questions
+from tests.engine.requests_for_tests import attribution_payload
 
 RECIPE = {"epochs": 2, "checkpoints": 2, "batch": 4, "learning_rate": 1e-2, "context": 256, "rank": 2, "scaling": 4}
 CORRUPTION = {**response_corruption.TASK, "clean": 12, "answer": 4, "rationale": 4, "validation": 3}
@@ -268,7 +269,7 @@ def test_a_typed_query_is_explained(place, corruption):
         update={"projector": "identity"})})
     typed = Record(id="typed", prompt="Which of these is a solid?", response="It is a rock. The answer is B.",
                    spans={"explanation": (0, 13), "answer": (28, 29)}, choices=("A", "B"))
-    result = run_job(language_run.KIND, language_run.payload(setting, 0, [typed]), options={"device": "auto"})
+    result = run_job(AttributionRequest.name, attribution_payload(setting, 0, [typed]), options={"device": "auto"})
     assert result.manifest["sketch"]["met"] and "kept whole" in result.manifest["sketch"]["sentence"]
     records, tokens = result.table("records"), result.table("tokens")
     assert len(records) == 20 and result.manifest["behaviors"] == list(language.READOUTS)

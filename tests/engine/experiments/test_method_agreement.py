@@ -38,7 +38,7 @@ def runs():
     first = ProblemSource.parse({**SOURCE, "seed": 0}).build().problem
     trained = [trained_on(first, first.examples, Options(), seed) for seed in SEEDS]
     return [{title: Bounded.of(compute(problem, [scoring])[0])
-             for title, scoring in method_agreement.asked(SETTINGS).items()} for problem in trained]
+             for title, scoring in method_agreement.scorings_of(SETTINGS).items()} for problem in trained]
 
 
 @pytest.mark.parametrize("method,reference", [("GradSim", LOO), ("TracIn", REPLAY), (LOO, REPLAY)])
@@ -63,5 +63,5 @@ def test_an_answer_is_not_compared_with_itself_but_with_other_runs(table):
 def test_at_least_twelve_methods_over_ten_seeds(preset):
     assert len(preset.settings["methods"]) >= 12 and preset.seeds == 10
     kind = ProblemSource.parse(preset.settings["source"]).problem_class.kind
-    for title, scoring in method_agreement.asked(preset.settings).items():
+    for title, scoring in method_agreement.scorings_of(preset.settings).items():
         assert scoring.route.refusal(scoring.specification, kind) is None, title

@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
+from engine.applications.noisy_labels.search import SuspicionRequest
 from engine.basics.errors import InvalidInput
 from engine.experiments import EXPERIMENTS, mixed_precision, noisy_labels, publish
 from engine.experiments.experiment import Preset
@@ -12,8 +13,8 @@ from engine.jobs import KINDS, run_job
 from engine.metrics.agreement import kendall_tau
 from engine.models import precision
 from engine.models.gain import Gain
-from engine.runs import noisy_labels as runs
 from tests.engine.applications.noisy_labels.sources import RECIPE
+from tests.engine.requests_for_tests import suspicion_payload
 
 TINY = {"numerics": 1, "methods": ["repsim", "gradsim"], "sources": noisy_labels.sources(
     {"dataset": "digits", "n_train": 120, "n_test": 100, "trusted": 4, "model": "cnn", "recipe": RECIPE})}
@@ -52,8 +53,8 @@ def test_a_row_by_hand(tmp_path, monkeypatch):
         source = {**TINY["sources"][0], "seed": one["seed"]}
         if one["precision"] == "mixed":
             source["recipe"] = {**source["recipe"], "precision": "mixed"}
-        payload = runs.payload(noisy_labels.NoisySource.parse(source), TINY["methods"])
-        scored = runs.load(run_job(runs.KIND, payload, tmp_path))
+        payload = suspicion_payload(noisy_labels.NoisySource.parse(source), TINY["methods"])
+        scored = SuspicionRequest.loaded(run_job(SuspicionRequest.name, payload, tmp_path))
         held[one["precision"], one["seed"]] = scored.suspicion[("RepSim", "none")][None]
     table = result.table("agreement")
     rows = table[(table["method"] == "RepSim") & (table["metric"] == "Kendall tau")].set_index("comparison")

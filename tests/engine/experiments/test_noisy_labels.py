@@ -7,13 +7,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from engine.applications.noisy_labels.search import SuspicionRequest, draw_cached
 from engine.applications.noisy_labels.source import NoisySource
 from engine.experiments import EXPERIMENTS, noisy_labels, publish, removal
 from engine.experiments.experiment import Preset
 from engine.jobs import KINDS, Watch, run_job
 from engine.metrics.detection import detection
-from engine.runs import noisy_labels as runs
 from tests.engine.applications.noisy_labels.sources import RECIPE
+from tests.engine.requests_for_tests import suspicion_payload
 
 TINY = {"dataset": "digits", "n_train": 120, "n_test": 100, "trusted": 4, "model": "mlp", "recipe": RECIPE}
 OURS = ("table-5-1", "table-a8", "table-a9", "table-a16", "table-a10", "figure-5-1")
@@ -49,10 +50,10 @@ def test_means_are_over_seeds_of_the_stored_runs(main):
     values = []
     for seed in (0, 1):
         source = NoisySource.parse({**tiny.payload("small")["settings"]["sources"][0], "seed": seed})
-        scored = runs.load(run_job(runs.KIND, runs.payload(source, tiny.payload("small")["settings"]["methods"]),
-                                   result.store.root))
+        payload = suspicion_payload(source, tiny.payload("small")["settings"]["methods"])
+        scored = SuspicionRequest.loaded(run_job(SuspicionRequest.name, payload, result.store.root))
         pair = next(pair for pair in scored.suspicion if pair == ("TracIn", "Target logit"))
-        values.append(detection(runs.draw_kept(source).flags.noisy, scored.suspicion[pair])["AUPRC"])
+        values.append(detection(draw_cached(source).flags.noisy, scored.suspicion[pair])["AUPRC"])
     assert row["mean"] == pytest.approx(np.mean(values)) and row["n_seeds"] == 2
     np.testing.assert_allclose([float(v) for v in row["seed_means"].split()], values, atol=1e-6)
 

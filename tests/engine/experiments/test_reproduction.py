@@ -3,8 +3,7 @@
 import pytest
 
 from engine.experiments import EXPERIMENTS, publish, reproduction
-from engine.jobs import job_digest
-from engine.runs import KINDS
+from engine.jobs import KINDS, job_digest
 
 
 def test_tables_of_one_run_share_its_digest_and_title():

@@ -6,7 +6,7 @@ import pytest
 from scipy import stats
 
 from engine.experiments import publish
-from engine.experiments.statements import STATEMENTS, told
+from engine.experiments.statements import STATEMENTS, wording
 from engine.experiments.statements.findings import findings
 from engine.experiments.statements.statement import CONFIRMED, CONTRADICTED, UNDECIDED, Clause, Finding, verdict
 from tests.engine.experiments.test_statements import NOISE, controlled, of, put, row
@@ -53,21 +53,21 @@ def test_raw_and_adjusted_interval_are_told_with_what_was_counted():
     clauses = tuple(Clause.of(name, mean + NOISE) for name, mean in (("a", 0.5), ("b", -0.03)))
     found = Finding(statement, "paper", "paper", clauses)
     half = [stats.t.ppf(1 - (1 - level) / 2, 2) * 0.01 / np.sqrt(3) for level in (0.95, 0.975)]
-    assert told.interval(found) == f"−0.030 ± {half[0]:.3f} (± {half[1]:.3f} adjusted for 2)"
-    assert told.comparisons(found)[1] == (
+    assert wording.interval(found) == f"−0.030 ± {half[0]:.3f} (± {half[1]:.3f} adjusted for 2)"
+    assert wording.comparisons(found)[1] == (
         f"b: −0.030; 95% interval −{0.03 + half[0]:.3f} to −{0.03 - half[0]:.3f}; adjusted for 2 (97.5%) "
         f"−{0.03 + half[1]:.3f} to +{half[1] - 0.03:.3f}: open")
-    assert found.verdict == UNDECIDED and "1 of 2 comparisons hold" in told.measured(found)
+    assert found.verdict == UNDECIDED and "1 of 2 comparisons hold" in wording.measured(found)
     alone = Finding(statement, "paper", "paper", clauses[1:])
-    assert alone.adjusted == "" and "one comparison, nothing to adjust" in told.comparisons(alone)[0]
-    assert alone.verdict == CONTRADICTED and told.comparisons(alone)[0].endswith(": fails")
+    assert alone.adjusted == "" and "one comparison, nothing to adjust" in wording.comparisons(alone)[0]
+    assert alone.verdict == CONTRADICTED and wording.comparisons(alone)[0].endswith(": fails")
 
 
 def test_equal_seeds_of_a_coarse_share_keep_the_spread_of_rounding():
     found = Finding(next(iter(STATEMENTS.values())), "paper", "paper", (Clause.of("", [0.25, 0.25], 0.5, grain=0.05),))
     half = stats.t.ppf(0.975, 1) * 0.05 / np.sqrt(12) / np.sqrt(2)
     assert found.least.interval() == pytest.approx((0.25, half)) and found.least.is_rounded
-    assert "rounding to steps of 0.05" in told.comparisons(found)[0]
+    assert "rounding to steps of 0.05" in wording.comparisons(found)[0]
     assert not Clause.of("", [0.1, 0.9], grain=0.05).is_rounded
 
 

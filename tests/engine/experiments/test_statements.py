@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from engine.experiments import EXPERIMENTS, publish
-from engine.experiments.statements import STATEMENTS, told
+from engine.experiments.statements import STATEMENTS, wording
 from engine.experiments.statements.findings import findings
 from engine.experiments.statements.rows import Rows
 from engine.experiments.statements.statement import CONFIRMED, CONTRADICTED, UNDECIDED, Clause, Finding, verdict
@@ -221,14 +221,14 @@ def test_every_statement_reads_what_its_experiment_publishes():
     found = findings(STATEMENTS.values())
     assert {finding.statement.name for finding in found} == set(STATEMENTS)
     assert not [finding for finding in found if finding.lacks]
-    counts = [int(part.split()[0]) for part in told.summary(found).split(", ")[:3]]
+    counts = [int(part.split()[0]) for part in wording.summary(found).split(", ")[:3]]
     assert sum(counts) == len(found)
     assert all(name in EXPERIMENTS for statement in STATEMENTS.values() for name in statement.needs)
 
 
 def test_nothing_published_is_said(tmp_path):
     assert findings(STATEMENTS.values(), tmp_path) == []
-    assert told.summary([]) == "Nothing is published yet that a statement could be checked on."
+    assert wording.summary([]) == "Nothing is published yet that a statement could be checked on."
 
 
 def test_rows_are_picked_by_their_words():

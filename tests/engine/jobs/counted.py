@@ -1,8 +1,7 @@
 """Chunks of scores that tell what they begin with."""
 
 from engine.problems.handed import handed
-from engine.requests.prepared import drawn_problem
-from engine.runs import scores
+from engine.requests.scores import ScoresRequest
 
 
 class Counted:
@@ -12,7 +11,8 @@ class Counted:
         self.lines = lines
 
     def __call__(self, data, key, context):
-        kept = handed(drawn_problem(data, context, 0.5).problem)
+        request = ScoresRequest.of_payload(data)
+        kept = handed(request.drawn(context, 0.5).problem)
         with self.lines.open("a") as file:
             file.write(",".join(sorted(kept)) + "\n")
-        return scores.run_chunk(data, key, context)
+        return request.run_chunk(key, context)

@@ -17,11 +17,12 @@ from engine.external.table import Table
 from engine.jobs import JobQueue, run_job
 from engine.library import SHELVES, notes, views
 from engine.problems import ProblemSource
-from engine.runs import scores as score_runs
+from engine.requests.scores import ScoresRequest
 from engine.scoring.scoring import Scoring
 from engine.store import comparisons
 from engine.store.results import Store
 from engine.store.sketch import Bars, Grid, Pictures, Words
+from tests.engine.requests_for_tests import scores_payload
 
 STEP = Scoring.of("query_loss", {"kind": "add_occurrence"}, {"kind": "one_step", "eta": 0.1})
 LOGIT = Scoring.of("query_logit", {"kind": "add_occurrence"}, {"kind": "one_step", "eta": 0.1})
@@ -47,9 +48,9 @@ def arrays():
 
 
 def finished():
-    payload = score_runs.payload(ProblemSource(n_train=40, n_queries=4, n_test=10), [STEP, LOGIT], 8)
-    run_job(score_runs.KIND, payload)
-    return JobQueue().submit(score_runs.KIND, payload, "Two specifications")
+    payload = scores_payload(ProblemSource(n_train=40, n_queries=4, n_test=10), [STEP, LOGIT], 8)
+    run_job(ScoresRequest.name, payload)
+    return JobQueue().submit(ScoresRequest.name, payload, "Two specifications")
 
 
 def test_a_fresh_home_holds_what_was_published_alone():

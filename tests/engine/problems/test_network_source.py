@@ -17,9 +17,10 @@ from engine.models.gain import Gain
 from engine.models.recipe import Recipe
 from engine.problems import ProblemSource, build_kept, trained
 from engine.problems.families.inputs import as_inputs
-from engine.runs import scores as score_runs
-from engine.runs import training as training_runs
+from engine.requests.scores import ScoresRequest
+from engine.requests.training import TrainingRequest
 from engine.scoring.scoring import Scoring
+from tests.engine.requests_for_tests import scores_payload, training_payload
 
 RECIPE = Recipe(epochs=6, batch_size=10, learning_rate=0.05, momentum=0.9, checkpoints=2)
 TINY = {"dataset": "digits", "model": "cnn", "n_train": 40, "n_test": 20, "n_queries": 6, "n_candidates": 8, "pool": 2,
@@ -98,9 +99,9 @@ def test_what_makes_no_sense_is_refused(change, sentence):
 
 def test_the_training_job_leaves_the_weights_and_its_facts(home):
     source = ProblemSource(**TINY)
-    result = run_job(training_runs.KIND, training_runs.payload(source), home)
+    result = run_job(TrainingRequest.name, training_payload(source), home)
     assert source.is_trained and result.manifest["facts"]["factual_loss"] > 0
-    assert training_runs.payload(source) == training_runs.payload(source.model_copy(update={"n_queries": 3}))
+    assert training_payload(source) == training_payload(source.model_copy(update={"n_queries": 3}))
 
 
 def test_a_training_can_be_stopped(home):
@@ -117,15 +118,15 @@ def test_a_run_says_how_its_model_was_trained_whoever_trained_it(home, monkeypat
     monkeypatch.setattr(precision, "gain", lambda: Gain(matrices=1.0, convolutions=4.8))
     mixed = ProblemSource(**{**TINY, "recipe": RECIPE.model_copy(update={"precision": "mixed"})})
     told = ["bfloat16 (measured gain 4.8)"]
-    assert run_job(training_runs.KIND, training_runs.payload(mixed), home).manifest["passes"] == told
-    asked = score_runs.payload(mixed, [Scoring.of("query_loss", {"kind": "add_occurrence"},
+    assert run_job(TrainingRequest.name, training_payload(mixed), home).manifest["passes"] == told
+    asked = scores_payload(mixed, [Scoring.of("query_loss", {"kind": "add_occurrence"},
                                                   {"kind": "one_step", "eta": 0.1}, "first_order")], 4)
     monkeypatch.setattr(precision, "gain", lambda: Gain(matrices=0.1, convolutions=0.1))
-    assert run_job(score_runs.KIND, asked, home / "elsewhere").manifest["passes"] == told
+    assert run_job(ScoresRequest.name, asked, home / "elsewhere").manifest["passes"] == told
     build_kept(ProblemSource(**TINY))  # another problem takes its place in memory
-    assert run_job(score_runs.KIND, asked, home / "again").manifest["passes"] == told
-    plain = training_runs.payload(ProblemSource(**TINY))
-    assert run_job(training_runs.KIND, plain, home).manifest["passes"] == ["float32"]
+    assert run_job(ScoresRequest.name, asked, home / "again").manifest["passes"] == told
+    plain = training_payload(ProblemSource(**TINY))
+    assert run_job(TrainingRequest.name, plain, home).manifest["passes"] == ["float32"]
 
 
 @pytest.mark.parametrize(("recipe", "told"), [

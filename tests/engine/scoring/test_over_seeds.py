@@ -7,11 +7,12 @@ from engine.cli.score_files import read_scores, write_scores
 from engine.jobs import run_job
 from engine.models.recipe import Recipe
 from engine.problems import ProblemSource
-from engine.runs import scores as runs
+from engine.requests.scores import ScoresRequest
 from engine.scoring.compute import compute
 from engine.scoring.scores import Scores
 from engine.scoring.scoring import Scoring
 from tests.engine.exact import network_cases
+from tests.engine.requests_for_tests import scores_payload
 
 RETRAINED = ({"kind": "remove", "normalization": "n"}, "retrain")
 REPLAYED = ({"kind": "infinitesimal"}, "replay")
@@ -56,7 +57,7 @@ def test_files_and_jobs_keep_it(network, tmp_path, monkeypatch):
     read = read_scores([tmp_path / "scores.npz"], network)["scores"]
     np.testing.assert_array_equal(read.standard_error, scores.standard_error)
     asked = [of_runs(RETRAINED, seeds=2), of_runs(RETRAINED)]
-    kept = runs.load(run_job(runs.KIND, runs.payload(TINY, asked, 3)), asked)
+    kept = ScoresRequest.loaded(run_job(ScoresRequest.name, scores_payload(TINY, asked, 3)))
     direct = compute(TINY.build().problem, asked)
     np.testing.assert_allclose(kept[0].standard_error, direct[0].standard_error, rtol=1e-6)
     assert kept[0].noise == pytest.approx(direct[0].noise) and kept[1].standard_error is None

@@ -7,7 +7,9 @@ import shutil
 import huggingface_hub.constants
 import pytest
 
+from engine.applications.language import trainings
 from engine.applications.language.attribution import Attribution, Setting
+from engine.applications.language.run import AttributionRequest
 from engine.basics import locks
 from engine.basics.errors import InvalidInput
 from engine.cli import main
@@ -16,8 +18,6 @@ from engine.data import scienceqa
 from engine.experiments import language, response_corruption
 from engine.jobs import JobQueue
 from engine.models.causal import kept
-from engine.runs import language as language_run
-from engine.runs import language_kept
 from tests.engine.conftest import questions
 
 TASK = {"name": "response_corruption", "seed": 0, "clean": 4, "answer": 2, "rationale": 2, "validation": 2}
@@ -63,10 +63,10 @@ def test_sizes_are_those_on_disk_and_deleting_frees_them(home, made):
                   if path.is_file() and path.parent.name != "locks")
     assert len(found) == 2 and sum(training.size for training in found) == on_disk
     assert all(training.checkpoints > training.gradients > 0 for training in found)
-    assert {language_kept.title(training) for training in found} == {
+    assert {trainings.title(training) for training in found} == {
         f"Response corruption · tiny · seed {seed} · 8 records" for seed in (0, 1)}
     one, other = found
-    assert language_kept.delete(one.digest) == one.size and kept.trainings() == [other]
+    assert trainings.delete(one.digest) == one.size and kept.trainings() == [other]
     assert not list((home / "tmp").iterdir())
     with pytest.raises(InvalidInput, match="no training"):
         kept.delete(one.digest)
@@ -105,25 +105,25 @@ def test_what_a_job_of_the_queue_needs_stays(home, made, state):
     if state == "running":
         queue.claim("someone")
     needed = Attribution(made, 1).digest[:kept.LENGTH]
-    assert language_kept.busy() == {needed}
+    assert trainings.busy() == {needed}
     with pytest.raises(InvalidInput, match="is used by a run"):
-        language_kept.delete(needed)
+        trainings.delete(needed)
     [free] = [training.digest for training in kept.trainings() if training.digest != needed]
-    assert language_kept.delete(free) > 0
+    assert trainings.delete(free) > 0
     queue.request_cancel(job.id) if state == "queued" else queue.stop(job.id, "someone")
-    assert language_kept.busy() == set() and language_kept.delete(needed) > 0
+    assert trainings.busy() == set() and trainings.delete(needed) > 0
 
 
 def test_where_it_cannot_be_told_everything_counts_as_used(home, made):
     settings = {**made.model_dump(mode="json"), "task": {"name": "own", "train": str(home / "gone.jsonl")}}
-    JobQueue(home).submit(language_run.KIND, {"settings": settings, "seed": 0, "asked": []})
-    assert language_kept.busy() == {training.digest for training in kept.trainings()}
+    JobQueue(home).submit(AttributionRequest.name, {"settings": settings, "seed": 0, "asked": []})
+    assert trainings.busy() == {training.digest for training in kept.trainings()}
 
 
 def test_jobs_of_other_kinds_use_none(home, made):
     JobQueue(home).submit("scores", {"settings": {"model": "cnn"}, "seeds": [0]})
     JobQueue(home).submit("scores", {"source": {}})
-    assert language_kept.busy() == set()
+    assert trainings.busy() == set()
 
 
 def test_the_command_lists_and_removes(made, capsys):
@@ -155,7 +155,8 @@ def test_a_run_of_the_command_line(made, tmp_path, capsys):
     assert main(["attribute", "--run", str(path), "--out", str(tmp_path / "records.csv")]) == 0
     said, table = capsys.readouterr().out, (tmp_path / "records.csv").read_text().splitlines()
     assert "Written" in said and "tracin|answer_margin" in table[0] and "repsim|none|0.5" in table[0]
-    setting, seed, records = read_run(json.dumps(asked))
+    run = read_run(json.dumps(asked))
+    setting, seed, records = run.setting, run.seed, run.explained
     assert (setting, seed) == (made, 1) and records[0].answer == "A" and language.LAYERS
 
 

@@ -10,11 +10,12 @@ import torch
 
 from engine.applications.language import shards, stages
 from engine.applications.language.attribution import Attribution, Setting
+from engine.applications.language.run import AttributionRequest
 from engine.basics import heap
 from engine.basics.errors import StoreError
+from engine.jobs import KINDS
 from engine.models.causal import lora, passes
 from engine.models.training import Diverged
-from engine.runs import language as runs
 
 
 def sums(cache):
@@ -148,7 +149,7 @@ def test_chunks_wait_for_what_they_read(plain_setting):
     few, many = ({**plain_setting, "task": {"name": "conditional_backdoor", "clean": clean, "poison": 0, "benign": 0},
                   "recipe": {**plain_setting["recipe"], "checkpoints": 1}} for clean in (10, 1500))
     assert stages.chunk_keys(few) == ["train", "records/0", "queries/0"]
-    plan = runs.plan({"settings": many})
+    plan = KINDS[AttributionRequest.name].plan({"settings": many})
     assert plan == ["train", "records/0/0", "records/0/1", "records/0", "queries/0", "tokens", "scores"]
     assert {key: stages.before(plan, key) for key in plan} == {
         "train": [], "records/0/0": ["train"], "records/0/1": ["train"], "queries/0": ["train"],

@@ -9,11 +9,12 @@ import pytest
 
 from engine.applications.noisy_labels.consensus import by_heart, fraction_by_heart, votes, voting, with_consensus
 from engine.applications.noisy_labels.pairs import CONSENSUS, MAIN, Pair
+from engine.applications.noisy_labels.search import SuspicionRequest, draw_cached
 from engine.applications.noisy_labels.source import NoisySource
 from engine.experiments import publish
 from engine.jobs import run_job
 from engine.metrics.detection import detection
-from engine.runs import noisy_labels as runs
+from tests.engine.requests_for_tests import suspicion_payload
 
 LOSS, LOGIT, MARGIN = (Pair("TracIn", name) for name in ("Trusted loss", "Target logit", "Hard margin"))
 PLAIN, OTHER = Pair("RepSim"), Pair("LiSSA", "Trusted loss")
@@ -67,8 +68,8 @@ def test_in_a_deep_network_that_has_learned_its_labels_by_heart_the_votes_by_hea
     source = NoisySource(dataset="fashion_small", n_train=500, n_test=200, pool=2, model="resnet18_quarter_cifar",
                          seed=1, recipe=recipe)
     methods = [name for name in MAIN if name not in ("random", "confident")]
-    scored = runs.load(run_job(runs.KIND, runs.payload(source, methods), tmp_path))
-    noisy = runs.draw_kept(source).flags.noisy
+    scored = SuspicionRequest.loaded(run_job(SuspicionRequest.name, suspicion_payload(source, methods), tmp_path))
+    noisy = draw_cached(source).flags.noisy
     found = {learned: detection(noisy, with_consensus(scored.suspicion, learned)[CONSENSUS])["AUPRC"]
              for learned in (True, False)}
     assert scored.by_heart and found[True] > found[False] + 0.05

@@ -9,12 +9,13 @@ from PIL import Image
 
 from engine import data
 from engine.applications.noisy_labels.own import own_source
+from engine.applications.noisy_labels.retraining import WhatIfRequest
+from engine.applications.noisy_labels.search import SuspicionRequest
 from engine.applications.noisy_labels.source import SMALL_RECIPE, NoisySource
 from engine.basics.errors import InvalidInput
 from engine.data import uploads
 from engine.problems import ProblemSource
-from engine.runs import noisy_labels as runs
-from engine.runs import noisy_retraining as retraining
+from tests.engine.requests_for_tests import retraining_payload, suspicion_payload, what_if_payload
 
 
 @pytest.fixture(autouse=True)
@@ -62,8 +63,8 @@ def test_own_labels_stay_as_they_came(make, suffix):
     drawn = source.draw()
     assert source.noise == NoisySource(dataset=name).noise == 0 and drawn.made_wrong == 0 and drawn.flags is None
     np.testing.assert_array_equal(drawn.evidence.y, data.load(name).y_train[drawn.rows])
-    assert NoisySource.parse(runs.payload(source)["source"]).noise == 0
-    assert NoisySource.parse(retraining.payload(source)["source"]).noise == 0
+    assert NoisySource.parse(suspicion_payload(source)["source"]).noise == 0
+    assert NoisySource.parse(retraining_payload(source)["source"]).noise == 0
     assert NoisySource.parse(source.stated) == source
     problem = ProblemSource(dataset=name).draw()[1]  # what self-influence and comparisons read
     np.testing.assert_array_equal(problem.y_train, data.load(name).y_train[problem.train_index])
@@ -92,7 +93,7 @@ def test_labels_in_doubt_are_trusted_only_if_that_is_said():
         source.draw()
     drawn = NoisySource.parse({**source.stated, "trusted_from": "labels in doubt"}).draw()
     assert "4 trusted examples, drawn from the labels in doubt" in drawn.trusted_origin
-    assert runs.payload(drawn.source)["source"]["trusted_from"] == "labels in doubt"
+    assert suspicion_payload(drawn.source)["source"]["trusted_from"] == "labels in doubt"
     assert drawn.source.identity != source.identity
 
 
@@ -128,9 +129,9 @@ def test_a_run_says_where_the_trusted_examples_come_from(home):
 
     source = NoisySource(dataset=kept(pictures(), "zip"), trusted=2, model="mlp", trusted_from="labels in doubt",
                          recipe=SMALL_RECIPE.model_copy(update={"epochs": 1, "checkpoints": 1}))
-    facts = run_job(runs.KIND, runs.payload(source, ["repsim"]), home).manifest["facts"]
+    facts = run_job(SuspicionRequest.name, suspicion_payload(source, ["repsim"]), home).manifest["facts"]
     assert "drawn from the labels in doubt" in facts["trusted_from"] and facts["made_wrong"] == 0
-    told = run_job(retraining.WHAT_IF, retraining.what_if(source, [0], seeds=1), home).manifest
+    told = run_job(WhatIfRequest.name, what_if_payload(source, [0], seeds=1), home).manifest
     assert "drawn from the labels in doubt" in told["trusted_from"]
 
 

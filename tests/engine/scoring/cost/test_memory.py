@@ -3,9 +3,11 @@
 import pytest
 
 from engine.data import DATASETS
+from engine.jobs import KINDS
 from engine.problems import ProblemSource
-from engine.runs import scores
+from engine.requests.scores import ScoresRequest
 from engine.scoring.scoring import Scoring
+from tests.engine.requests_for_tests import scores_payload
 
 STEP = Scoring.of("query_loss", {"kind": "add_occurrence"}, {"kind": "one_step", "eta": 0.1})
 REMOVE = Scoring.of("query_loss", {"kind": "remove"}, {"kind": "reoptimize"})
@@ -22,6 +24,6 @@ MEASURED = [
 def test_a_chunk_is_expected_to_hold_what_it_was_measured_to_hold(source, scoring, megabytes):
     if not DATASETS[source["dataset"]].available()[0]:
         pytest.skip(f"{source['dataset']} is not here")
-    data = scores.payload(ProblemSource(**source), [scoring])
-    found = {scores.JOB.memory(data, key) for key in scores.plan(data)}
+    data = scores_payload(ProblemSource(**source), [scoring])
+    found = {KINDS[ScoresRequest.name].memory(data, key) for key in KINDS[ScoresRequest.name].plan(data)}
     assert len(found) == 1 and 0.8 < found.pop() / 1e6 / megabytes < 1.25

@@ -7,12 +7,14 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from engine.applications.language.attribution import Attribution, Setting
+from engine.applications.language.run import AttributionRequest
 from engine.basics.errors import InvalidInput
 from engine.experiments import EXPERIMENTS
 from engine.jobs import job_digest, run_job
-from engine.runs import language as runs
 from tests.engine import tiny
+from tests.engine.requests_for_tests import attribution_payload
 
+KIND = AttributionRequest.name
 RECIPE = {"epochs": 1, "checkpoints": 1, "batch": 4, "context": 200, "rank": 2}
 
 
@@ -41,13 +43,13 @@ def records_replaced(folder):
 
 @pytest.mark.parametrize("replace", [layers_replaced, records_replaced])
 def test_replaced_files_are_another_run_and_another_training(setting, tmp_path, replace):
-    asked, training = runs.payload(setting), Attribution(setting, 0).digest
+    asked, training = attribution_payload(setting), Attribution(setting, 0).digest
     replace(tmp_path)
-    assert job_digest(runs.KIND, runs.payload(setting)) != job_digest(runs.KIND, asked)
+    assert job_digest(KIND, attribution_payload(setting)) != job_digest(KIND, asked)
     if replace is layers_replaced:
         assert Attribution(setting, 0).digest != training
     with pytest.raises(InvalidInput, match="have changed since it was asked for"):
-        run_job(runs.KIND, asked)
+        run_job(KIND, asked)
 
 
 def test_the_kind_of_device_is_part_of_a_training(setting):
@@ -75,6 +77,7 @@ def test_a_study_of_other_questions_is_another_run(monkeypatch):
 def test_a_run_chooses_its_width_and_says_what_came_out(setting):
     """Twelve records of which eight are held out, one checkpoint: a budget for 32 numbers a gradient."""
     projection = setting.projection.model_copy(update={"dimension": 8, "budget": 2 * 4 * 2 * 4 * 32})
-    told = run_job(runs.KIND, runs.payload(setting.model_copy(update={"projection": projection}))).manifest["sketch"]
+    payload = attribution_payload(setting.model_copy(update={"projection": projection}))
+    told = run_job(KIND, payload).manifest["sketch"]
     assert [tried for tried, _ in told["tried"]] == [8, 16, 32] and told["dimension"] in (8, 16, 32)
     assert told["outcome"] == ("target met" if told["least"] >= told["target"] else "target missed")

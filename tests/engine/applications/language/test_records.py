@@ -6,8 +6,8 @@ import pandas as pd
 import pytest
 
 from engine.applications.language.methods import METHODS
-from engine.runs.language import MOMENTUM
-from engine.runs.language_records import Reading, changed, contributions
+from engine.applications.language.records import RecordRanking, changed, contributions
+from engine.applications.language.run import MOMENTUM
 
 BEHAVIORS = ("response_loss", "answer_logit")
 N = 20
@@ -23,7 +23,7 @@ def records():
 
 
 def reading(**changes):
-    return Reading(**{"method": METHODS["gradsim"], "behavior": "answer_logit", "behaviors": BEHAVIORS,
+    return RecordRanking(**{"method": METHODS["gradsim"], "behavior": "answer_logit", "behaviors": BEHAVIORS,
                       **changes})
 
 
@@ -48,9 +48,9 @@ def test_an_estimator_that_reads_no_behavior_has_one_rank(records):
 
 def test_found_by_one_behavior_and_missed_by_the_other(records):
     one = reading()
-    assert list(one.found_by(one.listed(records), "answer_logit", "response_loss")["record"]) == [N - 1, N - 2]
-    assert list(one.found_by(one.listed(records), "response_loss", "answer_logit")["record"]) == [1, 0]
-    assert one.found_by(one.listed(records), "answer_logit", "answer_logit").empty
+    assert list(one.only_under(one.listed(records), "answer_logit", "response_loss")["record"]) == [N - 1, N - 2]
+    assert list(one.only_under(one.listed(records), "response_loss", "answer_logit")["record"]) == [1, 0]
+    assert one.only_under(one.listed(records), "answer_logit", "answer_logit").empty
 
 
 def test_what_was_changed_is_the_span_of_its_flag(records):

@@ -15,7 +15,7 @@ LOO = Scoring.of("query_loss", {"kind": "remove"}, {"kind": "retrain"})
 
 def test_a_group_has_one_run_whatever_its_order(tmp_path):
     request = GroupRequest(scoring=LOO, rows=(9, 2))
-    assert request.payload(SOURCE) == GroupRequest(scoring=LOO, rows=(2, 9, 9)).payload(SOURCE)
+    assert request.of(SOURCE).payload == GroupRequest(scoring=LOO, rows=(2, 9, 9)).of(SOURCE).payload
     table = answered(request, SOURCE, tmp_path).whole
     found = group_effect(SOURCE.build().problem, LOO, [2, 9])
     np.testing.assert_allclose(table["whole group"], found.whole, atol=1e-9)

@@ -1,4 +1,4 @@
-"""The tables of a language run, read: records in rank order, found by one behavior, known to be changed."""
+"""The tables of a language run: records in rank order, those on top under one behavior alone, known corruptions."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ import pandas as pd
 from engine.applications.language.detection import TOP
 from engine.applications.language.methods import Method
 from engine.applications.language.rankings import behavior_title
+from engine.applications.language.run import MOMENTUM, column
 from engine.question import direction
 from engine.question.behaviors import BEHAVIORS
-from engine.runs.language import MOMENTUM, column
 
 CORRUPTED = {"answer": "answer", "poison": "answer", "rationale": "explanation"}
 """Flag -> the span that was changed."""
 
 
 @dataclass(frozen=True)
-class Reading:
-    """How the records of a run are read: by a method and a behavior, beside the others that its queries allow.
+class RecordRanking:
+    """How the records of a run are ranked: by a method and a behavior, beside the others that its queries allow.
 
-    harmful: whether what opposes the behavior is sought. layer: where RepSim reads, as a share of the depth.
+    harmful: whether what opposes the behavior is sought. layer: where RepSim reads, as a fraction of the depth.
     """
 
     method: Method
@@ -61,20 +61,20 @@ class Reading:
     def ranks(self, records: pd.DataFrame) -> pd.DataFrame:
         """Rank of every record under each behavior, 1 for what is most sought; a single column where none is read."""
         names = self.behaviors if self.method.reads else ("none",)
-        placed = pd.DataFrame({name: records[column(self.method.name, name, self.layer)].rank(
+        ranks = pd.DataFrame({name: records[column(self.method.name, name, self.layer)].rank(
             ascending=False, method="first").astype(int) for name in names})
-        return len(records) + 1 - placed if self.opposing_first else placed
+        return len(records) + 1 - ranks if self.opposing_first else ranks
 
     def listed(self, records: pd.DataFrame) -> pd.DataFrame:
         """The records, what is sought first, with their text, score, flags and rank under every behavior."""
-        placed = self.ranks(records)
-        others = {_rank_title(name): placed[name] for name in placed if name != self.own}
-        found = pd.DataFrame({"rank": placed[self.own], "record": records["record"], "score": records[self.column],
+        ranks = self.ranks(records)
+        others = {_rank_title(name): ranks[name] for name in ranks if name != self.own}
+        table = pd.DataFrame({"rank": ranks[self.own], "record": records["record"], "score": records[self.column],
                               "known as": [", ".join(json.loads(flags)) for flags in records["flags"]], **others,
                               "prompt": records["prompt"], "response": records["response"]})
-        return found.sort_values("rank").reset_index(drop=True)
+        return table.sort_values("rank").reset_index(drop=True)
 
-    def found_by(self, listed: pd.DataFrame, first: str, second: str) -> pd.DataFrame:
+    def only_under(self, listed: pd.DataFrame, first: str, second: str) -> pd.DataFrame:
         """The rows of `listed` in the top tenth under the behavior `first` and not under `second`."""
         limit = int(np.ceil(TOP * len(listed)))
         one, other = (listed["rank" if name == self.own else _rank_title(name)] for name in (first, second))

@@ -17,9 +17,10 @@ from engine.jobs import JobQueue, run_job
 from engine.problems import ProblemSource
 from engine.question.behaviors import BEHAVIORS
 from engine.requests import check_queued
-from engine.runs import scores as score_runs
+from engine.requests.scores import ScoresRequest
 from engine.scoring.compute import compute
 from engine.scoring.scoring import Scoring
+from tests.engine.requests_for_tests import scores_payload
 
 ROOT = Path(__file__).parents[3]
 NAME = "behaviors_of_mine"
@@ -66,7 +67,7 @@ def mine():
 def worked(home, payload):
     """The job, as a worker process left it."""
     queue = JobQueue(home)
-    job = queue.submit(score_runs.KIND, payload).id
+    job = queue.submit(ScoresRequest.name, payload).id
     run = subprocess.run([sys.executable, "-m", "engine.worker", "--home", str(home), "--once"], cwd=ROOT,
                          capture_output=True, text=True, timeout=120)
     return queue, queue.get(job), run
@@ -75,16 +76,16 @@ def worked(home, payload):
 def test_a_worker_computes_it(write, tmp_path):
     write(2.0)
     check_queued([mine()])
-    queue, job, run = worked(tmp_path / "home", score_runs.payload(SOURCE, [mine()]))
+    queue, job, run = worked(tmp_path / "home", scores_payload(SOURCE, [mine()]))
     assert (job.state, job.error, run.returncode) == ("done", "", 0)
-    found = score_runs.load(queue.store.read(job.id), [mine()])[0]
+    found = ScoresRequest.loaded(queue.store.read(job.id))[0]
     np.testing.assert_allclose(found.values, compute(SOURCE.build().problem, mine())[0].values, rtol=1e-12)
 
 
 @pytest.mark.slow
 def test_a_worker_refuses_other_code_than_was_asked_for(write, tmp_path):
     write(2.0)
-    asked = score_runs.payload(SOURCE, [mine()])
+    asked = scores_payload(SOURCE, [mine()])
     write(3.0, load=False)
     _, job, _ = worked(tmp_path / "home", asked)
     assert job.state == "failed" and "`mine` that is asked for is another function" in job.error
@@ -93,11 +94,11 @@ def test_a_worker_refuses_other_code_than_was_asked_for(write, tmp_path):
 
 def test_code_changed_since_is_another_run(write):
     write(2.0)
-    before = score_runs.payload(SOURCE, [mine()])
+    before = scores_payload(SOURCE, [mine()])
     write(3.0)
-    assert score_runs.payload(SOURCE, [mine()]) != before
+    assert scores_payload(SOURCE, [mine()]) != before
     write(2.0)
-    assert score_runs.payload(SOURCE, [mine()]) == before
+    assert scores_payload(SOURCE, [mine()]) == before
 
 
 def test_code_of_an_installed_plugin_counts_too(write, tmp_path, monkeypatch):
@@ -201,11 +202,11 @@ def test_an_analysis_of_a_plugin_is_a_command_a_job_and_a_function(tmp_path, mon
         assert "--least" in capsys.readouterr().err
         answer = wf.analyse(SOURCE.build().problem, "class-counts", candidates=5)
         assert answer.counts["candidates"].tolist() == counts.tolist() and "class-counts" in set(wf.analyses()["name"])
-        asked = request("class-counts")(candidates=5)
+        asked = request("class-counts")(candidates=5).of(SOURCE)
         desk = Desk(root=tmp_path / "home")
-        assert isinstance(desk.ask(SOURCE, asked), Waiting)
-        run_job(asked.name, asked.of(SOURCE).payload(SOURCE), tmp_path / "home")
-        pd.testing.assert_frame_equal(desk.ask(SOURCE, asked).counts, answer.counts)
+        assert isinstance(desk.ask(asked), Waiting)
+        run_job(asked.name, asked.payload, tmp_path / "home")
+        pd.testing.assert_frame_equal(desk.ask(asked).counts, answer.counts)
     finally:
         REQUESTS.remove("class-counts")
         KINDS.remove("class-counts")

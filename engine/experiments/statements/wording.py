@@ -68,5 +68,5 @@ def summary(findings: Sequence[Finding]) -> str:
         return "Nothing is published yet that a statement could be checked on."
     counts = Counter(finding.verdict for finding in findings)
     short = sum(bool(finding.short) for finding in findings)
-    told = ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS)
-    return f"{told}{f', of which {short} by runs too small to show the effect' if short else ''}."
+    tallies = ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS)
+    return f"{tallies}{f', of which {short} by runs too small to show the effect' if short else ''}."

@@ -20,11 +20,11 @@ def home(tmp_path, monkeypatch):
 
 
 def test_words_are_told_only_where_there_are_some():
-    plain = SubsetModelsRequest(subsets=3).payload(SOURCE)
+    plain = SubsetModelsRequest(subsets=3).of(SOURCE).payload
     assert set(plain) == {"source", "candidates", "subsets", "share", "seed", "contents", "numerics"}
-    asked = SubsetModelsRequest(subsets=3, behaviors=WORDED).payload(SOURCE)
+    asked = SubsetModelsRequest(subsets=3, behaviors=WORDED).of(SOURCE).payload
     assert asked == {**plain, "behaviors": ["contrast", "span:The answer is"]}
-    assert asked == SubsetModelsRequest(subsets=3, behaviors=(*reversed(WORDED), WORDED[0])).payload(SOURCE)
+    assert asked == SubsetModelsRequest(subsets=3, behaviors=(*reversed(WORDED), WORDED[0])).of(SOURCE).payload
 
 
 def test_words_are_read_off_the_models_beside_the_registered_behaviors():

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from engine.analysis.over_seeds import SeedRunsRequest, distribution, of_runs, over_seeds, spread
+from engine.analysis.over_seeds import MeanOverSeedsRequest, SeedRunsRequest, distribution, of_runs, spread
 from engine.basics.errors import Undifferentiable
 from engine.desk import Desk, Waiting
 from engine.models.recipe import Recipe
@@ -26,12 +26,12 @@ def home(tmp_path, monkeypatch):
 
 def test_the_job_finds_what_the_analysis_finds():
     request = SeedRunsRequest(scoring=REMOVED, candidates=4, seeds=5)
-    waiting = Desk().ask(NETWORK, request)
+    waiting = Desk().ask(request.of(NETWORK))
     assert isinstance(waiting, Waiting) and "5 seeds" in waiting.what and "examples: 4" in waiting.what
     answer, problem = answered(request, NETWORK), NETWORK.build().problem
     found = of_runs(answer.single, REMOVED, NETWORK.seed)
     problem = problem.with_candidates(problem.candidates[:4])
-    direct = over_seeds(problem, REMOVED, stable=1.0, most=5)
+    direct = MeanOverSeedsRequest(scoring=REMOVED, stable=1.0, most=5).run(problem)
     assert list(found.single) == list(direct.single) == list(range(1, 6))
     np.testing.assert_allclose(found.scores.values, direct.scores.values, rtol=1e-9)
     pd.testing.assert_frame_equal(found.table, direct.table)
@@ -45,4 +45,4 @@ def test_a_training_without_a_derivative_says_why(monkeypatch):
     monkeypatch.setattr("engine.analysis.over_seeds.compute", refuse)
     scoring = Scoring.of("soft_margin", {"kind": "infinitesimal"}, {"kind": "replay", "seeds": 4})
     request = SeedRunsRequest(scoring=scoring, candidates=2, seeds=4)
-    assert answered(request, NETWORK) == Desk().ask(NETWORK, request) == "The training diverged."
+    assert answered(request, NETWORK) == Desk().ask(request.of(NETWORK)) == "The training diverged."

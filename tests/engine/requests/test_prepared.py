@@ -5,15 +5,16 @@ import pytest
 from engine.analysis.self_influence import SelfInfluenceRequest
 from engine.jobs import KINDS, ChunkWork
 from engine.problems import ProblemSource, build_kept
-from engine.requests.prepared import MODEL
-from engine.runs import scores
+from engine.requests.request import MODEL
+from engine.requests.scores import ScoresRequest
 from engine.scoring.scoring import Scoring
+from tests.engine.requests_for_tests import scores_payload
 
 SOURCE = ProblemSource(dataset="digits", n_train=120, n_test=10, n_queries=4, n_candidates=120, pool=2, l2=1e-2)
 LOCAL = Scoring.of("query_loss", {"kind": "infinitesimal"}, {"kind": "local_response"})
 REMOVE = Scoring.of("query_loss", {"kind": "remove"}, {"kind": "reoptimize"})
-DATA = {scores.KIND: scores.payload(SOURCE, [LOCAL, REMOVE], 101),
-        "self-influence": SelfInfluenceRequest(scoring=LOCAL, candidates=101).payload(SOURCE)}
+DATA = {ScoresRequest.name: scores_payload(SOURCE, [LOCAL, REMOVE], 101),
+        "self-influence": SelfInfluenceRequest(scoring=LOCAL, candidates=101).of(SOURCE).payload}
 
 
 def elsewhere():
@@ -42,8 +43,8 @@ def test_chunks_come_out_the_same(kind, tmp_path):
 
 
 def test_groups_of_scorings_hand_over_what_they_solve_with(tmp_path):
-    data, shares = DATA[scores.KIND], KINDS[scores.KIND].shares
-    context = ChunkWork(KINDS[scores.KIND], data, tmp_path).context()
+    data, shares = DATA[ScoresRequest.name], KINDS[ScoresRequest.name].shares
+    context = ChunkWork(KINDS[ScoresRequest.name], data, tmp_path).context()
     elsewhere()
     model = shares.make(data, MODEL, {}, context)
     assert "asked/cholesky" in shares.make(data, "0", model, context)

@@ -18,6 +18,8 @@ from engine.analysis.removal_curve import RemovalRequest
 from engine.analysis.scorecard import ScorecardRequest, Sizes
 from engine.analysis.self_influence import SelfInfluenceRequest
 from engine.analysis.subset_bank import SubsetModelsRequest
+from engine.applications.noisy_labels.retraining import RetrainingRequest
+from engine.applications.noisy_labels.search import SuspicionRequest
 from engine.applications.noisy_labels.source import NoisySource
 from engine.basics.errors import InvalidInput
 from engine.experiments import EXPERIMENTS
@@ -27,9 +29,10 @@ from engine.models.recipe import Recipe
 from engine.problems import ProblemSource, build_kept
 from engine.problems.families import network
 from engine.problems.trained import weights_file
-from engine.runs import noisy_labels, noisy_retraining, training
-from engine.runs import scores as score_runs
+from engine.requests.scores import ScoresRequest
+from engine.requests.training import TrainingRequest
 from engine.scoring.scoring import Scoring
+from tests.engine.requests_for_tests import retraining_payload, scores_payload, suspicion_payload, training_payload
 
 RECIPE = Recipe(epochs=2, batch_size=10, learning_rate=0.05, checkpoints=1)
 SOURCE = ProblemSource(dataset="fashion_mnist", n_train=20, n_test=8, n_queries=4, n_candidates=6, pool=4)
@@ -39,11 +42,11 @@ STEP = Scoring.of("query_loss", {"kind": "add_occurrence"}, {"kind": "one_step",
 
 
 def asked_of(request):
-    return request.name, lambda: request.payload(SOURCE)
+    return request.name, lambda: request.of(SOURCE).payload
 
 
 ASKED = {
-    "scores": (score_runs.KIND, lambda: score_runs.payload(SOURCE, [STEP], 6)),
+    "scores": (ScoresRequest.name, lambda: scores_payload(SOURCE, [STEP], 6)),
     "self-influence": asked_of(SelfInfluenceRequest(scoring=STEP)),
     "error surface": asked_of(ErrorSurfaceRequest()),
     "embedding": asked_of(EmbeddingRequest(method="tsne")),
@@ -52,11 +55,11 @@ ASKED = {
     "curve": asked_of(RemovalRequest(scorings=(STEP,), behavior="query_loss", query=1, random=2)),
     "scorecard": asked_of(ScorecardRequest(sizes=Sizes(candidates=10), methods=("step",),
                                            benchmarks=("randomisation",))),
-    "training": (training.KIND, lambda: training.payload(NETWORK)),
-    "noisy labels": (noisy_labels.KIND, lambda: noisy_labels.payload(NOISY)),
+    "training": (TrainingRequest.name, lambda: training_payload(NETWORK)),
+    "noisy labels": (SuspicionRequest.name, lambda: suspicion_payload(NOISY)),
     "softmax study": (EXPERIMENTS["table-a6"].study, lambda: EXPERIMENTS["table-a6"].payload("small")),
     "removal study": (EXPERIMENTS["table-a10"].study, lambda: EXPERIMENTS["table-a10"].payload("small")),
-    "noisy retraining": (noisy_retraining.KIND, lambda: noisy_retraining.payload(NOISY, [1])),
+    "noisy retraining": (RetrainingRequest.name, lambda: retraining_payload(NOISY, [1])),
 }
 
 
@@ -103,7 +106,7 @@ def test_a_job_that_was_asked_for_other_data_is_refused(folder, asked, tmp_path)
 
 def test_a_job_that_was_asked_for_before_its_data_were_there_runs(tmp_path):
     before = {**ASKED["scores"][1](), "contents": {"data": ""}}
-    assert run_job(score_runs.KIND, before, tmp_path / "home").manifest["runs"]
+    assert run_job(ScoresRequest.name, before, tmp_path / "home").manifest["runs"]
 
 
 def test_replaced_data_are_loaded_and_drawn_anew(folder):
@@ -145,7 +148,7 @@ def test_weights_replaced_under_their_name_are_another_job():
     torch.save(module.state_dict(), buffer)
     buffer.seek(0)
     source = NETWORK.model_copy(update={"weights": own_weights.keep(buffer, "mine.pt", module)})
-    before = score_runs.payload(source, [STEP], 6)
+    before = scores_payload(source, [STEP], 6)
     path = next((data.home_folder() / "models" / "own").glob("*.safetensors"))
     save_file({key: value + 1 for key, value in module.state_dict().items()}, path)
-    assert score_runs.payload(source, [STEP], 6) != before
+    assert scores_payload(source, [STEP], 6) != before

@@ -1,0 +1,205 @@
+"""The job that trains a model on observed labels and scores all of them: one run for every table and page that asks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, ClassVar
+
+import numpy as np
+import torch
+from pydantic import AfterValidator
+from torch import Tensor
+from torch.nn.functional import normalize
+
+from engine import data
+from engine.applications.noisy_labels import consensus, in_turn
+from engine.applications.noisy_labels.pairs import MAIN, METHODS, Pair
+from engine.applications.noisy_labels.scoring import AUGMENTED, suspicions
+from engine.applications.noisy_labels.source import NoisyData, NoisySource, TrainedModel
+from engine.basics.latest import Latest
+from engine.basics.provenance import device_name
+from engine.jobs import Context, Output
+from engine.requests import JobRequest
+from engine.store.results import Result
+
+TOGETHER = {"similarity": ("random", "repsim", "ntk", AUGMENTED), "gradients": ("gradsim", "tracin", "lissa"),
+            "confident": ("confident",)}
+"""Methods that are computed together, as one chunk."""
+FOLD = "fold "
+NEAREST = 3
+OF_EXAMPLES = ("predicted", "probability", "own", "nearest")
+
+
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """A finished run: suspicion (n,) by pair, the model's predictions (n,) with their probabilities, and facts.
+
+    own (n,): the model's probability of the observed label. nearest (n, NEAREST): the trusted examples with the most
+    similar representation, as rows of the trusted set. facts: accuracy, data fingerprint, device, sizes. by_heart:
+    whether the model is a deep network that has learned its labels by heart (`consensus.by_heart`).
+    """
+
+    suspicion: dict[Pair, np.ndarray]
+    predicted: np.ndarray
+    probability: np.ndarray
+    own: np.ndarray
+    nearest: np.ndarray
+    facts: dict[str, Any]
+    by_heart: bool
+
+    def with_consensus(self) -> Scored:
+        """The same with the consensus among its rankings."""
+        return replace(self, suspicion=consensus.with_consensus(self.suspicion, self.by_heart))
+
+
+class SuspicionRequest(JobRequest[Scored]):
+    """Train on the labels of a source as they are, and say of each how likely it is wrong, by every method.
+
+    A chunk is a group of methods; without a trusted set, a model that leaves out one fold.
+    """
+
+    name: ClassVar = "noisy_label_scores"
+    numerics: ClassVar = 3
+
+    source: NoisySource
+    methods: Annotated[tuple[str, ...], AfterValidator(lambda names: tuple(sorted(names)))] = tuple(sorted(MAIN))
+
+    @property
+    def job_title(self) -> str:
+        return f"Noisy labels in {data.title(self.source.dataset)}"
+
+    @property
+    def contents(self) -> Mapping[str, str]:
+        return self.source.contents
+
+    @property
+    def chunks(self) -> list[str]:
+        if self.source.in_turn:
+            return [f"{FOLD}{fold}" for fold in range(self.source.folds)]
+        return [group for group, names in TOGETHER.items() if group == "similarity" or set(names) & set(self.methods)]
+
+    def weight(self, chunk: str) -> float:
+        """Guessed shares: the first chunk trains the model, confident learning trains others on folds."""
+        return {"similarity": 1.0, "gradients": 0.5, "confident": 2.0}.get(chunk, 1.0)
+
+    def run_chunk(self, chunk: str, context: Context) -> Output:
+        drawn = draw_cached(self.source)
+        if chunk.startswith(FOLD):
+            return self._run_fold(drawn.without(int(chunk.removeprefix(FOLD))), context)
+        model = _trained(drawn, context)
+        scores = suspicions(model, set(TOGETHER[chunk]) & set(self.methods),
+                            context.computing("scoring every label", 0.8))
+        output = _stored(scores)
+        if chunk != "similarity":
+            return output
+        p = model.logits.softmax(-1).cpu()
+        nearest = most_alike(model, model.problem.x, model.problem.queries)
+        examples = _of_examples(drawn, p.numpy(), nearest)
+        y = np.asarray(drawn.evidence.y)
+        facts = {"test_accuracy": model.accuracy(drawn.x_test, drawn.y_test),
+                 "observed_accuracy": float((examples["predicted"] == y).mean()), "device": device_name(model.device),
+                 "trusted": len(drawn.evidence.trusted_y), "test": len(drawn.y_test),
+                 "parameters_scored": model.problem.parameters, **_facts(drawn)}
+        return Output(arrays={**output.arrays, **examples}, manifest={**output.manifest, "facts": facts})
+
+    def _run_fold(self, drawn: NoisyData, context: Context) -> Output:
+        """One model, without its fold: suspicion of the labels that it was trained on, and what it says of the fold."""
+        model = _trained(drawn, context)
+        scores = suspicions(model, {*TOGETHER["similarity"], *TOGETHER["gradients"]} & set(self.methods) - {"random"},
+                            context.computing("scoring labels", 0.8))
+        output, queries = _stored(scores), model.problem.queries
+        p = model.problem.network.predict(queries).softmax(-1).cpu().double().numpy()
+        agrees = model.logits.argmax(-1).cpu().numpy() == drawn.evidence.y
+        return Output(arrays={**output.arrays, "p": p, "nearest": most_alike(model, queries, model.problem.x)},
+                      manifest={**output.manifest, "device": device_name(model.device),
+                                "parameters_scored": model.problem.parameters,
+                                "observed_accuracy": float(agrees.mean())})
+
+    def finish(self, chunks: Mapping[str, Result], context: Context) -> Output:
+        results = [chunks[chunk] for chunk in self.chunks]
+        arrays = [result.arrays() for result in results]
+        scores = [{Pair(*pair): own[f"s{index}"] for index, pair in enumerate(result.manifest["pairs"])}
+                  for result, own in zip(results, arrays, strict=True)]
+        if self.source.in_turn:
+            folds = [in_turn.Fold(suspicion, own["p"], own["nearest"])
+                     for suspicion, own in zip(scores, arrays, strict=True)]
+            suspicion, examples, facts = self._of_folds(folds, [result.manifest for result in results])
+        else:
+            suspicion = {pair: values for own in scores for pair, values in own.items()}
+            examples = {name: arrays[0][name] for name in OF_EXAMPLES}
+            facts = results[0].manifest["facts"]
+        return Output(arrays={"suspicion": np.stack(list(suspicion.values())), **examples}, manifest={
+            "pairs": [list(pair) for pair in suspicion], "facts": facts, "source": self.source.model_dump(mode="json"),
+            "seeds": [self.source.seed], "data": facts["data"], "device": facts["device"]})
+
+    def _of_folds(self, folds: list[in_turn.Fold], manifests: list[dict[str, Any]]
+                  ) -> tuple[dict[Pair, np.ndarray], dict[str, np.ndarray], dict[str, Any]]:
+        """Suspicion, what is said of each example, and facts: of an example by the model that has not seen it."""
+        drawn = draw_cached(self.source)
+        y, fold_of = drawn.evidence.y, drawn.fold_of
+        p = in_turn.out_of_fold(fold_of, folds)
+        scores = in_turn.suspicions(fold_of, folds) | in_turn.references(drawn, p, self.methods)
+        order = [method.title for method in METHODS.values()]
+        suspicion = dict(sorted(scores.items(), key=lambda item: order.index(item[0].method)
+                                if item[0].method in order else len(order)))
+        examples = _of_examples(drawn, p, in_turn.nearest(fold_of, folds))
+        return suspicion, examples, {
+            "test_accuracy": float((examples["predicted"] == y).mean()),
+            "observed_accuracy": float(np.mean([one["observed_accuracy"] for one in manifests])),
+            "device": manifests[0]["device"], "trusted": 0, "test": len(y),
+            "parameters_scored": manifests[0]["parameters_scored"], **_facts(drawn)}
+
+    @classmethod
+    def loaded(cls, result: Result) -> Scored:
+        arrays, facts = result.arrays(), result.manifest["facts"]
+        suspicion = dict(zip((Pair(*pair) for pair in result.manifest["pairs"]), arrays["suspicion"], strict=True))
+        by_heart = consensus.by_heart(result.manifest["source"]["model"], facts["observed_accuracy"],
+                                      facts["test_accuracy"])
+        return Scored(suspicion, facts=facts, by_heart=by_heart, **{name: arrays[name] for name in OF_EXAMPLES})
+
+    @classmethod
+    def answered(cls, result: Result) -> Scored:
+        """With the consensus, which is no method of a study."""
+        return cls.loaded(result).with_consensus()
+
+
+def _trained(drawn: NoisyData, context: Context) -> TrainedModel:
+    return drawn.train(context.device, check=context.check,
+                       progress=lambda done: context.progress(0.8 * done, "training the model"))
+
+
+def _stored(scores: Mapping[Pair, np.ndarray]) -> Output:
+    return Output(arrays={f"s{index}": values for index, values in enumerate(scores.values())},
+                  manifest={"pairs": [list(pair) for pair in scores]})
+
+
+def _of_examples(drawn: NoisyData, p: np.ndarray, nearest: np.ndarray) -> dict[str, np.ndarray]:
+    """What a model says of each example, from its probabilities p (n, C)."""
+    y = np.asarray(drawn.evidence.y)
+    return {"predicted": p.argmax(-1), "probability": p.max(-1), "own": p[np.arange(len(y)), y], "nearest": nearest}
+
+
+def _facts(drawn: NoisyData) -> dict[str, Any]:
+    """What the manifest says of the data; `read_as`: what the reader of a user's own data decided."""
+    return {"data": drawn.fingerprint, "training": len(drawn.evidence.y), "trusted_from": drawn.trusted_origin,
+            "made_wrong": drawn.made_wrong, **({"read_as": list(drawn.dataset.said)} if drawn.dataset.said else {})}
+
+
+def most_alike(model: TrainedModel, x: Tensor, among: Tensor) -> np.ndarray:
+    """Rows (n, NEAREST) of `among` whose representation is most similar to that of each of x (n, …)."""
+    features = model.problem.network.features
+    known = torch.cat([normalize(features(batch)) for batch in among.split(2048)])
+    rows = [torch.topk(normalize(features(batch)) @ known.T, min(NEAREST, len(known))).indices.cpu()
+            for batch in x.split(2048)]
+    return torch.cat(rows).numpy()
+
+
+_DRAWN: Latest[NoisyData] = Latest()
+
+
+def draw_cached(source: NoisySource) -> NoisyData:
+    """`source.draw()`; the last drawn data are kept for every model and training seed."""
+    of_the_model = {"model": "cnn", "selection": "all", "seed": 0, "recipe": NoisySource().recipe}
+    key = source.model_copy(update=of_the_model).model_dump_json(), *source.contents.values()
+    return _DRAWN.get(key, source.draw).with_source(source)

@@ -1,0 +1,178 @@
+"""The job that computes scores for a drawn problem: what the pages ask for when it takes too long to wait."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+
+from engine.basics.errors import InvalidInput
+from engine.basics.options import Options, Precision
+from engine.basics.values import Count
+from engine.jobs import Context, Handed, Output
+from engine.metrics.agreement import constant, pairwise
+from engine.problems.handed import handed
+from engine.requests.codec import read_scores, stored_arrays
+from engine.requests.fields import StoredScoring
+from engine.requests.request import MODEL, Request
+from engine.scoring.compute import compute
+from engine.scoring.convergence import Convergence
+from engine.scoring.cost.memory import held
+from engine.scoring.scores import Scores
+from engine.scoring.scoring import Scoring
+from engine.store.results import Result
+from engine.store.sketch import MOST, Grid, Sketch
+
+SLICE = 100
+LOOKED_AT = 20
+"""Queries over which the small picture of a run takes its means."""
+
+
+class ScoresRequest(Request[tuple[Scores, ...]]):
+    """Score the first candidates under several scorings.
+
+    candidates: how many, up to what the source draws. precision: `float64` where approximations are held against exact
+    answers, in the precision of these. Scorings that share their counterfactual models are a group; a chunk is a slice
+    of the candidates under a group.
+    """
+
+    name: ClassVar = "scores"
+    numerics: ClassVar = 7
+    shared: ClassVar = True
+
+    scorings: tuple[StoredScoring, ...]
+    candidates: Count | None = None
+    precision: Precision = "auto"
+
+    def title(self, problem: str) -> str:
+        count = len(self.scorings)
+        return f"{count} specification{'s' if count > 1 else ''} on {problem}, {self.candidates} candidates"
+
+    @property
+    def computed(self) -> Sequence[Scoring]:
+        return self.scorings
+
+    def parameters(self) -> dict[str, Any]:
+        """The precision only where it is another one than had always been meant."""
+        return self.model_dump(mode="json", exclude={"precision"} if self.precision == "auto" else None)
+
+    @classmethod
+    def loaded(cls, result: Result) -> tuple[Scores, ...]:
+        """The scores of a finished run, in the order of its scorings."""
+        arrays, runs = result.arrays(), result.manifest["runs"]
+        scorings = cls.of_payload(result.manifest["payload"]).scorings
+        return tuple(read_scores(scoring, arrays, index, run)
+                     for index, (scoring, run) in enumerate(zip(scorings, runs, strict=True)))
+
+    @classmethod
+    def sketch(cls, result: Result) -> Sketch | None:
+        """Mean Kendall τ between the first scorings, over the first queries; None for a single scoring."""
+        scores = cls.loaded(result)[:MOST]
+        if len(scores) < 2:
+            return None
+        converged = np.logical_and.reduce([one.converged for one in scores])
+        stack = np.stack([one.oriented[:LOOKED_AT, converged] for one in scores])
+        if stack.shape[-1] < 2:
+            return None
+        flat = constant(stack)
+        tau = np.where(flat[:, None] | flat[None], np.nan, pairwise(stack, ("kendall",))["kendall"])
+        return Grid.of([[float(one[~np.isnan(one)].mean()) if (~np.isnan(one)).any() else np.nan for one in row]
+                        for row in tau], -1.0, 1.0,
+                       f"Matrix of rank correlations (mean Kendall τ over at most {LOOKED_AT} queries)")
+
+    @cached_property
+    def groups(self) -> list[list[int]]:
+        """Indices of scorings that share their counterfactual models."""
+        groups: dict[tuple, list[int]] = {}
+        for index, scoring in enumerate(self.scorings):
+            groups.setdefault(scoring.counterfactual, []).append(index)
+        return list(groups.values())
+
+    @property
+    def count(self) -> int:
+        """How many candidates are scored. Raises `InvalidInput` where neither request nor source says a number."""
+        most = self.origin.n_candidates or self.origin.n_train
+        if not most and not self.candidates:
+            raise InvalidInput("The run does not say how many candidates to score; give `candidates` or "
+                               "`n_candidates`.")
+        return min(most or self.candidates, self.candidates or most)  # type: ignore[type-var,return-value]
+
+    def slices(self, group: int) -> list[slice]:
+        """Which candidates each chunk of a group scores: all at once where one computation answers for all of them."""
+        width = self.count if self.scorings[self.groups[group][0]].process.at_once else SLICE
+        return [slice(start, start + width) for start in range(0, self.count, width)]
+
+    @property
+    def chunks(self) -> list[str]:
+        return [f"{group}/{number}" for group in range(len(self.groups)) for number in range(len(self.slices(group)))]
+
+    def memory(self, chunk: str) -> int:
+        group, number = map(int, chunk.split("/"))
+        rows = self.slices(group)[number]
+        return held(self.origin, [self.scorings[index] for index in self.groups[group]],
+                    min(rows.stop, self.count) - rows.start)
+
+    def run_chunk(self, chunk: str, context: Context) -> Output:
+        group, number = map(int, chunk.split("/"))
+        context.progress(0.0, "training the model")
+        problem = self.drawn(context, 0.5).problem
+        whole = problem.with_candidates(problem.candidates[:self.count])
+        members = self.groups[group]
+        scorings = [self.scorings[index] for index in members]
+        context.progress(0.05, f"scoring: {scorings[0].title}")
+        scores = compute(problem.with_candidates(whole.candidates[self.slices(group)[number]]), scorings,
+                         self._options(context, scorings[0].title, 0.05))
+        arrays: dict[str, np.ndarray] = {"candidates": scores[0].candidates}
+        for index, one in zip(members, scores, strict=True):
+            arrays |= stored_arrays(one, index)
+        data = whole.fingerprint if number == 0 else scores[0].provenance["data"]  # of all slices, from the first
+        return Output(arrays=arrays, manifest={"runs": {str(index): {**one.provenance, "data": data}
+                                                        for index, one in zip(members, scores, strict=True)}})
+
+    def finish(self, chunks: Mapping[str, Result], context: Context) -> Output:
+        arrays: dict[str, np.ndarray] = {}
+        runs: list[Any] = [None] * len(self.scorings)
+        for group, members in enumerate(self.groups):
+            results = [chunks[f"{group}/{number}"] for number in range(len(self.slices(group)))]
+            pieces = [result.arrays() for result in results]
+            names = [name for name in pieces[0] if name != "candidates"]
+            arrays["candidates"] = np.concatenate([piece["candidates"] for piece in pieces])
+            arrays |= {name: np.concatenate([piece[name] for piece in pieces], -1) for name in names}
+            for index in members:
+                runs[index] = _joined([result.manifest["runs"][str(index)] for result in results])
+                runs[index].pop("noise_of_seeds", None)  # of one slice
+        return Output(arrays=arrays, manifest={
+            "runs": runs, "spec": [scoring.canonical() for scoring in self.scorings],
+            "source": self.origin.model_dump(mode="json"), "seeds": [self.origin.seed], "device": runs[0]["device"]})
+
+    def _options(self, context: Context, title: str, start: float) -> Options:
+        return replace(context.computing(title, start), precision=self.precision)
+
+    def begins_with(self, chunk: str) -> Sequence[str]:
+        return MODEL, chunk.partition("/")[0]
+
+    def make(self, name: str, taken: Handed, context: Context) -> Handed:
+        """The model; or what a group of scorings computes for its first candidate and needs again for the others, such
+        as a factorised Hessian or projected gradients."""
+        if name == MODEL:
+            return super().make(name, taken, context)
+        problem = self.drawn(context, 0.1).problem
+        scorings = [self.scorings[index] for index in self.groups[int(name)]]
+        compute(problem.with_candidates(problem.candidates[:1]), scorings,
+                self._options(context, scorings[0].title, 0.1))
+        return handed(problem, taken)
+
+
+def _joined(provenances: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """One provenance for a scoring out of those of its slices."""
+    first = provenances[0]
+    convergence = [Convergence.read(first["exact"], one["convergence"]) for one in provenances]
+    counts = {name: sum(one["resolution"][name] for one in provenances) for name in ("below", "of", "no_error_bound")}
+    return {**first,
+            "resolution": {**first["resolution"], **counts},
+            "sizes": {**first["sizes"], "candidates": sum(one["sizes"]["candidates"] for one in provenances)},
+            "wall_seconds": round(sum(one["wall_seconds"] for one in provenances), 3),
+            "convergence": Convergence.joined(convergence).written}
