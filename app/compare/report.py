@@ -20,11 +20,10 @@ from app.compare import explanation_view
 from app.compare import panel as compare_panel
 from app.compare import spot_check as spot_check_panel
 from app.compare.bring import Shown
-from app.widgets.frame import theme
 from app.widgets.jobs.desk import desk
 from app.widgets.results import downloads, two_rankings
 from app.widgets.results.agreements import plus_minus
-from app.widgets.words import chips
+from app.widgets.words import chips, look
 from app.widgets.words.labels import numbered
 from app.widgets.words.labels import short as short_labels
 from engine.analysis.comparison import compare
@@ -37,20 +36,7 @@ from engine.scoring.scores import Scores
 from engine.store.comparisons import Saved
 
 WIDTH = 640
-PAGE = """
-body { font: 16px/1.55 Inter, "Helvetica Neue", Arial, sans-serif; color: #1b1f24; background: #fff; margin: 0 auto;
-  max-width: 62rem; padding: 2.5rem 1.5rem 4rem; color-scheme: light; }
-h1 { font-size: 2rem; line-height: 1.25; margin: 0 0 .3rem; } h2 { font-size: 1.3rem; margin: 2.4rem 0 .6rem; }
-h3 { font-size: 1.05rem; margin: 1.4rem 0 .4rem; } figure { margin: .8rem 0; }
-figcaption, .small { font-size: .87rem; color: #4a5058; } svg { max-width: 100%; height: auto; overflow: visible; }
-pre { background: #f5f6f8; padding: .8rem 1rem; border-radius: 6px; overflow-x: auto; font-size: .82rem;
-  white-space: pre-wrap; overflow-wrap: anywhere; }
-table { border-collapse: collapse; font-size: .88rem; font-variant-numeric: tabular-nums; margin: .6rem 0; }
-th, td { text-align: left; padding: .32rem .8rem .32rem 0; border-bottom: 1px solid #dde1e6; vertical-align: top; }
-td.n, th.n { text-align: right; white-space: nowrap; }
-.wide { overflow-x: auto; } details { margin: .5rem 0; } summary { cursor: pointer; }
-@media print { details > * { display: block; } }
-"""
+PAGE = look.text("report.css")
 
 
 def report(found: Compared, pair: tuple[int, int], saved: Saved, explained: Explanation | None, link: str,
@@ -61,8 +47,7 @@ def report(found: Compared, pair: tuple[int, int], saved: Saved, explained: Expl
     parts = [_head(found, saved, link), _pair(found, labels, pair), _query(found, labels, pair, query),
              _explained(found, pair, explained), _brought(brought), _agreement(found, labels, pair),
              _questions(found, labels), _manifests(found, labels, brought), _commands(found)]
-    style = theme.STYLE.replace("<style>", "").replace("</style>", "").replace("light-dark(#0072B2, #56B4E9)",
-                                                                               "#0072B2")
+    style = look.text("theme.css").replace("light-dark(#0072B2, #56B4E9)", "#0072B2")
     return ('<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
             '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
             f"<title>{escape(saved.name)}</title>\n<style>{style}{PAGE}</style>\n</head>\n<body>\n<main>\n"

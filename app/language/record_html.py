@@ -10,18 +10,10 @@ import numpy as np
 import pandas as pd
 
 from app.widgets.examples import record_text
+from app.widgets.words import look
 from engine.runs.language_records import changed
 
-STYLE = """<style>
-.wf-record { border: 1px solid color-mix(in srgb, currentColor 14%, transparent); border-radius: 8px;
-  padding: .8rem 1rem; line-height: 1.75; font-size: .96rem; overflow-wrap: anywhere; }
-.wf-record h5 { margin: 0 0 .3rem; padding: 0; font-size: .8rem; opacity: .75; font-weight: 600; }
-.wf-record p { margin: 0 0 .8rem; white-space: pre-wrap; }
-.wf-record .changed { text-decoration: underline wavy; text-decoration-thickness: 1.5px;
-  text-underline-offset: 4px; }
-.wf-key { font-size: .87rem; display: flex; flex-wrap: wrap; gap: .35rem 1.1rem; margin: .4rem 0; }
-.wf-key span span { border-radius: 3px; padding: 0 .45em; margin-right: .35em; }
-</style>"""
+STYLE = look.style("record")
 
 
 def record_html(row: pd.Series, tokens: pd.DataFrame | None) -> str:

@@ -12,7 +12,7 @@ from app.widgets.examples import cards
 from app.widgets.jobs import job_panel, reviewer
 from app.widgets.pickers import pickers
 from app.widgets.results import downloads
-from app.widgets.words import glossary
+from app.widgets.words import glossary, look
 from engine.applications.decisions import Decision
 from engine.applications.noisy_labels import cleaning, consensus, rankings
 from engine.applications.noisy_labels.pairs import CONSENSUS, Pair
@@ -22,18 +22,7 @@ from engine.basics.csv_text import csv_text
 from engine.data import uploads
 from engine.runs.noisy_labels import Scored
 
-STYLE = """
-<style>
-.wf-desk { display: flex; flex-wrap: wrap; gap: .8rem 1.6rem; align-items: flex-start; }
-.wf-desk .wf-near { display: flex; gap: .6rem; }
-.wf-desk figure { margin: 0; font-size: .8rem; text-align: center; }
-.wf-desk figcaption { margin-top: .15rem; }
-.wf-desk h6 { margin: 0 0 .3rem; font-size: .84rem; font-weight: 600; opacity: .85; padding: 0; }
-.wf-ranks { columns: 13rem 3; font-size: .84rem; font-variant-numeric: tabular-nums; margin: 0; }
-.wf-ranks div { break-inside: avoid; display: flex; justify-content: space-between; gap: .8rem; padding: .06rem 0; }
-.wf-ranks .own { font-weight: 700; }
-</style>
-"""
+STYLE = look.style("review-desk")
 
 
 def show(drawn: NoisyData, scored: Scored, pair: Pair) -> None:

@@ -6,47 +6,11 @@ import math
 from collections.abc import Sequence
 from html import escape
 
+from app.widgets.words import look
+
 SHOWN_FEATURES = 5
 
-STYLE = """
-<style>
-.wf-example { font-size: .8rem; line-height: 1.35; font-variant-numeric: tabular-nums; width: 100%; }
-.wf-example .wf-picture, .wf-example .wf-features { margin-bottom: .3rem; }
-.wf-example .name { font-weight: 600; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
-.wf-example .said { font-weight: 600; overflow-wrap: anywhere; }
-.wf-example .faint { opacity: .75; }
-.wf-example .ranks { font-size: .76rem; opacity: .9; }
-.wf-example .ranks .own { font-weight: 700; text-decoration: underline; text-underline-offset: 2px; }
-.wf-column { font-size: .9rem; font-weight: 600; line-height: 1.35; }
-.wf-example .effect { display: inline-block; font-weight: 600; margin-right: .35rem; }
-.wf-example .bar { height: 4px; border-radius: 2px; margin: .16rem 0; min-width: 2px; }
-.wf-example .bar.helps { background: #0072B2; } .wf-example .bar.harms { background: #D55E00; }
-.wf-example .bar.neither { background: #7F7F7F; }
-.wf-example .once { display: inline-block; margin-top: .15rem; padding: 0 .35rem; border-radius: 4px; font-weight: 600;
-  background: color-mix(in srgb, #CC79A7 30%, transparent); border: 1px solid #CC79A7; }
-.wf-features { border-collapse: collapse; font-size: .74rem; }
-.wf-features th { font-weight: 400; opacity: .75; text-align: left; padding: 0 .5rem 0 0; }
-.wf-features td { text-align: right; padding: 0; }
-.wf-chosen { display: flex; gap: 1rem; align-items: center; font-size: .95rem; line-height: 1.5; }
-.wf-lines { font-size: .95rem; line-height: 1.6; } .wf-lines .faint { opacity: .75; }
-.wf-detail { width: 100%; border-collapse: collapse; font-variant-numeric: tabular-nums; }
-.wf-detail th, .wf-detail td { text-align: left; padding: .35rem .5rem .35rem 0; vertical-align: middle;
-  border-bottom: 1px solid color-mix(in srgb, currentColor 14%, transparent); }
-.wf-detail td.number, .wf-detail td.effect { text-align: right; white-space: nowrap; }
-.wf-detail td.effect { text-align: left; }
-.wf-detail th.number { text-align: right; }
-[class*="st-key-pick-"] { position: relative; border-radius: 6px; padding: .4rem;
-  border: 1px solid color-mix(in srgb, currentColor 13%, transparent); }
-[class*="st-key-pick-"]:hover { border-color: #0072B2; }
-[class*="st-key-pick-"]:focus-within { outline: 2px solid #0072B2; outline-offset: 1px; }
-[class*="st-key-pick-"] [data-testid="stElementContainer"]:has([data-testid="stButton"]) {
-  position: absolute; inset: 0; width: 100% !important; height: 100%; opacity: 0; }
-[class*="st-key-pick-"] [data-testid="stElementContainer"]:has([data-testid="stButton"]) * {
-  width: 100% !important; height: 100%; min-height: 0; cursor: pointer; }
-[class*="st-key-pick-chosen-"] { border: 2px solid #0072B2; padding: calc(.4rem - 1px);
-  background: color-mix(in srgb, #0072B2 12%, transparent); }
-</style>
-"""
+STYLE = look.style("cards")
 
 
 def features(values: Sequence[float], description: str, shown: int = SHOWN_FEATURES) -> str:

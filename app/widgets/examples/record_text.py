@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
+from app.widgets.words import look
 from engine.data.records import Record
 from engine.question.worded import Span
 from engine.scoring.scoring import Scoring
@@ -14,21 +15,7 @@ Places = Sequence[tuple[int, int]]
 SHORT = 90
 ASKED = "asked about"
 
-STYLE = """<style>
-.wf-text { font-size: .8rem; line-height: 1.45; overflow-wrap: anywhere; white-space: pre-wrap; margin-bottom: .3rem; }
-.wf-text.large { font-size: .95rem; line-height: 1.6; }
-.wf-text .said { display: block; margin-top: .25rem; padding-left: .5rem;
-  border-left: 2px solid color-mix(in srgb, currentColor 35%, transparent); }
-:is(.wf-text, .wf-record) mark { color: inherit; border-radius: 3px; padding: 0 .1em; }
-:is(.wf-text, .wf-record) mark.answer { background: color-mix(in srgb, #009E73 30%, transparent); font-weight: 600; }
-:is(.wf-text, .wf-record) mark.explanation { background: color-mix(in srgb, #E69F00 20%, transparent); }
-:is(.wf-text, .wf-record) mark.context { background: color-mix(in srgb, #0072B2 22%, transparent); }
-:is(.wf-text, .wf-record) mark.trigger { background: color-mix(in srgb, #D55E00 26%, transparent); }
-.wf-text .asked { text-decoration: underline; text-decoration-color: #0072B2; text-decoration-thickness: 2.5px;
-  text-underline-offset: 3px; }
-.wf-chosen:has(.wf-text) { flex-wrap: wrap; }
-.wf-text-key { font-size: .8rem; } .wf-text-key :is(mark, .asked) { margin-right: .8em; }
-</style>"""
+STYLE = look.style("record-text")
 
 
 def html(record: Record, large: bool = False, words: Places = ()) -> str:

@@ -9,14 +9,9 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-_SCRIPT = """<script>
-(() => {
-  const parts = location.pathname.split('/'), last = parts.findLastIndex(part => part);
-  const base = PAGES.includes(parts[last]) ? parts.slice(0, last) : parts;
-  const address = location.origin + base.filter(part => part).map(part => `/${part}`).join('') + '/';
-  window.__streamlit = {...window.__streamlit, BACKEND_BASE_URL: address};
-})();
-</script>"""
+from app.widgets.words import look
+
+_SCRIPT = look.script("base")
 
 
 def script(pages: Sequence[str]) -> str:
