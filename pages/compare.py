@@ -15,8 +15,6 @@ from app.widgets.frame.guard import guarded
 from app.widgets.jobs import job_panel
 from app.widgets.pickers import pickers, specification_list
 from app.widgets.words import labels
-from app.widgets.words.plain_text import sentence
-from engine.basics.errors import WhichfluenceError
 from engine.desk import Waiting
 
 scorings = specification_list.chosen(begins=pickers.problem_class().convex)
@@ -41,11 +39,9 @@ with left:
     editor.toolbar(scorings, names)
     metric = compare_panel.metric_switch()
     below = st.container()
-try:
+found = None
+with right, guarded("The comparison"):
     found = comparisons.compared(scorings)
-except WhichfluenceError as error:
-    right.error(sentence(error), icon=":material/error:")
-    found = None
 with below:
     if found is None or isinstance(found, Waiting):
         grid.show(scorings, names)

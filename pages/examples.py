@@ -12,9 +12,6 @@ from app.widgets.jobs import job_panel
 from app.widgets.jobs.desk import desk
 from app.widgets.pickers import pickers
 from app.widgets.words import chips, glossary, labels
-from app.widgets.words.plain_text import sentence
-from engine.basics.errors import WhichfluenceError
-from engine.desk import Waiting
 
 
 def main() -> None:
@@ -23,24 +20,13 @@ def main() -> None:
     st.html(record_text.STYLE)
     glossary.lead("Which training examples matter for this prediction? It depends on what you ask.")
     source, scorings = pickers.source(), example_panel.specifications()
-    try:
-        _page(source, scorings)
-    except WhichfluenceError as error:
-        st.error(sentence(error), icon=":material/error:")
-
-
-def _page(source, scorings) -> None:
-    drawn = desk().drawn(source)
-    if isinstance(drawn, Waiting):
-        job_panel.wait(drawn)
+    drawn = job_panel.ready(desk().drawn(source))
     query = example_panel.query_picker(drawn, scorings)
     st.divider()
     n = example_panel.count()
     example_panel.heads(scorings, query)
     count = desk().candidate_count(source, scorings, pickers.optima_candidates())
-    found = desk().scores(source, scorings, count)
-    if isinstance(found, Waiting):
-        job_panel.wait(found)
+    found = job_panel.ready(desk().scores(source, scorings, count))
     row = example_panel.opened(found)
     shown = found[:example_panel.SHOWN_SPECIFICATIONS]
     example_panel.legend(len(shown) > 1, drawn.dataset.records is not None)

@@ -3,12 +3,10 @@
 import streamlit as st
 
 from app.home import first_look
+from app.widgets.frame.guard import guarded
 from app.widgets.jobs import job_panel
 from app.widgets.pickers import specification_list
 from app.widgets.words import glossary
-from app.widgets.words.plain_text import sentence
-from engine.basics.errors import WhichfluenceError
-from engine.desk import Waiting
 
 ROOMS = (
     ("compare", "Compare", ":material/grid_on:", "Put specifications side by side: where rankings part, and why."),
@@ -61,14 +59,8 @@ for page, title, icon, line in ROOMS:
         st.page_link(f"../pages/{page}.py", label=f"**{title}**", icon=icon, width=230)
         glossary.markdown(line, width="content")
 
-with figure.container():
-    try:
-        with st.spinner("Computing two exact answers to one query…"):
-            found = first_look.first_look()
-    except WhichfluenceError as error:
-        st.error(sentence(error), icon=":material/error:")
-    else:
-        if isinstance(found, Waiting):
-            job_panel.watch(found)
-        else:
-            first_look.show(found)
+with figure.container(), guarded("The first look"):
+    with st.spinner("Computing two exact answers to one query…"):
+        found = first_look.first_look()
+    if (found := job_panel.beside(found)) is not None:
+        first_look.show(found)

@@ -2,8 +2,10 @@
 
 import streamlit as st
 
-from app.noisy_labels import agreement, data, own_data, panel, review_desk, state, what_if
+from app.noisy_labels import agreement, own_data, panel, review_desk, state, what_if
+from app.widgets.jobs.desk import desk
 from app.widgets.words import glossary
+from engine.desk import noisy_labels as searches
 
 
 def main() -> None:
@@ -12,9 +14,10 @@ def main() -> None:
                   "examples: to lower their log-likelihood (raise their loss), their logit or their margin. Which of "
                   "these behaviors, and by which process, is for you to choose.")
     source = state.source()
-    scored = data.scored(source)
+    scored = searches.scored(desk(), source)
     own_data.show(source, scored is not None)
-    drawn = data.drawn(source)
+    with st.spinner("Reading the data"):
+        drawn = searches.sampled(desk(), source)
     if scored is None:
         panel.ask(source, drawn)
         return

@@ -5,9 +5,9 @@ import streamlit as st
 from app.paper import panel, state
 from app.paper.marks import TABLE_ANCHOR
 from app.widgets.frame import top
-from app.widgets.results import published
 from app.widgets.words import glossary
-from engine.experiments import EXPERIMENTS
+from engine.desk import published
+from engine.desk.published import EXPERIMENTS
 
 st.title("Paper")
 glossary.lead("The paper's numbers, recomputed. Every cell shows the paper's value, ours with its 95% interval over "

@@ -1,4 +1,4 @@
-"""What the approximation-error page asks of the desk, and the table of every chart."""
+"""The tables behind the charts of the approximation-error page."""
 
 from __future__ import annotations
 
@@ -7,55 +7,18 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from app.widgets.jobs.desk import desk
-from engine import data as datasets
-from engine.analysis import between_points
-from engine.analysis.error_curves import PerQuery
-from engine.desk import Waiting, error_curves
-from engine.desk.error_curves import Curves, Point
-from engine.estimators import ESTIMATORS
+from engine.desk import ProblemSource, datasets
+from engine.desk.analyses import PerQuery, between_points
+from engine.desk.error_curves import Point
 from engine.metrics.agreement import METRICS, summarize
-from engine.problems import ProblemSource
 from engine.question.behaviors import BEHAVIORS
 from engine.scoring.identities import ProblemFacts
+from engine.scoring.scoring import ESTIMATORS
 from engine.scoring.verdict import Verdict
 from engine.scoring.verdict import verdict as judged
 
 RANKED = ("kendall_tau", "top_overlap")
 """The agreements by which an approximation is judged beside its residual."""
-
-
-def step_numbers(source: ProblemSource, eta: float, candidates: int | None = None, behavior: str | None = None
-                 ) -> Mapping[str, PerQuery] | Waiting:
-    """behavior -> metric -> (m,) at one η of one draw, of those that share `behavior`'s run."""
-    return error_curves.step_numbers(desk(), source, eta, candidates, behavior)
-
-
-def eta_curves(sources: Sequence[ProblemSource], candidates: int | None, behavior: str | None = None,
-               seconds: float = error_curves.STEP_SECONDS) -> Curves:
-    """First order against exact over the η grid: what is known, and what can be computed in `seconds`."""
-    return error_curves.eta_curves(desk(), sources, seconds, candidates, behavior)
-
-
-def alpha_curves(sources: Sequence[ProblemSource], candidates: int, behavior: str) -> Curves:
-    """Every solver against the optimum over the α grid, from the draws whose job is done."""
-    return error_curves.alpha_curves(desk(), sources, candidates, behavior)
-
-
-def eta_point(source: ProblemSource, behavior: str, eta: float, candidates: int | None) -> Point | Waiting:
-    """Exact and first-order scores at one η."""
-    return error_curves.eta_point(desk(), source, behavior, eta, candidates)
-
-
-def alpha_point(source: ProblemSource, behavior: str, alpha: float, solver: str, candidates: int) -> Point | Waiting:
-    """Exact scores of upweighting by α, and those of one solver."""
-    return error_curves.alpha_point(desk(), source, behavior, alpha, solver, candidates)
-
-
-def alpha_points(source: ProblemSource, behavior: str, alpha: float, candidates: int,
-                 chosen: str) -> dict[str, Point]:
-    """The same under every solver whose scores are at hand."""
-    return error_curves.alpha_points(desk(), source, behavior, alpha, candidates, chosen)
 
 
 def numbers(agreements: Mapping[str, PerQuery], noun: str) -> pd.DataFrame:

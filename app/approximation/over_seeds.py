@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import json
-import shlex
-
 import numpy as np
 import pandas as pd
 import streamlit as st
 
 from app.charts import over_seeds as chart
 from app.charts.draw import draw
-from app.widgets.choices import choice, inputs
-from app.widgets.choices.selectors import pick, segments
+from app.widgets.choices.selectors import pick, segments, toggle
 from app.widgets.jobs import job_panel
 from app.widgets.jobs.desk import desk
 from app.widgets.results import downloads
 from app.widgets.words import chips, glossary
-from app.widgets.words.plain_text import plain, sentence
-from engine.analysis.over_seeds import STABLE, OverSeeds, SeedRunsRequest, of_runs, spread
-from engine.desk import Waiting
-from engine.problems import ProblemSource
+from app.widgets.words.plain_text import plain
+from engine.desk import ProblemSource, commands
+from engine.desk.analyses import STABLE, OverSeeds, of_runs, spread
+from engine.desk.analyses import request as analysis
 from engine.question import direction
 from engine.question.interventions import Infinitesimal, Remove
 from engine.question.processes import Replay, Retrain
@@ -36,13 +32,11 @@ TITLES = {DERIVATIVE: "derivative", REMOVAL: "leave-one-out"}
 def show(source: ProblemSource, told: str) -> None:
     """A switch, and below it what several runs say, or the job that asks them."""
     drawn = source.problem_class.kept_checkpoints
-    key = choice.bound(NAME, False, choice.on_off)
-    on = inputs.toggle("This run against other runs of the same training", key=key, disabled=not drawn,
-                       help="The same question of trainings with other seeds: whether their mean has a stable ranking, "
-                            "and what one run's ranking is worth for the others." if drawn else
-                            "The descent of softmax regression draws nothing, so that all of its runs are one; choose "
-                            "a network.")
-    choice.keep(NAME, int(on))
+    on = toggle(NAME, "This run against other runs of the same training", disabled=not drawn,
+                help="The same question of trainings with other seeds: whether their mean has a stable ranking, and "
+                     "what one run's ranking is worth for the others." if drawn else
+                     "The descent of softmax regression draws nothing, so that all of its runs are one; choose a "
+                     "network.")
     if not on or not drawn:
         return
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
@@ -51,12 +45,9 @@ def show(source: ProblemSource, told: str) -> None:
     scoring = (Scoring.of(told, Infinitesimal(), Replay(seeds=seeds)) if kind == DERIVATIVE
                else Scoring.of(told, Remove(), Retrain(seeds=seeds)))
     chips.question(scoring)
-    answer = desk().ask(source, SeedRunsRequest(scoring=scoring, candidates=SCORED, seeds=seeds))
-    if isinstance(answer, Waiting):
-        job_panel.watch(answer)
-    elif isinstance(answer, str):
-        st.warning(sentence(answer), icon=":material/block:")
-    else:
+    request = analysis("over-seeds", scoring=scoring, candidates=SCORED, seeds=seeds)
+    answer = job_panel.beside(desk().ask(source, request))
+    if answer is not None:
         _show(of_runs(answer.single, scoring, source.seed), answer.outcomes, source)
 
 
@@ -99,8 +90,6 @@ def _distance(scoring: Scoring) -> str:
 
 
 def _command(scoring: Scoring, source: ProblemSource, seeds: int) -> str:
-    file, write = downloads.problem_file(source.model_copy(update={"n_candidates": SCORED}))
     one = Scoring.of(scoring.behavior, scoring.intervention, scoring.process.model_copy(update={"seeds": 1}))
-    spec = shlex.quote(json.dumps(one.model_dump(mode="json", exclude_defaults=True), ensure_ascii=False))
-    return (f"{write}\necho {spec} > spec.json\npython -m engine over-seeds --data {file} --spec spec.json "
-            f"--most {seeds} --stable 1 --out over-seeds.npz --spread spread.csv")
+    return commands.of_problem("over-seeds", source.model_copy(update={"n_candidates": SCORED}), "--most", seeds,
+                               "--stable", 1, "--out", "over-seeds.npz", "--spread", "spread.csv", scoring=one)

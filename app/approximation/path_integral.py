@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import shlex
-
 import pandas as pd
 import streamlit as st
 
 from app.charts import path as chart
 from app.charts.draw import draw
-from app.widgets.choices import choice, inputs
+from app.widgets.choices.selectors import number, toggle
 from app.widgets.examples import cards
 from app.widgets.jobs.desk import desk
 from app.widgets.results import downloads
@@ -17,9 +15,8 @@ from app.widgets.words import glossary
 from app.widgets.words.plain_text import sentence
 from engine.basics.errors import WhichfluenceError
 from engine.basics.values import short
-from engine.desk import Waiting
-from engine.exact.path_integral import PathIntegral, path_integral
-from engine.problems import Problem, ProblemSource
+from engine.desk import Problem, ProblemSource, Waiting, commands
+from engine.desk.analyses import PathIntegral, path_integral
 from engine.question import direction
 from engine.question.behaviors import BEHAVIORS
 
@@ -28,28 +25,19 @@ NAME, EXAMPLE = "path", "path_example"
 
 def panel(source: ProblemSource, behavior: str, alpha: float, query: int) -> None:
     """A switch, and below it the path of one training example for one query."""
-    key = choice.bound(NAME, False, choice.on_off)
-    shown = inputs.toggle("Follow one example along the path", key=key,
-                          help="The difference between the optimum at weight α and at weight 0 is the sum of all small "
-                               "changes in between. The inverse Hessian knows the first of them only.")
-    choice.keep(NAME, int(shown))
+    shown = toggle(NAME, "Follow one example along the path",
+                   help="The difference between the optimum at weight α and at weight 0 is the sum of all small "
+                        "changes in between. The inverse Hessian knows the first of them only.")
     drawn = desk().drawn(source) if shown else None
     if drawn is None or isinstance(drawn, Waiting):
         return
-    row = _example(drawn.problem.n)
+    row = number(EXAMPLE, "Training example", 0, 0, drawn.problem.n - 1, width=240)
     try:
         found = _followed(drawn.problem, source.key, row, alpha, behavior)
     except WhichfluenceError as error:
         st.info(sentence(error), icon=":material/route:")
         return
     _show(found, source, behavior, alpha, query, row)
-
-
-def _example(n: int) -> int:
-    key = choice.bound(EXAMPLE, 0, choice.within(0, n - 1))
-    row = inputs.number_input("Training example", 0, n - 1, key=key, width=240)
-    choice.keep(EXAMPLE, row)
-    return row
 
 
 @st.cache_data(show_spinner="Following the optimum …", max_entries=40)
@@ -74,11 +62,6 @@ def _show(found: PathIntegral, source: ProblemSource, behavior: str, alpha: floa
         f"Query {query}, training example {row}, α from 0 to {short(alpha)}. Two routes to one number: "
         f"{len(found.alphas)} re-optimised points in between, and the two ends alone. A gap far from rounding "
         "would mean that an optimum was missed.")
-    downloads.chart_extras("path", rates, source=None, command=_command(source, behavior, alpha, row),
+    downloads.chart_extras("path", rates, command=commands.of_problem(
+        "path-integral", source, "--behavior", behavior, "--alpha", repr(alpha), "--example", row, "--out", "path.csv"),
                            quantity=direction.rate(read))
-
-
-def _command(source: ProblemSource, behavior: str, alpha: float, row: int) -> str:
-    file, write = downloads.problem_file(source)
-    return (f"{write}\npython -m engine path-integral --data {file} --behavior {shlex.quote(behavior)} "
-            f"--alpha {alpha!r} --example {row} --out path.csv")

@@ -7,21 +7,19 @@ import streamlit as st
 
 from app.charts import run_errors as chart
 from app.charts.draw import draw
-from app.widgets.choices import choice, inputs
-from app.widgets.choices.selectors import pick
+from app.widgets.choices.selectors import pick, toggle
 from app.widgets.jobs import job_panel
 from app.widgets.jobs.desk import desk
 from app.widgets.results import downloads
 from app.widgets.words import glossary
-from app.widgets.words.plain_text import plain, sentence
-from engine.analysis.run_errors import RunErrors, RunErrorsRequest
-from engine.analysis.run_errors import told as told_error
-from engine.desk import Waiting
-from engine.estimators import ESTIMATORS
-from engine.problems import ProblemSource
+from app.widgets.words.plain_text import plain
+from engine.desk import ProblemSource, commands
+from engine.desk.analyses import Request, RunErrors, spell_error
+from engine.desk.analyses import request as analysis
 from engine.question import direction
 from engine.question.behaviors import BEHAVIORS
 from engine.question.processes import Replay
+from engine.scoring.scoring import ESTIMATORS
 
 NAME, EXAMPLE = "approximated", "moment"
 SCORED = 50
@@ -29,42 +27,35 @@ SCORED = 50
 
 def show(source: ProblemSource, told: str, process: Replay) -> None:
     """A switch, and below it what was found, or the job that looks for it."""
-    key = choice.bound(NAME, False, choice.on_off)
-    on = inputs.toggle("Approximations of this run, and when examples matter in it", key=key,
-                       help="The exact derivative of the run beside SOURCE and data value embeddings, with SOURCE's "
-                            "error by cause; it is computed once as a run.")
-    choice.keep(NAME, int(on))
-    if not on:
+    if not toggle(NAME, "Approximations of this run, and when examples matter in it",
+                  help="The exact derivative of the run beside SOURCE and data value embeddings, with SOURCE's error "
+                       "by cause; it is computed once as a run."):
         return
-    request = RunErrorsRequest(behavior=told, candidates=SCORED, process=process)
-    found = desk().ask(source, request)
-    if isinstance(found, Waiting):
-        job_panel.watch(found)
-    elif isinstance(found, str):
-        st.warning(sentence(found), icon=":material/block:")
-    else:
+    request = analysis("run-errors", behavior=told, candidates=SCORED, process=process)
+    found = job_panel.beside(desk().ask(source, request))
+    if found is not None:
         _errors(found, source, request)
         _moments(found, source, request)
 
 
-def _errors(found: RunErrors, source: ProblemSource, request: RunErrorsRequest) -> None:
+def _errors(found: RunErrors, source: ProblemSource, request: Request) -> None:
     st.subheader("What approximations of this run get wrong")
     glossary.markdown(found.sentence)
     same = found.methods[[not ESTIMATORS[name].departures for name in found.methods["estimator"]]]
     frame = pd.concat([
         found.causes.assign(label=found.causes["title"], what="cause of SOURCE's error"),
         same.assign(label=same["title"], what="estimator as a whole")], ignore_index=True)
-    spoken = ", ".join(f"{row.label} {told_error(row.error)}" for row in frame.itertuples())
+    spoken = ", ".join(f"{row.label} {spell_error(row.error)}" for row in frame.itertuples())
     draw(chart.causes, frame, key="run-errors", alt=f"Errors against the exact replay: {spoken}.")
     glossary.caption(f"The exact replay is zero. Norms over all queries and the first {SCORED} candidates at most. "
                      "Causes are let in one after the other and need not add up. TracIn over all steps and in-run data "
                      "Shapley leave out what a step changes in later steps, which is another question: *Compare* has "
                      "them beside this one.")
     downloads.chart_extras("run-errors", frame[["what", "label", "error", "so_far", "tau"]],
-                           command=downloads.request_command(request, source))
+                           command=commands.of_request(request, source))
 
 
-def _moments(found: RunErrors, source: ProblemSource, request: RunErrorsRequest) -> None:
+def _moments(found: RunErrors, source: ProblemSource, request: Request) -> None:
     st.subheader("When did this example matter?")
     candidates = list(dict.fromkeys(found.parts["candidate"].tolist()))
     chosen = pick(EXAMPLE, "Training example", candidates, candidates[0], str, int, width=190,
@@ -85,4 +76,4 @@ def _moments(found: RunErrors, source: ProblemSource, request: RunErrorsRequest)
                      "Their sum is the derivative by its weight in the whole training. "
                      + plain(direction.moments(read)))
     downloads.chart_extras("moments", frame[["candidate", "part", "first", "last", "rate", "total"]],
-                           command=f"{downloads.request_command(request, source)} --parts moments.csv", quantity=rate)
+                           command=commands.of_request(request, source, "--parts", "moments.csv"), quantity=rate)

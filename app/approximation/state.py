@@ -8,17 +8,15 @@ import streamlit as st
 
 from app.approximation import behavior
 from app.widgets.choices import choice, inputs
-from app.widgets.choices.selectors import pick, segments
-from app.widgets.pickers import fitting_models, pickers
-from app.widgets.results import published
+from app.widgets.choices.selectors import number, pick, segments, toggle
+from app.widgets.pickers import pickers
 from app.widgets.words import glossary
-from engine.analysis import error_curves as engine_curves
-from engine.analysis.error_curves import ALPHAS, ETAS
 from engine.basics.values import short
+from engine.desk import Problem, ProblemSource, datasets, published
 from engine.desk import error_curves as desk_curves
-from engine.experiments import EXPERIMENTS
+from engine.desk.analyses import ALPHAS, ETAS, curve_questions
+from engine.desk.published import EXPERIMENTS
 from engine.metrics.agreement import METRICS
-from engine.problems import Problem, ProblemSource
 
 PANELS = {"eta": "Longer steps (η)", "alpha": "Heavier weights (α)", "run": "Through the training (ε)"}
 SHORTS = {metric.short: name for name, metric in METRICS.items()}
@@ -70,7 +68,7 @@ def controls(panel: str) -> Chosen | None:
     metric = segments("metric", "Agreement", list(SHORTS), "kendall", lambda name: METRICS[SHORTS[name]].title, row,
                       help=" ".join(f"**{metric.title}**: {metric.definition}" for metric in METRICS.values()))
     told = behavior.chosen(row, below)
-    solvers = engine_curves.solvers(pickers.problem_class().kind)
+    solvers = curve_questions.solvers(pickers.problem_class().kind)
     solver = next(iter(solvers))
     if panel == "alpha":
         solver = pick("solver", "Solver in the scatter", list(solvers), solver, lambda name: solvers[name].title,
@@ -92,7 +90,7 @@ def controls(panel: str) -> Chosen | None:
 
 
 def _default_draws() -> int:
-    digits = choice.one("data", fitting_models.FIRST_DATA, str) == "digits"
+    digits = choice.one("data", datasets.FIRST, str) == "digits"
     return 3 if digits and pickers.problem_class().convex else 1
 
 
@@ -111,27 +109,19 @@ def published_run(model: type[Problem], dataset: str) -> tuple[str, str] | None:
 
 def _toggle(row, figure: tuple[str, str]) -> bool:
     name, preset = figure
-    key = choice.bound("published", False, choice.on_off)
-    shown = inputs.toggle("Published paper-scale run" if preset == "paper" else "Published run, small scale",
-                          key=key, area=row,
-                       help=f"{EXPERIMENTS[name].presets[preset].title}, as published with this program: hollow "
-                            "diamonds.")
-    choice.keep("published", int(shown))
-    return shown
+    return toggle("published", "Published paper-scale run" if preset == "paper" else "Published run, small scale", row,
+                  help=f"{EXPERIMENTS[name].presets[preset].title}, as published with this program: hollow diamonds.")
 
 
 def _value(panel: str, row) -> float:
     """The value in a box: the twin of the slider on the curves, for keys and programs."""
     if panel == "eta":
-        key = choice.bound("eta", 0.1, choice.within(0.01, 1.0, float))
-        value = inputs.number_input("Step size η", 0.01, 1.0, step=0.01, format="%.4g", key=key, area=row, width=130,
-                                    help=glossary.hint("Step size", "The same as the slider below the curves; the "
-                                                                    "exact scores at this η are computed now."))
-    else:
-        key = choice.bound("alpha", 1e-3, _nearest_alpha)
-        value = inputs.selectbox("Weight α", ALPHA_STEPS, key=key, format_func=short, area=row, width=130,
-                                 help="The same as the slider below the curves; every candidate is computed now at "
-                                      "this α.")
+        return number("eta", "Step size η", 0.1, 0.01, 1.0, short, row, step=0.01, format="%.4g", width=130,
+                      help=glossary.hint("Step size", "The same as the slider below the curves; the exact scores at "
+                                                      "this η are computed now."))
+    key = choice.bound("alpha", 1e-3, _nearest_alpha)
+    value = inputs.selectbox("Weight α", ALPHA_STEPS, key=key, format_func=short, area=row, width=130,
+                             help="The same as the slider below the curves; every candidate is computed now at this α.")
     choice.keep(panel, short(value))
     return value
 

@@ -8,14 +8,15 @@ import streamlit as st
 from app.approximation.state import Chosen
 from app.charts import surface as chart
 from app.charts.draw import plot
-from app.widgets.choices import choice, inputs
+from app.widgets.choices.selectors import toggle
 from app.widgets.jobs import job_panel
 from app.widgets.jobs.desk import desk
 from app.widgets.results import downloads
 from app.widgets.words import glossary
-from engine.analysis.error_surfaces import SURFACES, ErrorSurface, ErrorSurfaceRequest, summarized
 from engine.basics.values import short
-from engine.desk import Waiting
+from engine.desk import commands
+from engine.desk.analyses import SURFACES, ErrorSurface, Request, summarized
+from engine.desk.analyses import request as analysis
 from engine.metrics.agreement import METRICS
 from engine.question.behaviors import BEHAVIORS
 
@@ -33,23 +34,18 @@ def show(chosen: Chosen) -> None:
     asked = SURFACES[OF_PANEL[chosen.panel]]
     if asked.refusal(chosen.sources[0].problem_class) or BEHAVIORS[chosen.behavior].words:
         return
-    key = choice.bound(NAME, False, choice.on_off)
-    on = inputs.toggle(f"Error surface: {asked.title}", key=key,
-                       help="The agreement over two parameters, turned by hand; it is computed once as a run.")
-    choice.keep(NAME, int(on))
-    if not on:
+    if not toggle(NAME, f"Error surface: {asked.title}",
+                  help="The agreement over two parameters, turned by hand; it is computed once as a run."):
         return
     source = chosen.sources[0]
     candidates = chosen.candidates or source.n_train or len(desk().sample(source)[1].y_train)
-    request = ErrorSurfaceRequest(surface=asked.name, behavior=chosen.behavior, candidates=candidates)
-    found = desk().ask(source, request)
-    if isinstance(found, Waiting):
-        job_panel.watch(found)
-        return
-    _drawn(asked, found.metrics, chosen, request)
+    request = analysis("error-surface", surface=asked.name, behavior=chosen.behavior, candidates=candidates)
+    found = job_panel.beside(desk().ask(source, request))
+    if found is not None:
+        _drawn(asked, found.metrics, chosen, request)
 
 
-def _drawn(asked: ErrorSurface, found: dict[str, np.ndarray], chosen: Chosen, request: ErrorSurfaceRequest) -> None:
+def _drawn(asked: ErrorSurface, found: dict[str, np.ndarray], chosen: Chosen, request: Request) -> None:
     metric, table = METRICS[chosen.metric], summarized(asked.name, found)
     table = table[table.metric == chosen.metric]
     means = table["mean"].to_numpy().reshape(len(asked.rows), len(asked.columns))
@@ -66,4 +62,4 @@ def _drawn(asked: ErrorSurface, found: dict[str, np.ndarray], chosen: Chosen, re
                      f"{request.candidates:,} candidates, first draw. The grids are evenly spaced here. Drag to turn "
                      "it.")
     downloads.chart_extras(f"surface-{asked.name}", table,
-                           command=downloads.request_command(request, chosen.sources[0]))
+                           command=commands.of_request(request, chosen.sources[0]))

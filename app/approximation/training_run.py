@@ -9,24 +9,21 @@ import streamlit as st
 from app.approximation import behavior, over_seeds, run_errors
 from app.charts import linear_range as chart
 from app.charts.draw import draw
-from app.widgets.choices import choice, inputs
-from app.widgets.choices.selectors import pick
+from app.widgets.choices.selectors import number, pick
 from app.widgets.jobs import job_panel
 from app.widgets.jobs.desk import desk
 from app.widgets.pickers import pickers
 from app.widgets.results import downloads
 from app.widgets.words import chips, glossary
-from app.widgets.words.plain_text import sentence
-from engine.analysis.linear_range import TOLERANCE, LinearRange, LinearRangeRequest
 from engine.basics.values import short
-from engine.desk import Waiting
-from engine.problems import ProblemSource
+from engine.desk import ProblemSource, commands
+from engine.desk.analyses import TOLERANCE, LinearRange, Request
+from engine.desk.analyses import request as analysis
 from engine.question.processes import Replay
 from engine.scoring.scoring import Scoring
 
 TRIED = (1, 2, 3, 5, 10)
 ETA, STEPS = "run_eta", "run_steps"
-NEVER = "This run is not differentiable:"
 
 
 def panel() -> None:
@@ -43,13 +40,9 @@ def panel() -> None:
     glossary.caption("The derivative of the whole training by an example's weight, against trainings that are really "
                      "repeated with the weight 1 + ε or 1 − ε and everything else as it was. At ε = 1 the example "
                      "counts twice, or is left out.")
-    request = LinearRangeRequest(behavior=told, candidates=tried, process=process)
-    found = desk().ask(source, request)
-    if isinstance(found, Waiting):
-        job_panel.wait(found)
-    elif isinstance(found, str):
-        st.warning(f"{NEVER} {sentence(found)}", icon=":material/block:")
-    else:
+    request = analysis("linear-range", behavior=told, candidates=tried, process=process)
+    found = job_panel.beside(job_panel.ready(desk().ask(source, request)), "This run is not differentiable: ")
+    if found is not None:
         _show(found, source, request)
         run_errors.show(source, told, process)
         over_seeds.show(source, told)
@@ -57,17 +50,12 @@ def panel() -> None:
 
 def _descent(row) -> Replay:
     """Softmax regression has no recipe: it descends from zero as it is told here."""
-    key = choice.bound(ETA, 1.0, choice.within(0.001, 100.0, float))
-    eta = inputs.number_input("Step size of the training η", 0.001, 100.0, key=key, area=row, width=190, format="%g",
-                              step=0.5)
-    choice.keep(ETA, short(eta))
-    key = choice.bound(STEPS, 500, choice.within(1, 10_000))
-    steps = inputs.number_input("Steps of the training", 1, 10_000, key=key, area=row, width=170)
-    choice.keep(STEPS, steps)
-    return Replay(eta=eta, steps=steps)
+    return Replay(eta=number(ETA, "Step size of the training η", 1.0, 0.001, 100.0, short, row, width=190, format="%g",
+                             step=0.5),
+                  steps=number(STEPS, "Steps of the training", 500, 1, 10_000, area=row, width=170))
 
 
-def _show(found: LinearRange, source: ProblemSource, request: LinearRangeRequest) -> None:
+def _show(found: LinearRange, source: ProblemSource, request: Request) -> None:
     left, right = st.columns([3, 2], gap="large")
     frame = _frame(found.errors)
     with left:
@@ -87,7 +75,7 @@ def _show(found: LinearRange, source: ProblemSource, request: LinearRangeRequest
                               for knob in found.knobs])
         st.dataframe(knobs, hide_index=True, width="stretch", key="knobs",
                      column_config=glossary.columns(knobs.columns))
-    downloads.chart_extras("linear-range", found.errors, command=downloads.request_command(request, source))
+    downloads.chart_extras("linear-range", found.errors, command=commands.of_request(request, source))
 
 
 def _frame(table: pd.DataFrame) -> pd.DataFrame:

@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 
 from app.charts import ink
-from engine.data import Dataset
+from engine.desk.datasets import Dataset
 
 ENDS = 0.98
 """The quantile of the values' sizes at which their colours end."""

@@ -6,7 +6,7 @@ import altair as alt
 import pandas as pd
 
 from app.widgets.frame.theme import AXIS_COLORS
-from engine.analysis.chain import SEED
+from engine.desk.analyses import SEED
 
 MIXED, ERRORS = "#8C6BB1", ("#5B5F66", "#8A8F98")
 RUN = "#4A7F8C"

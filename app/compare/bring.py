@@ -15,26 +15,34 @@ from streamlit.delta_generator import DeltaGenerator
 from app.compare import brought_files, brought_row, explanation_view, recipes
 from app.widgets.choices import choice
 from app.widgets.choices.selectors import pick, radio, text
+from app.widgets.frame.guard import guarded
 from app.widgets.jobs import job_panel
 from app.widgets.jobs.desk import desk
-from app.widgets.pickers import language_presets
 from app.widgets.results import downloads
 from app.widgets.results.agreements import plus_minus
 from app.widgets.words import glossary
 from app.widgets.words.plain_text import plain, sentence
-from engine.analysis.explanation import Explanation
 from engine.basics.errors import WhichfluenceError
-from engine.brought.claim import MEANING, SIGNS, agreement_with, bring
-from engine.brought.kept import Kept
-from engine.brought.matching import AXES, LISTED, ORDERS, axes_that_fit
-from engine.brought.reading import Preview, preview
-from engine.brought.score_recipes import claim_json
-from engine.brought.table import Table
-from engine.desk import Waiting
+from engine.desk import ProblemSource, commands, language_presets
+from engine.desk.analyses import Explanation
 from engine.desk.compared import Compared
 from engine.desk.explained import explained
+from engine.desk.external import (
+    AXES,
+    LISTED,
+    MEANING,
+    ORDERS,
+    SIGNS,
+    KeptTable,
+    Preview,
+    Table,
+    agreement_with,
+    axes_that_fit,
+    claim_json,
+    preview,
+    read_as,
+)
 from engine.metrics.agreement import FURTHER, METRICS, Agreement
-from engine.problems import ProblemSource
 from engine.question.specification import Specification
 from engine.scoring import codes
 from engine.scoring.named import NAMED
@@ -68,17 +76,15 @@ def show(found: Compared, names: Sequence[str], metric: str, row: DeltaGenerator
     is nothing.
     """
     with st.expander("Bring scores of another program", icon=":material/upload_file:",
-                     expanded=brought_files.chosen() is not None or recipes.chosen() is not None), glossary.folded():
+                     expanded=brought_files.chosen() is not None or recipes.chosen() is not None), \
+            glossary.folded(), guarded("This table of scores"):
         glossary.caption(
             "A table of scores for these queries and these training examples, as captum, TRAK, kronfluence, dattri, "
             "pyDVL, bergson (its score folder as a zip) or your own program wrote it. It is kept on this machine, "
             "under the digest of its content, until you delete it: a saved comparison or a link that names it reopens "
             "with it. More is in the [guide](guide?guide=other-libraries).")
-        try:
-            return _panel(found, names, metric, row)
-        except WhichfluenceError as error:
-            st.error(sentence(error), icon=":material/error:")
-            return None
+        return _panel(found, names, metric, row)
+    return None
 
 
 def _panel(found: Compared, names: Sequence[str], metric: str, row: DeltaGenerator) -> Shown | None:
@@ -103,7 +109,7 @@ def _panel(found: Compared, names: Sequence[str], metric: str, row: DeltaGenerat
     _corner(table)
     axes, order, sign = read = _reading(problem, table, seen)
     automatic = seen.certain and read == (seen.likely.axes, seen.likely.order, seen.likely.sign)
-    brought = bring(problem, table, claimed.specification, name, axes, sign, seen.told(*read, automatic), order)
+    brought = read_as(problem, table, claimed.specification, name, axes, sign, seen.told(*read, automatic), order)
     _decided(brought)
     with row:
         brought_row.show(found, brought, names, metric)
@@ -114,17 +120,17 @@ def _panel(found: Compared, names: Sequence[str], metric: str, row: DeltaGenerat
     why = _explained(found, brought, other, judged)
     if why is None:
         return None
-    command = commands(found.drawn_sources[0], claimed.specification, name, kept, table, read)
+    command = recompute(found.drawn_sources[0], claimed.specification, name, kept, table, read)
     downloads.chart_extras("brought", explanation_view.links_table(why), [other.scoring], command=command)
     return Shown(brought, reference, agreement, other, names[place], judged, why, command)
 
 
-def commands(source: ProblemSource, claimed: Specification, name: str, kept: Kept, table: Table,
+def recompute(source: ProblemSource, claimed: Specification, name: str, kept: KeptTable, table: Table,
              read: tuple[str, str, int]) -> str:
     """The commands that read the file and explain it again, beside the downloaded specification. read: axes, order
     and sign."""
     axes, order, sign = read
-    file, written = downloads.problem_file(source)
+    file, written = commands.problem_file(source)
     given = ["bring", "--scores", kept.file, "--data", file, "--spec", "claim.json", "--out", "brought.npz", "--name",
              name, *(["--key", kept.key] if kept.key else []),
              *(["--first-row", table.first_row.kind] if Path(kept.file).suffix.lower() == ".csv" else []),
@@ -136,14 +142,12 @@ def commands(source: ProblemSource, claimed: Specification, name: str, kept: Kep
 
 
 def _problem(found: Compared):
-    drawn = desk().drawn(found.sources[0])
-    if isinstance(drawn, Waiting):
-        job_panel.wait(drawn)
+    drawn = job_panel.ready(desk().drawn(found.sources[0]))
     candidates = drawn.problem.candidates[:len(found.scores[0][0].candidates)]
     return drawn.problem.with_candidates(candidates)
 
 
-def _claim(found: Compared, names: Sequence[str], kept: Kept) -> tuple[Scoring, str]:
+def _claim(found: Compared, names: Sequence[str], kept: KeptTable) -> tuple[Scoring, str]:
     """(the exact answer to what they claim, what they are called)."""
     left, right = st.columns([3, 2], gap="large")
     claims, recipe = _claims(found, names), recipes.chosen()
@@ -179,11 +183,8 @@ def _claims(found: Compared, names: Sequence[str]) -> dict[str, str]:
 
 def _exact(found: Compared, scoring: Scoring) -> Scores | None:
     """The exact answer to the claim; None while it is being waited for."""
-    scores = desk().scores(found.sources[0], [scoring], found.candidates)
-    if isinstance(scores, Waiting):
-        job_panel.watch(scores)
-        return None
-    return scores[0]
+    scores = job_panel.beside(desk().scores(found.sources[0], [scoring], found.candidates))
+    return scores and scores[0]
 
 
 def _corner(table: Table) -> None:
@@ -247,9 +248,7 @@ def _against(names: Sequence[str]) -> int:
 def _explained(found: Compared, brought: Scores, other: Scores, judged: Verdict) -> Explanation | None:
     """Why they disagree with one of the list."""
     glossary.caption(f"{judged.headline}. {judged.reason}")
-    why = explained(desk(), found.sources[:1], [(brought, other)], found.candidates)
-    if isinstance(why, Waiting):
-        job_panel.watch(why)
-        return None
-    explanation_view.show(why, "bring:way")
+    why = job_panel.beside(explained(desk(), found.sources[:1], [(brought, other)], found.candidates))
+    if why is not None:
+        explanation_view.show(why, "bring:way")
     return why

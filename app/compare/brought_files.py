@@ -8,18 +8,13 @@ from collections.abc import Sequence
 import streamlit as st
 
 from app.widgets.choices import choice
+from app.widgets.jobs.desk import desk
 from app.widgets.words import glossary
 from app.widgets.words.plain_text import plain, sentence
 from app.widgets.words.times import written
 from engine.basics.errors import WhichfluenceError
-from engine.brought import kept as kept_tables
-from engine.brought.budgets import MOST_BYTES
-from engine.brought.files import READERS, read_table
-from engine.brought.header_row import AUTO, CHOICES, Numbering
-from engine.brought.kept import Kept
-from engine.brought.matching import check
-from engine.brought.table import Table
-from engine.store.results import home
+from engine.desk import external
+from engine.desk.external import AUTO, CHOICES, MOST_BYTES, READERS, KeptTable, Numbering, Table, check, read_table
 
 NAME = "brought"
 ROUND = "bring:round"
@@ -42,24 +37,24 @@ def notice() -> None:
     """Says at the head of the page what a link names and this machine lacks; the panel below takes it in."""
     try:
         if chosen() is not None:
-            kept_tables.require(chosen())
+            external.require(chosen())
     except WhichfluenceError as error:
         st.warning(f"{sentence(error)} The place for it is *Bring scores of another program*, at the foot of this "
                    "page.", icon=":material/link_off:")
 
 
-def table() -> tuple[Table, Kept] | None:
+def table() -> tuple[Table, KeptTable] | None:
     """The chosen table; None without one. Raises `MissingData` where it is not on this machine."""
     digest = chosen()
     if digest is None:
         return None
-    kept_tables.require(digest)
-    return _loaded(digest, str(home()))
+    external.require(digest)
+    return _loaded(digest, str(desk().jobs.root))
 
 
 @st.cache_resource(show_spinner=False, max_entries=4)
-def _loaded(digest: str, place: str) -> tuple[Table, Kept]:
-    return kept_tables.load(digest)
+def _loaded(digest: str, place: str) -> tuple[Table, KeptTable]:
+    return external.load(digest)
 
 
 def uploader(problem, forgotten: Sequence[str]) -> None:
@@ -83,7 +78,7 @@ def uploader(problem, forgotten: Sequence[str]) -> None:
             file.seek(0)
             read = read_table(file, file.name, key.strip(), first_row, known)
         check(problem, read)
-        digest = kept_tables.keep(read, file.name)
+        digest = external.keep(read, file.name)
     except WhichfluenceError as error:
         left.error(sentence(error), icon=":material/error:")
         return
@@ -102,7 +97,7 @@ def _choose(digest: str, forgotten: Sequence[str]) -> None:
 
 def _list(forgotten: Sequence[str]) -> None:
     """What is kept, each to be used or deleted."""
-    kept, current = kept_tables.entries(), chosen()
+    kept, current = external.entries(), chosen()
     here = next((one for one in kept if one.digest == current), None)
     if here is not None:
         st.caption(f"In use: **{plain(here.file)}**, {_shape(here)}, digest `{here.digest[:12]}`")
@@ -129,11 +124,11 @@ def _list(forgotten: Sequence[str]) -> None:
 
 def _delete(digests: Sequence[str], forgotten: Sequence[str]) -> None:
     for digest in digests:
-        kept_tables.delete(digest)
+        external.delete(digest)
         _loaded.clear()
         if chosen() == digest:
             _choose("", forgotten)
 
 
-def _shape(kept: Kept) -> str:
+def _shape(kept: KeptTable) -> str:
     return " × ".join(f"{size:,}" for size in kept.shape)

@@ -13,10 +13,10 @@ from app.compare.grid import shading
 from app.widgets.results import downloads
 from app.widgets.results.agreements import plus_minus, signed
 from app.widgets.words import chips
-from engine.analysis.comparison import compare
 from engine.basics.errors import InvalidInput
-from engine.brought.claim import agreement_with
+from engine.desk.analyses import compare
 from engine.desk.compared import Compared
+from engine.desk.external import agreement_with
 from engine.metrics.agreement import METRICS
 from engine.scoring.scores import Scores
 from engine.scoring.verdict import Verdict, verdict

@@ -15,9 +15,9 @@ from app.widgets.jobs.desk import desk
 from app.widgets.pickers import pickers
 from app.widgets.results.agreements import plus_minus, signed
 from app.widgets.results.two_rankings import Pair, ranks
-from engine.analysis.comparison import Comparison
 from engine.desk import Waiting
 from engine.desk import compared as desk_compared
+from engine.desk.analyses import Comparison
 from engine.desk.compared import Compared
 from engine.metrics.agreement import METRICS, top_size
 from engine.scoring.scoring import Scoring

@@ -13,11 +13,19 @@ from app.widgets.jobs.desk import desk
 from app.widgets.results import downloads
 from app.widgets.words import chips, glossary
 from app.widgets.words.plain_text import sentence
-from engine.analysis.datamodels import DEFINITION, Retrained, compared, linear_datamodeling_score
-from engine.analysis.protocols import PROTOCOLS, ProtocolName
-from engine.analysis.subset_bank import Among, SubsetModelsRequest
 from engine.basics.errors import WhichfluenceError
-from engine.desk import Waiting
+from engine.desk import Waiting, commands
+from engine.desk.analyses import (
+    DATAMODELING,
+    PROTOCOLS,
+    Among,
+    ProtocolName,
+    Request,
+    Retrained,
+    linear_datamodeling_score,
+    predicted,
+)
+from engine.desk.analyses import request as analysis
 from engine.desk.compared import Compared
 from engine.metrics.agreement import summarize
 
@@ -27,11 +35,11 @@ HALVES: dict[Among, str] = {"candidates": "the candidates", "all": "all training
 
 def show(found: Compared, names: Sequence[str]) -> None:
     """The score of every specification, once the models are trained; before that, a button that trains them."""
-    glossary.markdown("**Do the scores predict models trained on subsets?**", help=DEFINITION)
+    glossary.markdown("**Do the scores predict models trained on subsets?**", help=DATAMODELING)
     source = found.sources[0]
     worded = [scoring.behavior for scoring in found.scorings if scoring.readout.words]
     protocol, among = _chosen()
-    request = SubsetModelsRequest(candidates=len(found.scores[0][0].candidates), subsets=SUBSETS, behaviors=worded,
+    request = analysis("datamodel", candidates=len(found.scores[0][0].candidates), subsets=SUBSETS, behaviors=worded,
                                   protocol=protocol, among=among)
     models = desk().known(source, request)
     if isinstance(models, Retrained):
@@ -58,10 +66,10 @@ def _chosen() -> tuple[ProtocolName, Among]:
     return protocol, among
 
 
-def _table(found: Compared, names: Sequence[str], request: SubsetModelsRequest, models: Retrained) -> None:
+def _table(found: Compared, names: Sequence[str], request: Request, models: Retrained) -> None:
     scored = found.scores[0]
     try:
-        pairs = compared([scores.scoring for scores in scored])
+        pairs = predicted([scores.scoring for scores in scored])
     except WhichfluenceError as error:
         st.info(sentence(error))
         return
@@ -81,13 +89,13 @@ def _table(found: Compared, names: Sequence[str], request: SubsetModelsRequest, 
                      "queries": summary.n_queries - summary.n_dropped})
     table = pd.DataFrame(rows)
     columns = glossary.columns(table, {
-        "linear datamodeling score": st.column_config.NumberColumn(format="%.3f", help=DEFINITION),
+        "linear datamodeling score": st.column_config.NumberColumn(format="%.3f", help=DATAMODELING),
         "± 95%": st.column_config.NumberColumn(format="%.3f", help="95% t interval over queries")})
     st.dataframe(table, hide_index=True, width="stretch", key="compare:datamodel", column_config=columns)
     draw, source = request.draw, found.sources[0]
     trained_on = draw.told(source.n_train or len(source.draw()[1].train_index), models.kept.shape[1])
     chips.note(f"seed {source.seed} · {len(models.kept)} models on {trained_on} · protocol `{draw.protocol}` · ± is a "
                "95% t interval over queries")
-    command = downloads.recompute(found.drawn_sources[0], "datamodel").replace("engine compare", "engine datamodel")
-    downloads.chart_extras("datamodel", table, found.scorings, found.drawn_sources[0],
-                           f"{command} --subsets {len(models.kept)} --protocol {draw.protocol} --among {draw.among}")
+    downloads.chart_extras("datamodel", table, found.scorings, command=commands.compare(
+        found.drawn_sources[0], "datamodel", "datamodel", "--subsets", len(models.kept), "--protocol", draw.protocol,
+        "--among", draw.among))

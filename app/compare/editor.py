@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import streamlit as st
 
 from app.widgets.choices import inputs
-from app.widgets.pickers import pickers, presets, specification_list
+from app.widgets.pickers import pickers, specification_list
 from app.widgets.words import chips, glossary
+from engine.desk import presets
 from engine.scoring.scoring import Scoring
 
 OPEN = "compare:editing"

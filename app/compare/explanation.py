@@ -16,13 +16,11 @@ from app.widgets.jobs import job_panel
 from app.widgets.jobs.desk import desk
 from app.widgets.results import downloads
 from app.widgets.words import chips
-from app.widgets.words.plain_text import sentence
-from engine.analysis.explanation import Explanation
 from engine.basics.errors import WhichfluenceError
-from engine.desk import Desk, Waiting
+from engine.desk import Desk, ProblemSource, Waiting, commands
+from engine.desk.analyses import Explanation
 from engine.desk.compared import Compared
 from engine.desk.explained import at_once, explained
-from engine.problems import ProblemSource
 from engine.scoring.scores import Scores
 
 NAME = "explain"
@@ -39,13 +37,8 @@ def show(found: Compared, pair: tuple[int, int]) -> None:
         "intervention, training process, and approximation error. On by itself where that takes a moment only."))
     if not on:
         return
-    try:
-        why = explanation(found, pair)
-    except WhichfluenceError as error:
-        st.error(sentence(error), icon=":material/error:")
-        return
-    if isinstance(why, Waiting):
-        job_panel.watch(why)
+    why = job_panel.beside(explanation(found, pair))
+    if why is None:
         return
     table = explanation_view.show(why, "compare:way")
     chips.note(compare_panel.small_print(found, why.lost))
@@ -84,7 +77,7 @@ def _sides(found: Compared, pair: tuple[int, int]) -> list[list[Scores]]:
 
 def command(sources: Sequence[ProblemSource]) -> str:
     """The commands that recompute an explanation from the downloaded specifications."""
-    files = [downloads.problem_file(source, f"-{source.seed}" if len(sources) > 1 else "") for source in sources]
+    files = [commands.problem_file(source, f"-{source.seed}" if len(sources) > 1 else "") for source in sources]
     given = " ".join(f"--data {file}" for file, _ in files)
     return "\n".join([*(written for _, written in files), f"python -m engine explain {given} --specs "
                       "explanation-specs.json --out explanation.json"])

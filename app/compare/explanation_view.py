@@ -10,8 +10,7 @@ import streamlit as st
 from app.charts import way
 from app.charts.draw import draw
 from app.widgets.words import chips, glossary
-from engine.analysis.chain import ERROR_A, ERROR_B, SEED
-from engine.analysis.explanation import LEAST_SLACK, Explanation, Link
+from engine.desk.analyses import ERROR_A, ERROR_B, LEAST_SLACK, SEED, Explanation, Link
 from engine.metrics.agreement import METRICS
 
 LETTERS = {ERROR_A: "≈", ERROR_B: "≈", SEED: "S"}

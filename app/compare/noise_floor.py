@@ -12,8 +12,8 @@ from app.widgets.jobs import guesses, job_panel
 from app.widgets.jobs.desk import desk
 from app.widgets.results.agreements import plus_minus, signed
 from app.widgets.words import chips, glossary
-from engine.analysis.noise_floor import at_ceiling, two_runs
 from engine.desk import noise_floor
+from engine.desk.analyses import at_ceiling, two_runs
 from engine.desk.compared import Compared
 from engine.desk.noise_floor import Floors
 from engine.metrics.agreement import METRICS

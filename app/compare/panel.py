@@ -11,17 +11,17 @@ from app.charts import distribution, rank_change
 from app.charts.draw import draw
 from app.compare import data as comparisons
 from app.compare import grid, noise_floor, queries
-from app.widgets.choices import choice, inputs
-from app.widgets.choices.selectors import segments
+from app.widgets.choices import choice
+from app.widgets.choices.selectors import pick, segments
 from app.widgets.examples import looks, pictures, record_text, selection
 from app.widgets.jobs.desk import desk
 from app.widgets.results import agreements, downloads, two_rankings
 from app.widgets.results.two_rankings import Pair
 from app.widgets.words import chips, glossary
-from engine.analysis.comparison import Comparison
-from engine.data.dataset import Dataset
-from engine.data.sampling import Sample
+from engine.desk import commands
+from engine.desk.analyses import Comparison
 from engine.desk.compared import Compared
+from engine.desk.datasets import Dataset, Sample
 from engine.desk.noise_floor import Floors
 from engine.metrics.agreement import FURTHER, METRICS
 from engine.metrics.in_words import in_words
@@ -42,12 +42,8 @@ RANKED = {two_rankings.MEAN: ("by the mean score", "by the mean score over all q
 
 def metric_switch() -> str:
     """Which agreement the heatmap and the distribution show."""
-    key = choice.bound("metric", "kendall", choice.from_options(list(SHORTS)))
-    titles = {short: METRICS[name].title for short, name in SHORTS.items()}
-    short = inputs.segmented_control(
-        "Agreement", list(SHORTS), key=key, format_func=titles.get, required=True, label_visibility="collapsed")
-    choice.keep("metric", short)
-    return SHORTS[short]
+    return SHORTS[segments("metric", "Agreement", list(SHORTS), "kendall", lambda short: METRICS[SHORTS[short]].title,
+                           label_visibility="collapsed")]
 
 
 def matrix(found: Compared, labels: Sequence[str], metric: str, pair: tuple[int, int], floors: Floors) -> None:
@@ -187,11 +183,8 @@ def query_picker(found: Compared, metric: str, pair: tuple[int, int]) -> int | N
         value = agreements.signed(value, 2) if value == value else "undefined"
         return f"query {text} · {query_words(dataset, sample, int(text))} · {METRICS[metric].title} {value}"
 
-    key = choice.bound("ranks", ALL, choice.from_options(options))
-    text = inputs.selectbox("Rankings of", options, key=key, format_func=title, width=430,
-                            help="For all queries, dots and the top list rank by the mean score, and the "
-                                 "density pools the queries.")
-    choice.keep("ranks", text)
+    text = pick("ranks", "Rankings of", options, ALL, title, width=430, help=(
+        "For all queries, dots and the top list rank by the mean score, and the density pools the queries."))
     if text == ALL:
         return None
     choice.hold("query", text)
@@ -233,7 +226,7 @@ def changes(found: Compared, pair: Pair, places: tuple[int, int], labels: Sequen
     chips.note(f"{kept} of {top} are in both{over} · seed {found.sources[0].seed}")
     shown = table.drop(columns=["place_a", "place_b"])
     downloads.chart_extras("top", shown, [found.scorings[place] for place in places],
-                           command=downloads.score_commands(found.drawn_sources[0],
+                           command=commands.scores(found.drawn_sources[0],
                                                             [found.scorings[place] for place in places]),
                            quantity=downloads.of_two([found.scorings[place] for place in places])
                            if by == two_rankings.MEAN else "score_a, score_b: share of queries that have it in the top")

@@ -21,7 +21,7 @@ from app.widgets.jobs.desk import desk
 from app.widgets.results import downloads, two_rankings
 from app.widgets.results.two_rankings import Pair
 from app.widgets.words import chips, glossary
-from engine.desk import Waiting
+from engine.desk import commands
 from engine.desk.compared import Compared
 
 CHART = DotChart("compare:dots")
@@ -59,7 +59,7 @@ def scatter(found: Compared, pair: Pair, places: tuple[int, int], labels: tuple[
     """One ranking across, the other one up."""
     over = "over all queries" if query is None else f"query {query}"
     scorings = [found.scorings[place] for place in places]
-    command = downloads.score_commands(found.drawn_sources[0], scorings)
+    command = commands.scores(found.drawn_sources[0], scorings)
     if dotted is None:
         table = two_rankings.density(pair, query)
         draw(rank_scatter.density, table, *labels, key="compare:density",
@@ -152,9 +152,8 @@ def card(found: Compared, query: int | None) -> None:
         st.info(f"Training example {row} is not among the candidates here, so it has no score.",
                 icon=":material/info:")
         return
-    drawn = desk().drawn(source)
-    if isinstance(drawn, Waiting):
-        job_panel.watch(drawn)
+    drawn = job_panel.beside(desk().drawn(source))
+    if drawn is None:
         return
     asked = None if query is None else drawn_examples.queries(drawn)[query]
     st.html(cards.STYLE)

@@ -21,19 +21,19 @@ from app.compare import panel as compare_panel
 from app.compare import spot_check as spot_check_panel
 from app.compare.bring import Shown
 from app.widgets.jobs.desk import desk
-from app.widgets.results import downloads, two_rankings
+from app.widgets.results import two_rankings
 from app.widgets.results.agreements import plus_minus
 from app.widgets.words import chips, look
 from app.widgets.words.labels import numbered
 from app.widgets.words.labels import short as short_labels
-from engine.analysis.comparison import compare
-from engine.analysis.explanation import Explanation
 from engine.basics.provenance import versions
+from engine.desk import commands
+from engine.desk.analyses import Explanation, compare
 from engine.desk.compared import Compared
+from engine.desk.shelves import Saved
 from engine.metrics.agreement import FURTHER, METRICS, Agreement
 from engine.metrics.agreement import metric as metric_of
 from engine.scoring.scores import Scores
-from engine.store.comparisons import Saved
 
 WIDTH = 640
 PAGE = look.text("report.css")
@@ -172,7 +172,7 @@ def _measured(agreements: Mapping[str, Agreement]) -> str:
 def _explained(found: Compared, pair: tuple[int, int], explained: Explanation | None) -> str:
     if explained is None:
         return ""
-    specs = downloads.specs_json([found.scorings[place] for place in pair])
+    specs = commands.specs_json([found.scorings[place] for place in pair])
     return "\n".join(["<h2>Why they disagree</h2>", _way(explained),
                       f"<p>Save this as explanation-specs.json:</p><pre>{escape(specs)}</pre>",
                       f"<pre>{escape(explanation_panel.command(found.drawn_sources))}</pre>"])
@@ -200,7 +200,7 @@ def _brought(brought: Shown | None) -> str:
     if brought is None:
         return ""
     scoring, found = brought.scores.scoring, brought.verdict
-    specs = downloads.specs_json([brought.other.scoring])
+    specs = commands.specs_json([brought.other.scoring])
     return (f"<h2>Brought scores: {escape(scoring.name)}</h2><p>They claim to answer: {escape(scoring.question)}</p>"
             f"<h3>Against the exact answer to what they claim</h3>{_measured(brought.agreement)}"
             f"<h3>Why they disagree with {escape(brought.against)}</h3>"
@@ -224,9 +224,9 @@ def _manifest(title: str, scores: Scores) -> str:
 
 
 def _commands(found: Compared) -> str:
-    specs = downloads.specs_json(found.scorings)
+    specs = commands.specs_json(found.scorings)
     return (f"<h2>Recompute it</h2><p>Save this as agreement-specs.json:</p><pre>{escape(specs)}</pre>"
-            f"<pre>{escape(downloads.recompute(found.drawn_sources, 'agreement'))}</pre>")
+            f"<pre>{escape(commands.compare(found.drawn_sources, 'agreement'))}</pre>")
 
 
 def _table(frame: pd.DataFrame) -> str:

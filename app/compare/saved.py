@@ -11,17 +11,16 @@ import streamlit as st
 from app.compare import explanation as explanation_panel
 from app.compare import report
 from app.compare.bring import Shown
+from app.widgets.frame.guard import guarded
 from app.widgets.jobs import job_panel
 from app.widgets.results import downloads
 from app.widgets.words import glossary
 from app.widgets.words.plain_text import sentence
 from engine.basics.errors import WhichfluenceError
-from engine.data import title
-from engine.desk import Waiting
+from engine.desk import shelves
 from engine.desk.compared import Compared
-from engine.store import comparisons as saved
-from engine.store.comparisons import Saved
-from engine.store.sketch import Grid
+from engine.desk.datasets import title
+from engine.desk.shelves import Grid, Saved
 
 PAGE = "compare"
 FAULT, DONE = "saved:fault", "saved:done"
@@ -34,10 +33,10 @@ def keep(found: Compared, names: Sequence[str], pair: tuple[int, int], brought: 
     the chosen query of the first seed (default: all of them)."""
     with st.expander("Save, share or export this comparison", icon=":material/bookmark:"):
         _suggest(_suggested(found, names, pair))
-        name = st.text_input("Name", key=NAMED, max_chars=saved.LONGEST_NAME)
-        note = st.text_area("Note", key="saved:note", max_chars=saved.LONGEST_NOTE, height=80,
+        name = st.text_input("Name", key=NAMED, max_chars=shelves.LONGEST_NAME)
+        note = st.text_area("Note", key="saved:note", max_chars=shelves.LONGEST_NOTE, height=80,
                             placeholder="What you looked for, and what you saw")
-        query = saved.address(_parameters())
+        query = shelves.address(_parameters())
         summary = _summary(found, names, brought)
         row = st.container(horizontal=True)
         row.button("Save", type="primary", icon=":material/bookmark_add:", on_click=_save,
@@ -70,7 +69,7 @@ def _suggest(name: str) -> None:
 
 def _suggested(found: Compared, names: Sequence[str], pair: tuple[int, int]) -> str:
     first, second = (names[place].split(". ", 1)[-1] for place in pair)
-    return f"{first} against {second}"[:saved.LONGEST_NAME]
+    return f"{first} against {second}"[:shelves.LONGEST_NAME]
 
 
 def _summary(found: Compared, names: Sequence[str], brought: Shown | None) -> str:
@@ -79,16 +78,16 @@ def _summary(found: Compared, names: Sequence[str], brought: Shown | None) -> st
                        f"{len(found.scores[0][0].candidates):,} candidates", *theirs, ", ".join(names)])[:500]
 
 
-def _matrix(found: Compared) -> saved.Rows:
+def _matrix(found: Compared) -> shelves.Rows:
     """Mean Kendall τ of every pair, for the small picture in the library."""
     places = range(len(found.scorings))
     means = [[found.comparison.agreement("kendall_tau", row, column).mean for column in places] for row in places]
     return Grid.of(means, -1.0, 1.0, "").rows
 
 
-def _save(name: str, note: str, query: str, summary: str, matrix: saved.Rows) -> None:
+def _save(name: str, note: str, query: str, summary: str, matrix: shelves.Rows) -> None:
     try:
-        entry = saved.save(name, note, query, summary, matrix)
+        entry = shelves.save(name, note, query, summary, matrix)
     except WhichfluenceError as error:
         st.session_state[FAULT] = str(error)
     else:
@@ -111,17 +110,14 @@ def _report_button(row, found: Compared, pair: tuple[int, int], name: str, note:
                help="One HTML file with charts, questions, verdicts, manifests and commands, that needs no network.")
     if st.session_state.get("saved:asked") != asked:
         return
-    try:
-        explained = explanation_panel.explanation(found, pair)
-        if isinstance(explained, Waiting):
-            job_panel.watch(explained)
+    with guarded("The report"):
+        explained = job_panel.beside(explanation_panel.explanation(found, pair))
+        if explained is None:
             return
         text = _written(asked, found, pair, name, note, query, summary, explained, brought, place)
-    except WhichfluenceError as error:
-        st.error(sentence(error), icon=":material/error:")
-        return
-    with row:
-        downloads.file_button("Download the report", lambda: text, "comparison.html", "text/html", "saved:download")
+        with row:
+            downloads.file_button("Download the report", lambda: text, "comparison.html", "text/html",
+                                  "saved:download")
 
 
 def _ask(asked: tuple) -> None:

@@ -9,8 +9,8 @@ import streamlit as st
 from app.widgets.jobs import job_panel
 from app.widgets.jobs.desk import desk
 from app.widgets.words import chips
-from engine.analysis.spot_check import NotMeasured, SpotCheck
 from engine.desk import Waiting
+from engine.desk.analyses import NotMeasured, SpotCheck
 from engine.desk.compared import Compared
 from engine.desk.spot_check import AFFORDABLE, spot_checked
 

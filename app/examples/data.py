@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 
 from app.widgets.examples.drawn_examples import label, noun
+from engine.desk import DrawnProblem
 from engine.metrics.ranking import bottom, found_once, ranks, top
-from engine.problems import DrawnProblem
 from engine.scoring.scores import Scores
 
 

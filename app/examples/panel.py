@@ -10,14 +10,14 @@ import streamlit as st
 
 from app.examples import data as example_data
 from app.examples.data import Card, Column
-from app.widgets.choices import choice, inputs
-from app.widgets.choices.selectors import pick
+from app.widgets.choices import choice
+from app.widgets.choices.selectors import pick, slider, toggle
 from app.widgets.examples import cards, drawn_examples, example_card, record_text, selection
 from app.widgets.examples.drawn_examples import Query
-from app.widgets.pickers import language_presets, pickers, preset, specification_list
+from app.widgets.pickers import pickers, specification_list
 from app.widgets.results import downloads
 from app.widgets.words import chips, glossary
-from engine.problems import DrawnProblem, Problem, ProblemSource
+from engine.desk import DrawnProblem, Problem, ProblemSource, commands, language_presets, preset
 from engine.question import direction
 from engine.scoring import codes, controlled
 from engine.scoring.scores import Scores
@@ -99,11 +99,9 @@ def _shown(drawn: DrawnProblem, chosen: Query, scorings: Sequence[Scoring] = ())
 
 def _filtered(drawn: DrawnProblem, listed: Sequence[Query]) -> Sequence[Query]:
     wrong = [query for query in listed if not query.right]
-    key = choice.bound(WRONG, False, choice.on_off)
-    only = inputs.toggle(f"Answered wrongly only ({len(wrong)} of {len(listed)})", key=key, disabled=not wrong,
-                         help="Queries where the model prefers another answer to the "
-                              f"{'label' if drawn.dataset.records is None else 'one that is stated'}.")
-    choice.keep(WRONG, int(only))
+    only = toggle(WRONG, f"Answered wrongly only ({len(wrong)} of {len(listed)})", disabled=not wrong,
+                  help="Queries where the model prefers another answer to the "
+                       f"{'label' if drawn.dataset.records is None else 'one that is stated'}.")
     return wrong if only and wrong else listed
 
 
@@ -149,11 +147,8 @@ def _choose_query(place: int) -> None:
 
 def count() -> int:
     """How many examples are shown at each end."""
-    key = choice.bound(COUNT, 6, choice.within(FEWEST, MOST))
-    value = inputs.slider("Examples at each end", FEWEST, MOST, key=key, width=320,
-                          help="How many of the highest and of the lowest ranked training examples each column shows.")
-    choice.keep(COUNT, value)
-    return value
+    return slider(COUNT, "Examples at each end", 6, FEWEST, MOST, width=320,
+                  help="How many of the highest and of the lowest ranked training examples each column shows.")
 
 
 def heads(scorings: Sequence[Scoring], query: Query) -> None:
@@ -279,7 +274,7 @@ def whole_ranking(drawn: DrawnProblem, found: Sequence[Scores], names: Sequence[
                   source: ProblemSource) -> None:
     """The table of all candidates, its CSV, the specifications and the commands."""
     scorings = [scores.scoring for scores in found]
-    command = downloads.score_commands(source, scorings) + f"\n# row {query.place} of each scores array is this query"
+    command = commands.scores(source, scorings) + f"\n# row {query.place} of each scores array is this query"
     table = example_data.table(drawn, found, names, query.place, selection.group())
     downloads.chart_extras(f"ranking-query-{query.place}", table, scorings, command=command,
                            quantity=downloads.oriented(names, scorings))

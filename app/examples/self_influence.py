@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import shlex
 from collections.abc import Sequence
 
 import numpy as np
@@ -12,19 +10,16 @@ import streamlit as st
 
 from app.charts import histogram
 from app.charts.draw import draw
-from app.widgets.choices import choice, inputs
-from app.widgets.choices.selectors import pick
+from app.widgets.choices import choice
+from app.widgets.choices.selectors import pick, toggle
 from app.widgets.examples import cards, drawn_examples, predictions
 from app.widgets.examples.selection import EXAMPLE
 from app.widgets.jobs import job_panel
 from app.widgets.jobs.desk import desk
 from app.widgets.results import downloads
 from app.widgets.words import chips, glossary
-from app.widgets.words.plain_text import sentence
-from engine.analysis.self_influence import SelfInfluenceRequest
-from engine.basics.errors import WhichfluenceError
-from engine.desk import Waiting
-from engine.problems import DrawnProblem, ProblemSource
+from engine.desk import DrawnProblem, ProblemSource, commands
+from engine.desk.analyses import request as analysis
 from engine.question import direction
 from engine.scoring.scoring import Scoring
 
@@ -35,25 +30,17 @@ BINS = 40
 def show(drawn: DrawnProblem, source: ProblemSource, scorings: Sequence[Scoring], names: Sequence[str],
          candidates: int | None, n: int) -> None:
     """The switch, and below it the n candidates with the largest self-influence, and how all of them spread."""
-    key = choice.bound(NAME, False, choice.on_off)
-    on = inputs.toggle("Self-influence: examples that the model knows from themselves alone", key=key,
-                       help=glossary.hint("Self-influence"))
-    choice.keep(NAME, int(on))
-    if not on:
+    if not toggle(NAME, "Self-influence: examples that the model knows from themselves alone",
+                  help=glossary.hint("Self-influence")):
         return
     place = pick(UNDER, "Under", range(1, len(scorings) + 1), 1, lambda number: names[number - 1], width=430) - 1
     scoring = scorings[place]
     chips.question(scoring)
     glossary.caption("Here every training example is its own query.")
-    try:
-        with st.spinner("Computing self-influence"):
-            answer = desk().ask(source, SelfInfluenceRequest(scoring=scoring, candidates=candidates))
-        if isinstance(answer, Waiting):
-            job_panel.watch(answer)
-        else:
-            _shown(drawn, source, scoring, answer.values, n)
-    except WhichfluenceError as error:
-        st.error(sentence(error), icon=":material/error:")
+    with st.spinner("Computing self-influence"):
+        answer = desk().ask(source, analysis("self-influence", scoring=scoring, candidates=candidates))
+    if (answer := job_panel.beside(answer)) is not None:
+        _shown(drawn, source, scoring, answer.values, n)
 
 
 def _shown(drawn: DrawnProblem, source: ProblemSource, scoring: Scoring, values: np.ndarray, n: int) -> None:
@@ -81,7 +68,8 @@ def _shown(drawn: DrawnProblem, source: ProblemSource, scoring: Scoring, values:
                f"right of the line: the {len(top)} shown above, of which the model gets {wrong} wrong"
                + (f" · {lost} without a value: not converged, or no position within the error bound" if lost else ""))
     narrowed = source.model_copy(update={"n_candidates": len(values)})
-    downloads.chart_extras("self-influence", table, [scoring], command=command(narrowed, scoring),
+    downloads.chart_extras("self-influence", table, [scoring], command=commands.of_problem(
+        "self-influence", narrowed, "--out", "self-influence.csv", scoring=scoring),
                            quantity=direction.itself(scoring) if scoring.route.implies else "")
 
 
@@ -105,11 +93,3 @@ def _card(drawn: DrawnProblem, number: int, row: int, value: float, largest: flo
                              said.said, said.measured))
         st.button(f"Open training example {row}, {drawn_examples.noun(drawn)} {label}, self-influence rank {number}",
                   key=f"open:self:{row}", on_click=choice.keep, args=(EXAMPLE, row))
-
-
-def command(source: ProblemSource, scoring: Scoring) -> str:
-    """The commands that recompute the table."""
-    file, written = downloads.problem_file(source)
-    spec = shlex.quote(json.dumps(scoring.model_dump(mode="json"), ensure_ascii=False))
-    return "\n".join([written, f"echo {spec} > spec.json",
-                      f"python -m engine self-influence --data {file} --spec spec.json --out self-influence.csv"])

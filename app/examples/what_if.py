@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import shlex
 from collections.abc import Sequence
 
 import numpy as np
@@ -14,7 +12,7 @@ from app.charts import removal
 from app.charts.draw import draw
 from app.examples.data import Column
 from app.widgets.choices import choice, inputs, selectors
-from app.widgets.choices.selectors import pick, segments
+from app.widgets.choices.selectors import pick, segments, slider, toggle
 from app.widgets.examples import cards, drawn_examples, selection
 from app.widgets.examples.drawn_examples import Query
 from app.widgets.jobs import guesses, job_panel
@@ -22,18 +20,16 @@ from app.widgets.jobs.desk import desk
 from app.widgets.results import downloads
 from app.widgets.words import chips, glossary
 from app.widgets.words.plain_text import plain, sentence
-from engine.analysis.groups import DEFINITION, GroupRequest, GroupTable
-from engine.analysis.removal_curve import RemovalRequest, RemovalTable, sizes_for
-from engine.basics.errors import InvalidInput, WhichfluenceError
-from engine.data.filters import Listing
-from engine.desk import Waiting
-from engine.problems import DrawnProblem, ProblemSource
+from engine.basics.errors import InvalidInput
+from engine.desk import DrawnProblem, ProblemSource, Waiting, commands
+from engine.desk.analyses import ADDITIVITY, Request, sizes_for
+from engine.desk.analyses import request as analysis
+from engine.desk.datasets import Filter
 from engine.question import direction
 from engine.question.behavior import Behavior
 from engine.question.behaviors import BEHAVIORS
 from engine.question.processes import Retrain
 from engine.question.runs import of_runs
-from engine.requests import Request
 from engine.scoring import cost
 from engine.scoring.scores import Scores
 from engine.scoring.scoring import Scoring
@@ -57,24 +53,18 @@ ACTS = {REMOVED: "leave them out and train again", DOUBLED: "count them twice an
 def show(drawn: DrawnProblem, source: ProblemSource, found: Sequence[Scores], listed: Sequence[Column],
          names: Sequence[str], query: Query) -> None:
     """The switch, and below it the group, what is done to it, its effect, and the curve of the rankings."""
-    key = choice.bound(NAME, False, choice.on_off)
-    on = inputs.toggle("What if all of these? A whole group of examples at once", key=key, help=DEFINITION)
-    choice.keep(NAME, int(on))
-    if not on:
+    if not toggle(NAME, "What if all of these? A whole group of examples at once", help=ADDITIVITY):
         return
     place, rows, how = _group(drawn, found, listed, names, query)
     asked = _asked(found[place].scoring, drawn)
     chips.show(asked)
-    try:
-        if not rows:
-            glossary.caption(EMPTY[how])
-        elif len(rows) >= drawn.problem.n:
-            glossary.caption(f"The group holds all {len(rows):,} training examples; leave some out of it.")
-        else:
-            _effect(drawn, source, asked, rows, query)
-        _curve(source, [scores.scoring for scores in found], names, query, len(found[0].candidates), asked.behavior)
-    except WhichfluenceError as error:
-        st.error(sentence(error), icon=":material/error:")
+    if not rows:
+        glossary.caption(EMPTY[how])
+    elif len(rows) >= drawn.problem.n:
+        glossary.caption(f"The group holds all {len(rows):,} training examples; leave some out of it.")
+    else:
+        _effect(drawn, source, asked, rows, query)
+    _curve(source, [scores.scoring for scores in found], names, query, len(found[0].candidates), asked.behavior)
 
 
 def _group(drawn: DrawnProblem, found: Sequence[Scores], listed: Sequence[Column], names: Sequence[str], query: Query
@@ -87,9 +77,7 @@ def _group(drawn: DrawnProblem, found: Sequence[Scores], listed: Sequence[Column
     if how == TOPPED:
         known = int((~np.isnan(found[place].trusted[query.place])).sum())
         most = max(2, min(TOPMOST, known, drawn.problem.n - 1))
-        key = choice.bound(TOP, min(10, most), choice.within(2, most))
-        count = inputs.slider("How many from its top", 2, most, key=key, width=420)
-        choice.keep(TOP, count)
+        count = slider(TOP, "How many from its top", min(10, most), 2, most, width=420)
         order = np.argsort(-np.nan_to_num(found[place].trusted[query.place], nan=-np.inf), kind="stable")
         return place, [int(row) for row in found[place].candidates[order[:count]]], how
     if how == FILTERED:
@@ -107,7 +95,7 @@ def _filtered(drawn: DrawnProblem) -> list[int]:
     if not text.strip():
         return []
     try:
-        rows = Listing.of(dataset, drawn.sample).rows(text)
+        rows = Filter.of(dataset, drawn.sample).rows(text)
     except InvalidInput as error:
         st.warning(sentence(error), icon=":material/filter_alt:")
         return []
@@ -150,25 +138,21 @@ def _changed(act: str, drawn: DrawnProblem) -> dict:
 def _done(source: ProblemSource, request: Request, label: str, key: str = "") -> pd.DataFrame | None:
     """The table of a finished request; before that, its progress or the button that starts it."""
     answer = desk().known(source, request)
-    if isinstance(answer, Waiting):
-        job_panel.watch(answer)
-    elif answer is None:
+    if answer is None:
         st.button(label, icon=":material/model_training:", key=f"start:{request.name}{key}", on_click=job_panel.act,
                   args=(desk().start, source, request))
-    elif isinstance(answer, str):
-        st.warning(sentence(answer), icon=":material/block:")
-    return answer.whole if isinstance(answer, (GroupTable, RemovalTable)) else None
+    return None if (answer := job_panel.beside(answer)) is None else answer.whole
 
 
 def _effect(drawn: DrawnProblem, source: ProblemSource, asked: Scoring, rows: Sequence[int], query: Query) -> None:
     """A few examples all at once and one by one; more of them at once, which is one training, and then, where a reader
     asks for it, one by one too."""
     few = len(rows) <= FEW
-    each = GroupRequest(scoring=asked, rows=rows)
-    whole = GroupRequest(scoring=asked, rows=rows, singles=False)
+    each = analysis("group-effect", scoring=asked, rows=rows)
+    whole = analysis("group-effect", scoring=asked, rows=rows, singles=False)
     if few or desk().known(source, each) is not None:
         table = _computed(drawn, source, each)
-        if table is None and not few and isinstance(desk().known(source, whole), GroupTable):
+        if table is None and not few and not isinstance(desk().known(source, whole), Waiting | str | None):
             table = _computed(drawn, source, whole)
     else:
         table = _computed(drawn, source, whole)
@@ -179,7 +163,7 @@ def _effect(drawn: DrawnProblem, source: ProblemSource, asked: Scoring, rows: Se
         _computed(drawn, source, each)
 
 
-def _computed(drawn: DrawnProblem, source: ProblemSource, request: GroupRequest) -> pd.DataFrame | None:
+def _computed(drawn: DrawnProblem, source: ProblemSource, request: Request) -> pd.DataFrame | None:
     """The table of a group's run; before it is done, its progress, or how long it takes and the button."""
     count, singles = len(request.rows), request.singles
     seconds = cost.guess([request.scoring], drawn.problem, 1 + count if singles else 1)
@@ -199,14 +183,15 @@ def _shown(table: pd.DataFrame, drawn: DrawnProblem, source: ProblemSource, aske
     if singles:
         shown[1].metric("One by one, added up", cards.number(own["sum of examples"]),
                         help="The sum of the examples' own exact effects.")
-        shown[2].metric("Additivity gap", cards.number(own["additivity gap"]), help=DEFINITION)
+        shown[2].metric("Additivity gap", cards.number(own["additivity gap"]), help=ADDITIVITY)
         glossary.caption(told(table, len(rows)))
     else:
         glossary.caption(plain(changed(table, asked)))
     chips.note(f"exact · {len(rows):,} examples · {len(table)} queries · seed {source.seed}"
                + ("" if own["trusted"] else _untrusted(singles)))
-    downloads.chart_extras("group", table, [asked], command=_command(source, asked, rows, singles),
-                           quantity=direction.raw_change(asked.readout))
+    downloads.chart_extras("group", table, [asked], command=commands.of_problem(
+        "group", source, "--examples", ",".join(map(str, rows)), *(() if singles else ("--whole-only",)), "--out",
+        "group.csv", scoring=asked), quantity=direction.raw_change(asked.readout))
 
 
 def _untrusted(singles: bool) -> str:
@@ -239,7 +224,8 @@ def _curve(source: ProblemSource, scorings: Sequence[Scoring], names: Sequence[s
     if not sizes:
         glossary.caption("There are too few candidates to remove some and keep half.")
         return
-    request = RemovalRequest(scorings=tuple(scorings), candidates=candidates, behavior=behavior, query=query.place)
+    request = analysis("removal-curve", scorings=tuple(scorings), candidates=candidates, behavior=behavior,
+                       query=query.place)
     models = len(sizes) * (len(scorings) + request.random)
     table = _done(source, request, f"Train {models} models without the top {', '.join(map(str, sizes))} and without "
                                    "random groups")
@@ -249,12 +235,11 @@ def _curve(source: ProblemSource, scorings: Sequence[Scoring], names: Sequence[s
     _drawn(table, names, BEHAVIORS[behavior])
     chips.note(f"query {query.place} · {request.random} random groups of each size, grey, with their 95% t interval "
                f"· seed {source.seed}")
-    file, written = downloads.problem_file(source.model_copy(update={"n_candidates": candidates}))
     glossary.caption(plain(direction.removal(BEHAVIORS[behavior])))
-    told = direction.raw_change(BEHAVIORS[behavior])
-    downloads.chart_extras("removal-curve", table, scorings, quantity=told, command=(
-        f"{written}\npython -m engine removal-curve --data {file} --specs removal-curve-specs.json "
-        f"--behavior {behavior} --query {query.place} --out removal-curve.csv"))
+    downloads.chart_extras("removal-curve", table, scorings, quantity=direction.raw_change(BEHAVIORS[behavior]),
+                           command=commands.compare(source.model_copy(update={"n_candidates": candidates}),
+                                                    "removal-curve", "removal-curve", "--behavior", behavior,
+                                                    "--query", query.place))
 
 
 def _drawn(table: pd.DataFrame, names: Sequence[str], behavior: Behavior) -> None:
@@ -266,12 +251,3 @@ def _drawn(table: pd.DataFrame, names: Sequence[str], behavior: Behavior) -> Non
          f"{table['removed'].nunique()} numbers of removed training examples. The largest change is "
          f"{cards.number(float(largest['change']))}, without the top {int(largest['removed'])} "
          f"of {largest['ranking']}.")
-
-
-def _command(source: ProblemSource, asked: Scoring, rows: Sequence[int], singles: bool) -> str:
-    """The commands that recompute a group's effect."""
-    file, written = downloads.problem_file(source)
-    spec = shlex.quote(json.dumps(asked.model_dump(mode="json"), ensure_ascii=False))
-    return "\n".join([written, f"echo {spec} > spec.json",
-                      f"python -m engine group --data {file} --spec spec.json --examples {','.join(map(str, rows))} "
-                      f"{'' if singles else '--whole-only '}--out group.csv"])

@@ -10,14 +10,12 @@ import streamlit as st
 
 from app.widgets.examples import pictures
 from app.widgets.jobs.desk import desk
-from app.widgets.pickers import fitting_models, presets
 from app.widgets.results import two_rankings
 from app.widgets.words import chips, glossary
-from engine.analysis.comparison import compare
-from engine.data import Dataset
-from engine.desk import Waiting
+from engine.desk import ProblemSource, Waiting, datasets, fitting, presets
+from engine.desk.analyses import compare
+from engine.desk.datasets import Dataset
 from engine.metrics.in_words import in_words
-from engine.problems import ProblemSource
 from engine.scoring.scoring import Scoring
 from engine.scoring.verdict import Verdict
 
@@ -49,9 +47,9 @@ class FirstLook:
 
 def source() -> ProblemSource:
     """What the Compare page starts with too, so that the model is trained once."""
-    train, queries = fitting_models.DEFAULT_SIZES[fitting_models.FIRST_DATA]
-    return ProblemSource(dataset=fitting_models.FIRST_DATA, n_train=train, n_queries=queries, n_test=500,
-                         pool=fitting_models.POOL[fitting_models.FIRST_DATA])
+    train, queries = fitting.DEFAULT_SIZES[datasets.FIRST]
+    return ProblemSource(dataset=datasets.FIRST, n_train=train, n_queries=queries, n_test=500,
+                         pool=fitting.POOL[datasets.FIRST])
 
 
 def first_look() -> FirstLook | Waiting:

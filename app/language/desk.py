@@ -12,10 +12,8 @@ from app.language import state
 from app.widgets.jobs import job_panel, key_queue, reviewer
 from app.widgets.results import downloads
 from app.widgets.words import glossary
-from engine.applications.decisions import FINE, UNSURE, WRONG, Decision
-from engine.applications.language.review import VERDICTS, RecordReview
-from engine.data import tasks
-from engine.experiments.language_asked import Asked
+from engine.desk import language
+from engine.desk.language import FINE, UNSURE, VERDICTS, WRONG, Decision, RecordReview, Study
 
 KEYS = {"w": WRONG, "f": FINE, "u": UNSURE}
 ICONS = {WRONG: ":material/delete_sweep:", FINE: ":material/check:", UNSURE: ":material/help:"}
@@ -23,9 +21,9 @@ UNDO, BACK, ON = "z", "ArrowLeft", "ArrowRight"
 COLUMN = "decision"
 
 
-def open_review(wanted: Asked) -> RecordReview:
+def open_review(wanted: Study) -> RecordReview:
     """The decisions about the records that a run was trained on."""
-    return RecordReview(tasks.kept(wanted.setting.task), session=reviewer.token())
+    return RecordReview(language.task_of(wanted.setting.task), session=reviewer.token())
 
 
 def listen(review: RecordReview, rows: Sequence[int]) -> None:
@@ -55,7 +53,7 @@ def buttons(review: RecordReview, decisions: Mapping[int, Decision], row: int, r
                      "without a decision.")
 
 
-def exports(wanted: Asked, review: RecordReview, decisions: Mapping[int, Decision]) -> None:
+def exports(wanted: Study, review: RecordReview, decisions: Mapping[int, Decision]) -> None:
     """What was decided, and the records without those that are taken out."""
     out = sum(decision.verdict == WRONG for decision in decisions.values())
     with st.expander(f"Decisions ({len(decisions):,}) and cleaned records", icon=":material/fact_check:"):
@@ -74,8 +72,8 @@ def exports(wanted: Asked, review: RecordReview, decisions: Mapping[int, Decisio
                          "these records, for every model and question.")
 
 
-def _cleaned(wanted: Asked, review: RecordReview) -> str:
-    task = tasks.kept(wanted.setting.task)
+def _cleaned(wanted: Study, review: RecordReview) -> str:
+    task = language.task_of(wanted.setting.task)
     return review.cleaned(task.queries[task.reference] if wanted.task == "own" else ())
 
 

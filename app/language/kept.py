@@ -9,9 +9,8 @@ from app.widgets.words.plain_text import plain
 from app.widgets.words.times import moment
 from engine.basics.errors import WhichfluenceError
 from engine.basics.sizes import spell_bytes
-from engine.models.causal import kept
-from engine.models.causal.kept import Kept
-from engine.runs import language_kept
+from engine.desk import models
+from engine.desk.models import Training
 
 SAID = "language:kept:said"
 
@@ -20,7 +19,7 @@ def show() -> None:
     """Every training with its size and a button; nothing where there is none."""
     if said := st.session_state.pop(SAID, ""):
         st.toast(said, icon=":material/delete:")
-    found = kept.trainings()
+    found = models.trainings()
     if not found:
         return
     total = spell_bytes(sum(training.size for training in found))
@@ -29,15 +28,15 @@ def show() -> None:
         glossary.caption(
             "Checkpoints and cached gradients, which new runs reuse. Deleting them keeps every result; a run "
             "that needs them again trains again.")
-        busy = language_kept.busy()
+        busy = models.busy()
         for training in found:
             _row(training, training.digest in busy)
 
 
-def _row(training: Kept, busy: bool) -> None:
+def _row(training: Training, busy: bool) -> None:
     with st.container(border=True), st.container(horizontal=True, vertical_alignment="center"):
         with st.container():
-            glossary.markdown(f"**{plain(language_kept.title(training))}**")
+            glossary.markdown(f"**{plain(models.training_title(training))}**")
             glossary.caption(
                 f"{spell_bytes(training.checkpoints)} of checkpoints, {spell_bytes(training.gradients)} of "
                 f"gradients · last used {moment(training.used, st.context.timezone)}")
@@ -54,6 +53,6 @@ def _row(training: Kept, busy: bool) -> None:
 
 def _delete(digest: str) -> None:
     try:
-        st.session_state[SAID] = f"{spell_bytes(language_kept.delete(digest))} were freed."
+        st.session_state[SAID] = f"{spell_bytes(models.delete_training(digest))} were freed."
     except WhichfluenceError as error:
         st.session_state[SAID] = str(error)

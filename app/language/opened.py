@@ -8,20 +8,26 @@ from collections.abc import Mapping
 import pandas as pd
 import streamlit as st
 
-from app.language import data, record_html
+from app.language import record_html
 from app.widgets.examples import record_text
 from app.widgets.jobs import job_panel
+from app.widgets.jobs.desk import desk
 from app.widgets.results import downloads
 from app.widgets.words import glossary
-from engine.applications.language import rankings
-from engine.applications.language.methods import Method
-from engine.desk import Waiting
-from engine.desk.attributed import Attributed
-from engine.experiments.language_asked import Asked
-from engine.runs.language_records import Reading, changed, contributions
+from engine.desk import Waiting, language
+from engine.desk.language import (
+    Attributed,
+    Method,
+    Ranking,
+    Study,
+    changed,
+    contributions,
+    shade,
+    shaded,
+)
 
 
-def show(wanted: Asked, tables: Mapping[str, pd.DataFrame], row: int, reading: Reading) -> None:
+def show(wanted: Study, tables: Mapping[str, pd.DataFrame], row: int, reading: Ranking) -> None:
     """The text on the left, the ranks on the right."""
     st.html(record_text.STYLE)
     st.html(record_html.STYLE)
@@ -32,9 +38,9 @@ def show(wanted: Asked, tables: Mapping[str, pd.DataFrame], row: int, reading: R
         _ranks(reading, tables["records"], row)
 
 
-def _text(wanted: Asked, tables: Mapping[str, pd.DataFrame], row: int, reading: Reading) -> None:
+def _text(wanted: Study, tables: Mapping[str, pd.DataFrame], row: int, reading: Ranking) -> None:
     record = tables["records"].iloc[row]
-    more = data.shaded(wanted, row)
+    more = shaded(desk(), wanted, row)
     tokens = pd.concat([tables["tokens"], more.tables["tokens"]]) if isinstance(more, Attributed) else tables["tokens"]
     own, rest = contributions(tokens, reading.method.name, reading.behavior, row)
     st.html(record_html.record_html(record, own))
@@ -47,10 +53,10 @@ def _text(wanted: Asked, tables: Mapping[str, pd.DataFrame], row: int, reading: 
                                quantity=reading.quantity)
 
 
-def _ranks(reading: Reading, records: pd.DataFrame, row: int) -> None:
+def _ranks(reading: Ranking, records: pd.DataFrame, row: int) -> None:
     ranks, count = reading.ranks(records).iloc[row], len(records)
     glossary.markdown(f"**Rank under each behavior**, {reading.method.label}")
-    st.dataframe(pd.DataFrame({"behavior": [rankings.behavior_title(name) for name in ranks.index],
+    st.dataframe(pd.DataFrame({"behavior": [language.behavior_title(name) for name in ranks.index],
                                "rank": [int(rank) for rank in ranks]}),
                  hide_index=True, width="stretch", alt="Rank of this record under each behavior",
                  column_config={"rank": st.column_config.ProgressColumn(format=f"%d of {count}", min_value=0,
@@ -71,11 +77,11 @@ def _shading(method: Method, parts: pd.Series, rest: float) -> str:
             "Adam shortens a step is held at what the whole record makes of it.")
 
 
-def _shade_it(wanted: Asked, row: int, more: Attributed | Waiting | None) -> None:
+def _shade_it(wanted: Study, row: int, more: Attributed | Waiting | None) -> None:
     """A button that computes the contributions of one record's tokens, and how far it is."""
     if isinstance(more, Waiting):
         job_panel.watch(more)
     else:
         st.button("Shade its tokens", key=f"language:shade:{row}", icon=":material/gradient:", on_click=job_panel.act,
-                  args=(data.shade, wanted, row), help="A run of its own; its training and gradients are there "
+                  args=(shade, desk(), wanted, row), help="A run of its own; its training and gradients are there "
                   "already.")

@@ -17,12 +17,8 @@ from app.language.published import Scale
 from app.widgets.jobs import reproductions
 from app.widgets.results import downloads
 from app.widgets.words import glossary
-from app.widgets.words.plain_text import sentence
-from engine.applications.language.methods import METHODS, REPSIM
-from engine.basics.errors import WhichfluenceError
-from engine.experiments import language_tables
-from engine.experiments.language_asked import SHARES
-from engine.models.causal.readouts import READOUTS
+from engine.desk.language import METHODS, READOUTS, REPSIM, SHARES
+from engine.desk.published import language_tables
 
 EXPERIMENT = {"response_corruption": "figure-5-2", "conditional_backdoor": "table-5-2"}
 SOUGHT = {"answer": "Wrong answers", "rationale": "Foreign explanations", "poison": "Poisoned records"}
@@ -161,14 +157,6 @@ def removal() -> None:
         "Grey diamond: before. Blue dot: mean after removal and retraining; ticks: single seeds. *Oracle* rows "
         f"take out a known group. {_told(scale)}")
     downloads.chart_extras(f"table-a14-{scale.name}", scale.found.table, command=scale.found.manifest.get("command"))
-
-
-def guarded(part, *arguments) -> None:
-    """Run a part of the page; what it cannot do is said in its sentence."""
-    try:
-        part(*arguments)
-    except WhichfluenceError as error:
-        st.error(sentence(error), icon=":material/error:")
 
 
 def _share(scale: Scale, task: str) -> float:

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from app.widgets.results import published
-from app.widgets.results.published import Published
-from engine.experiments import EXPERIMENTS
-from engine.models.causal.readouts import READOUTS
+from engine.desk import published
+from engine.desk.language import READOUTS
+from engine.desk.published import EXPERIMENTS, Published
 
 NO_BEHAVIOR = "no behavior"
 COLUMNS = [behavior.title for behavior in READOUTS.values()]

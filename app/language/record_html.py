@@ -11,7 +11,7 @@ import pandas as pd
 
 from app.widgets.examples import record_text
 from app.widgets.words import look
-from engine.runs.language_records import changed
+from engine.desk.language import changed
 
 STYLE = look.style("record")
 

@@ -10,24 +10,31 @@ import streamlit as st
 
 from app.charts import score_heatmap
 from app.charts.draw import draw
-from app.language import data, opened, published, state
 from app.language import desk as review_desk
+from app.language import opened, published, state
 from app.language.panel import SOUGHT, alt_of
-from app.widgets.jobs import job_panel
+from app.widgets.jobs import guesses, job_panel
+from app.widgets.jobs.desk import desk
 from app.widgets.results import downloads
 from app.widgets.words import glossary
-from engine.applications.language.methods import METHODS
-from engine.data import questions
-from engine.desk.attributed import Attributed
-from engine.experiments.language_asked import Asked
-from engine.models.causal import catalogue
-from engine.models.causal.readouts import READOUTS
-from engine.runs.language_records import Reading
+from engine.desk import models
+from engine.desk.language import (
+    KIND,
+    METHODS,
+    READOUTS,
+    Attributed,
+    Ranking,
+    Study,
+    attribute,
+    attributed,
+    guessed_seconds,
+    missing_questions,
+)
 
 FLAGS = {"answer": "wrong answer", "rationale": "foreign explanation", "poison": "poison", "benign": "benign trigger"}
 
 
-def show(wanted: Asked, estimator: str, behavior: str) -> None:
+def show(wanted: Study, estimator: str, behavior: str) -> None:
     """The records of a run, once it is there."""
     if METHODS[estimator].reads and behavior in wanted.lacking:
         st.error(f"“{READOUTS[behavior].title}” needs {wanted.lacking[behavior]} in every query; choose another "
@@ -38,32 +45,31 @@ def show(wanted: Asked, estimator: str, behavior: str) -> None:
         _records(wanted, found, estimator, behavior)
 
 
-def _run(wanted: Asked) -> Attributed | None:
+def _run(wanted: Study) -> Attributed | None:
     """A finished run; where there is none, how long it takes and a button, or how far it is."""
-    found = data.found(wanted)
+    found = attributed(desk(), wanted)
     if isinstance(found, Attributed):
         return found
     if found is not None:
         job_panel.watch(found)
         return None
     with st.container(border=True):
-        larger = "" if catalogue.is_embedded(wanted.model) else (
+        larger = "" if models.is_embedded(wanted.model) else (
             " A model of more than 135 million parameters takes longer, a GPU less.")
         glossary.markdown("**This has not been computed yet.** It fine-tunes the model and caches gradients: "
-                          f"{data.expected_time(wanted)}.{larger} You can close the browser meanwhile, and cancel and "
-                          "resume.")
-        found, said = (True, "") if wanted.task == "own" else questions.of(wanted.setting.task).available()
-        if not found:
-            st.warning(said, icon=":material/folder_off:")
+                          f"{guesses.told(KIND, wanted.seconds, guessed_seconds)}.{larger} You can close the browser "
+                          "meanwhile, and cancel and resume.")
+        if lacking := missing_questions(wanted):
+            st.warning(lacking, icon=":material/folder_off:")
         st.button("Start", type="primary", icon=":material/play_arrow:", key="language:start",
-                  on_click=job_panel.act, args=(data.start, wanted))
+                  on_click=job_panel.act, args=(attribute, desk(), wanted))
     return None
 
 
-def _records(wanted: Asked, found: Attributed, estimator: str, behavior: str) -> None:
+def _records(wanted: Study, found: Attributed, estimator: str, behavior: str) -> None:
     """The ranked records, one of them opened."""
     manifest, tables = found.manifest, found.tables
-    reading = Reading(METHODS[estimator], behavior,
+    reading = Ranking(METHODS[estimator], behavior,
                       tuple(name for name in READOUTS if name in manifest["behaviors"]),
                       manifest["sign"] < 0 and wanted.typed is None, state.layer())
     if reading.method.reads and behavior not in reading.behaviors:
@@ -91,7 +97,7 @@ def _records(wanted: Asked, found: Attributed, estimator: str, behavior: str) ->
         st.code(wanted.program(reading.column, reading.opposing_first), language="python", wrap_lines=True)
 
 
-def _head(wanted: Asked, facts: Mapping[str, int], reading: Reading) -> None:
+def _head(wanted: Study, facts: Mapping[str, int], reading: Ranking) -> None:
     """What stands below, and what was trained on."""
     many = facts["truncated"]
     cut = (f" {many} {'was' if many == 1 else 'were'} longer than the context and lost the start of "
@@ -111,12 +117,12 @@ def _sketch(told: Mapping[str, Any]) -> None:
         st.warning(told["sentence"], icon=":material/help:")
 
 
-def _filtered(table: pd.DataFrame, reading: Reading) -> pd.DataFrame:
+def _filtered(table: pd.DataFrame, reading: Ranking) -> pd.DataFrame:
     pair = state.found_and_missed(reading.behaviors) if reading.method.reads else None
     return table if pair is None else reading.found_by(table, *pair)
 
 
-def _table(wanted: Asked, shown: pd.DataFrame, reading: Reading) -> int | None:
+def _table(wanted: Study, shown: pd.DataFrame, reading: Ranking) -> int | None:
     """The records as a table; the place of the row that is chosen in it."""
     event = st.dataframe(
         shown.assign(**{"known as": shown["known as"].map(lambda text: FLAGS.get(text, text))}), hide_index=True,

@@ -9,20 +9,13 @@ import streamlit as st
 
 from app.charts import score_heatmap
 from app.widgets.choices import choice, inputs
-from app.widgets.choices.selectors import pick, segments, text
+from app.widgets.choices.selectors import number, pick, segments, text
+from app.widgets.frame.guard import guarded
 from app.widgets.pickers.language_model import model_name
 from app.widgets.words import glossary
-from app.widgets.words.plain_text import sentence
-from engine.applications.language import rankings
-from engine.applications.language.methods import METHODS, REPSIM, Method
-from engine.applications.language.typed import Example, example, typed
-from engine.basics.errors import InvalidInput
-from engine.data import record_files
-from engine.data.records import Record
-from engine.data.tasks import TASKS
-from engine.experiments.language_asked import SIZES, Asked
-from engine.models.causal import catalogue, loading
-from engine.models.causal.readouts import READOUTS
+from engine.desk import language, models
+from engine.desk.datasets import Record
+from engine.desk.language import METHODS, READOUTS, REPSIM, SIZES, TASKS, Example, Method, Study, example, typed
 
 VIEWS = {"detection": "What finds them", "records": "The records", "ablation": "Query and target",
          "removal": "Taking them out"}
@@ -107,7 +100,7 @@ def settle() -> None:
 def take_click(kinds: Sequence[str]) -> None:
     """Choose the estimator and behavior of the heatmap cell that was clicked since the last run."""
     labels = {estimator.label: name for name, estimator in METHODS.items()}
-    labels |= {rankings.at_layer(REPSIM.label, share): REPSIM.name for share in LAYER_TITLES}
+    labels |= {language.at_layer(REPSIM.label, share): REPSIM.name for share in LAYER_TITLES}
     titles = {behavior.title: name for name, behavior in READOUTS.items()}
     for kind in kinds:
         state = st.session_state.get(f"language:heatmap:{kind}") or {}
@@ -127,7 +120,7 @@ def _take(name: str, value: str | int) -> None:
     st.session_state.pop(choice.widget(name), None)
 
 
-def asked() -> Asked | None:
+def asked() -> Study | None:
     """Task, model, size and query of a run; None, with a sentence, while something is missing."""
     chosen = task(list(TASKS))
     left, middle, right = st.columns([3, 2, 1])
@@ -137,22 +130,18 @@ def asked() -> Asked | None:
         records = SIZES[0] if chosen == "own" else pick("records", "Training records", list(SIZES), SIZES[0],
                                                         "{:,}".format, kind=int)
     with right:
-        key = choice.bound("seed", 0, choice.within(0, 999))
-        seed = inputs.number_input("Seed", 0, 999, key=key)
-        choice.keep("seed", seed)
-    try:
+        seed = number("seed", "Seed", 0, 0, 999)
+    with guarded("This run"):
         file = _own_file() if chosen == "own" else ""
-        return None if file is None else Asked(chosen, model, records, seed, file, _typed(model, file))
-    except InvalidInput as error:
-        st.error(sentence(error), icon=":material/error:")
-        return None
+        return None if file is None else Study(chosen, model, records, seed, file, _typed(model, file))
+    return None
 
 
 def _model() -> str:
-    local = loading.available()
-    default = local[0] if local else catalogue.SMALL_MODEL
+    local = models.local_models()
+    default = local[0] if local else models.SMALL_MODEL
     name = choice.one("model", default, model_name)
-    options = list(dict.fromkeys([name, *local, catalogue.SMALL_MODEL, catalogue.PAPER_MODEL]))
+    options = list(dict.fromkeys([name, *local, models.SMALL_MODEL, models.PAPER_MODEL]))
     key = choice.bound("model", default, model_name)
     model = inputs.selectbox("Model", options, key=key, accept_new_options=True,
                              help="A name under WHICHFLUENCE_MODELS, a name on the Hugging Face hub, or a folder.")
@@ -166,8 +155,8 @@ def _own_file() -> str | None:
         glossary.markdown(OWN_RECORDS)
         given = st.file_uploader("JSONL", type=["jsonl", "json", "txt"], key="language:file")
         if given is not None:
-            choice.keep("file", Path(record_files.keep(given.getvalue())).name)
-    return choice.one("file", None, record_files.path_of)
+            choice.keep("file", Path(language.keep(given.getvalue())).name)
+    return choice.one("file", None, language.path_of)
 
 
 def _typed(model: str, file: str) -> Record | None:

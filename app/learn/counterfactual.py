@@ -6,9 +6,9 @@ from app.charts import lesson as charts
 from app.charts.draw import draw
 from app.learn import specimens, state
 from app.learn.lesson import SOURCE, Lesson, Link, Question, drawn, extras, scores, side_by_side
-from app.widgets.results import downloads
 from app.widgets.words import glossary
-from engine.applications.lessons import comparing
+from engine.desk import commands
+from engine.desk.lessons import comparing
 from engine.metrics.ranking import bottom, ranks, top
 from engine.question import direction
 from engine.scoring import codes
@@ -43,7 +43,7 @@ def show() -> Link:
                  f"example {chosen + 1} changes it by {change[chosen]:+.3f}.")
         narrowed = SOURCE.model_copy(update={"n_candidates": len(found.candidates)})
         extras("counterfactual", frame.drop(columns="chosen"), [LEFT_OUT], narrowed,
-               downloads.score_commands(narrowed, [LEFT_OUT]), quantity=direction.raw(LEFT_OUT))
+               commands.scores(narrowed, [LEFT_OUT]), quantity=direction.raw(LEFT_OUT))
     return Link("examples", "See all its helpful and harmful examples",
                 specimens.address(query=str(query), s=[codes.encode(LEFT_OUT)]))
 

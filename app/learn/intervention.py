@@ -7,8 +7,8 @@ from app.learn import specimens, state
 from app.learn.lesson import REOPTIMISED, SOURCE, Lesson, Link, Question, drawn, extras, scores
 from app.widgets.pickers.specification_list import address_of
 from app.widgets.words import glossary
-from engine.applications.lessons import comparing
 from engine.basics.values import short
+from engine.desk.lessons import comparing
 from engine.scoring.scoring import Scoring
 
 ALPHAS = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
@@ -21,7 +21,7 @@ def upweighted(alpha: float) -> Scoring:
 
 
 def show() -> Link:
-    alpha = state.pick("lesson-p", "Extra weight α", ALPHAS, 1e-3, short, slider=True)
+    alpha = state.pick("lesson-p", "Extra weight α", ALPHAS, 1e-3, short, scale=True)
     sample = drawn()
     removed, raised, slope = scores(REMOVED, upweighted(alpha), DERIVATIVE)
     query = comparing.doubtful(sample.problem)

@@ -7,8 +7,7 @@ from app.learn import specimens, state
 from app.learn.lesson import REOPTIMISED, SOURCE, Lesson, Link, Question, drawn, extras, scores
 from app.widgets.pickers.specification_list import address_of
 from app.widgets.words import glossary
-from engine.applications.lessons import comparing
-from engine.applications.lessons.comparing import step
+from engine.desk.lessons import comparing
 from engine.scoring.scoring import Scoring
 
 ADD = {"kind": "add_occurrence"}
@@ -25,7 +24,7 @@ def show() -> Link:
     name = state.pick("lesson-t", "Training process T", list(PROCESSES), "optimum", lambda key: PROCESSES[key][0])
     title, scoring = PROCESSES[name]
     sample = drawn()
-    one, other = scores(step("query_loss"), scoring)
+    one, other = scores(comparing.step("query_loss"), scoring)
     query = comparing.doubtful(sample.problem)
     frame = specimens.rank_frame(sample, one, other, query)
     draw(charts.cloud, frame, "rank after one step", f"rank: {title}", True, key="learn:process",

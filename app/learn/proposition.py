@@ -7,8 +7,7 @@ from app.learn import specimens, state
 from app.learn.lesson import SOURCE, Lesson, Link, Question, drawn, extras, scores
 from app.widgets.pickers.specification_list import address_of
 from app.widgets.words import glossary
-from engine.applications.lessons import comparing
-from engine.applications.lessons.comparing import step
+from engine.desk.lessons import comparing
 from engine.question import direction
 from engine.question.behaviors import BEHAVIORS
 
@@ -20,7 +19,7 @@ def show() -> Link:
     behavior = state.pick("lesson-b2", "Against the query loss", OTHERS, "soft_margin",
                               lambda name: BEHAVIORS[name].title)
     sample = drawn()
-    loss, other = scores(step("query_loss", ETA), step(behavior, ETA), candidates=SOURCE.n_train)
+    loss, other = scores(comparing.step("query_loss", ETA), comparing.step(behavior, ETA), candidates=SOURCE.n_train)
     query = comparing.doubtful(sample.problem)
     frame = specimens.frame(sample, loss.candidates, loss.oriented[query], other.oriented[query])
     across, up = (direction.change(BEHAVIORS[name]) for name in ("query_loss", behavior))

@@ -12,8 +12,8 @@ from app.learn import lesson
 from app.widgets.examples import pictures
 from app.widgets.frame import projector
 from app.widgets.words import glossary
+from engine.desk import DrawnProblem
 from engine.metrics.ranking import ranks
-from engine.problems import DrawnProblem
 from engine.scoring.scores import Scores
 
 

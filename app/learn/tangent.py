@@ -9,11 +9,9 @@ from app.learn import specimens, state
 from app.learn.lesson import SOURCE, Lesson, Link, Question, drawn, extras, scores
 from app.widgets.examples import cards
 from app.widgets.words import glossary
-from engine.applications.lessons import comparing
-from engine.applications.lessons.comparing import step
-from engine.applications.lessons.curve import along_eta, gaps, most_curved
 from engine.basics.values import short
-from engine.problems import DrawnProblem
+from engine.desk import DrawnProblem
+from engine.desk.lessons import along_eta, comparing, gaps, most_curved
 from engine.question import direction
 from engine.question.behaviors import BEHAVIORS
 from engine.scoring.scoring import Scoring
@@ -33,7 +31,7 @@ def show() -> Link:
     at = frame.iloc[(frame.eta - eta).abs().argmin()]
     before = float(np.log(comparing.probability(sample.problem, query)))
     first = Scoring.of("query_loss", {"kind": "add_occurrence"}, {"kind": "one_step", "eta": eta}, "first_order")
-    exact, approximate = scores(step("query_loss", eta), first, candidates=SOURCE.n_train)
+    exact, approximate = scores(comparing.step("query_loss", eta), first, candidates=SOURCE.n_train)
     here, mean = (_growth(sample, *place) for place in ((query, row), (None, None)))
     text = (
         f"One step of size η = {eta:g} on one training example, seen at one query, "
@@ -44,7 +42,7 @@ def show() -> Link:
         f"**{here:.0f}**-fold here, and the mean gap **{mean:.0f}**-fold. Over all queries and examples the rankings "
         f"agree with Kendall's τ = **{specimens.number(comparing.mean_tau(exact, approximate))}**.")
     glossary.markdown(text)
-    extras("tangent", frame, [step("query_loss", eta), first], SOURCE, quantity=unit)
+    extras("tangent", frame, [comparing.step("query_loss", eta), first], SOURCE, quantity=unit)
     return Link("approximation_error", "Drag η on all queries", specimens.address(panel="eta", eta=short(eta)))
 
 

@@ -7,7 +7,7 @@ import streamlit as st
 from app.widgets.choices import choice
 from app.widgets.words.plain_text import sentence
 from engine.basics.errors import WhichfluenceError
-from engine.library import SHELVES, Entry
+from engine.desk.shelves import SHELVES, Entry
 
 _EDITED, _ASKED, _FAULT, _DONE = "library:edited", "library:asked", "library:fault", "library:done"
 _OFFERED = "uploads"

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import streamlit as st
 
+from app.widgets.jobs.desk import desk
 from app.widgets.words.plain_text import sentence
 from engine.basics.errors import WhichfluenceError
-from engine.library import SHELVES, Entry
-from engine.store.results import home
-from engine.store.sketch import Sketch
+from engine.desk.shelves import SHELVES, Entry, Sketch
 
 
 def everything() -> list[Entry]:
@@ -24,19 +21,12 @@ def everything() -> list[Entry]:
     return sorted(found, key=lambda entry: entry.created.replace("Z", "+00:00"), reverse=True)
 
 
-def matching(entries: Sequence[Entry], words: str, shelf: str, tag: str) -> list[Entry]:
-    """Those of a shelf (empty: any) that have the tag (empty: any) and every one of the words."""
-    asked = words.casefold().split()
-    return [entry for entry in entries if shelf in ("", entry.shelf) and (not tag or tag in entry.noted.tags)
-            and all(word in f"{SHELVES[entry.shelf].title}\n{entry.text}".casefold() for word in asked)]
-
-
 def sketch(entry: Entry) -> Sketch | None:
     """What the small picture of an entry is drawn from; None where there is none, or it cannot be had."""
     if entry.trouble:
         return None
     try:
-        return _sketch(str(home()), entry.shelf, entry.key, entry.created)
+        return _sketch(str(desk().jobs.root), entry.shelf, entry.key, entry.created)
     except (WhichfluenceError, OSError):
         return None
 

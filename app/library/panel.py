@@ -13,9 +13,7 @@ from app.widgets.choices import choice
 from app.widgets.words import glossary
 from app.widgets.words.plain_text import plain, sentence
 from app.widgets.words.times import spell, written
-from engine.library import SHELVES, Entry
-from engine.library.notes import LONGEST_NOTE
-from engine.store.comparisons import LONGEST_NAME
+from engine.desk.shelves import LONGEST_NAME, LONGEST_REMARK, SHELVES, Entry
 
 FIRST, MORE = 12, "library:more"
 
@@ -86,7 +84,7 @@ def _form(entry: Entry, place: str) -> None:
     named = SHELVES[entry.shelf].named
     with st.form(f"form:{place}", border=False):
         name = st.text_input("Name", entry.title, key=f"name:{place}", max_chars=LONGEST_NAME) if named else ""
-        note = st.text_area("Note", entry.noted.note, key=f"text:{place}", max_chars=LONGEST_NOTE, height=90)
+        note = st.text_area("Note", entry.noted.note, key=f"text:{place}", max_chars=LONGEST_REMARK, height=90)
         tags = st.text_input("Tags, separated by commas", ", ".join(entry.noted.tags), key=f"tags:{place}",
                              max_chars=900)
         row = st.container(horizontal=True)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from html import escape
 
 from app.charts import palette
-from engine.store.sketch import Bars, Grid, Pictures, Sketch, Words
+from engine.desk.shelves import Bars, Grid, Pictures, Sketch, Words
 
 
 def html(sketch: Sketch | None, kind: str) -> str:

@@ -11,9 +11,8 @@ from app.charts import dots
 from app.map.state import SAID, SCORE, Chosen
 from app.widgets.examples import cards, dot_pictures, drawn_examples, hues, predictions
 from app.widgets.jobs.desk import desk
-from engine.analysis.embedding import Embedding, EmbeddingRequest
-from engine.desk import Waiting
-from engine.problems import DrawnProblem, ProblemSource
+from engine.desk import DrawnProblem, ProblemSource, Waiting
+from engine.desk.analyses import Embedding, request
 from engine.scoring.scores import Scores
 
 RIGHT, WRONG = "the model says its label", "the model says another label"
@@ -31,7 +30,7 @@ class Dots:
 
 def embedding(source: ProblemSource, chosen: Chosen) -> Embedding | Waiting:
     """The coordinates, or what to wait for."""
-    return desk().ask(source, EmbeddingRequest(method=chosen.method, dimensions=chosen.dimensions))
+    return desk().ask(source, request("embedding", method=chosen.method, dimensions=chosen.dimensions))
 
 
 def placed(drawn: DrawnProblem, found: Embedding, chosen: Chosen, scores: Scores | None) -> Dots:

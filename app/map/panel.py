@@ -13,8 +13,8 @@ from app.widgets.examples.dot_chart import HOW, DotChart
 from app.widgets.results import downloads
 from app.widgets.words import chips, glossary
 from app.widgets.words.plain_text import plain
-from engine.analysis.embedding import METHODS, Embedding
-from engine.problems import DrawnProblem
+from engine.desk import DrawnProblem, commands
+from engine.desk.analyses import MAPS, Embedding
 from engine.question import direction
 from engine.scoring.scores import Scores
 
@@ -25,7 +25,7 @@ TURNED = ("Drag to turn the cloud, scroll to come nearer. Dots are chosen in two
 
 def cloud(drawn: DrawnProblem, found: Embedding, placed: Dots, chosen: Chosen) -> None:
     """The chart with its small print, its table and its command."""
-    title = METHODS[chosen.method].title
+    title = MAPS[chosen.method].title
     axes = tuple(f"{_axis(chosen.method)} {number + 1}" for number in range(chosen.dimensions))
     alt = (f"Map of {len(placed.points):,} training examples by {title} in {chosen.dimensions} dimensions; the table "
            "below has their coordinates.")
@@ -39,10 +39,11 @@ def cloud(drawn: DrawnProblem, found: Embedding, placed: Dots, chosen: Chosen) -
     kept = f" · they keep {found.kept:.0%} of the variance" if found.kept == found.kept else ""
     chips.note(f"{len(placed.points):,} training examples by {title} of what the last layer reads{kept} · seed "
                f"{drawn.source.seed}")
-    glossary.caption(f"{METHODS[chosen.method].note} {HOW if chosen.dimensions == 2 else TURNED}")
+    glossary.caption(f"{MAPS[chosen.method].note} {HOW if chosen.dimensions == 2 else TURNED}")
     downloads.chart_extras(f"map-{chosen.method}", placed.points.drop(columns=["series", "text"]).rename(
         columns={"row": "training example", "label": drawn_examples.noun(drawn), "value": "score"}),
-        [chosen.scoring] if chosen.scoring else (), command=command(drawn, chosen),
+        [chosen.scoring] if chosen.scoring else (), command=commands.of_problem(
+            "map", drawn.source, "--method", chosen.method, "--dimensions", chosen.dimensions, "--out", "map.csv"),
         quantity=downloads.oriented(["score"], [chosen.scoring]) if chosen.scoring else "")
 
 
@@ -54,7 +55,7 @@ def take(placed: Dots, chosen: Chosen) -> None:
 
 
 def _axis(method: str) -> str:
-    return "component" if METHODS[method].quick else "coordinate"
+    return "component" if MAPS[method].quick else "coordinate"
 
 
 def legend(chosen: Chosen) -> None:
@@ -83,12 +84,3 @@ def selected(drawn: DrawnProblem, chosen: Chosen, scores: Scores | None) -> None
         query = drawn_examples.queries(drawn)[chosen.query] if known else None
         example_card.show(drawn, row, [scores] if known and scores is not None else [], query)
         st.page_link("../pages/examples.py", label="Open in Examples", icon=":material/photo_library:")
-
-
-def command(drawn: DrawnProblem, chosen: Chosen) -> str:
-    """The commands that recompute the coordinates."""
-    file, written = downloads.problem_file(drawn.source)
-    return "\n".join([written, f"python -m engine map --data {file} --method {chosen.method} --dimensions "
-                               f"{chosen.dimensions} --out map.csv"])
-
-

@@ -7,13 +7,12 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from app.widgets.choices import choice, inputs
-from app.widgets.choices.selectors import pick, segments
+from app.widgets.choices.selectors import number, pick, segments
 from app.widgets.examples import hues, pictures
 from app.widgets.words import glossary
-from engine.analysis.embedding import METHODS
-from engine.data import Dataset
-from engine.problems import DrawnProblem
+from engine.desk import DrawnProblem
+from engine.desk.analyses import MAPS
+from engine.desk.datasets import Dataset
 from engine.scoring.scoring import Scoring
 
 QUERY = "query"
@@ -34,8 +33,8 @@ class Chosen:
 def controls(drawn: DrawnProblem, scorings: Sequence[Scoring], names: Sequence[str]) -> Chosen:
     """The row of choices. scorings: of which one can colour the dots, with their names."""
     row = st.container(horizontal=True, vertical_alignment="bottom", gap="medium", key="wf-map-asked")
-    method = segments("method", "Map by", list(METHODS), "pca", lambda name: METHODS[name].title, row, help=" ".join(
-        f"**{one.title}**: {one.note}" for one in METHODS.values()))
+    method = segments("method", "Map by", list(MAPS), "pca", lambda name: MAPS[name].title, row, help=" ".join(
+        f"**{one.title}**: {one.note}" for one in MAPS.values()))
     space = segments("space", "Dimensions", ("2", "3"), "2", str, row)
     offered = _hues(drawn.dataset)
     hue = segments("shade", "Colour", list(offered), next(iter(offered)), offered.get, row)
@@ -57,9 +56,7 @@ def _hues(dataset: Dataset) -> dict[str, str]:
 
 def _query(drawn: DrawnProblem, area) -> int:
     last = len(drawn.sample.y_query) - 1
-    key = choice.bound(QUERY, 0, choice.within(0, last))
-    query = inputs.number_input("Query", 0, last, key=key, area=area, width=130, help=glossary.hint("Query"))
-    choice.keep(QUERY, query)
+    query = number(QUERY, "Query", 0, 0, last, area=area, width=130, help=glossary.hint("Query"))
     if drawn.dataset.image_shape is not None:
         area.html(pictures.html(drawn.dataset, "test", int(drawn.sample.query_index[query]), 56,
                                 f"query {query}, label {drawn.dataset.class_names[drawn.sample.y_query[query]]}"),

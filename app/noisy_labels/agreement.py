@@ -10,14 +10,11 @@ import streamlit as st
 
 from app.charts import heatmap
 from app.charts.draw import draw
-from app.noisy_labels import data, opened_pair, state
+from app.noisy_labels import opened_pair, state
 from app.widgets.results import downloads
 from app.widgets.words import glossary
-from engine.applications.noisy_labels import rankings
-from engine.applications.noisy_labels.comparing import scoring_of, why
-from engine.applications.noisy_labels.pairs import Pair
-from engine.applications.noisy_labels.source import NoisyData, NoisySource
-from engine.runs.noisy_labels import Scored
+from engine.desk import noisy_labels as searches
+from engine.desk.noisy_labels import NoisyData, NoisySource, Pair, Scored, rankings, scoring_of, why
 
 
 def show(source: NoisySource, drawn: NoisyData, scored: Scored, pair: Pair) -> None:
@@ -37,7 +34,7 @@ def show(source: NoisySource, drawn: NoisyData, scored: Scored, pair: Pair) -> N
         "its ranking.")
     table = pd.DataFrame([{"first": names[i], "second": names[j], "kendall_tau": tau[i, j]}
                           for i in range(len(names)) for j in range(i + 1, len(names))])
-    downloads.chart_extras("ranking-agreement", table, command=data.command(source))
+    downloads.chart_extras("ranking-agreement", table, command=searches.command(source))
     state.OPENED.boxes([f"{place + 1}. {name}" for place, name in enumerate(names)], opened, "ranking")
     opened_pair.show(source, drawn, scored, known[opened[0]], known[opened[1]])
 

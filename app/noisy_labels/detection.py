@@ -11,14 +11,12 @@ import streamlit as st
 
 from app.charts.draw import draw
 from app.charts.precision_recall import precision_recall
-from app.noisy_labels import data, state
+from app.noisy_labels import state
 from app.widgets.results import downloads
 from app.widgets.words import glossary
-from engine.applications.noisy_labels import rankings
-from engine.applications.noisy_labels.pairs import BEHAVIOR_TITLES, NONE, Pair
-from engine.applications.noisy_labels.source import NoisyData, NoisySource
+from engine.desk import noisy_labels as searches
+from engine.desk.noisy_labels import BEHAVIOR_TITLES, NONE, NoisyData, NoisySource, Pair, Scored, rankings
 from engine.metrics.detection import METRICS
-from engine.runs.noisy_labels import Scored
 
 COLUMNS = (NONE, *BEHAVIOR_TITLES.values())
 REFERENCES = ("RepSim", "Confident learning")
@@ -60,7 +58,7 @@ def _curves(source: NoisySource, suspicion: Mapping[Pair, np.ndarray], noisy: np
     draw(precision_recall, frame, [one.title for one in order], float(noisy.mean()), key="pr",
          alt=f"Precision over recall of {len(order)} rankings; {pair.title} has AUPRC {auprc:.3f}.")
     glossary.caption("Dashed grey: a shuffled order.")
-    downloads.chart_extras("precision-recall", frame, command=data.command(source))
+    downloads.chart_extras("precision-recall", frame, command=searches.command(source))
 
 
 def _pairs(source: NoisySource, table: pd.DataFrame, pair: Pair) -> None:
@@ -71,7 +69,7 @@ def _pairs(source: NoisySource, table: pd.DataFrame, pair: Pair) -> None:
     glossary.caption(
         "◆ the best trusted behavior of a method · ★ the best of all · underlined: the chosen one. A method "
         "without a behavior stands in the first column.")
-    downloads.chart_extras("detection", table, command=data.command(source))
+    downloads.chart_extras("detection", table, command=searches.command(source))
 
 
 def related(pair: Pair, known: Sequence[Pair]) -> list[Pair]:

@@ -7,19 +7,16 @@ import streamlit as st
 
 from app.charts import rank_change, rank_scatter
 from app.charts.draw import draw
-from app.noisy_labels import data, review_queue, state
+from app.noisy_labels import review_queue, state
 from app.noisy_labels.question import question
 from app.widgets.examples import cards, looks
 from app.widgets.results import agreements, downloads, two_rankings
 from app.widgets.results.two_rankings import Pair as RankedPair
 from app.widgets.words import chips, glossary
-from engine.applications.noisy_labels import rankings
-from engine.applications.noisy_labels.comparing import scoring_of, why
-from engine.applications.noisy_labels.pairs import Pair, suspicion
-from engine.applications.noisy_labels.source import NoisyData, NoisySource
+from engine.desk import noisy_labels as searches
+from engine.desk.noisy_labels import NoisyData, NoisySource, Pair, Scored, rankings, scoring_of, suspicion, why
 from engine.metrics.agreement import FURTHER, METRICS, summarize
 from engine.question import direction
-from engine.runs.noisy_labels import Scored
 
 CARDS = 10
 STYLE = ("<style>.wf-only { display: flex; flex-wrap: wrap; gap: .6rem; } .wf-only .wf-example { width: 96px; }"
@@ -103,7 +100,8 @@ def _charts(source: NoisySource, drawn: NoisyData, scored: Scored, first: Pair, 
             rank_scatter.density, two_rankings.density(ranked, 0), *names)
         draw(*chart, key="labels:scatter",
              alt=f"The rank of every label under {names[0]} (across) against its rank under {names[1]} (up).")
-        downloads.chart_extras("label-ranks", table, command=data.command(source), quantity=_suspicion(first, second))
+        downloads.chart_extras("label-ranks", table, command=searches.command(source),
+                               quantity=_suspicion(first, second))
     with right:
         _top(source, drawn, ranked, names, _suspicion(first, second))
 
@@ -123,7 +121,7 @@ def _top(source: NoisySource, drawn: NoisyData, ranked: RankedPair, names: tuple
     draw(rank_change.rank_change, seen, *names, top, key="labels:changes",
          alt=f"Slope chart of the {top} most suspicious labels under {names[0]} and under {names[1]}: {kept} in both.")
     chips.note(f"{kept} of {top} are in both")
-    downloads.chart_extras("label-top", table.drop(columns=["place_a", "place_b"]), command=data.command(source),
+    downloads.chart_extras("label-top", table.drop(columns=["place_a", "place_b"]), command=searches.command(source),
                            quantity=told)
 
 

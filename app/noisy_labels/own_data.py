@@ -8,16 +8,13 @@ import streamlit as st
 from app.noisy_labels import data
 from app.widgets.choices import inputs
 from app.widgets.examples import pictures
+from app.widgets.frame.guard import guarded
 from app.widgets.pickers import pickers
 from app.widgets.words import glossary
 from app.widgets.words.plain_text import plain, sentence
-from engine import data as datasets
-from engine.applications.noisy_labels import limits
-from engine.applications.noisy_labels.source import NoisySource
-from engine.basics.errors import WhichfluenceError
-from engine.data import Dataset, uploads
-from engine.data.preview import Preview
-from engine.data.readings import Reading, parse_trusted
+from engine.desk import datasets
+from engine.desk.datasets import Dataset, Preview, Reading, parse_trusted
+from engine.desk.noisy_labels import NoisySource, limits
 
 COLORS = {"as they are": "As they are", "rgb": "In colour", "grayscale": "In grey"}
 SIDES = (0, 16, 28, 32, 48, 64, 96)
@@ -29,8 +26,8 @@ def show(source: NoisySource, done: bool) -> None:
     if not source.is_own:
         return
     name = source.dataset
-    dataset, chosen = datasets.load(name), uploads.reading(name)
-    found = data.preview(name, uploads.content(name))
+    dataset, chosen = datasets.load(name), datasets.reading(name)
+    found = data.preview(name, datasets.content(name))
     with st.expander(f"What was understood: {plain(found.sentence)}", expanded=not done, icon=":material/preview:",
                      key=f"own:{name}:{done}"):
         for said in found.said:
@@ -126,15 +123,11 @@ def _label(name: str, chosen: Reading, found: Preview) -> str:
 
 def _read(name: str, read_as: dict, listed: str) -> None:
     """Keep the reading and choose it, or say what does not fit."""
-    try:
-        read = uploads.keep_reading(Reading.parse({
-            **read_as, "of": uploads.reading(name).of,
-            "trusted": parse_trusted(listed) if listed.strip() else {}}))
-    except WhichfluenceError as error:
-        st.error(sentence(error), icon=":material/error:")
-        return
-    pickers.take(read)
-    st.rerun()
+    with guarded("This reading"):
+        pickers.take(datasets.keep_reading(Reading.parse({
+            **read_as, "of": datasets.reading(name).of,
+            "trusted": parse_trusted(listed) if listed.strip() else {}})))
+        st.rerun()
 
 
 def _left_out(found: Preview) -> None:

@@ -10,15 +10,12 @@ from app.noisy_labels import agreement, data, state
 from app.noisy_labels import detection as detections
 from app.noisy_labels.question import question
 from app.widgets.jobs import job_panel
+from app.widgets.jobs.desk import desk
 from app.widgets.words import glossary, labels
 from app.widgets.words.plain_text import plain
-from engine.applications.noisy_labels.judge import judge
-from engine.applications.noisy_labels.origin import IN_DOUBT
-from engine.applications.noisy_labels.own import coverage
-from engine.applications.noisy_labels.pairs import Pair
-from engine.applications.noisy_labels.source import NoisyData, NoisySource
-from engine.data import title
-from engine.runs.noisy_labels import Scored
+from engine.desk import noisy_labels as searches
+from engine.desk.datasets import title
+from engine.desk.noisy_labels import IN_DOUBT, NoisyData, NoisySource, Pair, Scored, coverage, judge
 
 WHY_NOT = ("Nobody says which labels of these data are wrong, so how many of them a method finds cannot be measured. "
            "The labels are ranked by suspicion: look at the top of the ranking here, and decide. To measure "
@@ -27,7 +24,7 @@ WHY_NOT = ("Nobody says which labels of these data are wrong, so how many of the
 
 def ask(source: NoisySource, drawn: NoisyData) -> None:
     """Before the scores are there: what would be done and how long it takes, or how far it is."""
-    waiting = data.scoring(source)
+    waiting = searches.under_way(desk(), source)
     if waiting is not None:
         job_panel.wait(waiting)
     with st.container(border=True):
@@ -40,8 +37,8 @@ def ask(source: NoisySource, drawn: NoisyData) -> None:
             f"{data.search_time(source)}. You can close the browser meanwhile.")
         origin(drawn)
         st.button("Find suspicious labels", type="primary", key="find", icon=":material/search:",
-                  on_click=job_panel.act, args=(data.start_scoring, source))
-    st.code(data.command(source), language="bash", wrap_lines=True)
+                  on_click=job_panel.act, args=(searches.start_search, desk(), source))
+    st.code(searches.command(source), language="bash", wrap_lines=True)
 
 
 def origin(drawn: NoisyData) -> None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from html import escape
 
 from app.widgets.words import chips
-from engine.applications.noisy_labels.comparing import scoring_of
-from engine.applications.noisy_labels.pairs import Pair, method_of
+from engine.desk.noisy_labels import Pair, method_of, scoring_of
 
 
 def question(pair: Pair, against: Pair | None = None) -> str:

@@ -5,11 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from app.noisy_labels import state
-from engine.applications.decisions import WRONG, Decision
-from engine.applications.noisy_labels import rankings
-from engine.applications.noisy_labels.review import Review
-from engine.applications.noisy_labels.source import NoisyData
-from engine.runs.noisy_labels import Scored
+from engine.desk.noisy_labels import WRONG, Decision, NoisyData, Review, Scored, rankings
 
 
 def take(review: Review, row: int, verdict: str, label: int | None, note: str, rows: Sequence[int]) -> None:

@@ -11,12 +11,7 @@ from app.noisy_labels import review_acts, review_example
 from app.widgets.examples import pictures
 from app.widgets.jobs import job_panel
 from app.widgets.words import glossary
-from engine.applications.decisions import FINE, UNSURE, WRONG, Decision
-from engine.applications.noisy_labels import consensus, rankings
-from engine.applications.noisy_labels.pairs import Pair
-from engine.applications.noisy_labels.review import Review
-from engine.applications.noisy_labels.source import NoisyData
-from engine.runs.noisy_labels import Scored
+from engine.desk.noisy_labels import FINE, UNSURE, WRONG, Decision, NoisyData, Pair, Review, Scored, consensus, rankings
 
 MOST = 500
 """Rows of the table; filters leave fewer."""

@@ -7,20 +7,30 @@ from functools import partial
 
 import streamlit as st
 
-from app.noisy_labels import data, review_bulk, review_example, review_filter, review_keys, review_queue, state
+from app.noisy_labels import review_bulk, review_example, review_filter, review_keys, review_queue, state
 from app.widgets.examples import cards
 from app.widgets.jobs import job_panel, reviewer
 from app.widgets.pickers import pickers
 from app.widgets.results import downloads
 from app.widgets.words import glossary, look
-from engine.applications.decisions import Decision
-from engine.applications.noisy_labels import cleaning, consensus, rankings
-from engine.applications.noisy_labels.pairs import CONSENSUS, Pair
-from engine.applications.noisy_labels.review import VERDICTS, Review, cleaned, consequences, verified_by
-from engine.applications.noisy_labels.source import NoisyData
 from engine.basics.csv_text import csv_text
-from engine.data import uploads
-from engine.runs.noisy_labels import Scored
+from engine.desk import datasets
+from engine.desk import noisy_labels as searches
+from engine.desk.noisy_labels import (
+    CONSENSUS,
+    VERDICTS,
+    Decision,
+    NoisyData,
+    Pair,
+    Review,
+    Scored,
+    cleaned,
+    cleaning,
+    consensus,
+    consequences,
+    rankings,
+    verified_by,
+)
 
 STYLE = look.style("review-desk")
 
@@ -51,7 +61,7 @@ def show(drawn: NoisyData, scored: Scored, pair: Pair) -> None:
 
 def _recommended(drawn: NoisyData, scored: Scored, pair: Pair) -> None:
     """Which ranking to look at first, and why."""
-    found = data.recommended(drawn, scored)
+    found = searches.recommended(drawn, scored)
     if found is None:
         return
     order = ""
@@ -120,7 +130,7 @@ def _own(drawn: NoisyData, decisions: Mapping[int, Decision]) -> None:
     """What comes of a user's own data: a cleaned copy, moves, a list by path, and verified examples."""
     known = verified_by(drawn, decisions)
     glossary.markdown("**Your own data, cleaned**")
-    changed = any(consequences(decisions)) or bool(uploads.reading(drawn.source.dataset).classes)
+    changed = any(consequences(decisions)) or bool(datasets.reading(drawn.source.dataset).classes)
     with st.container(horizontal=True):
         form = cleaning.format_of(drawn)
         downloads.file_button(form.title, partial(cleaning.copy, drawn, decisions), f"cleaned{form.suffix}", form.mime,
@@ -142,8 +152,8 @@ def _own(drawn: NoisyData, decisions: Mapping[int, Decision]) -> None:
 
 def _trust(drawn: NoisyData, known: Mapping[str, str]) -> None:
     """Read the data with what was decided as verified examples."""
-    chosen = uploads.reading(drawn.source.dataset)
-    pickers.take(uploads.keep_reading(chosen.model_copy(update={"trusted": {**chosen.trusted, **known}})))
+    chosen = datasets.reading(drawn.source.dataset)
+    pickers.take(datasets.keep_reading(chosen.model_copy(update={"trusted": {**chosen.trusted, **known}})))
 
 
 def _import(review: Review) -> None:

@@ -14,13 +14,19 @@ from app.widgets.examples import cards, pictures
 from app.widgets.jobs import job_panel
 from app.widgets.words import glossary
 from app.widgets.words.plain_text import plain
-from engine.applications.decisions import FINE, LONGEST_NOTE, UNSURE, WRONG, Decision
-from engine.applications.noisy_labels import rankings
-from engine.applications.noisy_labels.pairs import Pair
-from engine.applications.noisy_labels.review import Review
-from engine.applications.noisy_labels.source import NoisyData
-from engine.data import Dataset
-from engine.runs.noisy_labels import Scored
+from engine.desk.datasets import Dataset
+from engine.desk.noisy_labels import (
+    FINE,
+    LONGEST_NOTE,
+    UNSURE,
+    WRONG,
+    Decision,
+    NoisyData,
+    Pair,
+    Review,
+    Scored,
+    rankings,
+)
 
 MARKS = {WRONG: "✗ wrong", FINE: "✓ fine", UNSURE: "? unsure"}
 BUTTONS = ((WRONG, "Wrong label", "w", ":material/close:"), (FINE, "Fine", "f", ":material/check:"),

@@ -11,9 +11,7 @@ from app.noisy_labels.state import FILTERS
 from app.widgets.choices import choice
 from app.widgets.choices.selectors import pick, text
 from app.widgets.words import glossary
-from engine.applications.noisy_labels import consensus
-from engine.applications.noisy_labels.source import NoisyData
-from engine.runs.noisy_labels import Scored
+from engine.desk.noisy_labels import NoisyData, Scored, consensus
 
 ANY = -1
 FILE, GIVEN, SAID, LEAST = FILTERS

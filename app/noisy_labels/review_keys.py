@@ -9,10 +9,7 @@ import streamlit as st
 
 from app.noisy_labels import review_acts, state
 from app.widgets.jobs import key_queue
-from engine.applications.decisions import FINE, UNSURE, WRONG
-from engine.applications.noisy_labels.review import Review
-from engine.applications.noisy_labels.source import NoisyData
-from engine.runs.noisy_labels import Scored
+from engine.desk.noisy_labels import FINE, UNSURE, WRONG, NoisyData, Review, Scored
 
 VERDICT_KEYS = {"w": WRONG, "f": FINE, "u": UNSURE}
 UNDO, BACK, ON = "z", "ArrowLeft", "ArrowRight"

@@ -10,11 +10,7 @@ import streamlit as st
 
 from app.noisy_labels import review_example, state
 from app.widgets.words import glossary
-from engine.applications.decisions import Decision
-from engine.applications.noisy_labels import rankings
-from engine.applications.noisy_labels.pairs import Pair
-from engine.applications.noisy_labels.source import NoisyData
-from engine.runs.noisy_labels import Scored
+from engine.desk.noisy_labels import Decision, NoisyData, Pair, Scored, rankings
 
 CARDS = 12
 

@@ -8,18 +8,23 @@ import streamlit as st
 
 from app.widgets.choices import choice, inputs
 from app.widgets.choices.pair_choice import PairChoice
-from app.widgets.choices.selectors import pick, segments
+from app.widgets.choices.selectors import pick, segments, toggle
 from app.widgets.pickers import pickers
 from app.widgets.words import glossary, labels
-from engine import data
-from engine.applications.noisy_labels import limits
-from engine.applications.noisy_labels.origin import IN_DOUBT, IN_TURN, VERIFIED
-from engine.applications.noisy_labels.pairs import CONSENSUS, Pair
-from engine.applications.noisy_labels.source import NOISE, SMALL_RECIPE, NoisySource
-from engine.data import uploads
+from engine.desk import datasets
+from engine.desk.models import FORMS, OWN
+from engine.desk.noisy_labels import (
+    CONSENSUS,
+    IN_DOUBT,
+    IN_TURN,
+    NOISE,
+    SMALL_RECIPE,
+    VERIFIED,
+    NoisySource,
+    Pair,
+    limits,
+)
 from engine.metrics.detection import SHARES, precision_title
-from engine.models.catalogue import OWN
-from engine.models.cifar_forms import FORMS
 
 VIEWS = {"detection": "Detection", "desk": "Review desk", "whatif": "What if"}
 UNMEASURED = {"desk": "Review desk", "agreement": "Agreement", "whatif": "What if"}
@@ -51,8 +56,8 @@ def source() -> NoisySource:
     with st.sidebar:
         name = pickers.dataset_picker((*SIZES, *FILTERS, AT), texts=False)
         pickers.upload(texts=False)
-        dataset = data.load(name)
-        own = uploads.is_upload(name)
+        dataset = datasets.load(name)
+        own = datasets.is_upload(name)
         noise = _made_wrong(dataset, own)
         doubted = _doubted(dataset, own)
         st.markdown("#### Model")
@@ -78,7 +83,7 @@ def source() -> NoisySource:
                                                               "checkpoints": min(4, epochs)}))
 
 
-def _made_wrong(dataset: data.Dataset, own: bool) -> float:
+def _made_wrong(dataset: datasets.Dataset, own: bool) -> float:
     """The share of labels to make wrong; of a user's own none, unless the reader switches it on for these data."""
     known = dataset.flags is not None
     if own and not _consent(SPOILED, dataset.name, "Make some labels wrong, to test the methods",
@@ -88,7 +93,7 @@ def _made_wrong(dataset: data.Dataset, own: bool) -> float:
     return _noise(known)
 
 
-def _doubted(dataset: data.Dataset, own: bool) -> bool:
+def _doubted(dataset: datasets.Dataset, own: bool) -> bool:
     """Whether a part of the labels in doubt is trusted, where there are no others and the reader says so."""
     return own and dataset.test_drawn and _consent(
         DOUBTED, dataset.name, "Trust a part of the labels in doubt",
@@ -124,19 +129,14 @@ def _as_they_came(known: bool) -> float:
     return 0.0
 
 
-def _model(dataset: data.Dataset) -> str:
+def _model(dataset: datasets.Dataset) -> str:
     shape = dataset.image_shape
     fits = [name for name in MODELS if (shape is not None or name in ("mlp", "linear"))
             and (shape is None or name not in FORMS or min(shape[:2]) >= (32 if name.startswith("vgg") else 8))]
-    key = choice.bound("judge", fits[0], choice.from_options(fits))
-    if st.session_state[key] not in fits:
-        st.session_state[key] = fits[0]
-    model = inputs.selectbox("Model that judges", fits, key=key, format_func=labels.model_heading)
-    choice.keep("judge", model)
-    return model
+    return pick("judge", "Model that judges", fits, fits[0], labels.model_heading)
 
 
-def _sizes(dataset: data.Dataset, own: bool, in_turn: bool) -> tuple[int, int, int]:
+def _sizes(dataset: datasets.Dataset, own: bool, in_turn: bool) -> tuple[int, int, int]:
     """Trusted examples of each class, labels to search and epochs; of a user's own data all labels are searched."""
     most = limits.most_trusted(dataset, own)
     wanted, per_class, epochs = DEFAULTS.get(dataset.name, (20_000 if own else 2_000, 20, 20))
@@ -152,7 +152,7 @@ def _sizes(dataset: data.Dataset, own: bool, in_turn: bool) -> tuple[int, int, i
     return trusted, train, pickers.number("epochs", "epochs of training", epochs, 1, 200)
 
 
-def _own_trusted(dataset: data.Dataset) -> str:
+def _own_trusted(dataset: datasets.Dataset) -> str:
     return "a part of the labels in doubt." if dataset.test_drawn else "a part of your test split."
 
 
@@ -171,13 +171,9 @@ def pair(pairs: Sequence[Pair]) -> Pair:
     by_title = {pair.title: pair for pair in pairs}
     by_title = {title: by_title[title] for title in sorted(by_title, key=lambda title: title != DEFAULT.title)}
     default = next(iter(by_title))
-    key = choice.bound(PAIR, default, choice.from_options(list(by_title)))
-    title = inputs.selectbox("Method and trusted behavior", list(by_title), key=key,
-                             help=glossary.hint("behavior", "A method ranks the labels. Where it reads a behavior of "
-                                                "the trusted examples, the behavior is part of the question: another "
-                                                "one gives another ranking."))
-    choice.keep(PAIR, title)
-    return by_title[title]
+    return by_title[pick(PAIR, "Method and trusted behavior", list(by_title), default, str, help=glossary.hint(
+        "behavior", "A method ranks the labels. Where it reads a behavior of the trusted examples, the behavior is "
+                    "part of the question: another one gives another ranking."))]
 
 
 def take_click(names: Sequence[str]) -> None:
@@ -223,10 +219,7 @@ def but_not(others: Sequence[Pair]) -> Pair | None:
 
 def hide_decided() -> bool:
     """Whether what is decided is left out of the queue."""
-    key = choice.bound("hide", False, choice.on_off)
-    hide = inputs.toggle("Hide what is decided", key=key)
-    choice.keep("hide", int(hide))
-    return hide
+    return toggle("hide", "Hide what is decided")
 
 
 def focus(rows: Sequence[int], undecided: Sequence[int]) -> int | None:

@@ -12,23 +12,19 @@ from app.charts.draw import draw
 from app.charts.precision_recall import accuracies
 from app.noisy_labels import data, state
 from app.widgets.jobs import job_panel
+from app.widgets.jobs.desk import desk
 from app.widgets.results import downloads
 from app.widgets.words import glossary
-from engine.applications.noisy_labels.changes import Truth, truth
-from engine.applications.noisy_labels.pairs import Pair
-from engine.applications.noisy_labels.review import Review, consequences
-from engine.applications.noisy_labels.source import NoisyData, NoisySource
 from engine.basics.csv_text import csv_text
+from engine.desk import noisy_labels as searches
+from engine.desk.noisy_labels import NoisyData, NoisySource, Pair, Review, Scored, Truth, consequences, truth
 from engine.metrics import seed_means
-from engine.runs import noisy_retraining as retraining
-from engine.runs.noisy_labels import Scored
-from engine.store.results import Result
 
 
 def show(source: NoisySource, drawn: NoisyData, scored: Scored, pair: Pair) -> None:
     """What is changed, the run that changes it, and its result."""
     if not len(drawn.y_test):
-        st.info(retraining.NOT_MEASURED, icon=":material/help:")
+        st.info(searches.NOT_MEASURED, icon=":material/help:")
         return
     left, right = st.columns([1.4, 1], gap="large", vertical_alignment="bottom")
     with left:
@@ -42,8 +38,8 @@ def show(source: NoisySource, drawn: NoisyData, scored: Scored, pair: Pair) -> N
         return
     glossary.markdown(f"**{_words(len(removed), len(relabelled))}** of {len(drawn.evidence.y):,} training examples."
                       + _truth(truth(drawn.flags, removed, relabelled), len(relabelled)))
-    payload = retraining.what_if(source, removed, relabelled, seeds)
-    result = data.what_if_result(payload)
+    payload = searches.what_if(source, removed, relabelled, seeds)
+    result = searches.retrained(desk(), payload)
     if result is None:
         _ask(source, payload, seeds, _words(len(removed), len(relabelled)))
         return
@@ -56,7 +52,7 @@ def show(source: NoisySource, drawn: NoisyData, scored: Scored, pair: Pair) -> N
 
 def _ask(source: NoisySource, payload: dict[str, Any], seeds: int, words: str) -> None:
     """How long it takes and a button, or how far it is."""
-    waiting = data.training_again(payload)
+    waiting = searches.retraining_under_way(desk(), payload)
     if waiting is not None:
         job_panel.watch(waiting)
         return
@@ -64,7 +60,7 @@ def _ask(source: NoisySource, payload: dict[str, Any], seeds: int, words: str) -
         f"{2 * seeds} trainings: {data.retraining_time(source, 2 * seeds)}. "
         "Everything else stays: seed, settings, and the batches in which the others stand.")
     st.button("Train again", type="primary", key="what-if", icon=":material/model_training:", on_click=job_panel.act,
-              args=(data.start, retraining.WHAT_IF, payload, f"What if {words.lower()}"))
+              args=(searches.start_retraining, desk(), payload, f"What if {words.lower()}"))
 
 
 def _changes(drawn: NoisyData, scored: Scored, pair: Pair, way: str) -> tuple[list[int], dict[int, int]]:
@@ -72,7 +68,7 @@ def _changes(drawn: NoisyData, scored: Scored, pair: Pair, way: str) -> tuple[li
         return consequences(Review(drawn).decisions())
     share = state.share()
     glossary.caption(f"Ranked by {pair.title}.")
-    return sorted(int(row) for row in retraining.most_suspicious(scored.suspicion[pair], share)), {}
+    return sorted(int(row) for row in searches.most_suspicious(scored.suspicion[pair], share)), {}
 
 
 def _words(removed: int, relabelled: int) -> str:
@@ -90,7 +86,7 @@ def _truth(known: Truth | None, relabelled: int) -> str:
     return text
 
 
-def _result(result: Result, source: NoisySource, n_test: int, seeds: int) -> None:
+def _result(result: Any, source: NoisySource, n_test: int, seeds: int) -> None:
     table = result.table("accuracy")
     rows = table.set_index("what")
     columns = st.columns(3)
@@ -106,7 +102,7 @@ def _result(result: Result, source: NoisySource, n_test: int, seeds: int) -> Non
          alt=f"Test accuracy before and after, {len(dots) // 2} seeds: from {rows.loc['before', 'mean']:.3f} to "
              f"{rows.loc['after', 'mean']:.3f}.")
     downloads.chart_extras("what-if", table, command=(
-        f"{data.command(source, 'what-if-labels', 'accuracy.csv')} --changes changes.csv --seeds {seeds}"))
+        f"{searches.command(source, 'what-if-labels', 'accuracy.csv')} --changes changes.csv --seeds {seeds}"))
 
 
 def _interval_said(change: pd.Series, n_test: int) -> None:

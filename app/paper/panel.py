@@ -9,21 +9,17 @@ import streamlit as st
 
 from app.charts import curves as curve_charts
 from app.charts import paper_dots
-from app.paper import evidence, scoreboard, state, statements
 from app.paper import notes as paper_notes
 from app.paper import rows as paper_rows
+from app.paper import scoreboard, state, statements
 from app.paper import table as paper_table
+from app.widgets.frame.guard import guarded
 from app.widgets.jobs import reproductions
 from app.widgets.pickers import specification_list
-from app.widgets.results import downloads, manifest_view, published
-from app.widgets.results.published import Published
+from app.widgets.results import downloads, manifest_view
 from app.widgets.words import chips, glossary
-from app.widgets.words.plain_text import sentence
-from engine import data
-from engine.basics.errors import StoreError
-from engine.experiments import EXPERIMENTS, FULL, reproduction
-from engine.experiments.differences import differences
-from engine.problems import ProblemSource
+from engine.desk import ProblemSource, datasets, published
+from engine.desk.published import EXPERIMENTS, FULL, Published, differences, studies
 from engine.scoring.identities import ProblemFacts
 from engine.scoring.scoring import Scoring
 from engine.scoring.verdict import verdict
@@ -31,13 +27,10 @@ from engine.scoring.verdict import verdict
 
 def overview() -> None:
     """The scoreboard and the statements; a sentence where a published file was altered."""
-    try:
-        entries, findings = evidence.read()
-    except StoreError as error:
-        st.error(sentence(error), icon=":material/error:")
-        return
-    scoreboard.show(entries)
-    statements.show(findings)
+    with guarded("The scoreboard"):
+        entries, findings = published.evidence()
+        scoreboard.show(entries)
+        statements.show(findings)
 
 
 def elsewhere(name: str) -> None:
@@ -61,12 +54,12 @@ def scale_notes(name: str, preset: str, found: Published | None, model: str = ""
 
 def empty(name: str, preset: str, joined: pd.DataFrame | None, model: str = "") -> None:
     """Nothing was computed yet: what would do it, how long it takes, and the paper's numbers alone."""
-    other = reproduction.other_model(name, preset, model)
+    other = studies.other_model(name, preset, model)
     with st.container(border=True):
         glossary.markdown(f"**Our numbers {f'for {model} ' if other else ''}at this scale are not here yet.** "
                           f"Computing them runs {reproductions.seeds(name, preset)}; "
                           f"{reproductions.cost(name, preset, other).text}. It can be stopped and taken up again.")
-        st.code(reproduction.command(name, preset, other), language="bash", wrap_lines=True)
+        st.code(studies.command(name, preset, other), language="bash", wrap_lines=True)
         st.page_link("../pages/runs.py", label="Start it on the Runs page", icon=":material/play_arrow:",
                      query_params={"experiment": name, "preset": preset, "start": "open", "other": other or ""})
     if joined is None:
@@ -180,7 +173,7 @@ def manifest(name: str, preset: str, found: Published) -> None:
         glossary.caption("These were computed on this machine; they are not part of the published results.")
     manifest_view.show(found.manifest, f"{name}-{preset}")
     glossary.caption("Recompute them with")
-    st.code(found.manifest.get("command") or reproduction.command(name, preset), language="bash", wrap_lines=True)
+    st.code(found.manifest.get("command") or studies.command(name, preset), language="bash", wrap_lines=True)
 
 
 def _interval(rows: pd.DataFrame) -> str:
@@ -234,7 +227,7 @@ def _curve(stem: str, found: Published, kind: str, measure: str, dataset: str) -
     title = paper_rows.curve_title(found.table, kind)
     means, seeds = paper_rows.curve(found.table, kind, measure, dataset)
     if means.empty:
-        st.info(f"This run has no curve over the {paper_rows.SYMBOLS[kind]} on {data.title(dataset)}.")
+        st.info(f"This run has no curve over the {paper_rows.SYMBOLS[kind]} on {datasets.title(dataset)}.")
         return
     order = list(means["series"].unique())
     glossary.markdown(f"**{title}**")
@@ -245,7 +238,7 @@ def _curve(stem: str, found: Published, kind: str, measure: str, dataset: str) -
                      f"{part['x'].iloc[-1]:g}" for name, part in means.sort_values("x").groupby("series", sort=False))
     st.altair_chart(chart, width="stretch", height=320, alt=f"{title}, {measure} for {len(order)} behaviors. {ends}.")
     several = means["n_seeds"].max() > 1
-    told = (data.title(dataset), paper_rows.curve_size(found.table, kind),
+    told = (datasets.title(dataset), paper_rows.curve_size(found.table, kind),
             "Lines: means over seeds; bands: 95% intervals; small dots: seeds" if several else "One seed",
             "1 is full agreement")
     glossary.caption(" ".join(f"{part}." for part in told if part))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from engine import data
+from engine.desk import datasets
 from engine.metrics import seed_means
 from engine.metrics.agreement import METRICS
 from engine.scoring.controlled import DAMPING, ITERATIONS
@@ -52,7 +52,7 @@ def rows_of(joined: pd.DataFrame, measure: str, judge: bool) -> pd.DataFrame:
     if pieces:
         rows = rows.assign(comparison=[first for first, _ in pieces], parameter=[rest for _, rest in pieces])
     several = "dataset" in rows and rows["dataset"].nunique() > 1
-    second = [" · ".join(part for part in (parameter(row), data.title(row["dataset"]) if several else "",
+    second = [" · ".join(part for part in (parameter(row), datasets.title(row["dataset"]) if several else "",
                                            own_size(row, rows)) if part) for row in rows.to_dict("records")]
     labels = [f"{row}|{text}" if text else row for row, text in zip(rows["comparison"], second, strict=True)]
     return rows.assign(label=labels, second=second)

@@ -11,9 +11,7 @@ import streamlit as st
 from app.paper.marks import MARKS, cells_address
 from app.widgets.jobs.reproductions import scale_title
 from app.widgets.words import glossary
-from engine.experiments import EXPERIMENTS, FULL
-from engine.experiments.scoreboard import Entry
-from engine.experiments.statements.told import VERDICTS
+from engine.desk.published import EXPERIMENTS, FULL, VERDICTS, Entry
 
 
 def show(entries: Sequence[Entry]) -> None:

@@ -9,11 +9,9 @@ import pandas as pd
 from app.paper import rows as paper_rows
 from app.widgets.choices.selectors import pick, segments
 from app.widgets.jobs import reproductions
-from app.widgets.results.published import Published, reproduction, scales
 from app.widgets.words import glossary
-from engine import data
-from engine.experiments import EXPERIMENTS, FULL
-from engine.models.causal import catalogue
+from engine.desk import datasets, models
+from engine.desk.published import EXPERIMENTS, FULL, Published, reproduction, scales
 
 
 def choose_experiment() -> str:
@@ -38,7 +36,7 @@ def choose_model(name: str, preset: str) -> str:
     experiment = EXPERIMENTS[name]
     if not experiment.models:
         return ""
-    own = catalogue.model_title(experiment.presets[preset].settings["model"])
+    own = models.language_model_title(experiment.presets[preset].settings["model"])
     ran = [str(found.table["model"].iloc[0]) for found in scales(name).values() if found.manifest["preset"] == preset]
     options = list(dict.fromkeys([own, *(experiment.models if preset == FULL else ()), *ran]))
     if len(options) == 1:
@@ -51,7 +49,7 @@ def choose_dataset(found: Published) -> str | None:
     names = list(found.table["dataset"].unique()) if "dataset" in found.table else []
     if len(names) < 2:
         return None
-    return segments("on", "Our data", names, names[-1], data.title)
+    return segments("on", "Our data", names, names[-1], datasets.title)
 
 
 def choose_measure(table: pd.DataFrame) -> str:

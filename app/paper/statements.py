@@ -9,8 +9,7 @@ import streamlit as st
 
 from app.paper.marks import MARKS, cells_address
 from app.widgets.words import glossary
-from engine.experiments.statements import told
-from engine.experiments.statements.statement import Finding
+from engine.desk.published import Finding, told
 
 HEIGHT = 460
 """Pixels of the list, which scrolls: what stands below it keeps its place while the list arrives."""

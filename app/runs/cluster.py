@@ -10,7 +10,7 @@ import streamlit as st
 from app.widgets.jobs.desk import desk
 from app.widgets.words import glossary
 from engine.basics.sizes import spell_bytes
-from engine.jobs.cluster import Node, Running
+from engine.desk.shelves import Node, Running
 
 
 def show() -> None:

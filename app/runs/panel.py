@@ -7,14 +7,13 @@ from collections.abc import Mapping
 import streamlit as st
 
 from app.runs import cluster, state
+from app.widgets.frame.guard import guarded
 from app.widgets.jobs import job_panel
 from app.widgets.jobs.desk import desk
 from app.widgets.words import glossary
-from app.widgets.words.plain_text import plain, sentence
+from app.widgets.words.plain_text import plain
 from app.widgets.words.times import moment, spell
-from engine.basics.errors import WhichfluenceError
-from engine.jobs import Job
-from engine.store.results import Store, home
+from engine.desk.shelves import Job
 
 BUSY, IDLE = 1.0, 15.0  # seconds between looks at the queue
 SHOWN = 30
@@ -37,14 +36,8 @@ def show() -> None:
     st.fragment(_list, run_every=BUSY if active else IDLE)(active)
 
 
+@guarded("The list of runs")
 def _list(active: bool) -> None:
-    try:
-        _listed(active)
-    except WhichfluenceError as error:
-        st.error(sentence(error), icon=":material/error:")
-
-
-def _listed(active: bool) -> None:
     jobs = sorted(desk().jobs.queue.jobs(), key=lambda job: (list(STATES).index(job.state) > 1, -_latest(job)))
     if any(job.active for job in jobs) != active:
         st.rerun()  # look more, or less, often
@@ -73,7 +66,7 @@ def _standing(jobs: list[Job]) -> list[Job]:
     """What this page keeps: all but finished runs, those that finished last, and those that lack their result."""
     done = [job for job in jobs if job.state == "done"]
     last = {job.id for job in sorted(done, key=_latest, reverse=True)[:JUST]}
-    store = Store(home())
+    store = desk().jobs.store
     return [job for job in jobs if job.state != "done" or job.id in last or not store.has(job.id)]
 
 
@@ -123,7 +116,7 @@ def _buttons(job: Job) -> None:
     with st.container(horizontal=True):
         if job.active:
             job_panel.cancel_button(job)
-        elif job.state == "done" and Store(home()).has(job.id):
+        elif job.state == "done" and desk().jobs.store.has(job.id):
             if st.button("Open", key=f"open:{job.id}", icon=":material/visibility:"):
                 state.open_run(job.id)
                 st.rerun()

@@ -8,14 +8,13 @@ import pandas as pd
 import streamlit as st
 
 from app.runs import data, panel, state
+from app.widgets.jobs.desk import desk
 from app.widgets.results import downloads, manifest_view
 from app.widgets.words import glossary
 from app.widgets.words.plain_text import plain
-from engine.experiments import reproduction
-from engine.jobs import Job
-from engine.runs.scores import KIND as SCORES
-from engine.store import exports
-from engine.store.results import Result, Store, home
+from engine.desk.noisy_labels import Result
+from engine.desk.published import studies
+from engine.desk.shelves import SCORES, Job, exports
 
 
 def show(job: Job) -> None:
@@ -25,7 +24,7 @@ def show(job: Job) -> None:
         state.close_run()
         st.rerun()
     st.subheader(plain(job.title))
-    result = Store(home()).read(job.id)
+    result = desk().jobs.store.read(job.id)
     if job.kind == SCORES:
         _scorings(job, result)
     elif data.is_study(job):
@@ -60,7 +59,7 @@ def _study(job: Job, result: Result) -> None:
         if name in asked:
             st.page_link("../pages/paper.py", label="See it beside the paper's numbers", icon=":material/article:",
                          query_params={"experiment": name, "preset": preset})
-            st.code(reproduction.command(name, preset), language="bash")
+            st.code(studies.command(name, preset), language="bash")
 
 
 def _downloads(job: Job, result: Result) -> None:

@@ -16,14 +16,13 @@ from app.widgets.jobs import job_panel
 from app.widgets.jobs.desk import desk
 from app.widgets.results import downloads
 from app.widgets.words import chips, glossary
-from engine.analysis.protocols import PROTOCOLS
-from engine.analysis.scorecard import BENCHMARKS, CEILING, Benchmark, ScorecardRequest, card, reasons
-from engine.analysis.scorecard.benchmark import OTHER
+from engine.desk import commands
+from engine.desk.analyses import BENCHMARKS, CEILING, OTHER, PROTOCOLS, Benchmark, Request, card, reasons
 
 ROLES = [card_data.EXACT, card_data.APPROXIMATE, card_data.CONTROL]
 
 
-def offer(chosen: Chosen, asked: ScorecardRequest) -> None:
+def offer(chosen: Chosen, asked: Request) -> None:
     """What would be measured, and the button that starts it."""
     sizes = chosen.sizes
     with st.container(key="wf-card-offer"):
@@ -46,7 +45,7 @@ def protocol_told(name: str) -> str:
     return f"Protocol `{name}`, {protocol.title.lower()}. {protocol.definition} It asks for {protocol.estimand}"
 
 
-def _trainings(chosen: Chosen, asked: ScorecardRequest) -> str:
+def _trainings(chosen: Chosen, asked: Request) -> str:
     count = sum(BENCHMARKS[name].trainings(chosen.sizes, len(asked.methods)) for name in asked.benchmarks)
     return f"Up to {count:,} trainings of the model, beside what the methods themselves take."
 
@@ -67,12 +66,10 @@ def show(chosen: Chosen, table: pd.DataFrame) -> None:
 def extras(chosen: Chosen, table: pd.DataFrame) -> None:
     """The long table with its downloads and the command."""
     narrowed = chosen.source.model_copy(update={"n_candidates": chosen.sizes.candidates})
-    file, written = downloads.problem_file(narrowed)
     sizes = chosen.sizes
-    downloads.chart_extras("scorecard", table, command=(
-        f"{written}\npython -m engine scorecard --data {file} --behavior {chosen.behavior} --models {sizes.models} "
-        f"--queries {sizes.queries} --seeds {sizes.seeds} --protocol {sizes.protocol} --among {sizes.among} "
-        "--out scorecard.csv"))
+    downloads.chart_extras("scorecard", table, command=commands.of_problem(
+        "scorecard", narrowed, "--behavior", chosen.behavior, "--models", sizes.models, "--queries", sizes.queries,
+        "--seeds", sizes.seeds, "--protocol", sizes.protocol, "--among", sizes.among, "--out", "scorecard.csv"))
 
 
 def _benchmark(chosen: Chosen, table: pd.DataFrame) -> None:

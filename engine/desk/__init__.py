@@ -6,5 +6,6 @@ from engine.desk.jobs import Jobs
 from engine.desk.memory import Memory
 from engine.desk.titles import problem_title
 from engine.desk.waiting import Waiting
+from engine.problems import DrawnProblem, Problem, ProblemSource
 
-__all__ = ["Desk", "Jobs", "Memory", "Waiting", "answer", "problem_title"]
+__all__ = ["Desk", "DrawnProblem", "Jobs", "Memory", "Problem", "ProblemSource", "Waiting", "answer", "problem_title"]

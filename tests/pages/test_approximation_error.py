@@ -6,13 +6,12 @@ import streamlit as st
 
 from app.approximation import surface
 from app.widgets.jobs.desk import desk
-from app.widgets.results import published
 from engine.analysis.error_curves import ETAS, alpha_scorings, alphas, differentiable
 from engine.analysis.linear_range import LinearRangeRequest
 from engine.analysis.over_seeds import SeedRunsRequest
 from engine.analysis.run_errors import RunErrorsRequest
 from engine.curvature import solvers_for
-from engine.desk import Waiting
+from engine.desk import Waiting, published
 from engine.jobs import run_job
 from engine.problems import ProblemSource, SoftmaxProblem
 from engine.question.behaviors import BEHAVIORS

@@ -7,11 +7,11 @@ from app.compare import data as comparisons
 from app.compare import editor
 from app.widgets.jobs.desk import desk
 from app.widgets.pickers import specification_list
-from app.widgets.pickers.presets import CONVEX as PRESETS
 from app.widgets.results import agreements
 from engine.analysis.comparison import compare
 from engine.basics.errors import InvalidInput
 from engine.desk import Desk, Waiting
+from engine.desk.presets import CONVEX as PRESETS
 from engine.problems import ProblemSource, SoftmaxProblem
 from engine.scoring import codes
 from engine.scoring.compute import compute

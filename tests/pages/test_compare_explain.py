@@ -10,12 +10,12 @@ import pytest
 from app.compare import explanation as explanation_panel
 from app.widgets.jobs.desk import desk
 from app.widgets.pickers import specification_list
-from app.widgets.pickers.presets import CONVEX as PRESETS
 from engine.analysis.explanation import LEAST_SLACK, explain
 from engine.analysis.protocols import PROTOCOLS
 from engine.basics.errors import InvalidInput
 from engine.brought import kept as kept_tables
 from engine.desk import Desk, Waiting
+from engine.desk.presets import CONVEX as PRESETS
 from engine.jobs import run_job
 from engine.metrics.agreement import FURTHER
 from engine.problems import ProblemSource

@@ -10,12 +10,13 @@ from PIL import Image
 
 from app.noisy_labels import data as noisy_runs
 from app.widgets.jobs.desk import desk
-from app.widgets.results import published
 from engine import data
 from engine.applications.decisions import FINE, WRONG
 from engine.applications.noisy_labels.pairs import CONSENSUS
 from engine.applications.noisy_labels.review import Review
 from engine.applications.noisy_labels.source import SMALL_RECIPE, NoisySource
+from engine.desk import noisy_labels as searches
+from engine.desk import published
 from engine.jobs import run_job
 from engine.runs import noisy_labels as runs
 from engine.runs import noisy_retraining as retraining
@@ -27,8 +28,6 @@ HEATMAP = "labels:heatmap:0"
 
 @pytest.fixture
 def empty(home):
-    for cached in (noisy_runs._drawn, noisy_runs._scored):
-        cached.clear()
     return home
 
 
@@ -113,7 +112,7 @@ def test_without_known_flags_it_says_why_metrics_are_missing(empty):
 
 def test_a_clicked_cell_opens_its_pair(finished):
     at = sound(open("noisy_labels", by="TracIn · trusted loss", **SMALL))
-    names = [pair.title for pair in noisy_runs.scored(finished.source).suspicion]
+    names = [pair.title for pair in searches.scored(desk(), finished.source).suspicion]
     gradsim, tracin = (names.index(f"{name} · trusted loss") for name in ("GradSim", "TracIn"))
     at = sound(select(at, HEATMAP, "cell", {"row": tracin, "column": gradsim}))
     assert address(at, "rankings") == [f"{gradsim + 1}-{tracin + 1}"]
@@ -169,7 +168,7 @@ def test_decisions_survive_a_restart(finished, home):
 
 
 def noisy_flagged(drawn, home):
-    scored = noisy_runs.scored(drawn.source)
+    scored = searches.scored(desk(), drawn.source)
     return np.argsort(-next(v for pair, v in scored.suspicion.items() if pair.title == "TracIn · target logit"))
 
 
@@ -395,7 +394,8 @@ def test_what_was_decided_leaves_as_files_or_is_trusted(desk_of_own, home):
 
 def test_number_keys_give_the_right_label_and_the_given_one_is_fine(desk_of_own, home):
     drawn = desk_of_own.draw()
-    flagged = [int(row) for row in np.argsort(-noisy_runs.scored(desk_of_own).suspicion[CONSENSUS], kind="stable")]
+    suspicion = searches.scored(desk(), desk_of_own).suspicion[CONSENSUS]
+    flagged = [int(row) for row in np.argsort(-suspicion, kind="stable")]
     given, session = drawn.evidence.y[flagged], "me"
     typed = [[1, str((given[0] + 1) % 3 + 1)], [2, str(given[1] + 1)], [3, "9"]]
     pressed = {"queue": {"desk": f"{session} {drawn.fingerprint}", "browser": "b", "pressed": typed}}

@@ -10,16 +10,16 @@ import pandas as pd
 import pytest
 
 from app.widgets.jobs.desk import desk
-from app.widgets.pickers.language_presets import FIRST
-from app.widgets.pickers.preset import steps
-from app.widgets.pickers.presets import CONVEX, LANGUAGE
-from app.widgets.results.downloads import specs_json
 from engine.analysis.error_curves import ETAS, differentiable, eta_scorings, step_pair
 from engine.brought import kept as kept_tables
 from engine.brought.files import read_table
 from engine.brought.header_row import Numbering
 from engine.cli import main
 from engine.data import uploads
+from engine.desk.commands import specs_json
+from engine.desk.language_presets import FIRST
+from engine.desk.preset import steps
+from engine.desk.presets import CONVEX, LANGUAGE
 from engine.jobs import run_job
 from engine.problems import CausalProblem, ProblemSource
 from engine.question.behaviors import reading

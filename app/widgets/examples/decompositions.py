@@ -10,14 +10,14 @@ import streamlit as st
 
 from app.charts import factors
 from app.charts.draw import draw
-from app.widgets.choices import choice, inputs
+from app.widgets.choices.selectors import pick
 from app.widgets.examples import cards
 from app.widgets.results import downloads
 from app.widgets.words import chips, glossary, labels
 from app.widgets.words.plain_text import plain
+from engine.desk import DrawnProblem
+from engine.desk.analyses import Decomposition
 from engine.desk.decomposed import decomposed, splitting
-from engine.exact.decomposition import Decomposition
-from engine.problems import DrawnProblem
 from engine.question import direction
 from engine.question.behaviors import BEHAVIORS, reading
 from engine.scoring.scores import Scores
@@ -101,10 +101,7 @@ def _chosen(fit: Sequence[Scoring]) -> Scoring:
     if len(fit) == 1:
         chips.note(f"Under: {fit[0].title}")
         return fit[0]
-    key = choice.bound(NAME, 0, choice.within(0, len(fit) - 1))
-    place = inputs.selectbox("Under", range(len(fit)), key=key, format_func=names.__getitem__, width=430)
-    choice.keep(NAME, place)
-    return fit[place]
+    return fit[pick(NAME, "Under", range(len(fit)), 0, names.__getitem__, int, width=430)]
 
 
 def _beside(scoring: Scoring, parts: Parted) -> str:

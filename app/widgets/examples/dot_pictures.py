@@ -17,7 +17,7 @@ from PIL import Image
 
 from app.widgets.examples import record_text
 from app.widgets.words import look
-from engine.data import Dataset
+from engine.desk.datasets import Dataset
 
 MOST = 2_000
 """Dots up to which their pictures travel with a chart."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from app.widgets.examples import cards, pictures, predictions, record_text
 from app.widgets.examples.predictions import Prediction
-from engine.problems import DrawnProblem
+from engine.desk import DrawnProblem
 from engine.scoring.scoring import Scoring
 
 SMALL = 64

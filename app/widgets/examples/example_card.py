@@ -12,8 +12,8 @@ import streamlit as st
 from app.widgets.examples import cards, decompositions, drawn_examples, predictions
 from app.widgets.examples.drawn_examples import Query
 from app.widgets.words import chips, glossary
+from engine.desk import DrawnProblem
 from engine.metrics.ranking import ranks
-from engine.problems import DrawnProblem
 from engine.question import direction
 from engine.scoring.scores import Scores
 from engine.scoring.scoring import Scoring

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from app.charts import dots
-from engine.data import Dataset
+from engine.desk.datasets import Dataset
 
 LABEL, FLAG = "label", "flag"
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from engine.problems import DrawnProblem
+from engine.desk import DrawnProblem
 from engine.question.token_behaviors import PLACES
 
 LEAD, PROBABILITY = "lead of the answer", "p(label)"

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
 from app.widgets.words import look
-from engine.data.records import Record
+from engine.desk.datasets import Record
 from engine.question.worded import Span
 from engine.scoring.scoring import Scoring
 

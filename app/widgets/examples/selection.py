@@ -15,7 +15,8 @@ from app.widgets.choices import choice, inputs
 from app.widgets.examples import pictures, record_text
 from app.widgets.words.plain_text import sentence
 from engine.basics.errors import InvalidInput
-from engine.data import Dataset, Sample, filters
+from engine.desk import datasets
+from engine.desk.datasets import Dataset, Sample
 
 NAMES = EXAMPLE, GROUP = "example", "group"
 """Choices that other data, of which these rows mean something else, forget."""
@@ -40,7 +41,7 @@ def written(rows: Iterable[int]) -> str:
 
 def read(text: str) -> tuple[int, ...]:
     """Rows out of an address, in order. Raises `InvalidInput` for what is no list of rows, or one of too many."""
-    return filters.rows_in(text, MOST)
+    return datasets.rows_in(text, MOST)
 
 
 def group() -> tuple[int, ...]:
@@ -83,7 +84,7 @@ def fields(dataset: Dataset, sample: Sample) -> None:
         if not fault:  # what is no group stays, to be mended
             st.session_state[FIELD] = written(group())
         inputs.text_input("Group of training examples", key=FIELD, width=330, on_change=_gathered,
-                          args=(filters.Listing.of(dataset, sample),),
+                          args=(datasets.Filter.of(dataset, sample),),
                           placeholder=f"such as 3, 10-14, or {dataset.noun} = {example_of(dataset)}",
                           help="Rows and ranges of rows, or a filter; a lasso or a box around dots fills it. "
                                + help_of(dataset))
@@ -92,14 +93,14 @@ def fields(dataset: Dataset, sample: Sample) -> None:
         st.warning(fault, icon=":material/select_all:")
     refused = st.session_state.pop("selection:refused", None)
     if refused:
-        st.warning(f"{refused:,} are marked. {filters.too_many(MOST)}", icon=":material/select_all:")
+        st.warning(f"{refused:,} are marked. {datasets.too_many(MOST)}", icon=":material/select_all:")
 
 
 def _chosen(key: str) -> None:
     choose(st.session_state[key])
 
 
-def _gathered(listing: filters.Listing) -> None:
+def _gathered(listing: datasets.Filter) -> None:
     text = st.session_state[FIELD]
     try:
         gather(listing.rows(text) if text.strip() else ())
@@ -109,7 +110,7 @@ def _gathered(listing: filters.Listing) -> None:
 
 def example_of(dataset: Dataset) -> str:
     """A filter's text for the first class, whatever its name holds."""
-    name = dataset.class_names[0].replace(filters.AND, "?").replace(filters.OR, "?")
+    name = dataset.class_names[0].replace(datasets.AND, "?").replace(datasets.OR, "?")
     return name if len(name) <= LONGEST else f"{name[:LONGEST]}*"
 
 

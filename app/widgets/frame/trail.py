@@ -8,8 +8,8 @@ from collections.abc import Iterable
 import streamlit as st
 
 from engine.basics.errors import WhichfluenceError
-from engine.library import SHELVES, views
-from engine.store import comparisons
+from engine.desk import shelves
+from engine.desk.shelves import SHELVES
 
 LISTS = ("library", "runs", "guide")
 """Pages that list things; what they name is looked at elsewhere."""
@@ -38,13 +38,13 @@ def _keep(keys: Iterable[str]) -> None:
     page = st.session_state.get(_PAGE, "")
     if not page or page in LISTS:
         return
-    address, done = comparisons.address(_parameters()), st.session_state.setdefault(_DONE, {})
+    address, done = shelves.address(_parameters()), st.session_state.setdefault(_DONE, {})
     for key in keys:
         if done.get(key) == (page, address):
             continue
         done[key] = page, address
         try:
-            views.seen(key, page, address)
+            shelves.seen(key, page, address)
         except WhichfluenceError as error:
             _LOG.warning("the view was not kept: %s", error)
 

@@ -8,9 +8,10 @@ import streamlit as st
 
 from app.widgets.choices import choice, inputs
 from app.widgets.choices.pair_choice import PairChoice
-from app.widgets.pickers import pickers, presets
-from app.widgets.pickers.presets import Preset
+from app.widgets.pickers import pickers
 from app.widgets.words import glossary
+from engine.desk import presets
+from engine.desk.presets import Preset
 from engine.scoring import codes
 from engine.scoring.scoring import Scoring
 

@@ -8,10 +8,10 @@ import streamlit as st
 
 from app.widgets.choices import inputs
 from app.widgets.examples import record_text
+from app.widgets.frame.guard import guarded
 from app.widgets.words import glossary
-from app.widgets.words.plain_text import plain, sentence
-from engine.basics.errors import WhichfluenceError
-from engine.data.records import Record
+from app.widgets.words.plain_text import plain
+from engine.desk.datasets import Record
 from engine.question.behaviors import BEHAVIORS
 from engine.question.worded import LONGEST, ORDINALS, Contrast, Span, Worded
 
@@ -95,11 +95,9 @@ def _mark(marks: str, text: str, words: Sequence[str]) -> None:
 
 
 def _checked(name: str) -> str | None:
-    try:
+    with guarded("This behavior"):
         return BEHAVIORS[name].name
-    except WhichfluenceError as error:
-        st.error(sentence(error), icon=":material/error:")
-        return None
+    return None
 
 
 def _standing(found: str, written: str, records: Sequence[Record], query: int | None) -> str | None:

@@ -11,12 +11,11 @@ from typing import Any
 from app.widgets.results import downloads
 from app.widgets.words import glossary
 from app.widgets.words.times import spell
-from engine import data
-from engine.applications.noisy_labels.origin import IN_TURN
 from engine.basics import resident
 from engine.basics.sizes import spell_bytes
-from engine.jobs import FOUND
-from engine.models.causal.finetune import TOOK
+from engine.desk import datasets
+from engine.desk.noisy_labels import IN_TURN
+from engine.desk.shelves import FOUND, TOOK
 from engine.scoring.convergence import Convergence
 
 Facts = list[tuple[str, str]]
@@ -92,7 +91,7 @@ def _source(source: Mapping[str, Any], candidates: int | None) -> str:
     parts += [f"{count:,} {noun}" for count, noun in counts if count]
     pool = source.get("pool", 1)
     pooled = f", pixels averaged in {pool}×{pool} squares" if pool > 1 else ""
-    return f"{data.title(source['dataset'])}: {', '.join(parts)}{pooled}"
+    return f"{datasets.title(source['dataset'])}: {', '.join(parts)}{pooled}"
 
 
 def _convergence(runs: Sequence[Mapping[str, Any]]) -> Facts:

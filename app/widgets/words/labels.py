@@ -7,10 +7,9 @@ from itertools import combinations
 
 from app.widgets.words.chips import ESTIMATOR
 from engine.basics.errors import InvalidInput
-from engine.estimators import ESTIMATORS
-from engine.models.catalogue import model_title
+from engine.desk.models import model_title
 from engine.scoring.named import NAMED, NamedMethod
-from engine.scoring.scoring import Scoring
+from engine.scoring.scoring import ESTIMATORS, Scoring
 
 ORDER = ("B", "T", "P", ESTIMATOR)
 

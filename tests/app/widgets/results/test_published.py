@@ -8,8 +8,8 @@ import pytest
 from app.paper import notes as paper_notes
 from app.paper import rows as paper_rows
 from app.widgets.jobs import reproductions
-from app.widgets.results import published
 from engine.basics.errors import StoreError
+from engine.desk import published
 from engine.experiments import EXPERIMENTS, publish
 from engine.jobs import job_digest
 from engine.store.results import Store

@@ -1,0 +1,21 @@
+"""Scores of other programs as a front end takes them in: files, what they claim, and scripts that compute them."""
+
+from __future__ import annotations
+
+from engine.brought.budgets import MOST_BYTES
+from engine.brought.claim import MEANING, SIGNS, agreement_with
+from engine.brought.claim import bring as read_as
+from engine.brought.files import READERS, read_table
+from engine.brought.header_row import AUTO, CHOICES, Numbering
+from engine.brought.kept import Kept as KeptTable
+from engine.brought.kept import delete, entries, keep, load, require
+from engine.brought.matching import AXES, LISTED, ORDERS, axes_that_fit, check
+from engine.brought.reading import Preview, preview
+from engine.brought.rebuilt import PROBLEM, WEIGHTS, problem_npz, rebuilt
+from engine.brought.score_recipes import SCORE_RECIPES, ScoreRecipe, claim_json
+from engine.brought.table import Table
+
+__all__ = ["AUTO", "AXES", "CHOICES", "LISTED", "MEANING", "MOST_BYTES", "ORDERS", "PROBLEM", "READERS",
+           "SCORE_RECIPES", "SIGNS", "WEIGHTS", "KeptTable", "Numbering", "Preview", "ScoreRecipe", "Table",
+           "agreement_with", "axes_that_fit", "check", "claim_json", "delete", "entries", "keep", "load", "preview",
+           "problem_npz", "read_as", "read_table", "rebuilt", "require"]

@@ -1,0 +1,31 @@
+"""Studies of language models as a front end asks for them: a run, its records, their tokens, and decisions on them."""
+
+from __future__ import annotations
+
+from engine.applications.decisions import FINE, UNSURE, WRONG, Decision
+from engine.applications.language.methods import METHODS, REPSIM, Method
+from engine.applications.language.rankings import at_layer, behavior_title
+from engine.applications.language.review import VERDICTS, RecordReview
+from engine.applications.language.typed import Example, example, typed
+from engine.data import questions
+from engine.data.record_files import keep, path_of
+from engine.data.tasks import TASKS
+from engine.data.tasks import kept as task_of
+from engine.desk.attributed import Attributed, attribute, attributed, shade, shaded
+from engine.experiments.language_asked import SHARES, SIZES, guessed_seconds
+from engine.experiments.language_asked import Asked as Study
+from engine.models.causal.readouts import READOUTS
+from engine.runs.language import KIND
+from engine.runs.language_records import Reading as Ranking
+from engine.runs.language_records import changed, contributions
+
+__all__ = ["FINE", "KIND", "METHODS", "READOUTS", "REPSIM", "SHARES", "SIZES", "TASKS", "UNSURE", "VERDICTS", "WRONG",
+           "Attributed", "Decision", "Example", "Method", "Ranking", "RecordReview", "Study", "at_layer", "attribute",
+           "attributed", "behavior_title", "changed", "contributions", "example", "guessed_seconds", "keep",
+           "missing_questions", "path_of", "shade", "shaded", "task_of", "typed"]
+
+
+def missing_questions(study: Study) -> str:
+    """What a study's task lacks on this machine, as a sentence; empty where its questions are here."""
+    here, sentence = (True, "") if study.task == "own" else questions.of(study.setting.task).available()
+    return "" if here else sentence

@@ -1,0 +1,113 @@
+"""Searches for noisy labels as a front end asks for them: data, rankings, decisions, and training again."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from typing import Any
+
+from engine import data
+from engine.applications.decisions import FINE, LONGEST_NOTE, UNSURE, WRONG, Decision
+from engine.applications.noisy_labels import cleaning, consensus, limits, rankings
+from engine.applications.noisy_labels.changes import Truth, truth
+from engine.applications.noisy_labels.comparing import scoring_of, why
+from engine.applications.noisy_labels.judge import judge
+from engine.applications.noisy_labels.origin import IN_DOUBT, IN_TURN, VERIFIED
+from engine.applications.noisy_labels.own import coverage
+from engine.applications.noisy_labels.pairs import BEHAVIOR_TITLES, CONSENSUS, NONE, Pair, method_of, suspicion
+from engine.applications.noisy_labels.recommended import Recommended, by_flags, by_publication
+from engine.applications.noisy_labels.review import VERDICTS, Review, cleaned, consequences, verified_by
+from engine.applications.noisy_labels.source import NOISE, SMALL_RECIPE, NoisyData, NoisySource
+from engine.desk.desk import Desk
+from engine.desk.published import reproduction
+from engine.desk.waiting import Waiting
+from engine.experiments.noisy_labels import cost
+from engine.runs import noisy_labels as runs
+from engine.runs import noisy_retraining as retraining
+from engine.runs.noisy_labels import Scored
+from engine.store.results import Result
+
+__all__ = ["BEHAVIOR_TITLES", "CONSENSUS", "FINE", "IN_DOUBT", "IN_TURN", "LONGEST_NOTE", "NOISE", "NONE",
+           "NOT_MEASURED", "RETRAINING", "SEARCH", "SMALL_RECIPE", "UNSURE", "VERDICTS", "VERIFIED", "WRONG",
+           "Decision", "NoisyData", "NoisySource", "Pair", "Recommended", "Review", "Scored", "Truth",
+           "cleaned", "cleaning", "command", "consensus", "consequences", "coverage", "judge", "limits", "method_of",
+           "most_suspicious", "rankings", "recommended", "retrained", "retraining_under_way", "sampled", "scored",
+           "scoring_of", "seconds", "seconds_of", "start_retraining", "start_search", "suspicion", "truth",
+           "under_way", "verified_by", "what_if", "why"]
+
+SEARCH, RETRAINING = runs.KIND, retraining.WHAT_IF
+"""Kinds of job."""
+NOT_MEASURED, most_suspicious, what_if = retraining.NOT_MEASURED, retraining.most_suspicious, retraining.what_if
+TRAININGS = 3.5
+"""How many trainings a search takes about as long as, with confident learning."""
+PUBLISHED = "table-5-1"
+SCALES = {False: ("small",), True: ("paper", "desk")}
+"""Its scales, by whether their model is a deep network that has learned its labels by heart."""
+START = 3.0
+"""Seconds before a run's first training."""
+
+
+def sampled(desk: Desk, source: NoisySource) -> NoisyData:
+    """The data of a source. Raises `MissingData` where they cannot be had."""
+    key = "noisy data", str(desk.jobs.root), source.model_dump_json(), tuple(source.contents.values())
+    return desk.memory.kept(key, source.draw)
+
+
+def scored(desk: Desk, source: NoisySource) -> Scored | None:
+    """The scores of a source, where its run is finished. Raises `StoreError` where they cannot be trusted."""
+    result = desk.jobs.result(SEARCH, runs.payload(source))
+    if result is None:
+        return None
+    key = "noisy scores", str(desk.jobs.root), result.digest
+    return desk.memory.kept(key, lambda: runs.load(result).with_consensus())
+
+
+def under_way(desk: Desk, source: NoisySource) -> Waiting | None:
+    """The run that scores a source, where it was asked for and is not done."""
+    return desk.jobs.under_way(SEARCH, runs.payload(source))
+
+
+def start_search(desk: Desk, source: NoisySource) -> None:
+    """Queue the run, or take it up again where it stopped."""
+    desk.jobs.take_up(SEARCH, runs.payload(source), f"Noisy labels in {data.title(source.dataset)}")
+
+
+def retrained(desk: Desk, payload: dict[str, Any]) -> Result | None:
+    """What a finished run of `what_if` has left."""
+    return desk.jobs.result(RETRAINING, payload)
+
+
+def retraining_under_way(desk: Desk, payload: dict[str, Any]) -> Waiting | None:
+    """Such a run, where it was asked for and is not done."""
+    return desk.jobs.under_way(RETRAINING, payload)
+
+
+def start_retraining(desk: Desk, payload: dict[str, Any], title: str) -> None:
+    """Queue such a run, or take it up again where it stopped."""
+    desk.jobs.take_up(RETRAINING, payload, title)
+
+
+def recommended(sample: NoisyData, scores: Scored) -> Recommended | None:
+    """The ranking to look at first, and why: by what is known of these labels, else by the published table."""
+    if sample.flags is not None and sample.flags.noisy.any():
+        return by_flags(scores.suspicion, sample.flags.noisy)
+    published = filter(None, (reproduction(PUBLISHED, scale) for scale in SCALES[scores.by_heart]))
+    best = next(published, None)
+    return None if best is None else by_publication(scores.suspicion, best.table, best.manifest["scale"],
+                                                    scores.by_heart)
+
+
+def seconds(source: NoisySource, trainings: float = TRAININGS) -> float:
+    """Guessed seconds of so many trainings (default: of a search)."""
+    return cost(source.model_dump(mode="json"), trainings) + START
+
+
+def seconds_of(payload: dict[str, Any]) -> float:
+    """The same of a job of either kind, by its payload."""
+    trainings = 2 * len(payload["seeds"]) if "seeds" in payload else TRAININGS
+    return cost(payload["source"], trainings) + START
+
+
+def command(source: NoisySource, name: str = "noisy-labels", out: str = "suspicion.csv") -> str:
+    """The command line that recomputes the scores, or what `name` computes."""
+    return shlex.join(["python", "-m", "engine", name, "--source", json.dumps(source.stated), "--out", out])
