@@ -24,7 +24,7 @@ ROOMS = (
      "Find the training records that taught a language model what it says."),
     ("learn", "Learn", ":material/school:", "Nine short steps from a counterfactual to why two rankings differ."),
     ("paper", "Paper", ":material/article:", "The paper's numbers beside ours, cell by cell."),
-    ("library", "Library", ":material/bookmarks:", "What you saved, computed and brought: find it, open it."),
+    ("library", "Library", ":material/bookmarks:", "What you saved, computed and uploaded: find it, open it."),
     ("runs", "Runs", ":material/list_alt:", "Long computations: progress, cancel, resume, download."),
     ("guide", "Guide", ":material/menu_book:", "Commands, file formats, recipes, and how each thing works."),
 )
@@ -61,6 +61,6 @@ for page, title, icon, line in ROOMS:
 
 with figure.container(), guarded("The first look"):
     with st.spinner("Computing two exact answers to one query…"):
-        found = first_look.first_look()
-    if (found := job_panel.beside(found)) is not None:
-        first_look.show(found)
+        answer = first_look.first_look()
+    if (look := job_panel.beside(answer)) is not None:
+        first_look.show(look)

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from app.language import kept, panel, records, state
+from app.language import panel, records, state, trainings
 from app.widgets.frame.guard import guarded
 from app.widgets.words import glossary
 
@@ -19,7 +19,7 @@ if view == "detection":
     st.subheader("The question behind the chosen cell")
     panel.question()
 elif view == "records":
-    wanted = state.asked()
+    wanted = state.study()
     st.divider()
     estimator, behavior = panel.question(wanted.lacking if wanted is not None else {})
     if wanted is not None:
@@ -29,4 +29,4 @@ else:
     with guarded("The table"):
         (panel.ablation if view == "ablation" else panel.removal)()
 with guarded("What is on disk"):
-    kept.show()
+    trainings.show()

@@ -13,21 +13,21 @@ from app.widgets.words import glossary, labels
 
 def main() -> None:
     st.title("Map")
-    glossary.lead("Every training example where the model sees it: what it reads alike stands together.")
+    glossary.lead("Every training example where the model sees it: what it reads alike is close together.")
     source = pickers.source()
-    drawn = job_panel.ready(desk().drawn(source))
+    sampled = job_panel.ready(desk().drawn(source))
     scorings = example_panel.specifications()
-    chosen = state.controls(drawn, scorings, labels.numbered(labels.short(scorings)))
-    found = job_panel.ready(map_data.embedding(source, chosen))
+    chosen = state.controls(sampled, scorings, labels.numbered(labels.short(scorings)))
+    embedded = job_panel.ready(map_data.embedding(source, chosen))
     scores = None
     if chosen.scoring is not None:
         count = desk().candidate_count(source, [chosen.scoring], pickers.optima_candidates())
         scores = job_panel.ready(desk().scores(source, [chosen.scoring], count))[0]
-    placed = map_data.placed(drawn, found, chosen, scores)
+    placed = map_data.placed(sampled, embedded, chosen, scores)
     panel.take(placed, chosen)
     panel.legend(chosen)
-    panel.cloud(drawn, found, placed, chosen)
-    panel.selected(drawn, chosen, scores)
+    panel.cloud(sampled, embedded, placed, chosen)
+    panel.selected(sampled, chosen, scores)
 
 
 main()

@@ -17,26 +17,26 @@ def main() -> None:
     scored = searches.scored(desk(), source)
     own_data.show(source, scored is not None)
     with st.spinner("Reading the data"):
-        drawn = searches.sampled(desk(), source)
+        sample = searches.sampled(desk(), source)
     if scored is None:
-        panel.ask(source, drawn)
+        panel.ask(source, sample)
         return
     state.take_click([one.title for one in scored.suspicion])
     pair = panel.pair(list(scored.suspicion))
-    panel.origin(drawn)
-    panel.judged(drawn, scored)
-    measured = panel.measured(drawn)
+    panel.origin(sample)
+    panel.judged(sample, scored)
+    measured = panel.measured(sample)
     view = state.view(measured)
     if not measured:
         panel.why_not()
     if view == "detection":
-        panel.detection(source, drawn, scored, pair)
+        panel.detection(source, sample, scored, pair)
     elif view == "agreement":
-        agreement.show(source, drawn, scored, pair)
+        agreement.show(source, sample, scored, pair)
     elif view == "desk":
-        review_desk.show(drawn, scored, pair)
+        review_desk.show(sample, scored, pair)
     else:
-        what_if.show(source, drawn, scored, pair)
+        what_if.show(source, sample, scored, pair)
     st.divider()
     panel.facts(source, scored)
 

@@ -13,11 +13,11 @@ def main() -> None:
     glossary.lead("A benchmark is a question too, and how it trains its models is a part of it. An exact answer to "
                   "another question may be behind here.", "wf-card-lead")
     chosen = state.controls()
-    asked = card_data.request(chosen)
-    found = card_data.card(chosen, asked)
-    if found is None:
-        panel.offer(chosen, asked)
-    elif (table := job_panel.beside(found)) is not None:
+    request = card_data.request(chosen)
+    answer = card_data.card(chosen, request)
+    if answer is None:
+        panel.offer(chosen, request)
+    elif (table := job_panel.beside(answer)) is not None:
         panel.show(chosen, table)
     panel.published()
 

@@ -54,9 +54,9 @@ def influence(problem: Problem, specifications: Any, options: Options | None = N
     return _computed(problem, list(specifications), options)
 
 
-def _computed(problem: Problem, asked: Sequence[Asked], options: Options | None) -> list[Scores]:
-    found = compute(problem, [scoring_of(one) for one in asked], options)
-    return [Scores.of(scores, problem) for scores in found]
+def _computed(problem: Problem, questions: Sequence[Asked], options: Options | None) -> list[Scores]:
+    scores = compute(problem, [scoring_of(one) for one in questions], options)
+    return [Scores.of(scores, problem) for scores in scores]
 
 
 @untouched

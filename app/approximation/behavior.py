@@ -33,11 +33,11 @@ def chosen(row: DeltaGenerator, below: DeltaGenerator) -> str | None:
         choice.keep(NAME, kind)
         return kind
     with below.container(border=True):
-        found = worded_picker.SHOWN[kind](f"{NAME}:{kind}", pickers.queries(), words)
-        if found is not None and found != before:
+        picked = worded_picker.SHOWN[kind](f"{NAME}:{kind}", pickers.queries(), words)
+        if picked is not None and picked != before:
             st.button("Draw its curves", key=f"{NAME}:draw", type="primary", icon=":material/show_chart:", help=ITS_RUN,
-                      on_click=choice.keep, args=(NAME, found))
-    return before if found == before else None
+                      on_click=choice.keep, args=(NAME, picked))
+    return before if picked == before else None
 
 
 def _begin(key: str, kind: str) -> None:

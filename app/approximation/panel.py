@@ -195,9 +195,9 @@ def scatter_table(point: Point) -> pd.DataFrame:
 def metrics(point: Point) -> None:
     """The three agreements at the chosen point, each with its interval."""
     for column, (name, values) in zip(st.columns(len(point.agreement)), point.agreement.items(), strict=True):
-        found = summarize([values], interval_over="queries")
-        column.metric(METRICS[name].title, signed(found.mean), help=METRICS[name].definition)
-        column.html(f'<div class="wf-note wf-num">± {found.ci95:.3f}, 95% over {found.n_queries} queries</div>')
+        summary = summarize([values], interval_over="queries")
+        column.metric(METRICS[name].title, signed(summary.mean), help=METRICS[name].definition)
+        column.html(f'<div class="wf-note wf-num">± {summary.ci95:.3f}, 95% over {summary.n_queries} queries</div>')
 
 
 def provenance(point: Point) -> None:

@@ -28,16 +28,16 @@ def panel(source: ProblemSource, behavior: str, alpha: float, query: int) -> Non
     shown = toggle(NAME, "Follow one example along the path",
                    help="The difference between the optimum at weight α and at weight 0 is the sum of all small "
                         "changes in between. The inverse Hessian knows the first of them only.")
-    drawn = desk().drawn(source) if shown else None
-    if drawn is None or isinstance(drawn, Waiting):
+    sampled = desk().drawn(source) if shown else None
+    if sampled is None or isinstance(sampled, Waiting):
         return
-    row = number(EXAMPLE, "Training example", 0, 0, drawn.problem.n - 1, width=240)
+    row = number(EXAMPLE, "Training example", 0, 0, sampled.problem.n - 1, width=240)
     try:
-        found = _followed(drawn.problem, source.key, row, alpha, behavior)
+        path = _followed(sampled.problem, source.key, row, alpha, behavior)
     except WhichfluenceError as error:
         st.info(sentence(error), icon=":material/route:")
         return
-    _show(found, source, behavior, alpha, query, row)
+    _show(path, source, behavior, alpha, query, row)
 
 
 @st.cache_data(show_spinner="Following the optimum …", max_entries=40)
@@ -46,21 +46,21 @@ def _followed(_problem: Problem, source: str, row: int, alpha: float, behavior: 
         return path_integral(_problem, row, alpha, BEHAVIORS[behavior])
 
 
-def _show(found: PathIntegral, source: ProblemSource, behavior: str, alpha: float, query: int, row: int) -> None:
-    rates = pd.DataFrame({"alpha": [0.0, *found.alphas.tolist(), alpha], "rate": [
-        found.first[query].item(), *found.integrand[:, query].tolist(), found.last[query].item()]})
-    first = found.first[query].item()
+def _show(path: PathIntegral, source: ProblemSource, behavior: str, alpha: float, query: int, row: int) -> None:
+    rates = pd.DataFrame({"alpha": [0.0, *path.alphas.tolist(), alpha], "rate": [
+        path.first[query].item(), *path.integrand[:, query].tolist(), path.last[query].item()]})
+    first = path.first[query].item()
     read = BEHAVIORS[behavior]
-    area, ends = found.integral[query].item(), found.difference[query].item()
+    area, ends = path.integral[query].item(), path.difference[query].item()
     draw(chart.rates, rates, pd.DataFrame({"alpha": [0.0, alpha], "rate": [first, first]}),
          direction.rate(read), key="path:rates",
-         alt=direction.along_path(read, query, row, f"{first:.3g}", f"{found.last[query].item():.3g}", short(alpha)))
+         alt=direction.along_path(read, query, row, f"{first:.3g}", f"{path.last[query].item():.3g}", short(alpha)))
     equal = direction.area(read, f"**{cards.number(area)}**", f"**{cards.number(ends)}**")
-    glossary.markdown(f"{equal} (largest gap over all queries {found.gap:.1e}). The dashed rectangle, "
+    glossary.markdown(f"{equal} (largest gap over all queries {path.gap:.1e}). The dashed rectangle, "
                       f"**{cards.number(first * alpha)}**, is the inverse Hessian's answer.")
     glossary.caption(
         f"Query {query}, training example {row}, α from 0 to {short(alpha)}. Two routes to one number: "
-        f"{len(found.alphas)} re-optimised points in between, and the two ends alone. A gap far from rounding "
+        f"{len(path.alphas)} re-optimised points in between, and the two ends alone. A gap far from rounding "
         "would mean that an optimum was missed.")
     downloads.chart_extras("path", rates, command=commands.of_problem(
         "path-integral", source, "--behavior", behavior, "--alpha", repr(alpha), "--example", row, "--out", "path.csv"),

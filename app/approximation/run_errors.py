@@ -25,25 +25,25 @@ NAME, EXAMPLE = "approximated", "moment"
 SCORED = 50
 
 
-def show(source: ProblemSource, told: str, process: Replay) -> None:
+def show(source: ProblemSource, behavior: str, process: Replay) -> None:
     """A switch, and below it what was found, or the job that looks for it."""
     if not toggle(NAME, "Approximations of this run, and when examples matter in it",
                   help="The exact derivative of the run beside SOURCE and data value embeddings, with SOURCE's error "
                        "by cause; it is computed once as a run."):
         return
-    request = analysis("run-errors", behavior=told, candidates=SCORED, process=process)
-    found = job_panel.beside(desk().ask(source, request))
-    if found is not None:
-        _errors(found, source, request)
-        _moments(found, source, request)
+    request = analysis("run-errors", behavior=behavior, candidates=SCORED, process=process)
+    errors = job_panel.beside(desk().ask(source, request))
+    if errors is not None:
+        _errors(errors, source, request)
+        _moments(errors, source, request)
 
 
-def _errors(found: RunErrors, source: ProblemSource, request: Request) -> None:
+def _errors(errors: RunErrors, source: ProblemSource, request: Request) -> None:
     st.subheader("What approximations of this run get wrong")
-    glossary.markdown(found.sentence)
-    same = found.methods[[not ESTIMATORS[name].departures for name in found.methods["estimator"]]]
+    glossary.markdown(errors.sentence)
+    same = errors.methods[[not ESTIMATORS[name].departures for name in errors.methods["estimator"]]]
     frame = pd.concat([
-        found.causes.assign(label=found.causes["title"], what="cause of SOURCE's error"),
+        errors.causes.assign(label=errors.causes["title"], what="cause of SOURCE's error"),
         same.assign(label=same["title"], what="estimator as a whole")], ignore_index=True)
     spoken = ", ".join(f"{row.label} {spell_error(row.error)}" for row in frame.itertuples())
     draw(chart.causes, frame, key="run-errors", alt=f"Errors against the exact replay: {spoken}.")
@@ -55,20 +55,20 @@ def _errors(found: RunErrors, source: ProblemSource, request: Request) -> None:
                            command=commands.of_request(request, source))
 
 
-def _moments(found: RunErrors, source: ProblemSource, request: Request) -> None:
+def _moments(errors: RunErrors, source: ProblemSource, request: Request) -> None:
     st.subheader("When did this example matter?")
-    candidates = list(dict.fromkeys(found.parts["candidate"].tolist()))
+    candidates = list(dict.fromkeys(errors.parts["candidate"].tolist()))
     chosen = pick(EXAMPLE, "Training example", candidates, candidates[0], str, int, width=190,
                   help="Of those that were scored.")
-    own = found.parts[found.parts["candidate"] == chosen]
+    own = errors.parts[errors.parts["candidate"] == chosen]
     frame = own.assign(total=own["rate"].cumsum(), steps=[
         f"{first:,}" if first == last else f"{first:,} to {last:,}"
         for first, last in zip(own["first"], own["last"], strict=True)])
     unit = "epoch" if source.problem_class.kept_checkpoints else "stretch"
     strongest = own.loc[own["rate"].abs().idxmax()]
-    read = BEHAVIORS[found.behavior]
+    read = BEHAVIORS[errors.behavior]
     rate = direction.mean_rate(read)
-    draw(chart.parts, frame, unit, rate, key="moments",
+    draw(chart.stretches, frame, unit, rate, key="moments",
          alt=f"The {rate} of training example {chosen} in each {unit} alone, from "
              f"{own['rate'].iloc[0]:.3g} in the first to {own['rate'].iloc[-1]:.3g} in the last, "
              f"{own['rate'].sum():.3g} in all; the largest in {unit} {int(strongest['part'])}.")

@@ -31,35 +31,35 @@ SLICES = {"steps": "one step: the curve above", "damping": "damping 0: Cholesky 
 
 def show(chosen: Chosen) -> None:
     """A switch, and below it the surface, or the job that computes it."""
-    asked = SURFACES[OF_PANEL[chosen.panel]]
-    if asked.refusal(chosen.sources[0].problem_class) or BEHAVIORS[chosen.behavior].words:
+    surface = SURFACES[OF_PANEL[chosen.panel]]
+    if surface.refusal(chosen.sources[0].problem_class) or BEHAVIORS[chosen.behavior].words:
         return
-    if not toggle(NAME, f"Error surface: {asked.title}",
+    if not toggle(NAME, f"Error surface: {surface.title}",
                   help="The agreement over two parameters, turned by hand; it is computed once as a run."):
         return
     source = chosen.sources[0]
     candidates = chosen.candidates or source.n_train or len(desk().sample(source)[1].y_train)
-    request = analysis("error-surface", surface=asked.name, behavior=chosen.behavior, candidates=candidates)
-    found = job_panel.beside(desk().ask(source, request))
-    if found is not None:
-        _drawn(asked, found.metrics, chosen, request)
+    request = analysis("error-surface", surface=surface.name, behavior=chosen.behavior, candidates=candidates)
+    answer = job_panel.beside(desk().ask(source, request))
+    if answer is not None:
+        _render(surface, answer.metrics, chosen, request)
 
 
-def _drawn(asked: ErrorSurface, found: dict[str, np.ndarray], chosen: Chosen, request: Request) -> None:
-    metric, table = METRICS[chosen.metric], summarized(asked.name, found)
+def _render(surface: ErrorSurface, metrics: dict[str, np.ndarray], chosen: Chosen, request: Request) -> None:
+    metric, table = METRICS[chosen.metric], summarized(surface.name, metrics)
     table = table[table.metric == chosen.metric]
-    means = table["mean"].to_numpy().reshape(len(asked.rows), len(asked.columns))
+    means = table["mean"].to_numpy().reshape(len(surface.rows), len(surface.columns))
     if np.isnan(means).all():
         st.info("No query has a defined value here.", icon=":material/landscape:")
         return
     low, high = table.loc[table["mean"].idxmin()], table.loc[table["mean"].idxmax()]
-    across, deep = asked.symbols
-    plot(chart.surface(means, asked.rows, asked.columns, (across, deep, metric.title), SLICES[asked.name]),
+    across, deep = surface.symbols
+    plot(chart.surface(means, surface.rows, surface.columns, (across, deep, metric.title), SLICES[surface.name]),
          f"{metric.title} of approximation and truth over {across} and {deep}: from {low['mean']:.3f} at {across} "
          f"{short(low[across])}, {deep} {short(low[deep])} to {high['mean']:.3f} at {across} {short(high[across])}, "
-         f"{deep} {short(high[deep])}.", f"surface:{asked.name}:{chosen.metric}")
-    glossary.caption(f"{SEEN[asked.name]} {metric.title}, mean over queries; B = {BEHAVIORS[chosen.behavior].title}, "
+         f"{deep} {short(high[deep])}.", f"surface:{surface.name}:{chosen.metric}")
+    glossary.caption(f"{SEEN[surface.name]} {metric.title}, mean over queries; B = {BEHAVIORS[chosen.behavior].title}, "
                      f"{request.candidates:,} candidates, first draw. The grids are evenly spaced here. Drag to turn "
                      "it.")
-    downloads.chart_extras(f"surface-{asked.name}", table,
+    downloads.chart_extras(f"surface-{surface.name}", table,
                            command=commands.of_request(request, chosen.sources[0]))

@@ -67,26 +67,26 @@ def html(scorings: Sequence[Scoring], names: Sequence[str], cells: pd.DataFrame 
     """The table; every text in it is escaped."""
     count = len(scorings)
     varying = chips.differing(scorings) if count > 1 else None
-    numbers = "".join(f'<th scope="col" title="{escape(name)}">{place + 1}</th>' for place, name in enumerate(names))
+    numbers = "".join(f'<th scope="col" title="{escape(name)}">{index + 1}</th>' for index, name in enumerate(names))
     head = f"<thead><tr><td></td>{numbers}</tr></thead>" if count > 1 else ""
     by_row = {} if cells is None else dict(tuple(cells.groupby("row")))
     body = "".join(
-        f'<tr><th scope="row">{_header(scoring, place, count, varying)}</th>'
+        f'<tr><th scope="row">{_header(scoring, index, count, varying)}</th>'
         + (EMPTY * count * (count > 1) if cells is None else
-           "".join(_cell(cell, metric, pair) for cell in by_row[place].itertuples())) + "</tr>"
-        for place, scoring in enumerate(scorings))
+           "".join(_cell(cell, metric, pair) for cell in by_row[index].itertuples())) + "</tr>"
+        for index, scoring in enumerate(scorings))
     size = "" if count <= 5 else " many" if count <= 8 else " most"
     title = f"{METRICS[metric].title} between the specifications" if metric else "The specifications"
     return (f'<table class="wf-matrix{size}" aria-label="{escape(title)}">{head}<tbody>{body}</tbody></table>'
             + ("" if cells is None else _scale(metric, chance) + _sheet(cells, pair)))
 
 
-def _header(scoring: Scoring, place: int, count: int, varying: tuple[str, ...] | None) -> str:
-    name, number = labels.known_as(scoring), place + 1
+def _header(scoring: Scoring, index: int, count: int, varying: tuple[str, ...] | None) -> str:
+    name, number = labels.known_as(scoring), index + 1
     known = f'<span class="wf-known">{escape(name)}</span>' if name else ""
     code = escape(codes.encode(scoring))
-    fits = {"up": place > 0, "down": place < count - 1}
-    menu = "".join(f'<button type="button" data-act="{act}" data-row="{place}" data-key="{act} {code}">{title}</button>'
+    fits = {"up": index > 0, "down": index < count - 1}
+    menu = "".join(f'<button type="button" data-act="{act}" data-row="{index}" data-key="{act} {code}">{title}</button>'
                    for act, title in editor.TITLES.items() if fits.get(act, True))
     return (f'<div class="wf-row"><div class="wf-handle"><span class="wf-number wf-num">{number}</span>'
             f'<details name="wf-row" data-key="menu {code}"><summary data-key="summary {code}" '
@@ -99,13 +99,13 @@ def _cell(cell: Any, metric: str, pair: tuple[int, int] | None) -> str:
     if cell.row == cell.column:
         return EMPTY
     strong, fill = shading(cell.mean, metric)
-    told = f"{cell.first} and {cell.second}: {METRICS[metric].title} {cell.agreement}. {cell.verdict}"
-    told += f". {cell.floor_words}" if cell.floor_words else ""
+    label = f"{cell.first} and {cell.second}: {METRICS[metric].title} {cell.agreement}. {cell.verdict}"
+    label += f". {cell.floor_words}" if cell.floor_words else ""
     floor = f'<small class="wf-floor">{escape(cell.floor)}</small>' if cell.floor else ""
     first = (cell.row, cell.column) == (pair or (0, 1))
     return (f'<td><button type="button" class="wf-cell{strong}" data-act="open" data-row="{cell.row}" '
             f'data-column="{cell.column}" data-key="{cell.row} {cell.column}" tabindex="{0 if first else -1}" '
-            f'aria-pressed="{str(cell.chosen).lower()}" aria-label="{escape(told)}" title="{escape(told)}" '
+            f'aria-pressed="{str(cell.chosen).lower()}" aria-label="{escape(label)}" title="{escape(label)}" '
             f'style="{fill}">{escape(cell.value)}{floor}</button></td>')
 
 

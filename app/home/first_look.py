@@ -54,7 +54,7 @@ def source() -> ProblemSource:
 
 def first_look() -> FirstLook | Waiting:
     preset = presets.preset("first", source().problem_class)
-    pair = tuple(preset.scorings[place] for place in preset.pair)
+    pair = tuple(preset.scorings[index] for index in preset.pair)
     scores = desk().scores(source(), pair, source().n_train)
     if isinstance(scores, Waiting):
         return scores
@@ -72,27 +72,27 @@ def _first_look(key: str, digests: tuple[str, ...], _scores) -> FirstLook:
     rows = [int(_scores[0].candidates[best[side, query]]) for side in (0, 1)]
     answers = tuple(Answer(_scores[side].scoring, int(sample.train_index[rows[side]]),
                            names[sample.y_train[rows[side]]], int(there[side, query])) for side in (0, 1))
-    found = compare([_scores], problem=source().problem_class)
-    tau, overlap = (found.agreement(name, 0, 1) for name in ("kendall_tau", "top_overlap"))
+    comparison = compare([_scores], problem=source().problem_class)
+    tau, overlap = (comparison.agreement(name, 0, 1) for name in ("kendall_tau", "top_overlap"))
     return FirstLook(int(sample.query_index[query]), names[sample.y_query[query]], answers,
                      in_words(tau, overlap, len(_scores[0].candidates)).sentence, tau.n_queries,
-                     len(_scores[0].candidates), found.verdicts[0][1])
+                     len(_scores[0].candidates), comparison.verdicts[0][1])
 
 
-def show(found: FirstLook) -> None:
+def show(look: FirstLook) -> None:
     """The query, the two answers beside each other, and why they differ."""
     dataset = desk().sample(source())[0]
-    first, second = found.answers
-    query = _card("The query", f"{dataset.noun} “{found.query_label}”", dataset, "test", found.query_row, "",
-                  f"Which of {found.candidates:,} training examples helped the model most to tell what it is?")
+    first, second = look.answers
+    query = _card("The query", f"{dataset.noun} “{look.query_label}”", dataset, "test", look.query_row, "",
+                  f"Which of {look.candidates:,} training examples helped the model most to tell what it is?")
     cards = [_card(title, f"{dataset.noun} “{answer.label}”", dataset, "train", answer.row,
                    chips.html(answer.scoring, other.scoring), answer.scoring.question,
-                   f"First of {found.candidates:,} here, number {answer.rank_there:,} in the "
+                   f"First of {look.candidates:,} here, number {answer.rank_there:,} in the "
                    "other answer.")
              for title, answer, other in (("One answer", first, second), ("Another answer", second, first))]
     st.html(glossary.explained_html(f'<div class="wf-cards">{query}{"".join(cards)}</div>'))  # drawn after what follows
-    chips.verdict_badge(found.verdict)
-    chips.note(f"Both are exact. Their rankings over all {found.queries} queries: {found.words} Kendall's τ is 1 for "
+    chips.verdict_badge(look.verdict)
+    chips.note(f"Both are exact. Their rankings over all {look.queries} queries: {look.words} Kendall's τ is 1 for "
                "the same order and −1 for the reversed one; ± is a 95% interval over queries. This query is the one "
                "where they disagree most about the best example.")
 

@@ -27,35 +27,35 @@ from engine.desk.language import (
 )
 
 
-def show(wanted: Study, tables: Mapping[str, pd.DataFrame], row: int, reading: Ranking) -> None:
+def show(wanted: Study, tables: Mapping[str, pd.DataFrame], row: int, ranking: Ranking) -> None:
     """The text on the left, the ranks on the right."""
     st.html(record_text.STYLE)
     st.html(record_html.STYLE)
     left, right = st.columns([3, 2], gap="large")
     with left:
-        _text(wanted, tables, row, reading)
+        _text(wanted, tables, row, ranking)
     with right:
-        _ranks(reading, tables["records"], row)
+        _ranks(ranking, tables["records"], row)
 
 
-def _text(wanted: Study, tables: Mapping[str, pd.DataFrame], row: int, reading: Ranking) -> None:
+def _text(wanted: Study, tables: Mapping[str, pd.DataFrame], row: int, ranking: Ranking) -> None:
     record = tables["records"].iloc[row]
     more = shaded(desk(), wanted, row)
     tokens = pd.concat([tables["tokens"], more.tables["tokens"]]) if isinstance(more, Attributed) else tables["tokens"]
-    own, rest = contributions(tokens, reading.method.name, reading.behavior, row)
+    own, rest = contributions(tokens, ranking.method.name, ranking.behavior, row)
     st.html(record_html.record_html(record, own))
     st.html(record_html.key(len(own) > 0, bool(changed(record)), json.loads(record["marks"])))
-    glossary.caption(_shading(reading.method, own["contribution"], rest))
-    if own.empty and not reading.method.form.whole:
+    glossary.caption(_shading(ranking.method, own["contribution"], rest))
+    if own.empty and not ranking.method.form.whole:
         _shade_it(wanted, row, more)
     if len(own):
         downloads.chart_extras(f"tokens-{row}", own[["place", "text", "contribution"]], title="The tokens as a table",
-                               quantity=reading.quantity)
+                               quantity=ranking.quantity)
 
 
-def _ranks(reading: Ranking, records: pd.DataFrame, row: int) -> None:
-    ranks, count = reading.ranks(records).iloc[row], len(records)
-    glossary.markdown(f"**Rank under each behavior**, {reading.method.label}")
+def _ranks(ranking: Ranking, records: pd.DataFrame, row: int) -> None:
+    ranks, count = ranking.ranks(records).iloc[row], len(records)
+    glossary.markdown(f"**Rank under each behavior**, {ranking.method.label}")
     st.dataframe(pd.DataFrame({"behavior": [language.behavior_title(name) for name in ranks.index],
                                "rank": [int(rank) for rank in ranks]}),
                  hide_index=True, width="stretch", alt="Rank of this record under each behavior",
@@ -63,14 +63,14 @@ def _ranks(reading: Ranking, records: pd.DataFrame, row: int) -> None:
                                                                         max_value=count)})
 
 
-def _shading(method: Method, parts: pd.Series, rest: float) -> str:
+def _shading(method: Method, contributions: pd.Series, rest: float) -> str:
     """What the shades mean, or why there are none."""
     if method.form.whole:
         return f"No token is shaded. {method.form.whole}"
-    if parts.empty:
+    if contributions.empty:
         return "Tokens are shaded at once for the records at either end of a ranking; this one is in between."
     text = (f"Shading: what each response token adds to this record's {method.label} score, the tokens together "
-            f"**{parts.sum():+.2e}**")
+            f"**{contributions.sum():+.2e}**")
     if not method.form.conditioned:
         return f"{text}, which is the score."
     return (f"{text}. The optimizer's momentum, which no token brings, adds {rest:+.2e}; the sum is the score. How far "

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from app.charts import score_heatmap
+from app.charts import heatmap
 from app.widgets.choices import choice, inputs
 from app.widgets.choices.selectors import number, pick, segments, text
 from app.widgets.frame.guard import guarded
@@ -61,10 +61,10 @@ def layer() -> float:
 def chosen_question() -> tuple[Method, str]:
     """(estimator, behavior) as the address has them, for what stands above their widgets."""
     estimator = choice.one("estimator", "gradsim", choice.from_options(list(METHODS)))
-    return METHODS[estimator], _kept_behavior()
+    return METHODS[estimator], _chosen_behavior()
 
 
-def _kept_behavior() -> str:
+def _chosen_behavior() -> str:
     return choice.one("behavior", "answer_logit", choice.from_options(list(READOUTS)))
 
 
@@ -83,7 +83,7 @@ def question(lacking: Mapping[str, str]) -> tuple[str, str]:
             usual = offered[0] if "answer_logit" in lacking else "answer_logit"
             return estimator, pick("behavior", "Behavior", offered, usual, lambda name: READOUTS[name].title + (
                 f" (needs {lacking[name]})" if name in lacking else ""), help=glossary.hint("Behavior"))
-        behavior = _kept_behavior()
+        behavior = _chosen_behavior()
         if estimator == REPSIM.name:
             pick("layer", "Layer that it reads", list(LAYER_TITLES), 1.0, LAYER_TITLES.get, kind=float)
     return estimator, behavior
@@ -100,27 +100,21 @@ def settle() -> None:
 def take_click(kinds: Sequence[str]) -> None:
     """Choose the estimator and behavior of the heatmap cell that was clicked since the last run."""
     labels = {estimator.label: name for name, estimator in METHODS.items()}
-    labels |= {language.at_layer(REPSIM.label, share): REPSIM.name for share in LAYER_TITLES}
+    labels |= {language.at_layer(REPSIM.label, depth): REPSIM.name for depth in LAYER_TITLES}
     titles = {behavior.title: name for name, behavior in READOUTS.items()}
     for kind in kinds:
         state = st.session_state.get(f"language:heatmap:{kind}") or {}
-        points = state.get("selection", {}).get(score_heatmap.SELECTION) or []
+        points = state.get("selection", {}).get(heatmap.SELECTION) or []
         clicked = (kind, points[-1].get("row"), points[-1].get("column")) if points else None
         if clicked is None or clicked == st.session_state.get(f"{CELL_STATE}:{kind}"):
             continue
         st.session_state[f"{CELL_STATE}:{kind}"] = clicked
         for name, value in (("estimator", labels.get(clicked[1])), ("behavior", titles.get(clicked[2]))):
             if value is not None:
-                _take(name, value)
+                choice.put(name, value)
 
 
-def _take(name: str, value: str | int) -> None:
-    """A choice that was made elsewhere than in its widget."""
-    choice.keep(name, value)
-    st.session_state.pop(choice.widget(name), None)
-
-
-def asked() -> Study | None:
+def study() -> Study | None:
     """Task, model, size and query of a run; None, with a sentence, while something is missing."""
     chosen = task(list(TASKS))
     left, middle, right = st.columns([3, 2, 1])
@@ -180,11 +174,10 @@ def _begin(first: Example) -> None:
     before, st.session_state[FIRST] = st.session_state.get(FIRST, first), first
     if before != first and all(choice.texts(name) in ([], [value]) for name, value in vars(before).items()):
         for name in vars(before):
-            choice.keep(name, [])
-            st.session_state.pop(choice.widget(name), None)
+            choice.put(name, [])
 
 
-def found_and_missed(names: Sequence[str]) -> tuple[str, str] | None:
+def two_behaviors(names: Sequence[str]) -> tuple[str, str] | None:
     """(found by, missed by): two behaviors whose difference filters the records; None for all of them."""
     if segments("filter", "Which", list(FILTERS), "all", FILTERS.get) == "all" or len(names) < 2:
         return None
@@ -207,7 +200,7 @@ def opened(listed: Sequence[int]) -> int:
 
 def open_record(row: int) -> None:
     """Open a record that was not chosen in the list."""
-    _take("record", row)
+    choice.put("record", row)
 
 
 def record(titles: Mapping[int, str], clicked: int | None) -> int:
@@ -215,7 +208,7 @@ def record(titles: Mapping[int, str], clicked: int | None) -> int:
     listed = list(titles)
     if clicked is not None and clicked < len(listed) and (clicked, len(listed)) != st.session_state.get(ROW_STATE):
         st.session_state[ROW_STATE] = (clicked, len(listed))
-        _take("record", listed[clicked])
+        choice.put("record", listed[clicked])
     if opened(listed) != choice.one("record", listed[0], int):
-        _take("record", listed[0])
+        choice.put("record", listed[0])
     return pick("record", "Record", listed, listed[0], titles.get, kind=int)

@@ -76,7 +76,7 @@ def ask(slug: str, question: Question) -> None:
     """The question; the answer is shown once the reader has chosen."""
     with st.container(border=True):
         chosen = st.radio(f"**Question.** {question.text}", range(len(question.options)), index=None,
-                          format_func=lambda place: question.options[place], key=f"learn:answer:{slug}",
+                          format_func=lambda index: question.options[index], key=f"learn:answer:{slug}",
                           help=glossary.hint(question.text))
         if chosen is None:
             glossary.caption("Choose an answer, and the explanation appears.")
@@ -91,7 +91,7 @@ def warm() -> None:
     desk().drawn(SOURCE)
 
 
-def drawn() -> DrawnProblem:
+def problem() -> DrawnProblem:
     """The problem of the lessons, trained; the page waits for it here."""
     return job_panel.ready(desk().drawn(SOURCE))
 

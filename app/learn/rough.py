@@ -10,7 +10,7 @@ from engine.desk.lessons import rough
 from engine.question import direction
 from engine.question.behaviors import BEHAVIORS
 
-STEPS = tuple(round(-1 + 0.05 * place, 2) for place in range(41))
+STEPS = tuple(round(-1 + 0.05 * index, 2) for index in range(41))
 READ = BEHAVIORS["query_loss"]
 
 

@@ -24,7 +24,7 @@ def show() -> Link:
     chance = pd.DataFrame({"inspected": [0, signals.TRAIN], "found": [0, wrong], "kind": "chance"})
     frame = pd.concat([chance, *(detections.found(name).assign(kind=titles[name]) for name in shown)],
                       ignore_index=True)
-    draw(charts.found, frame, names, key="learn:signals",
+    draw(charts.inspection, frame, names, key="learn:signals",
          alt=f"Wrong labels found against examples looked at, for {', '.join(names)}.")
     here = ", ".join(f"{titles[name]} **{detections.auprc(name):.2f}**" for name in shown)
     means = ", ".join(f"{titles[name]} {mean:.2f} ± {half:.2f}"

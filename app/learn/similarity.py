@@ -4,7 +4,7 @@
 from app.charts import lesson as charts
 from app.charts.draw import draw
 from app.learn import specimens, state
-from app.learn.lesson import SOURCE, Lesson, Link, Question, drawn, extras, scores
+from app.learn.lesson import SOURCE, Lesson, Link, Question, extras, problem, scores
 from app.widgets.pickers.specification_list import address_of
 from app.widgets.words import glossary
 from engine.basics.values import short
@@ -18,13 +18,13 @@ ETAS = (0.05, 0.1, 0.2, 0.5, 1.0)
 
 def show() -> Link:
     eta = state.pick("lesson-eta", "Step size η", ETAS, 0.1, short, scale=True)
-    sample = drawn()
+    sample = problem()
     scoring = NAMED["repsim"].implied(eta=eta)
-    found = scores(scoring, candidates=SOURCE.n_train)[0]
+    scored = scores(scoring, candidates=SOURCE.n_train)[0]
     query = comparing.doubtful(sample.problem)
     similarity = sample.problem.kernel(sample.problem.candidates)[query].numpy()
     moved = comparing.pushed(sample.problem, query, eta)
-    frame = specimens.frame(sample, found.candidates, similarity, moved)
+    frame = specimens.frame(sample, scored.candidates, similarity, moved)
     draw(charts.cloud, frame, "similarity of query and example, ⟨x_q, x_k⟩",
          f"exact influence: {direction.change(scoring.readout)}", key="learn:similarity",
          alt="Exact influence under the constructed specification against similarity: all dots lie on one line.")

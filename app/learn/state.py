@@ -15,7 +15,7 @@ from engine.basics.values import short
 STEP, PLAY = "step", "play"
 
 
-def told(steps: list[str]) -> str:
+def current(steps: list[str]) -> str:
     """Which step the address tells."""
     return choice.one(STEP, steps[0], choice.from_options(steps))
 
@@ -37,7 +37,7 @@ def pick(name: str, prompt: str, options: Sequence, default: Any, title: Callabl
     return (slide if scale else segments)(name, prompt, list(options), default, title, help=glossary.hint(prompt))
 
 
-def place(name: str, prompt: str, default: float, side: float) -> float:
+def coordinate(name: str, prompt: str, default: float, side: float) -> float:
     """A coordinate in [−side, side]."""
     return slider(name, prompt, default, -side, side, "{:g}".format, step=0.1)
 

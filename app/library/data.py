@@ -12,13 +12,13 @@ from engine.desk.shelves import SHELVES, Entry, Sketch
 
 def everything() -> list[Entry]:
     """Every entry, the newest first; a shelf that cannot be read says so and leaves the others standing."""
-    found: list[Entry] = []
+    entries: list[Entry] = []
     for shelf in SHELVES.values():
         try:
-            found += shelf.entries()
+            entries += shelf.entries()
         except WhichfluenceError as error:
             st.error(f"{shelf.title}: {sentence(error)}", icon=":material/error:")
-    return sorted(found, key=lambda entry: entry.created.replace("Z", "+00:00"), reverse=True)
+    return sorted(entries, key=lambda entry: entry.created.replace("Z", "+00:00"), reverse=True)
 
 
 def sketch(entry: Entry) -> Sketch | None:

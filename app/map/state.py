@@ -30,20 +30,20 @@ class Chosen:
     query: int
 
 
-def controls(drawn: DrawnProblem, scorings: Sequence[Scoring], names: Sequence[str]) -> Chosen:
+def controls(sampled: DrawnProblem, scorings: Sequence[Scoring], names: Sequence[str]) -> Chosen:
     """The row of choices. scorings: of which one can colour the dots, with their names."""
     row = st.container(horizontal=True, vertical_alignment="bottom", gap="medium", key="wf-map-asked")
-    method = segments("method", "Map by", list(MAPS), "pca", lambda name: MAPS[name].title, row, help=" ".join(
+    method = segments("method", "Map by", list(MAPS), "pca", lambda name: MAPS[name].title, area=row, help=" ".join(
         f"**{one.title}**: {one.note}" for one in MAPS.values()))
-    space = segments("space", "Dimensions", ("2", "3"), "2", str, row)
-    offered = _hues(drawn.dataset)
-    hue = segments("shade", "Colour", list(offered), next(iter(offered)), offered.get, row)
+    space = segments("space", "Dimensions", ("2", "3"), "2", str, area=row)
+    offered = _hues(sampled.dataset)
+    hue = segments("shade", "Colour", list(offered), next(iter(offered)), offered.get, area=row)
     if hue != SCORE:
         return Chosen(method, int(space), hue, None, 0)
-    asked = st.container(horizontal=True, vertical_alignment="bottom", gap="medium")
-    place = pick("under", "Score under", range(1, len(scorings) + 1), 1, lambda number: names[number - 1], int, asked,
+    area = st.container(horizontal=True, vertical_alignment="bottom", gap="medium")
+    number = pick("under", "Score under", range(1, len(scorings) + 1), 1, lambda number: names[number - 1], int, area,
                  width=330)
-    return Chosen(method, int(space), hue, scorings[place - 1], _query(drawn, asked))
+    return Chosen(method, int(space), hue, scorings[number - 1], _query(sampled, area))
 
 
 def _hues(dataset: Dataset) -> dict[str, str]:
@@ -54,11 +54,11 @@ def _hues(dataset: Dataset) -> dict[str, str]:
     return label | said | known | {SCORE: "score"}
 
 
-def _query(drawn: DrawnProblem, area) -> int:
-    last = len(drawn.sample.y_query) - 1
+def _query(sampled: DrawnProblem, area) -> int:
+    last = len(sampled.sample.y_query) - 1
     query = number(QUERY, "Query", 0, 0, last, area=area, width=130, help=glossary.hint("Query"))
-    if drawn.dataset.image_shape is not None:
-        area.html(pictures.html(drawn.dataset, "test", int(drawn.sample.query_index[query]), 56,
-                                f"query {query}, label {drawn.dataset.class_names[drawn.sample.y_query[query]]}"),
+    if sampled.dataset.image_shape is not None:
+        area.html(pictures.html(sampled.dataset, "test", int(sampled.sample.query_index[query]), 56,
+                                f"query {query}, label {sampled.dataset.class_names[sampled.sample.y_query[query]]}"),
                   width="content")
     return query

@@ -19,9 +19,9 @@ def preview(name: str, content: str) -> Preview:
 
 def search_time(source: NoisySource) -> str:
     """How long the search takes, in words."""
-    return guesses.told(searches.SEARCH, searches.seconds(source), searches.seconds_of)
+    return guesses.described(searches.SEARCH, searches.seconds(source), searches.seconds_of)
 
 
 def retraining_time(source: NoisySource, trainings: int) -> str:
     """How long so many trainings take, in words."""
-    return guesses.told(searches.RETRAINING, searches.seconds(source, trainings), searches.seconds_of)
+    return guesses.described(searches.RETRAINING, searches.seconds(source, trainings), searches.seconds_of)

@@ -25,15 +25,15 @@ NARROW = ("<style>.wf-narrow .wf-table th, .wf-narrow .wf-table td { padding: .4
           "</style>")
 
 
-def show(source: NoisySource, drawn: NoisyData, scored: Scored, pair: Pair) -> None:
+def show(source: NoisySource, sample: NoisyData, scored: Scored, pair: Pair) -> None:
     """The measures of the chosen ranking, its curve beside others, and the table of all."""
-    noisy = drawn.flags.noisy
+    noisy = sample.flags.noisy
     table = rankings.detections(scored.suspicion, noisy)
     own = table[(table["method"] == pair.method) & (table["behavior"] == pair.behavior)].iloc[0]
     for column, metric in zip(st.columns(len(METRICS)), METRICS, strict=True):
         column.metric(metric, f"{own[metric]:.3f}", help=_meaning(metric, noisy.mean()))
     glossary.caption(
-        f"{pair.title} · {_known(drawn)}, so a shuffled order has AUPRC and P@k near {noisy.mean():.2f} and AUROC "
+        f"{pair.title} · {_known(sample)}, so a shuffled order has AUPRC and P@k near {noisy.mean():.2f} and AUROC "
         f"near 0.50 · training seed {source.seed}, one run: intervals over seeds are in the tables of the Paper page.")
     left, right = st.columns([1, 1.15], gap="medium")
     with left:
@@ -42,11 +42,11 @@ def show(source: NoisySource, drawn: NoisyData, scored: Scored, pair: Pair) -> N
         _pairs(source, table, pair)
 
 
-def _known(drawn: NoisyData) -> str:
+def _known(sample: NoisyData) -> str:
     """How many labels are known to be wrong; of a user's own, others may be."""
-    wrong, count = int(drawn.flags.noisy.sum()), len(drawn.flags)
-    made = f" ({drawn.made_wrong:,} of them made wrong here; others may be)" if drawn.source.is_own and (
-        drawn.made_wrong) else ""
+    wrong, count = int(sample.flags.noisy.sum()), len(sample.flags)
+    made = f" ({sample.made_wrong:,} of them corrupted here; others may be wrong too)" if sample.source.is_own and (
+        sample.made_wrong) else ""
     return f"{wrong:,} of {count:,} labels are wrong{made}"
 
 
@@ -84,7 +84,7 @@ def _meaning(metric: str, rate: float) -> str:
         return f"Area under precision over recall (average precision). A shuffled order has {rate:.2f}; 1 is perfect."
     if metric == "AUROC":
         return "The chance that a wrong label ranks above a right one. A shuffled order has 0.50; 1 is perfect."
-    return f"The share of wrong labels among the most suspicious {metric.removeprefix('P@')}."
+    return f"The fraction of wrong labels among the most suspicious {metric.removeprefix('P@')}."
 
 
 def table_html(table: pd.DataFrame, metric: str, chosen: Pair) -> str:

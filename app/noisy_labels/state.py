@@ -36,7 +36,7 @@ OPENED = PairChoice("rankings", "labels")
 SPOILED, DOUBTED = "spoil", "doubt"
 """Consents of the reader, each kept as the name of the data that it was given for, so that it holds for no other."""
 DEFAULT = CONSENSUS
-DESK_SHARES = (*SHARES, 0.2)
+FRACTIONS = (*SHARES, 0.2)
 FILTERS = ("named", "given", "guessed", "agree")
 """The filters of the desk: file name, given label, what the model says, agreement of methods."""
 SIZES = ("labels", "trusted", "epochs", "judge", "noise")
@@ -48,7 +48,7 @@ DEFAULTS = {"digits": (1_000, 20, 15), "fashion_small": (1_000, 20, 15), "fashio
 """Training examples, trusted examples a class, epochs."""
 MOST_TEST = 2_000
 FOLDS = 4
-NOISE_STEPS = [place / 20 for place in range(13)]
+NOISE_STEPS = [index / 20 for index in range(13)]
 
 
 def source() -> NoisySource:
@@ -86,9 +86,9 @@ def source() -> NoisySource:
 def _made_wrong(dataset: datasets.Dataset, own: bool) -> float:
     """The share of labels to make wrong; of a user's own none, unless the reader switches it on for these data."""
     known = dataset.flags is not None
-    if own and not _consent(SPOILED, dataset.name, "Make some labels wrong, to test the methods",
+    if own and not _consent(SPOILED, dataset.name, "Corrupt some labels, to test the methods",
                             "Your labels stay as they are unless you switch this on. It changes a copy, to measure "
-                            "how well the methods find what was made wrong."):
+                            "how well the methods find the corrupted ones."):
         return _as_they_came(known)
     return _noise(known)
 
@@ -96,7 +96,7 @@ def _made_wrong(dataset: datasets.Dataset, own: bool) -> float:
 def _doubted(dataset: datasets.Dataset, own: bool) -> bool:
     """Whether a part of the labels in doubt is trusted, where there are no others and the reader says so."""
     return own and dataset.test_drawn and _consent(
-        DOUBTED, dataset.name, "Trust a part of the labels in doubt",
+        DOUBTED, dataset.name, "Trust some of the unverified labels",
         "Your data bring no verified labels, so that every label is searched, each part of them held out in turn. With "
         "this on, one model measures with a part of the labels in doubt instead: faster, and that part is not "
         "searched.")
@@ -114,9 +114,9 @@ def _noise(known: bool) -> float:
     key = choice.bound("noise", NOISE, choice.within(0.0, 0.6, float))
     if st.session_state[key] not in NOISE_STEPS:
         st.session_state[key] = min(NOISE_STEPS, key=lambda step: abs(step - st.session_state[key]))
-    noise = inputs.select_slider("Labels made wrong", NOISE_STEPS, key=key, format_func=lambda value: f"{value:.0%}",
+    noise = inputs.select_slider("Corrupted labels", NOISE_STEPS, key=key, format_func=lambda value: f"{value:.0%}",
                                  help="Symmetric noise: each chosen label becomes another class, all as likely. "
-                                      "0% searches the labels as they came.")
+                                      "0% searches the labels as given.")
     choice.keep("noise", noise)
     return noise if noise else _as_they_came(known)
 
@@ -124,8 +124,8 @@ def _noise(known: bool) -> float:
 def _as_they_came(known: bool) -> float:
     """No label is made wrong; says what follows."""
     glossary.caption(
-        "Labels as they came" + ("; your file says which are wrong, so detection can be measured." if known
-                                 else "; nobody says which are wrong, so detection cannot be measured."))
+        "Labels as given" + ("; your file says which are wrong, so detection can be measured." if known
+                                 else "; it is not known which are wrong, so detection cannot be measured."))
     return 0.0
 
 
@@ -146,14 +146,14 @@ def _sizes(dataset: datasets.Dataset, own: bool, in_turn: bool) -> tuple[int, in
         return 1, train, pickers.number("epochs", "epochs of training", epochs, 1, 200)
     trusted = pickers.number("trusted", "trusted examples of each class", min(per_class, most), 1, most,
                              "Verified examples that the scores refer to: "
-                             + (_own_trusted(dataset) if own else "drawn beside the training set."))
+                             + (_own_trusted(dataset) if own else "sampled beside the training set."))
     available = limits.most_searched(dataset, own, trusted)
     train = pickers.number("labels", "training labels to search", min(wanted, available), 2, available)
     return trusted, train, pickers.number("epochs", "epochs of training", epochs, 1, 200)
 
 
 def _own_trusted(dataset: datasets.Dataset) -> str:
-    return "a part of the labels in doubt." if dataset.test_drawn else "a part of your test split."
+    return "some of the unverified labels." if dataset.test_drawn else "some of your test split."
 
 
 def view(measured: bool) -> str:
@@ -161,8 +161,7 @@ def view(measured: bool) -> str:
     views = VIEWS if measured else UNMEASURED
     first = next(iter(views))
     if choice.texts(VIEW)[-1:] in ([view] for view in {*VIEWS, *UNMEASURED} - set(views)):  # of other data
-        choice.keep(VIEW, first)
-        st.session_state.pop(choice.widget(VIEW), None)
+        choice.put(VIEW, first)
     return segments(VIEW, "View", list(views), first, views.get, label_visibility="collapsed")
 
 
@@ -181,27 +180,22 @@ def take_click(names: Sequence[str]) -> None:
     is read."""
     clicked = OPENED.take_click(len(names))
     if clicked is not None and clicked[0] == clicked[1]:
-        _put(PAIR, names[clicked[0]])
+        choice.put(PAIR, names[clicked[0]])
 
 
 def to_the_desk(first: Pair, second: Pair) -> None:
     """Show the review desk with what the first ranking flags and the second does not."""
-    _put(VIEW, "desk")
-    _put(PAIR, first.title)
-    _put("not", second.title)
+    choice.put(VIEW, "desk")
+    choice.put(PAIR, first.title)
+    choice.put("not", second.title)
     look_at(None)
 
 
-def _put(name: str, value: str) -> None:
-    choice.keep(name, value)
-    st.session_state.pop(choice.widget(name), None)
-
-
-def share() -> float:
+def fraction() -> float:
     """How much of the ranking counts as flagged."""
-    titles = {precision_title(share).removeprefix("P@"): share for share in DESK_SHARES}
+    titles = {precision_title(fraction).removeprefix("P@"): fraction for fraction in FRACTIONS}
     title = segments("k", "Most suspicious", list(titles), "5%", str,
-                     help="The share of all labels, from the top of the ranking, that counts as flagged.")
+                     help="The fraction of all labels, from the top of the ranking, that is flagged.")
     return titles[title]
 
 
@@ -214,7 +208,7 @@ def but_not(others: Sequence[Pair]) -> Pair | None:
     """Another ranking, whose flagged examples are left out; None for no filter."""
     by_title = {"": None, **{other.title: other for other in others}}
     return by_title[pick("not", "but not flagged by", list(by_title), "", lambda text: text or "(no filter)",
-                         help="Leaves out what the other ranking flags in the same share.")]
+                         help="Leaves out what the other ranking flags at the same fraction.")]
 
 
 def hide_decided() -> bool:

@@ -21,9 +21,9 @@ from engine.desk.noisy_labels import NoisyData, NoisySource, Pair, Review, Score
 from engine.metrics import seed_means
 
 
-def show(source: NoisySource, drawn: NoisyData, scored: Scored, pair: Pair) -> None:
+def show(source: NoisySource, sample: NoisyData, scored: Scored, pair: Pair) -> None:
     """What is changed, the run that changes it, and its result."""
-    if not len(drawn.y_test):
+    if not len(sample.y_test):
         st.info(searches.NOT_MEASURED, icon=":material/help:")
         return
     left, right = st.columns([1.4, 1], gap="large", vertical_alignment="bottom")
@@ -31,19 +31,19 @@ def show(source: NoisySource, drawn: NoisyData, scored: Scored, pair: Pair) -> N
         way = state.way()
     with right:
         seeds = state.seeds()
-    removed, relabelled = _changes(drawn, scored, pair, way)
+    removed, relabelled = _changes(sample, scored, pair, way)
     if not removed and not relabelled:
-        st.info("No label was called wrong yet: decide some at the review desk, or take the most suspicious.",
+        st.info("No label has been called wrong yet: decide some at the review desk, or take the most suspicious.",
                 icon=":material/rate_review:")
         return
-    glossary.markdown(f"**{_words(len(removed), len(relabelled))}** of {len(drawn.evidence.y):,} training examples."
-                      + _truth(truth(drawn.flags, removed, relabelled), len(relabelled)))
+    glossary.markdown(f"**{_words(len(removed), len(relabelled))}** of {len(sample.evidence.y):,} training examples."
+                      + _truth(truth(sample.flags, removed, relabelled), len(relabelled)))
     payload = searches.what_if(source, removed, relabelled, seeds)
     result = searches.retrained(desk(), payload)
     if result is None:
         _ask(source, payload, seeds, _words(len(removed), len(relabelled)))
         return
-    _result(result, source, len(drawn.y_test), seeds)
+    _result(result, source, len(sample.y_test), seeds)
     changes = pd.DataFrame({"row": [*removed, *relabelled], "label": ["" for _ in removed] + [
         str(label) for label in relabelled.values()]})
     downloads.file_button("Changed labels (CSV)", partial(csv_text, changes), "changes.csv", "text/csv",
@@ -58,31 +58,31 @@ def _ask(source: NoisySource, payload: dict[str, Any], seeds: int, words: str) -
         return
     glossary.caption(
         f"{2 * seeds} trainings: {data.retraining_time(source, 2 * seeds)}. "
-        "Everything else stays: seed, settings, and the batches in which the others stand.")
+        "Everything else stays: seed, settings, and the batches of the other examples.")
     st.button("Train again", type="primary", key="what-if", icon=":material/model_training:", on_click=job_panel.act,
               args=(searches.start_retraining, desk(), payload, f"What if {words.lower()}"))
 
 
-def _changes(drawn: NoisyData, scored: Scored, pair: Pair, way: str) -> tuple[list[int], dict[int, int]]:
+def _changes(sample: NoisyData, scored: Scored, pair: Pair, way: str) -> tuple[list[int], dict[int, int]]:
     if way == "review":
-        return consequences(Review(drawn).decisions())
-    share = state.share()
+        return consequences(Review(sample).decisions())
+    fraction = state.fraction()
     glossary.caption(f"Ranked by {pair.title}.")
-    return sorted(int(row) for row in searches.most_suspicious(scored.suspicion[pair], share)), {}
+    return sorted(int(row) for row in searches.most_suspicious(scored.suspicion[pair], fraction)), {}
 
 
 def _words(removed: int, relabelled: int) -> str:
-    parts = [f"{count:,} {what}" for count, what in ((removed, "removed"), (relabelled, "relabelled")) if count]
-    return " and ".join(parts)
+    texts = [f"{count:,} {what}" for count, what in ((removed, "removed"), (relabelled, "relabelled")) if count]
+    return " and ".join(texts)
 
 
 def _truth(known: Truth | None, relabelled: int) -> str:
     """How many of them are wrong, where that is known."""
     if known is None:
         return ""
-    text = f" {known.wrong:,} of these {known.changed:,} labels are wrong indeed."
+    text = f" {known.wrong:,} of these {known.changed:,} labels are known to be wrong."
     if known.restored is not None:
-        text += f" {known.restored:,} of {relabelled:,} corrections give the label that was there before."
+        text += f" {known.restored:,} of {relabelled:,} corrections restore the original label."
     return text
 
 
@@ -95,9 +95,9 @@ def _result(result: Any, source: NoisySource, n_test: int, seeds: int) -> None:
     change = rows.loc["change"]
     columns[2].metric("Change", f"{100 * change['mean']:+.2f} points".replace("-", "−"), help=_interval(change))
     _interval_said(change, n_test)
-    dots = pd.DataFrame([{"what": what, "seed": source.seed + place, "accuracy": value}
+    dots = pd.DataFrame([{"what": what, "seed": source.seed + index, "accuracy": value}
                          for what in ("before", "after")
-                         for place, value in enumerate(seed_means.split(rows.loc[what, "seed_means"]))])
+                         for index, value in enumerate(seed_means.split(rows.loc[what, "seed_means"]))])
     draw(accuracies, dots, key="what-if-dots",
          alt=f"Test accuracy before and after, {len(dots) // 2} seeds: from {rows.loc['before', 'mean']:.3f} to "
              f"{rows.loc['after', 'mean']:.3f}.")

@@ -37,16 +37,17 @@ def choose_model(name: str, preset: str) -> str:
     if not experiment.models:
         return ""
     own = models.language_model_title(experiment.presets[preset].settings["model"])
-    ran = [str(found.table["model"].iloc[0]) for found in scales(name).values() if found.manifest["preset"] == preset]
+    ran = [str(result.table["model"].iloc[0]) for result in scales(name).values()
+           if result.manifest["preset"] == preset]
     options = list(dict.fromkeys([own, *(experiment.models if preset == FULL else ()), *ran]))
     if len(options) == 1:
         return own
     return segments("llm", "Language model", options, next((model for model in options if model in ran), own), str)
 
 
-def choose_dataset(found: Published) -> str | None:
+def choose_dataset(result: Published) -> str | None:
     """On which of a run's datasets; None where it has but one."""
-    names = list(found.table["dataset"].unique()) if "dataset" in found.table else []
+    names = list(result.table["dataset"].unique()) if "dataset" in result.table else []
     if len(names) < 2:
         return None
     return segments("on", "Our data", names, names[-1], datasets.title)

@@ -15,12 +15,12 @@ HEIGHT = 460
 """Pixels of the list, which scrolls: what stands below it keeps its place while the list arrives."""
 
 
-def show(found: Sequence[Finding]) -> None:
+def show(findings: Sequence[Finding]) -> None:
     """The list, or a sentence where nothing is published."""
     st.subheader("What the paper concludes")
-    glossary.caption(f"{told.summary(found)} {told.ADJUSTMENT} `python -m engine statements` prints the same.")
-    if found:
-        rows = "".join(_row(finding) for finding in found)
+    glossary.caption(f"{told.summary(findings)} {told.ADJUSTMENT} `python -m engine statements` prints the same.")
+    if findings:
+        rows = "".join(_row(finding) for finding in findings)
         with st.container(height=HEIGHT, border=True, key="wf-concluded"):
             glossary.html('<table class="wf-table wf-statements"><thead><tr><th scope="col">Verdict</th>'
                           f'<th scope="col">Statement</th></tr></thead><tbody>{rows}</tbody></table>')

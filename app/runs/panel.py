@@ -17,7 +17,7 @@ from engine.desk.shelves import Job
 
 BUSY, IDLE = 1.0, 15.0  # seconds between looks at the queue
 SHOWN = 30
-_ASKED = "runs:to-delete"
+_CONFIRMING = "runs:to-delete"
 STATES: Mapping[str, tuple[str, str, str]] = {
     "running": ("Running", "blue", ":material/play_circle:"),
     "queued": ("Waiting", "gray", ":material/schedule:"),
@@ -44,14 +44,14 @@ def _list(active: bool) -> None:
     if not jobs:
         _empty()
         return
-    kept = _filter(_standing(jobs))
+    listed = _filter(_standing(jobs))
     _workers(jobs)
     cluster.show()
-    for job in kept[:SHOWN]:
+    for job in listed[:SHOWN]:
         _card(job)
-    if len(kept) > SHOWN:
-        glossary.caption(f"{len(kept) - SHOWN} older runs are not shown; delete some, or choose a state.")
-    if not kept:
+    if len(listed) > SHOWN:
+        glossary.caption(f"{len(listed) - SHOWN} older runs are not shown; delete some, or choose a state.")
+    if not listed:
         glossary.caption("No run is in this state.")
 
 
@@ -135,7 +135,7 @@ def _again(job: Job) -> None:
 
 def delete_button(job: Job) -> None:
     """Forgets a run and its result, after a second click. That it was asked for outlives a list that is drawn anew."""
-    if st.session_state.get(_ASKED) != job.id:
+    if st.session_state.get(_CONFIRMING) != job.id:
         st.button("Delete", key=f"ask:{job.id}", icon=":material/delete:", on_click=_ask, args=(job.id,))
         return
     glossary.caption("Delete this run with its result? It can only be had again by computing it again.",
@@ -146,7 +146,7 @@ def delete_button(job: Job) -> None:
 
 
 def _ask(job_id: str | None) -> None:
-    st.session_state[_ASKED] = job_id
+    st.session_state[_CONFIRMING] = job_id
 
 
 def _delete(job_id: str) -> None:
@@ -160,11 +160,11 @@ def _latest(job: Job) -> float:
 
 def _when(job: Job) -> str:
     zone = st.context.timezone
-    parts = [f"asked for {moment(job.created, zone)}"]
+    moments = [f"asked for {moment(job.created, zone)}"]
     if job.started is not None:
-        parts.append(f"started {moment(job.started, zone)}")
+        moments.append(f"started {moment(job.started, zone)}")
     if not job.active and job.finished is not None:
-        parts.append(f"{'finished' if job.state == 'done' else 'ended'} {moment(job.finished, zone)}")
+        moments.append(f"{'finished' if job.state == 'done' else 'ended'} {moment(job.finished, zone)}")
         if job.started is not None and job.finished > job.started:
-            parts.append(f"took {spell(job.finished - job.started)}")
-    return " · ".join([*parts, f"digest {job.id[:12]}"])
+            moments.append(f"took {spell(job.finished - job.started)}")
+    return " · ".join([*moments, f"digest {job.id[:12]}"])

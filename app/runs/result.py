@@ -53,10 +53,10 @@ def _scorings(job: Job, result: Result) -> None:
 def _study(job: Job, result: Result) -> None:
     """Every table and figure that comes out of a study's run, with its place on the Paper page and its command."""
     tables = {name: data.table(result, name) for name in result.tables}
-    preset, asked = job.payload.get("preset", ""), data.reproduced(job)
-    for name, experiment in (asked or data.of_study(job)).items():
+    preset, reproduced = job.payload.get("preset", ""), data.reproduced(job)
+    for name, experiment in (reproduced or data.of_study(job)).items():
         _table(experiment.title, experiment.view(tables))
-        if name in asked:
+        if name in reproduced:
             st.page_link("../pages/paper.py", label="See it beside the paper's numbers", icon=":material/article:",
                          query_params={"experiment": name, "preset": preset})
             st.code(studies.command(name, preset), language="bash")

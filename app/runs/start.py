@@ -15,7 +15,7 @@ def show(expanded: bool) -> None:
     """The panel; open where there is nothing else to see, or where a link leads to it with `start=open`."""
     with st.container(key="wf-start"), st.expander("Reproduce a table or figure of the paper",
                                                    icon=":material/science:",
-                                                   expanded=expanded or state.asked_to_start()):
+                                                   expanded=expanded or state.starts()):
         name, preset = state.reproduction()
         _offer(name, preset, state.other_model(name, preset))
 

@@ -47,7 +47,7 @@ def filter_of(names: Sequence[str]) -> str:
     return segments("show", "Show", list(names), names[0], str.capitalize, label_visibility="collapsed")
 
 
-def asked_to_start() -> bool:
+def starts() -> bool:
     """Whether a link leads here to start a reproduction."""
     return st.query_params.get("start") == "open"
 

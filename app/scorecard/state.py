@@ -14,7 +14,7 @@ from engine.question.behaviors import BEHAVIORS, reading
 
 BEHAVIOR, MODELS, BENCHMARK, MEASURE = "cardbehavior", "cardmodels", "benchmark", "cardmeasure"
 PROTOCOL, AMONG = "cardprotocol", "cardamong"
-DRAWN_FROM = {"candidates": "the candidates; all others stay in", "all": "all training examples"}
+SUBSETS_OF = {"candidates": "the candidates; all others stay in", "all": "all training examples"}
 FEWEST, MOST = 10, 200
 
 
@@ -37,7 +37,7 @@ def controls() -> Chosen:
     models = slider(MODELS, "Models on subsets, of each size", 30, FEWEST, MOST, area=right, step=10)
     protocol = pick(PROTOCOL, "Training on a subset", list(PROTOCOLS), "weights",
                     lambda name: f"{name}: {PROTOCOLS[name].title}", area=left)
-    among = pick(AMONG, "Subsets are drawn from", list(DRAWN_FROM), "candidates", DRAWN_FROM.get, area=right)
+    among = pick(AMONG, "Subsets are drawn from", list(SUBSETS_OF), "candidates", SUBSETS_OF.get, area=right)
     source = pickers.source()
     count = max(10, min(pickers.optima_candidates(), source.n_train or pickers.optima_candidates()))
     return Chosen(source, behavior, Sizes(candidates=count, models=models, queries=5, protocol=protocol,

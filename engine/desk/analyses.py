@@ -1,5 +1,6 @@
 """Analyses as a front end asks for them: each by its name and its fields, and the words and bounds of their answers."""
 
+# ruff: noqa: F401 (types and values that come with the verbs)
 from __future__ import annotations
 
 from typing import Any
@@ -31,14 +32,6 @@ from engine.analysis.subset_bank import Among
 from engine.exact.decomposition import Decomposition
 from engine.exact.path_integral import PathIntegral, path_integral
 from engine.requests import Request
-
-__all__ = ["ADDITIVITY", "ALPHAS", "BENCHMARKS", "CEILING", "DATAMODELING", "ERROR_A", "ERROR_B", "ETAS",
-           "LEAST_SLACK", "MAPS", "OTHER", "PROTOCOLS", "SEED", "STABLE", "SURFACES", "TOLERANCE", "Among",
-           "Benchmark", "Comparison", "Decomposition", "Embedding", "ErrorSurface", "Explanation", "LinearRange",
-           "Link", "NotMeasured", "OverSeeds", "PathIntegral", "PerQuery", "ProtocolName", "Request", "Retrained",
-           "RunErrors", "Sizes", "SpotCheck", "at_ceiling", "between_points", "card", "compare", "curve_questions",
-           "linear_datamodeling_score", "of_runs", "path_integral", "predicted", "reasons", "request", "sizes_for",
-           "spell_error", "spread", "summarized", "two_runs"]
 
 
 def request(name: str, **fields: Any) -> Request:

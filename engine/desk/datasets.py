@@ -1,5 +1,6 @@
 """Data as a front end offers them: which there are and how large, a user's own, and rows that a filter picks."""
 
+# ruff: noqa: F401 (types and values that come with the verbs)
 from __future__ import annotations
 
 from engine.basics.errors import WhichfluenceError
@@ -12,10 +13,6 @@ from engine.data.records import Record
 from engine.data.sample_folder import EACH, sample_zip
 from engine.data.sample_folder import NAME as SAMPLE_ZIP
 from engine.data.uploads import content, is_upload, keep, keep_reading, reading
-
-__all__ = ["AND", "DATASETS", "EACH", "FIRST", "OR", "SAMPLE_ZIP", "Dataset", "Filter", "Preview", "Reading", "Record",
-           "Sample", "content", "holds_records", "is_upload", "keep", "keep_reading", "limits", "load", "parse_trusted",
-           "preview", "reading", "rows_in", "sample_zip", "thumbnail", "title", "too_many"]
 
 FIRST = fashion_small.NAME
 """What every page begins with: pictures to look at, that are part of the program."""

@@ -1,5 +1,6 @@
 """Scores of other programs as a front end takes them in: files, what they claim, and scripts that compute them."""
 
+# ruff: noqa: F401 (types and values that come with the verbs)
 from __future__ import annotations
 
 from engine.brought.budgets import MOST_BYTES
@@ -15,7 +16,3 @@ from engine.brought.rebuilt import PROBLEM, WEIGHTS, problem_npz, rebuilt
 from engine.brought.score_recipes import SCORE_RECIPES, ScoreRecipe, claim_json
 from engine.brought.table import Table
 
-__all__ = ["AUTO", "AXES", "CHOICES", "LISTED", "MEANING", "MOST_BYTES", "ORDERS", "PROBLEM", "READERS",
-           "SCORE_RECIPES", "SIGNS", "WEIGHTS", "KeptTable", "Numbering", "Preview", "ScoreRecipe", "Table",
-           "agreement_with", "axes_that_fit", "check", "claim_json", "delete", "entries", "keep", "load", "preview",
-           "problem_npz", "read_as", "read_table", "rebuilt", "require"]

@@ -1,8 +1,8 @@
 """Studies of language models as a front end asks for them: a run, its records, their tokens, and decisions on them."""
 
+# ruff: noqa: F401 (types and values that come with the verbs)
 from __future__ import annotations
 
-from engine.applications.decisions import FINE, UNSURE, WRONG, Decision
 from engine.applications.language.methods import METHODS, REPSIM, Method
 from engine.applications.language.rankings import at_layer, behavior_title
 from engine.applications.language.review import VERDICTS, RecordReview
@@ -18,11 +18,6 @@ from engine.models.causal.readouts import READOUTS
 from engine.runs.language import KIND
 from engine.runs.language_records import Reading as Ranking
 from engine.runs.language_records import changed, contributions
-
-__all__ = ["FINE", "KIND", "METHODS", "READOUTS", "REPSIM", "SHARES", "SIZES", "TASKS", "UNSURE", "VERDICTS", "WRONG",
-           "Attributed", "Decision", "Example", "Method", "Ranking", "RecordReview", "Study", "at_layer", "attribute",
-           "attributed", "behavior_title", "changed", "contributions", "example", "guessed_seconds", "keep",
-           "missing_questions", "path_of", "shade", "shaded", "task_of", "typed"]
 
 
 def missing_questions(study: Study) -> str:

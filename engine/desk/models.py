@@ -1,5 +1,6 @@
 """Models as a front end offers them: what they are called, a user's own weights, and what trainings left on disk."""
 
+# ruff: noqa: F401 (types and values that come with the verbs)
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -21,11 +22,6 @@ from engine.problems.source import SOFTMAX, problem_class
 from engine.runs.language_kept import busy
 from engine.runs.language_kept import delete as delete_training
 from engine.runs.language_kept import title as training_title
-
-__all__ = ["ALL", "FORMS", "HUB", "LAST_BLOCK", "LAST_LAYER", "OWN", "PAPER_MODEL", "SMALL_MODEL", "SOFTMAX",
-           "WEIGHT_FILES", "Training", "busy", "delete_training", "is_embedded", "keep_weights",
-           "language_model_title", "local_models", "model_title", "problem_class", "training_title", "trainings",
-           "weights_sentence"]
 
 WEIGHT_FILES = (*own_weights.SUFFIXES, recordings.SUFFIX)
 

@@ -1,5 +1,6 @@
 """Searches for noisy labels as a front end asks for them: data, rankings, decisions, and training again."""
 
+# ruff: noqa: F401 (types and values that come with the verbs)
 from __future__ import annotations
 
 import json
@@ -7,7 +8,6 @@ import shlex
 from typing import Any
 
 from engine import data
-from engine.applications.decisions import FINE, LONGEST_NOTE, UNSURE, WRONG, Decision
 from engine.applications.noisy_labels import cleaning, consensus, limits, rankings
 from engine.applications.noisy_labels.changes import Truth, truth
 from engine.applications.noisy_labels.comparing import scoring_of, why
@@ -26,14 +26,6 @@ from engine.runs import noisy_labels as runs
 from engine.runs import noisy_retraining as retraining
 from engine.runs.noisy_labels import Scored
 from engine.store.results import Result
-
-__all__ = ["BEHAVIOR_TITLES", "CONSENSUS", "FINE", "IN_DOUBT", "IN_TURN", "LONGEST_NOTE", "NOISE", "NONE",
-           "NOT_MEASURED", "RETRAINING", "SEARCH", "SMALL_RECIPE", "UNSURE", "VERDICTS", "VERIFIED", "WRONG",
-           "Decision", "NoisyData", "NoisySource", "Pair", "Recommended", "Review", "Scored", "Truth",
-           "cleaned", "cleaning", "command", "consensus", "consequences", "coverage", "judge", "limits", "method_of",
-           "most_suspicious", "rankings", "recommended", "retrained", "retraining_under_way", "sampled", "scored",
-           "scoring_of", "seconds", "seconds_of", "start_retraining", "start_search", "suspicion", "truth",
-           "under_way", "verified_by", "what_if", "why"]
 
 SEARCH, RETRAINING = runs.KIND, retraining.WHAT_IF
 """Kinds of job."""

@@ -3,6 +3,7 @@
 WHICHFLUENCE_RESULTS names another folder in place of assets/results.
 """
 
+# ruff: noqa: F401 (types and values that come with the verbs)
 from __future__ import annotations
 
 import time
@@ -23,10 +24,6 @@ from engine.experiments.statements.statement import CONFIRMED, CONTRADICTED, UND
 from engine.experiments.statements.told import VERDICTS
 from engine.jobs import job_digest
 from engine.store.results import Store, home
-
-__all__ = ["CONFIRMED", "CONTRADICTED", "EXPERIMENTS", "FOLDER", "FULL", "UNDECIDED", "VERDICTS", "Entry", "Experiment",
-           "Finding", "Published", "differences", "evidence", "language_tables", "manifest", "of_model", "reproduction",
-           "results", "scales", "studies", "told", "too_small", "with_paper"]
 
 FOLDER = publish.FOLDER
 FRESH = 5.0

@@ -1,5 +1,6 @@
 """What is kept on this machine as a front end lists it: saved views, finished runs, results and their files."""
 
+# ruff: noqa: F401 (types and values that come with the verbs)
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -16,10 +17,6 @@ from engine.store import exports
 from engine.store.comparisons import LONGEST_NAME, LONGEST_NOTE, Rows, Saved, address, save
 from engine.store.results import Result
 from engine.store.sketch import Bars, Grid, Pictures, Sketch, Words
-
-__all__ = ["FOUND", "LONGEST_NAME", "LONGEST_NOTE", "LONGEST_REMARK", "SCORES", "SHELVES", "TOOK", "Bars", "Entry",
-           "Grid", "Job", "Node", "Pictures", "Result", "Rows", "Running", "Saved", "Sketch", "Words", "address",
-           "exports", "matching", "save", "scorings_of", "seen"]
 
 
 def matching(entries: Iterable[Entry], words: str, shelf: str, tag: str) -> list[Entry]:

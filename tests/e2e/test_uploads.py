@@ -77,5 +77,5 @@ def test_labels_of_own_pictures_are_not_made_wrong_whatever_was_chosen_before(op
     page.wait_for_url("**data=upload-*")
     settle(page)
     page.get_by_text("as they came", exact=False).first.wait_for()
-    assert not page.get_by_text("of them made wrong", exact=False).count()
+    assert not page.get_by_text("of them corrupted", exact=False).count()
     assert not page.locator(".st-key-choice-noise").count() and page.console_errors == []

@@ -239,7 +239,7 @@ def test_a_run_without_a_derivative_says_so(monkeypatch):
 def test_runs_are_all_one_where_nothing_is_drawn():
     run_job(LinearRangeRequest.name, asked_run(process=Replay(eta=0.5, steps=9)))
     at = sound(open("approximation_error", **{**NETWORK, "model": "softmax"}, run_eta=0.5, run_steps=9, runs=1))
-    assert at.toggle(key="choice:runs").disabled and "draws nothing" in at.toggle(key="choice:runs").help
+    assert at.toggle(key="choice:runs").disabled and "is deterministic" in at.toggle(key="choice:runs").help
 
 
 @pytest.mark.slow  # a network is trained a dozen times

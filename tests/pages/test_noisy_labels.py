@@ -62,8 +62,8 @@ def button(at, key):
 
 def test_it_asks_before_it_computes_and_queues_one_run(empty):
     at = sound(open("noisy_labels", **SMALL))
-    assert says(at, "Search 200 labels of Handwritten digits") and says(at, "40 of them made wrong")
-    assert [slider.label for slider in at.select_slider] == ["Labels made wrong"]
+    assert says(at, "Search 200 labels of Handwritten digits") and says(at, "40 of them corrupted")
+    assert [slider.label for slider in at.select_slider] == ["Corrupted labels"]
     assert says(at, "python -m engine noisy-labels --source")
     assert says(at, " on two processor cores; no such run has finished on this machine yet.")
     button(at, "find").click().run()
@@ -181,7 +181,7 @@ def test_flagged_by_one_but_not_by_another(finished):
 
 def test_what_if_asks_for_decisions_then_trains_and_shows_an_interval(finished, home):
     at = sound(open("noisy_labels", view="whatif", **SMALL))
-    assert says(at, "No label was called wrong yet")
+    assert says(at, "No label has been called wrong yet")
     rows = noisy_flagged(finished, home)
     Review(finished, home).decide(int(rows[0]), WRONG)
     Review(finished, home).decide(int(rows[1]), WRONG, int((finished.evidence.y[rows[1]] + 1) % 10))
@@ -197,7 +197,7 @@ def test_what_if_asks_for_decisions_then_trains_and_shows_an_interval(finished, 
 
 def test_what_if_the_most_suspicious_are_removed(finished):
     at = sound(open("noisy_labels", view="whatif", way="top", k="10%", **SMALL))
-    assert says(at, "20 removed") and says(at, "labels are wrong indeed")
+    assert says(at, "20 removed") and says(at, "labels are known to be wrong")
 
 
 def test_own_arrays_with_known_flags(empty):
@@ -264,13 +264,13 @@ def test_own_labels_are_made_wrong_only_if_the_reader_says_so(empty):
     name = data.uploads.keep(buffer, "mine.npz")
     at = sound(open("noisy_labels", data=name, noise=0.2))  # as a link, or a session with other data, may say
     assert says(at, "Search 60 labels of Your arrays (npz)") and not says(at, "made wrong.")
-    assert says(at, "as they came") and says(at, "drawn from your own queries")
-    switch = next(one for one in at.toggle if one.label.startswith("Make some labels wrong"))
+    assert says(at, "as given") and says(at, "drawn from your own queries")
+    switch = next(one for one in at.toggle if one.label.startswith("Corrupt some labels"))
     assert not switch.value
     at = sound(switch.set_value(True).run())
-    assert says(at, "12 of them made wrong")
+    assert says(at, "12 of them corrupted")
     other = sound(open("noisy_labels", data=name, noise=0.2, spoil="upload-of-another"))
-    assert not says(other, "of them made wrong")
+    assert not says(other, "of them corrupted")
 
 
 def test_one_class_or_a_shared_picture_is_a_sentence(empty):

@@ -296,7 +296,7 @@ def test_scores_that_name_records_by_their_ids_are_brought_and_saved(trained):
     at.text_input(key="saved:name").set_value("Mine").run()
     next(button for button in at.button if button.label == "Save").click().run()
     kept = saved.entries()[0].saved
-    assert "World questions" in kept.summary and "brought scores “mine”" in kept.summary
+    assert "World questions" in kept.summary and "external scores “mine”" in kept.summary
     again = sound(open("compare", **kept.parameters))
     assert not again.error and [metric.value for metric in again.metric] == [metric.value for metric in at.metric]
 

@@ -15,16 +15,16 @@ STYLE = look.style("cards")
 
 def features(values: Sequence[float], description: str, shown: int = SHOWN_FEATURES) -> str:
     """The first feature values of an example that is not a picture, as a small table."""
-    rows = "".join(f"<tr><th scope='row'>x{place}</th><td>{value:.3g}</td></tr>"
-                   for place, value in enumerate(values[:shown]))
+    rows = "".join(f"<tr><th scope='row'>x{index}</th><td>{value:.3g}</td></tr>"
+                   for index, value in enumerate(values[:shown]))
     more = f"<tr><td colspan='2'>… {len(values) - shown} more</td></tr>" if len(values) > shown else ""
     return f'<table class="wf-features" aria-label="{escape(description, quote=True)}">{rows}{more}</table>'
 
 
-def effect(score: float, asked: bool = True) -> tuple[str, str]:
+def effect(score: float, directed: bool = True) -> tuple[str, str]:
     """(class, words) of an oriented score: a mark, and whether the example helps or harms; that of a baseline says
     neither."""
-    if not asked:
+    if not directed:
         return "neither", "baseline"
     if score > 0:
         return "helps", "▲ helps"
@@ -45,26 +45,26 @@ def rank(value: int) -> str:
 
 
 def ranked(example: str, label: str, ranks: Sequence[int], own: int, score: float, largest: float,
-           once: bool, asked: bool = True) -> str:
-    """A ranked training example: `example` is its picture or table; `own` the column it stands in; asked: whether that
-    is the answer to a question."""
-    kind, words = effect(score, asked)
+           once: bool, directed: bool = True) -> str:
+    """A ranked training example: `example` is its picture or table; `own` the column it stands in; directed: whether
+    that is the answer to a question."""
+    kind, words = effect(score, directed)
     width = 100.0 * min(1.0, abs(score) / largest) if largest > 0 else 0.0
-    places = " · ".join(f'<span class="own">{rank(value)}</span>' if place == own else rank(value)
-                        for place, value in enumerate(ranks))
+    listed = " · ".join(f'<span class="own">{rank(value)}</span>' if index == own else rank(value)
+                        for index, value in enumerate(ranks))
     mark = '<div class="once">only here</div>' if once else ""
     name = f'<div class="name" title="{escape(label, quote=True)}">{escape(label)}</div>'
     return (f'<div class="wf-example">{example}{name}'
-            f'<div class="ranks" title="rank in each column">{places}</div><div>{number(score)}</div>'
+            f'<div class="ranks" title="rank in each column">{listed}</div><div>{number(score)}</div>'
             f'<div class="bar {kind}" style="width:{width:.0f}%"></div><div class="effect">{words}</div>{mark}</div>')
 
 
-def itself(example: str, place: int, label: str, value: float, largest: float, said: str, measured: str) -> str:
+def itself(example: str, position: int, label: str, value: float, largest: float, said: str, measured: str) -> str:
     """A training example with its influence on itself, and what the model says of it, with how sure it is."""
     width = 100.0 * min(1.0, abs(value) / largest) if largest > 0 else 0.0
     kind = effect(value)[0]
     wrong = f'<div class="faint">the model says {escape(said)}</div>' if said != label else ""
-    return (f'<div class="wf-example">{example}<div class="name" title="{escape(label, quote=True)}">{place}. '
+    return (f'<div class="wf-example">{example}<div class="name" title="{escape(label, quote=True)}">{position}. '
             f'{escape(label)}</div><div>{number(value)}</div>'
             f'<div class="bar {kind}" style="width:{width:.0f}%"></div><div class="faint">{escape(measured)}</div>'
             f"{wrong}</div>")
@@ -94,8 +94,8 @@ def facts(pairs: Sequence[tuple[str, str]]) -> str:
 
 def detail_rows(rows: Sequence[tuple[str, bool, int, int, float]]) -> str:
     """A table: (chips as HTML, whether it asks something, rank, of how many, oriented score) of each specification."""
-    body = "".join(f'<tr><td>{chips}</td><td class="number">{rank(place)} of {total:,}</td>'
-                   f'<td class="number">{number(score)}</td><td class="effect">{effect(score, asked)[1]}</td></tr>'
-                   for chips, asked, place, total, score in rows)
+    body = "".join(f'<tr><td>{chips}</td><td class="number">{rank(position)} of {total:,}</td>'
+                   f'<td class="number">{number(score)}</td><td class="effect">{effect(score, directed)[1]}</td></tr>'
+                   for chips, directed, position, total, score in rows)
     return ('<table class="wf-detail"><thead><tr><th>specification</th><th class="number">rank</th>'
             f'<th class="number">score</th><th>effect</th></tr></thead><tbody>{body}</tbody></table>')

@@ -33,11 +33,11 @@ def shown(dataset: Dataset, indices: Sequence[int], rows: Sequence[int]) -> Iter
     with st.container(key="wf-dots", gap=None):
         if dataset.image_shape is not None and 0 < len(rows) <= MOST:
             high, wide = dataset.image_shape[:2]
-            places = np.argsort(rows)
-            url = sheet(dataset.name, tuple(int(indices[place]) for place in places), dataset)
+            order = np.argsort(rows)
+            url = sheet(dataset.name, tuple(int(indices[index]) for index in order), dataset)
             with st.container(key="wf-hovered"):
                 _mounted(key="dot-pictures", data={"url": url, "across": across(len(rows)), "wide": wide, "high": high,
-                                                   "rows": [int(rows[place]) for place in places]})
+                                                   "rows": [int(rows[index]) for index in order]})
         yield
 
 
@@ -60,7 +60,7 @@ def sheet(name: str, indices: tuple[int, ...], _dataset: Dataset) -> str:
     return "data:image/png;base64," + base64.b64encode(buffer.getvalue()).decode()
 
 
-def told(dataset: Dataset) -> Callable[[int], list[str]]:
+def description(dataset: Dataset) -> Callable[[int], list[str]]:
     """What else a dot says of an example of the train split, by its index: its file, or its first words."""
     if dataset.records is not None:
         records = dataset.records[0]

@@ -11,56 +11,56 @@ from engine.question.worded import Span
 from engine.scoring.scoring import Scoring
 
 Spans = Mapping[str, tuple[int, int]]
-Places = Sequence[tuple[int, int]]
+Ranges = Sequence[tuple[int, int]]
 SHORT = 90
 ASKED = "asked about"
 
 STYLE = look.style("record-text")
 
 
-def html(record: Record, large: bool = False, words: Places = ()) -> str:
+def html(record: Record, large: bool = False, words: Ranges = ()) -> str:
     """Prompt and response below each other; every text from the data is escaped. words: of the response, underlined."""
     size = " large" if large else ""
     return (f'<div class="wf-text{size}">{marked(record.prompt.strip(), record.marks)}'
             f'<span class="said">{marked(record.response, record.spans, words)}</span></div>')
 
 
-def asked(record: Record, query: int, scorings: Iterable[Scoring]) -> Places:
+def queried(record: Record, query: int, scorings: Iterable[Scoring]) -> Ranges:
     """Where the words stand, in the response of a query, that some of the scorings ask about."""
     words = [scoring.readout.words for scoring in scorings]
-    return sorted({place for one in words if isinstance(one, Span) and one.query in (None, query)
-                   for place in one.found(record.response)})
+    return sorted({span for one in words if isinstance(one, Span) and one.query in (None, query)
+                   for span in one.found(record.response)})
 
 
-def marked(text: str, spans: Spans, words: Places = ()) -> str:
+def marked(text: str, spans: Spans, words: Ranges = ()) -> str:
     """A text with its spans marked, each named by its class; one that begins within another is left out. words: what
     is underlined beside, in the order of the text, within spans or across their ends."""
-    found, at = [], 0
+    pieces, at = [], 0
     for name, (start, end) in sorted(spans.items(), key=lambda item: item[1]):
         if start < at:
             continue
-        found += [_underlined(text, at, start, words), f'<mark class="{escape(name)}" title="{escape(name)}">'
+        pieces += [_underlined(text, at, start, words), f'<mark class="{escape(name)}" title="{escape(name)}">'
                   f"{_underlined(text, start, end, words)}</mark>"]
         at = end
-    return "".join(found) + _underlined(text, at, len(text), words)
+    return "".join(pieces) + _underlined(text, at, len(text), words)
 
 
-def _underlined(text: str, at: int, end: int, words: Places) -> str:
+def _underlined(text: str, at: int, end: int, words: Ranges) -> str:
     """text[at:end], escaped, with the parts of it that are asked about."""
-    found = []
+    pieces = []
     for first, last in words:
         first, last = max(first, at), min(last, end)
         if first < last:
-            found += [escape(text[at:first]), f'<span class="asked" title="{ASKED}">{escape(text[first:last])}</span>']
+            pieces += [escape(text[at:first]), f'<span class="asked" title="{ASKED}">{escape(text[first:last])}</span>']
             at = last
-    return "".join(found) + escape(text[at:end])
+    return "".join(pieces) + escape(text[at:end])
 
 
 def key(names: list[str], words: bool = False) -> str:
     """What the marks mean, those that occur. words: whether some are asked about."""
     marks = "".join(f'<mark class="{escape(name)}">{escape(name)}</mark>' for name in names)
-    told = f'<span class="asked">{ASKED}</span>' if words else ""
-    return f'<div class="wf-text wf-text-key">{marks}{told}</div>'
+    asked_key = f'<span class="asked">{ASKED}</span>' if words else ""
+    return f'<div class="wf-text wf-text-key">{marks}{asked_key}</div>'
 
 
 def short(record: Record, length: int = SHORT) -> str:

@@ -30,13 +30,13 @@ LONGEST = 24
 
 def written(rows: Iterable[int]) -> str:
     """Rows as text, neighbours as ranges: `3-5,9`."""
-    parts: list[list[int]] = []
+    ranges: list[list[int]] = []
     for row in sorted(set(rows)):
-        if parts and row == parts[-1][1] + 1:
-            parts[-1][1] = row
+        if ranges and row == ranges[-1][1] + 1:
+            ranges[-1][1] = row
         else:
-            parts.append([row, row])
-    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in parts)
+            ranges.append([row, row])
+    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in ranges)
 
 
 def read(text: str) -> tuple[int, ...]:
@@ -78,7 +78,8 @@ def fields(dataset: Dataset, sample: Sample) -> None:
     st.session_state[key] = chosen if chosen is not None and chosen < n else None
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         inputs.number_input("Training example", 0, n - 1, key=key, step=1, width=170, placeholder="none",
-                            on_change=_chosen, args=(key,), help="Its row in the drawn training set; a click on a dot "
+                            on_change=_chosen, args=(key,), help="Its row in the sampled training set; a click on a "
+                                                                 "dot "
                                                                  "chooses it too.")
         fault = st.session_state.pop("selection:fault", None)
         if not fault:  # what is no group stays, to be mended

@@ -13,7 +13,7 @@ FRAME = look.style("frame")
 """Widgets whose scripts are still on the way stand on the page as boxes of another height, so in its first moments a
 page is shown once they are through. See `app.widgets.frame.shell`."""
 
-PLACE = f'<style id="wf-place">\n{look.text("place.css")}</style>\n{look.script("place")}'
+SIDEBAR = f'<style id="wf-place">\n{look.text("place.css")}</style>\n{look.script("place")}'
 """What holds the place of the sidebar until Streamlit has it; then it goes, since a rule on what is *not* on the page
 is asked anew at every change of it: a quarter of the browser's time for a click on Compare."""
 

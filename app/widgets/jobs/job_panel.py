@@ -77,7 +77,7 @@ def watch(waiting: Waiting) -> None:
 
 def progress(job: Job) -> None:
     """How far a queued or running job is, how long it will take, and what keeps it from going on."""
-    st.progress(min(1.0, job.share), text=f"{_parts(job)} · {_state(job)}")
+    st.progress(min(1.0, job.share), text=f"{_chunks(job)} · {_state(job)}")
     if job.state == "running" and job.message and "/" not in job.message:  # the name of a part says nothing here
         glossary.caption(sentence(job.message))
     trouble = worker_trouble() if job.state == "queued" else ""
@@ -122,7 +122,7 @@ def ended(job: Job) -> None:
         st.info("This run was cancelled; what it had finished is kept.", icon=":material/pause_circle:")
 
 
-def _parts(job: Job) -> str:
+def _chunks(job: Job) -> str:
     return f"{job.done} of {job.total} part{'' if job.total == 1 else 's'} done" if job.total else "not started yet"
 
 

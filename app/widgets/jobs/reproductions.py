@@ -37,7 +37,7 @@ def cost(name: str, preset: str, model: str | None = None) -> Cost:
     done = published.reproduction(name, preset) if model is None else None
     if done is not None and (wall := done.manifest.get("wall_seconds")):
         trainings = sum(run.get("facts", {}).get("training_seconds", 0.0) for run in done.manifest.get("runs") or ())
-        without = manifest_view.found_on_disk(done.manifest) if wall > trainings else ""
+        without = manifest_view.reused(done.manifest) if wall > trainings else ""
         return Cost(max(float(wall), trainings), str(done.manifest.get("device") or "another machine"), without)
     return Cost(studies.seconds(name, preset), language=studies.trains_language_model(name, preset))
 

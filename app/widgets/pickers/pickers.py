@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from io import BytesIO
+from typing import BinaryIO
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -11,7 +12,7 @@ from streamlit.delta_generator import DeltaGenerator
 from app.widgets.choices import choice, inputs, selectors
 from app.widgets.choices.selectors import pick
 from app.widgets.examples import selection
-from app.widgets.frame.guard import guarded
+from app.widgets.frame.guard import guarded, once
 from app.widgets.jobs.desk import desk
 from app.widgets.pickers import weights_picker, worded_picker
 from app.widgets.results import downloads
@@ -103,8 +104,7 @@ def took(name: str, value: str, forgotten: tuple[str, ...]) -> None:
     """Keep a choice on which others depend; a new one forgets those."""
     if choice.texts(name) not in ([], [value]):
         for other in forgotten:
-            choice.keep(other, [])
-            st.session_state.pop(choice.widget(other), None)
+            choice.put(other, [])
     choice.keep(name, value)
 
 
@@ -162,15 +162,15 @@ def number(name: str, label: str, default, low, high, help: str | None = None):
 
 
 def _uploads() -> list[str]:
-    kept = st.session_state.setdefault("uploads", [])
+    uploads = st.session_state.setdefault("uploads", [])
     for text in choice.texts("data"):
-        if datasets.is_upload(text) and text not in kept:
+        if datasets.is_upload(text) and text not in uploads:
             try:
                 datasets.load(text)
-                kept.append(text)
+                uploads.append(text)
             except WhichfluenceError as error:
                 choice.drop("data", str(error))
-    return kept
+    return uploads
 
 
 def upload(texts: bool = True) -> None:
@@ -181,39 +181,32 @@ def upload(texts: bool = True) -> None:
         if file is None:
             _sample()
             return
-        if st.session_state.get("upload_done") == file.file_id:
-            if st.session_state.get("upload_fault"):
-                st.error(sentence(st.session_state["upload_fault"]), icon=":material/error:")
-            return
-        st.session_state["upload_done"], st.session_state["upload_fault"] = file.file_id, ""
-        try:
-            name = datasets.keep(file, file.name)
-        except WhichfluenceError as error:
-            st.session_state["upload_fault"] = str(error)
-            st.error(sentence(error), icon=":material/error:")
-            return
-        if datasets.holds_records(name) and not texts:
-            st.warning("These are records of a language model: ask about them on **Compare** or **Language models**.",
-                       icon=":material/chat:")
-            return
-        take(name)
-        st.rerun()
+        once("upload", file.file_id, lambda: _take(file, texts))
+
+
+def _take(file: BinaryIO, texts: bool) -> None:
+    name = datasets.keep(file, file.name)
+    if datasets.holds_records(name) and not texts:
+        st.warning("These are records of a language model: ask about them on **Compare** or **Language models**.",
+                   icon=":material/chat:")
+        return
+    take(name)
+    st.rerun()
 
 
 def take(name: str) -> None:
     """Choose a kept upload, or a reading of one."""
-    kept = st.session_state.setdefault("uploads", [])
-    if name not in kept:
-        kept.append(name)
-    choice.keep("data", name)
-    st.session_state.pop(choice.widget("data"), None)
+    uploads = st.session_state.setdefault("uploads", [])
+    if name not in uploads:
+        uploads.append(name)
+    choice.put("data", name)
 
 
 def _sample() -> None:
     """A zip to try the way of one's own pictures with."""
     st.button("Try with a sample zip", key="upload:sample", icon=":material/checkroom:", on_click=_try,
               help=f"{datasets.EACH} pictures of each of ten kinds of clothing, a tenth of them in the wrong "
-                   "folder. It is brought as a zip of your own would be.")
+                   "folder. It is read as a zip of your own would be.")
     downloads.file_button("The sample zip", datasets.sample_zip, datasets.SAMPLE_ZIP, "application/zip",
                           "upload:sample:file")
 
@@ -294,8 +287,8 @@ def _behavior(name: str, default: Scoring, below: DeltaGenerator) -> str | None:
 def queries() -> list[Record]:
     """The texts that are asked about."""
     dataset, sample = desk().sample(source())
-    found = [dataset.record("test", int(row)) for row in sample.query_index]
-    return [record for record in found if record is not None]
+    records = [dataset.record("test", int(row)) for row in sample.query_index]
+    return [record for record in records if record is not None]
 
 
 def _sensible(names: Iterable[str]) -> list[str]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import BinaryIO
 
 import streamlit as st
 
 from app.widgets.choices import choice
+from app.widgets.frame.guard import once
 from app.widgets.words import glossary
 from app.widgets.words.plain_text import sentence
 from engine.basics.errors import WhichfluenceError
@@ -14,7 +16,6 @@ from engine.desk import ProblemSource
 from engine.desk.models import WEIGHT_FILES, keep_weights, weights_sentence
 
 NAME = "weights"
-DONE, FAULT = "weights:done", "weights:fault"
 TYPES = [suffix[1:] for suffix in WEIGHT_FILES]
 
 
@@ -28,7 +29,7 @@ def show(source: Callable[[], ProblemSource]) -> None:
         file = st.file_uploader("Checkpoint of this model: safetensors, or a state dict, which is read without running "
                                 "code; or the folder of a recorded training, as a zip", type=TYPES, key="weights:file")
         if file is not None:
-            _take(file, source())
+            once(NAME, (file.file_id, source().model), lambda: _take(file, source()))
 
 
 def _known(name: str) -> str:
@@ -39,14 +40,6 @@ def _known(name: str) -> str:
         return sentence(error)
 
 
-def _take(file, source: ProblemSource) -> None:
-    state = st.session_state
-    if state.get(DONE) != (file.file_id, source.model):
-        state[DONE], state[FAULT] = (file.file_id, source.model), ""
-        try:
-            choice.keep(NAME, keep_weights(file, file.name, source.build_module))
-            st.rerun()
-        except WhichfluenceError as error:
-            state[FAULT] = str(error)
-    if state[FAULT]:
-        st.error(sentence(state[FAULT]), icon=":material/error:")
+def _take(file: BinaryIO, source: ProblemSource) -> None:
+    choice.keep(NAME, keep_weights(file, file.name, source.build_module))
+    st.rerun()

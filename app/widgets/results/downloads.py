@@ -33,13 +33,13 @@ def chart_extras(name: str, table: pd.DataFrame, scorings: Sequence[Scoring] = (
     """The row below a chart: the table itself, CSV, spec JSON and command. `name` is the file stem; several
     sources are the seeds of an average; `title` is what stands on it; `quantity`: what its numbers with a sign are,
     which the CSV has as a column."""
-    kept = table.assign(**{direction.QUANTITY: quantity}) if quantity else table
+    exported = table.assign(**{direction.QUANTITY: quantity}) if quantity else table
     with st.expander(title):
         if quantity:
             chips.note(quantity)
         st.dataframe(table, hide_index=True, width="stretch", column_config=glossary.columns(table.columns))
         with st.container(horizontal=True):
-            file_button("CSV", partial(csv_text, kept), f"{name}.csv", "text/csv", f"csv:{name}")
+            file_button("CSV", partial(csv_text, exported), f"{name}.csv", "text/csv", f"csv:{name}")
             if scorings:
                 file_button("Specifications (JSON)", partial(commands.specs_json, scorings), f"{name}-specs.json",
                             "application/json", f"json:{name}", icon=":material/data_object:")

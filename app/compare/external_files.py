@@ -29,7 +29,7 @@ def chosen() -> str | None:
 
 def _digest(text: str) -> str:
     if not re.fullmatch("[0-9a-f]{64}", text):
-        raise ValueError("it is not the digest of brought scores")
+        raise ValueError("it is not the digest of external scores")
     return text
 
 
@@ -39,7 +39,7 @@ def notice() -> None:
         if chosen() is not None:
             external.require(chosen())
     except WhichfluenceError as error:
-        st.warning(f"{sentence(error)} The place for it is *Bring scores of another program*, at the foot of this "
+        st.warning(f"{sentence(error)} Upload it under *Bring scores of another program*, at the foot of this "
                    "page.", icon=":material/link_off:")
 
 
@@ -53,7 +53,7 @@ def table() -> tuple[Table, KeptTable] | None:
 
 
 @st.cache_resource(show_spinner=False, max_entries=4)
-def _loaded(digest: str, place: str) -> tuple[Table, KeptTable]:
+def _loaded(digest: str, root: str) -> tuple[Table, KeptTable]:
     return external.load(digest)
 
 
@@ -90,25 +90,24 @@ def uploader(problem, forgotten: Sequence[str]) -> None:
 def _choose(digest: str, forgotten: Sequence[str]) -> None:
     if chosen() != digest:
         for name in forgotten:
-            choice.keep(name, [])
-            st.session_state.pop(choice.widget(name), None)
+            choice.put(name, [])
     choice.keep(NAME, digest or [])
 
 
 def _list(forgotten: Sequence[str]) -> None:
     """What is kept, each to be used or deleted."""
-    kept, current = external.entries(), chosen()
-    here = next((one for one in kept if one.digest == current), None)
+    stored, current = external.entries(), chosen()
+    here = next((one for one in stored if one.digest == current), None)
     if here is not None:
         st.caption(f"In use: **{plain(here.file)}**, {_shape(here)}, digest `{here.digest[:12]}`")
     row = st.container(horizontal=True)
     if current is not None:
         row.button("Leave out", icon=":material/close:", key="bring:leave", on_click=_choose, args=("", forgotten),
                    help="Takes the scores out of this view; the file stays in the list.")
-    if not kept:
+    if not stored:
         return
-    with row.popover(f"Kept files ({len(kept)})", icon=":material/folder_open:"):
-        for one in kept:
+    with row.popover(f"Kept files ({len(stored)})", icon=":material/folder_open:"):
+        for one in stored:
             when = written(one.written, st.context.timezone)
             st.markdown(f"**{plain(one.file)}**  \n{_shape(one)} · {when} · `{one.digest[:12]}`")
             buttons = st.container(horizontal=True)
@@ -116,9 +115,9 @@ def _list(forgotten: Sequence[str]) -> None:
                            args=(one.digest, forgotten))
             buttons.button("Delete", key=f"bring:delete:{one.digest}", icon=":material/delete:", on_click=_delete,
                            args=([one.digest], forgotten))
-        if len(kept) > 1:
-            st.button(f"Delete all {len(kept)}", key="bring:delete-all", icon=":material/delete_sweep:",
-                      on_click=_delete, args=([one.digest for one in kept], forgotten))
+        if len(stored) > 1:
+            st.button(f"Delete all {len(stored)}", key="bring:delete-all", icon=":material/delete_sweep:",
+                      on_click=_delete, args=([one.digest for one in stored], forgotten))
         glossary.caption("Saved comparisons and links that name a deleted file ask for it again.")
 
 
@@ -130,5 +129,5 @@ def _delete(digests: Sequence[str], forgotten: Sequence[str]) -> None:
             _choose("", forgotten)
 
 
-def _shape(kept: KeptTable) -> str:
-    return " × ".join(f"{size:,}" for size in kept.shape)
+def _shape(stored: KeptTable) -> str:
+    return " × ".join(f"{size:,}" for size in stored.shape)
