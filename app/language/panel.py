@@ -25,7 +25,7 @@ SOUGHT = {"answer": "Wrong answers", "rationale": "Foreign explanations", "poiso
 CARRIED = ("estimator", "behavior", "layer")
 """What of the address goes along from the heatmaps to the records."""
 MEASURES = {
-    "AUPRC": "Area under the precision-recall curve: 1 puts every sought record first; chance is their prevalence.",
+    "AUPRC": "Area under the precision-recall curve: 1 puts every sought record first; chance is their fraction.",
     "AUROC": "Chance that a sought record ranks above another one; chance is one half.",
     "P@5%": "Fraction of sought records among the top 5%.", "P@10%": "Fraction of sought records among the top 10%.",
     "BT-FPR": "Fraction of benign-trigger records among the top 10%: lower is better.",

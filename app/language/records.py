@@ -153,6 +153,6 @@ def _detection(detected: pd.DataFrame) -> None:
             shown = published.cells(of_kind, "AUPRC", "behavior")
             draw(heatmap.score_heatmap, shown, "AUPRC", chance, key=f"language:own:{kind}",
                  alt=alt_of(shown, f"AUPRC by estimator and behavior, {kind}"))
-        glossary.caption("Area under the precision-recall curve; one seed. Chance is the prevalence of flagged "
+        glossary.caption("Area under the precision-recall curve; one seed. Chance is the fraction of flagged "
                          "records.")
         downloads.chart_extras("detection-of-this-run", detected[detected["metric"] != "share"], title="As a table")

@@ -164,7 +164,7 @@ def test_records_show_text_marks_and_ranks(ran):
     assert says(at, "Records that teach it") and at.dataframe[0].value["rank"].tolist() == list(range(1, 17))
     columns = list(at.dataframe[0].value)
     assert "rank · response loss" in columns and "rank · answer logit" not in columns
-    assert says(at, "Chance is the prevalence of flagged records") and says(at, "Poisoned records")
+    assert says(at, "Chance is the fraction of flagged records") and says(at, "Poisoned records")
     page = html(at)
     assert '<mark class="context"' in page and "token supports the behavior" in page
     poisoned = at.dataframe[0].value
