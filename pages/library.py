@@ -1,4 +1,4 @@
-"""Library: what was saved, computed, published and brought, in one place, each opened where it was."""
+"""Library: what was saved, computed, published and uploaded, in one place, each opened where it was."""
 
 import streamlit as st
 

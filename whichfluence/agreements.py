@@ -52,11 +52,11 @@ class Agreement:
         return self.comparison.agreement("kendall_tau", *self._pair(a, b)).mean
 
     def overlap(self, a: str, b: str) -> float:
-        """The share of the highest 5% that two rankings have in common, the mean over queries."""
+        """The fraction of the highest 5% that two rankings have in common, the mean over queries."""
         return self.comparison.agreement("top_overlap", *self._pair(a, b)).mean
 
     def signs(self, a: str, b: str) -> float:
-        """The share of candidates whose scores have the same sign in both, the mean over queries."""
+        """The fraction of candidates whose scores have the same sign in both, the mean over queries."""
         return self.comparison.agreement("sign_agreement", *self._pair(a, b)).mean
 
     def verdict(self, a: str, b: str) -> Verdict:

@@ -1,4 +1,4 @@
-"""A problem: a trained model, the examples that it was trained on, and the queries that are asked about."""
+"""A problem: a trained model, the examples that it was trained on, and the queries."""
 
 from __future__ import annotations
 

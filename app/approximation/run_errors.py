@@ -26,7 +26,7 @@ SCORED = 50
 
 
 def show(source: ProblemSource, behavior: str, process: Replay) -> None:
-    """A switch, and below it what was found, or the job that looks for it."""
+    """A switch, and below it the errors, or the job that computes them."""
     if not toggle(NAME, "Approximations of this run, and when examples matter in it",
                   help="The exact derivative of the run beside SOURCE and data value embeddings, with SOURCE's error "
                        "by cause; it is computed once as a run."):

@@ -64,7 +64,7 @@ def panel_choice() -> str:
 
 
 def controls(panel: str) -> Chosen | None:
-    """The row of choices, each of them in the address; None while the behavior is not told yet."""
+    """The row of choices, each of them in the address; None until the behavior is complete."""
     row, below = (st.container(horizontal=True, vertical_alignment="bottom", gap="medium", key="wf-error-asked"),
                   st.container())
     metric = segments("metric", "Agreement", list(SHORTS), "kendall", lambda name: METRICS[SHORTS[name]].title,

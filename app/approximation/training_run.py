@@ -49,7 +49,7 @@ def panel() -> None:
 
 
 def _descent(row) -> Replay:
-    """Softmax regression has no recipe: it descends from zero as it is told here."""
+    """Softmax regression has no recipe: it descends from zero as chosen here."""
     return Replay(eta=number(ETA, "Step size of the training η", 1.0, 0.001, 100.0, short, row, width=190, format="%g",
                              step=0.5),
                   steps=number(STEPS, "Steps of the training", 500, 1, 10_000, area=row, width=170))

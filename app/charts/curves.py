@@ -100,7 +100,7 @@ def _domain(frames: Sequence[pd.DataFrame | None], best: float) -> list[float]:
 
 
 def _columns(order: Sequence[str], stops: pd.DataFrame | None) -> alt.ExprRef:
-    """As many columns of the legend as stand beside one another, three at most: told from the width of the container,
+    """As many columns of the legend as stand beside one another, three at most, by the width of the container,
     since that of the plot is not known yet when the legend is first laid out."""
     letters = max(map(len, order)) + (0 if stops is None else 7)
     return alt.ExprRef(f"max(1, min(3, floor(((containerSize()[0] || 600) - {AXIS}) / {7 * letters + 24})))")

@@ -24,7 +24,7 @@ SOLID = ("circle", "diamond", "square", "cross", "x")
 FLAGGED = ("known flag", "the others")
 """The series where flags colour the dots, the second in grey."""
 MOST_SERIES = 20
-"""Series that can be told apart by hue and symbol."""
+"""Series that differ in hue or symbol."""
 HUES = (0, 1, 2, 3, 4, 5)
 HEIGHT = 430
 CAMERA = {"eye": {"x": 1.1, "y": 1.1, "z": 0.8}}

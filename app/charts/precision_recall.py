@@ -12,7 +12,7 @@ from app.widgets.frame.theme import SERIES
 
 
 def precision_recall(frame: pd.DataFrame, order: Sequence[str], chance: float, height: int = 400) -> alt.LayerChart:
-    """frame: series, recall, precision. The first of `order` is drawn strongest; chance: the share of wrong labels."""
+    """frame: series, recall, precision. The first of `order` is strongest; chance: the fraction of wrong labels."""
     order = list(order)
     shown = frame.assign(strong=frame["series"] == order[0])
     color = alt.Color("series:N", sort=order, title=None,

@@ -12,7 +12,7 @@ from engine.basics.values import short
 
 HEIGHT = 470
 LIFT = 0.004
-"""How far the slice is drawn above the surface, so that it is seen, as a share of its range."""
+"""How far the slice is drawn above the surface, so that it is seen, as a fraction of its range."""
 
 
 def surface(values: np.ndarray, rows: Sequence[float], columns: Sequence[float], axes: tuple[str, str, str],

@@ -45,7 +45,7 @@ def way(links: pd.DataFrame, direct: float) -> alt.LayerChart:
 
 
 def fractions(means: pd.DataFrame, seeds: pd.DataFrame) -> alt.LayerChart:
-    """The share of every link, with its interval and the share in each seed.
+    """The fraction of every link, with its interval and the fraction in each seed.
 
     means: title, color, share, low, high (percent), in order; seeds: title, color, share.
     """

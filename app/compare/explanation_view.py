@@ -1,4 +1,4 @@
-"""An explanation on the page: its sentence, the way as a bar, the links as a table, and what could not be told."""
+"""An explanation on the page: its sentence, the way as a bar, the links as a table, and what is not identified."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def bars(explanation: Explanation) -> pd.DataFrame:
 
 
 def fractions(explanation: Explanation) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """(one row a link: mean share in percent with the ends of its interval; one row a link and seed)."""
+    """(one row a link: mean fraction in percent with the ends of its interval; one row a link and seed)."""
     means, seeds = [], []
     for index, link in enumerate(explanation.links):
         cause = {"title": link.title, "letter": letters(link), "color": way.color(link.causes, index == 0)}
@@ -102,12 +102,12 @@ def _spoken_fractions(explanation: Explanation) -> str:
 
 
 def letters(link: Link) -> str:
-    """B, P, T, S for the seed, or ≈; several where they cannot be told apart."""
+    """B, P, T, S for the seed, or ≈; several where they cannot be separated."""
     return "+".join(LETTERS.get(cause, cause) for cause in link.causes)
 
 
 def links_table(explanation: Explanation) -> pd.DataFrame:
-    """One row a link; with several seeds, its share in each."""
+    """One row a link; with several seeds, its fraction in each."""
     rows = []
     for link in explanation.links:
         spread = {"± 95% (share)": 100 * link.share_ci95} if explanation.n_seeds > 1 else {}
@@ -118,7 +118,7 @@ def links_table(explanation: Explanation) -> pd.DataFrame:
 
 
 def brackets(explanation: Explanation) -> list[str]:
-    """A sentence for every cause that is not told apart from others, and for those that act together."""
+    """A sentence for every cause that is not separated from others, and for those that act together."""
     mixed = dict.fromkeys(cause for link in explanation.links for cause in link.causes if len(link.causes) > 1)
     sentences = []
     for cause in mixed:

@@ -1,4 +1,4 @@
-"""Files of brought scores: taking one in, which one the address names, and the list of those that are kept."""
+"""Files of external scores: taking one in, which one the address names, and the list of those that are kept."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def cells(compared: Compared, external: Scores, names: Sequence[str], metric: st
 
 
 def judged(compared: Compared, external: Scores, other: Scores) -> Verdict:
-    """The verdict on brought scores and those of the list, by what the two arrays show where they can be compared."""
+    """The verdict on external scores and those of the list, by what the two arrays show where they can be compared."""
     try:
         return compare([[external, other]], metrics=("kendall_tau",), problem=compared.sources[0].problem_class
                        ).verdicts[0][1]

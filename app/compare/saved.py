@@ -86,7 +86,7 @@ def _save(name: str, note: str, query: str, summary: str, matrix: shelves.Rows) 
 
 def _report_button(row, compared: Compared, pair: tuple[int, int], name: str, note: str, query: str, summary: str,
                    external: ExternalView | None, chosen_query: int | None) -> None:
-    """The report is written when it is asked for: it takes a few seconds."""
+    """The report is written on request: it takes a few seconds."""
     wanted = ("report", compared.key, pair, name, note, query, external and external.scores.scoring.digest,
               chosen_query)
     row.button("Write the report", icon=":material/description:", on_click=_ask, args=(wanted,),

@@ -15,7 +15,7 @@ from engine.desk.compared import Compared
 from engine.desk.spot_check import AFFORDABLE, spot_checked
 
 REQUESTED = "compare:spot-check"
-"""The scorings whose exact answer the reader asked for, whatever it costs."""
+"""The scorings whose exact answer the reader requested, whatever it costs."""
 
 
 def show(compared: Compared, pair: tuple[int, int]) -> None:

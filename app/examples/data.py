@@ -16,7 +16,7 @@ from engine.scoring.scores import Scores
 
 @dataclass(frozen=True)
 class Card:
-    """One training example in a column. position: among the candidates; row: in the drawn training set."""
+    """One training example in a column. position: among the candidates; row: in the sampled training set."""
 
     position: int
     row: int

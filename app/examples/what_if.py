@@ -39,7 +39,7 @@ NAME, WHICH, UNDER, TOP, TICKED, WHERE, DONE, LABEL = (
 LARGEST, FEW, TOPMOST = 1_000, 50, 50
 """Examples of a group that can be computed one by one too, and that are so unasked; and of the top of a ranking."""
 WARNED = 20.0
-"""Guessed seconds from which on a reader is told of them before the run begins."""
+"""Guessed seconds above which the page states them before the run begins."""
 TOPPED, TICKS, FILTERED, SELECTED = "top", "ticked", "where", "selected"
 CHOICES = {TOPPED: "The top of a ranking", FILTERED: "A class or filter", TICKS: "Examples that I tick",
            SELECTED: "The selected group"}
@@ -116,7 +116,7 @@ def _ticked(sampled: DrawnProblem, listed: Sequence[Column]) -> list[int]:
 
 
 def _question(scoring: Scoring, sampled: DrawnProblem) -> Scoring:
-    """What is asked of the group, of the behavior of a column, and of the runs that it is about where it has some.
+    """The question about the group, of the behavior of a column, and of the runs that it is about where it has some.
     Records have no labels that could be others."""
     acts = [act for act in ACTS if act != RELABELLED or sampled.dataset.records is None]
     act = segments(DONE, "What is done to all of them?", acts, REMOVED, ACTS.__getitem__)

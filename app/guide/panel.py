@@ -1,4 +1,4 @@
-"""What the Guide page shows: what a search found, or the guide that is read."""
+"""What the Guide page shows: the matches of a search, or the guide that is read."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MOST = 20
 
 
 def matches(matched: list[Match], words: str) -> None:
-    """The sections that were found, each to be opened."""
+    """The matching sections, each to be opened."""
     if not matched:
         st.info(f"No section has “{plain(words)}”. Try one word, or part of one.", icon=":material/search_off:")
         return

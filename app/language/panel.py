@@ -162,7 +162,7 @@ def removal() -> None:
 
 
 def _prevalence(scale: Scale, task: str) -> float:
-    """The share of sought records: what chance gives."""
+    """The fraction of sought records: what chance gives."""
     manifest = scale.result.manifest
     sizes = manifest.get("spec", {}).get("settings", {}).get("task", {})
     n = sum(value for name, value in sizes.items()

@@ -53,7 +53,7 @@ def _response(text: str, spans: Sequence[Sequence[int]], tokens: pd.DataFrame | 
 
 
 def _contributions(text: str, tokens: pd.DataFrame | None) -> tuple[np.ndarray, list[str]]:
-    """For every character: its token's contribution as a share of the largest, and that contribution in words."""
+    """For every character: its token's contribution as a fraction of the largest, and that contribution in words."""
     shades, titles = np.zeros(len(text)), [""] * len(text)
     if tokens is None or tokens.empty:
         return shades, titles

@@ -54,7 +54,7 @@ def measure(names: Sequence[str]) -> str:
 
 
 def layer() -> float:
-    """Where RepSim reads, as a share of the model's depth."""
+    """Where RepSim reads, as a fraction of the model's depth."""
     return choice.one("layer", 1.0, choice.from_options(list(LAYER_TITLES)))
 
 

@@ -13,16 +13,14 @@ from app.charts.draw import draw
 from app.charts.precision_recall import precision_recall
 from app.noisy_labels import state
 from app.widgets.results import downloads
-from app.widgets.words import glossary
+from app.widgets.words import glossary, look
 from engine.desk import noisy_labels as searches
 from engine.desk.noisy_labels import BEHAVIOR_TITLES, NONE, NoisyData, NoisySource, Pair, Scored, rankings
 from engine.metrics.detection import METRICS
 
 COLUMNS = (NONE, *BEHAVIOR_TITLES.values())
 REFERENCES = ("RepSim", "Confident learning")
-NARROW = ("<style>.wf-narrow .wf-table th, .wf-narrow .wf-table td { padding: .42rem .4rem; }"
-          ".wf-narrow .wf-table th:first-child { min-width: 7.5rem; } .wf-narrow .wf-table { font-size: .88rem; }"
-          "</style>")
+NARROW = look.style("detection")
 
 
 def show(source: NoisySource, sample: NoisyData, scored: Scored, pair: Pair) -> None:

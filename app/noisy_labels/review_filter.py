@@ -20,7 +20,7 @@ FILE, GIVEN, SAID, LEAST = FILTERS
 @dataclass(frozen=True)
 class Filter:
     """file: a part of the path. given, said: numbers of classes, `ANY` for all. least: of how many methods, at least,
-    an example is in the most suspicious share."""
+    an example is in the most suspicious fraction."""
 
     file: str = ""
     given: int = ANY

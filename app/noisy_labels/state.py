@@ -84,7 +84,7 @@ def source() -> NoisySource:
 
 
 def _made_wrong(dataset: datasets.Dataset, own: bool) -> float:
-    """The share of labels to make wrong; of a user's own none, unless the reader switches it on for these data."""
+    """The fraction of labels to corrupt; of a user's own none, unless the reader switches it on for these data."""
     known = dataset.flags is not None
     if own and not _consent(SPOILED, dataset.name, "Corrupt some labels, to test the methods",
                             "Your labels stay as they are unless you switch this on. It changes a copy, to measure "
@@ -122,7 +122,7 @@ def _noise(known: bool) -> float:
 
 
 def _as_they_came(known: bool) -> float:
-    """No label is made wrong; says what follows."""
+    """No label is corrupted; says what follows."""
     glossary.caption(
         "Labels as given" + ("; your file says which are wrong, so detection can be measured." if known
                                  else "; it is not known which are wrong, so detection cannot be measured."))

@@ -60,5 +60,5 @@ def choose_measure(table: pd.DataFrame) -> str:
 
 
 def choose_row(labels: Sequence[str]) -> str:
-    """Which row's two questions are told."""
+    """Which row's two questions are shown."""
     return pick("row", "Row", list(labels), labels[0], str, width=640)

@@ -21,7 +21,7 @@ def request(chosen: Chosen) -> Request:
 
 
 def card(chosen: Chosen, request: Request) -> pd.DataFrame | Waiting | None:
-    """The card; what it waits for; None where nobody asked for it."""
+    """The card; what it waits for; None where nobody requested it."""
     answer = desk().known(chosen.source, request)
     return answer.scorecard.assign(role=_roles) if not isinstance(answer, Waiting | str | None) else answer
 

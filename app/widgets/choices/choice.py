@@ -59,7 +59,7 @@ def arrive(page: str = "") -> None:
 
 
 def _undo(names: Iterable[str]) -> None:
-    """Forget those of the choices that the address does not tell."""
+    """Forget those of the choices that the address does not hold."""
     _replaced().clear()
     for name in names:
         if name not in st.query_params:
@@ -68,7 +68,7 @@ def _undo(names: Iterable[str]) -> None:
 
 
 def _note(*names: str) -> None:
-    """Note which choices the address tells now, and has ever told on this page."""
+    """Note which choices the address holds now, and has ever held on this page."""
     st.session_state.setdefault(_SHOWN, set()).update(names)
     of_page = st.session_state.setdefault(_OF_PAGE, {})
     of_page.setdefault(st.session_state.get(_ADDRESSED, ""), set()).update(names)

@@ -2,7 +2,7 @@
 
 What is chosen stands in the session under the input's key, and the browser hears of it once. An input whose code
 reaches the browser only after the page has run again, on a slow line or a busy machine, has missed that: it shows its
-default and sends it back as the reader's choice. So the default is told in every run; with a key it is not part of
+default and sends it back as the reader's choice. So the default is sent in every run; with a key it is not part of
 what an input is, and an input that is drawn already keeps its own.
 
 Each takes the arguments of Streamlit's function of that name, and the `area` to draw in; its key is in the session.

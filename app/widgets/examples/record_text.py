@@ -1,4 +1,4 @@
-"""A record of a language model as HTML: its prompt and its response, with what is known and what is asked marked."""
+"""A record of a language model as HTML: its prompt and its response, with what is known and what is queried marked."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def marked(text: str, spans: Spans, words: Ranges = ()) -> str:
 
 
 def _underlined(text: str, at: int, end: int, words: Ranges) -> str:
-    """text[at:end], escaped, with the parts of it that are asked about."""
+    """text[at:end], escaped, with the queried ranges of it."""
     pieces = []
     for first, last in words:
         first, last = max(first, at), min(last, end)
@@ -57,7 +57,7 @@ def _underlined(text: str, at: int, end: int, words: Ranges) -> str:
 
 
 def key(names: list[str], words: bool = False) -> str:
-    """What the marks mean, those that occur. words: whether some are asked about."""
+    """What the marks mean, those that occur. words: whether some are queried."""
     marks = "".join(f'<mark class="{escape(name)}">{escape(name)}</mark>' for name in names)
     asked_key = f'<span class="asked">{ASKED}</span>' if words else ""
     return f'<div class="wf-text wf-text-key">{marks}{asked_key}</div>'

@@ -1,7 +1,7 @@
-"""What is selected, on every page: one training example and a group of them, by their rows in the drawn training set.
+"""What is selected, on every page: one training example and a group of them, by their rows in the sampled training set.
 
 Both stand in the address and hold on over page changes; charts, lists and the fields here read and write them. The
-query that is asked about is a choice of its own, `query`.
+query is a choice of its own, `query`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Where the server lies below a page's address, told to the browser.
+"""Where the server lies below a page's address, for the browser.
 
 Streamlit's code looks for it below the address of the page first (`/compare/_stcore/health`) and takes a 404 for a no.
 The address without the page's name is the answer, whatever stands before it: a base path of the server, or a proxy's.

@@ -15,7 +15,7 @@ page is shown once they are through. See `app.widgets.frame.shell`."""
 
 SIDEBAR = f'<style id="wf-place">\n{look.text("place.css")}</style>\n{look.script("place")}'
 """What holds the place of the sidebar until Streamlit has it; then it goes, since a rule on what is *not* on the page
-is asked anew at every change of it: a quarter of the browser's time for a click on Compare."""
+is evaluated at every change of it: a quarter of the browser's time for a click on Compare."""
 
 
 def apply() -> None:

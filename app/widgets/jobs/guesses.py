@@ -18,8 +18,8 @@ LATEST = 20
 def described(kind: str, guessed: float, guess: Callable[[Mapping[str, Any]], float]) -> str:
     """`about 3 min, judging by 2 such runs on this machine`, or `20 s to 6 min` with what that rests on.
 
-    guessed: seconds of the run that is asked for. guess: the same for the payload of a finished run of this kind; what
-    is told is `guessed` times the median of (seconds that a run took) / (seconds guessed for it).
+    guessed: seconds of the requested run. guess: the same for the payload of a finished run of this kind; what
+    is stated is `guessed` times the median of (seconds that a run took) / (seconds guessed for it).
     """
     finished = [job for job in desk().jobs.queue.jobs("done") if job.kind == kind and job.started and job.finished]
     latest = sorted(finished, key=lambda job: -(job.finished or 0.0))[:LATEST]

@@ -2,7 +2,7 @@
 outlives a page that is drawn anew, and each is taken once, in order.
 
 What the browser holds: {"desk": which desk it was typed at, "browser": its token, "pressed": [[number, key], …]}, with
-numbers that rise. What it is told: the last number that was taken, so that it forgets those up to it.
+numbers that rise. What it is sent: the last number that was taken, so that it forgets those up to it.
 """
 
 from __future__ import annotations

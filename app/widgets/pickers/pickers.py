@@ -285,7 +285,7 @@ def _behavior(name: str, default: Scoring, below: DeltaGenerator) -> str | None:
 
 
 def queries() -> list[Record]:
-    """The texts that are asked about."""
+    """The queries, which are texts."""
     dataset, sample = desk().sample(source())
     records = [dataset.record("test", int(row)) for row in sample.query_index]
     return [record for record in records if record is not None]

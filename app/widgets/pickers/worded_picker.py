@@ -101,7 +101,7 @@ def _checked(name: str) -> str | None:
 
 
 def _standing(behavior: str, written: str, records: Sequence[Record], query: int | None) -> str | None:
-    """The behavior, where every query that is asked about holds its words."""
+    """The behavior, where every queried response has its words."""
     queries = range(len(records)) if query is None else [query]
     words = Span(written)
     holding = [at for at in queries if words.found(records[at].response)]

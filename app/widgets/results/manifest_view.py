@@ -58,7 +58,7 @@ def _computing(manifest: Mapping[str, Any]) -> str:
 
 
 def reused(manifest: Mapping[str, Any]) -> str:
-    """What is added to the time of a run that found a part of its work, which it does not count."""
+    """What is added to the time of a run that reused a part of its work, which it does not count."""
     fraction = manifest.get(FOUND, 0.0)
     return f", with {fraction:.0%} of the work found on disk" if fraction >= 0.005 else ""
 

@@ -47,7 +47,7 @@ MEAN, OFTEN = "mean", "often"
 
 
 def _one(pair: Pair, query: int | None, by: str) -> tuple[np.ndarray, np.ndarray]:
-    """(scores, ranks), each (2, k): of one query, of the mean over queries, or of the share of queries at which an
+    """(scores, ranks), each (2, k): of one query, of the mean over queries, or of the fraction of queries at which an
     example is in the top, of equal ones the better mean rank first."""
     if query is not None:
         return pair.scores[:, query], pair.ranks[:, query]
@@ -75,7 +75,7 @@ def ranking(pair: Pair, query: int | None, by: str = MEAN) -> pd.DataFrame:
 def density(pair: Pair, query: int | None = None) -> pd.DataFrame:
     """How the two ranks fall together, for one query or over all: one row a square of the rank–rank plane.
 
-    `times` is the share of (query, candidate) pairs in the square over what rankings in random order give.
+    `times` is the fraction of (query, candidate) pairs in the square over what rankings in random order give.
     """
     return _density((*pair.key, query), pair.ranks if query is None else pair.ranks[:, query:query + 1])
 
