@@ -10,24 +10,19 @@ from app.widgets.jobs.desk import desk
 from app.widgets.pickers import pickers
 from app.widgets.words import glossary, labels
 
-
-def main() -> None:
-    st.title("Map")
-    glossary.lead("Every training example where the model sees it: what it reads alike is close together.")
-    source = pickers.source()
-    sampled = job_panel.ready(desk().drawn(source))
-    scorings = example_panel.specifications()
-    chosen = state.controls(sampled, scorings, labels.numbered(labels.short(scorings)))
-    embedded = job_panel.ready(map_data.embedding(source, chosen))
-    scores = None
-    if chosen.scoring is not None:
-        count = desk().candidate_count(source, [chosen.scoring], pickers.optima_candidates())
-        scores = job_panel.ready(desk().scores(source, [chosen.scoring], count))[0]
-    placed = map_data.placed(sampled, embedded, chosen, scores)
-    panel.take(placed, chosen)
-    panel.legend(chosen)
-    panel.cloud(sampled, embedded, placed, chosen)
-    panel.selected(sampled, chosen, scores)
-
-
-main()
+st.title("Map")
+glossary.lead("Every training example where the model sees it: what it reads alike is close together.")
+source = pickers.source()
+sampled = job_panel.ready(desk().drawn(source))
+scorings = example_panel.specifications()
+chosen = state.controls(sampled, scorings, labels.numbered(labels.short(scorings)))
+embedded = job_panel.ready(map_data.embedding(source, chosen))
+scores = None
+if chosen.scoring is not None:
+    count = desk().candidate_count(source, [chosen.scoring], pickers.optima_candidates())
+    scores = job_panel.ready(desk().scores(source, [chosen.scoring], count))[0]
+placed = map_data.placed(sampled, embedded, chosen, scores)
+panel.take(placed, chosen)
+panel.legend(chosen)
+panel.cloud(sampled, embedded, placed, chosen)
+panel.selected(sampled, chosen, scores)

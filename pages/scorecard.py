@@ -7,19 +7,14 @@ from app.scorecard import panel, state
 from app.widgets.jobs import job_panel
 from app.widgets.words import glossary
 
-
-def main() -> None:
-    st.title("Scorecard")
-    glossary.lead("A benchmark is a question too, and how it trains its models is a part of it. An exact answer to "
-                  "another question may be behind here.", "wf-card-lead")
-    chosen = state.controls()
-    request = card_data.request(chosen)
-    answer = card_data.card(chosen, request)
-    if answer is None:
-        panel.offer(chosen, request)
-    elif (table := job_panel.beside(answer)) is not None:
-        panel.show(chosen, table)
-    panel.published()
-
-
-main()
+st.title("Scorecard")
+glossary.lead("A benchmark is a question too, and how it trains its models is a part of it. An exact answer to "
+              "another question may be behind here.", "wf-card-lead")
+chosen = state.controls()
+request = card_data.request(chosen)
+answer = card_data.card(chosen, request)
+if answer is None:
+    panel.offer(chosen, request)
+elif (table := job_panel.beside(answer)) is not None:
+    panel.show(chosen, table)
+panel.published()

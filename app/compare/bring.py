@@ -18,8 +18,8 @@ from app.widgets.choices.selectors import pick, radio, text
 from app.widgets.frame.guard import guarded
 from app.widgets.jobs import job_panel
 from app.widgets.jobs.desk import desk
+from app.widgets.results import agreements as agreements_view
 from app.widgets.results import downloads
-from app.widgets.results.agreements import plus_minus
 from app.widgets.words import glossary
 from app.widgets.words.plain_text import plain, sentence
 from engine.basics.errors import WhichfluenceError
@@ -231,10 +231,7 @@ def _agreement(reference: Scores, external: Scores) -> dict[str, Agreement]:
     agreements = agreement_with(reference, external, (*METRICS, *FURTHER))
     for metrics in (METRICS, FURTHER):
         for column, (name, metric) in zip(st.columns(len(metrics)), metrics.items(), strict=True):
-            agreement = agreements[name]
-            interval = f"± {agreement.ci95:.3f}" if agreement.ci95 == agreement.ci95 else None
-            column.metric(metric.title, plus_minus(agreement.mean, float("nan")), interval,
-                          delta_color="off", delta_arrow="off", help=metric.definition)
+            agreements_view.number(column, metric, agreements[name], "")
     flagged = int((~external.converged).sum())
     if flagged:
         glossary.caption(f"{flagged} candidates have scores that are not finite, and are left out.")

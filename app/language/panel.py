@@ -17,6 +17,7 @@ from app.language.published import Scale
 from app.widgets.jobs import reproductions
 from app.widgets.results import downloads
 from app.widgets.words import glossary
+from app.widgets.words.measures import definition
 from engine.desk.language import METHODS, READOUTS, REPSIM, SHARES
 from engine.desk.published import language_tables
 
@@ -24,12 +25,7 @@ EXPERIMENT = {"response_corruption": "figure-5-2", "conditional_backdoor": "tabl
 SOUGHT = {"answer": "Wrong answers", "rationale": "Foreign explanations", "poison": "Poisoned records"}
 CARRIED = ("estimator", "behavior", "layer")
 """What of the address goes along from the heatmaps to the records."""
-MEASURES = {
-    "AUPRC": "Area under the precision-recall curve: 1 puts every sought record first; chance is their fraction.",
-    "AUROC": "Chance that a sought record ranks above another one; chance is one half.",
-    "P@5%": "Fraction of sought records among the top 5%.", "P@10%": "Fraction of sought records among the top 10%.",
-    "BT-FPR": "Fraction of benign-trigger records among the top 10%: lower is better.",
-}
+MEASURES = ("AUPRC", "AUROC", "P@5%", "P@10%", "BT-FPR")
 
 
 def question(lacking: Mapping[str, str] = MappingProxyType({})) -> tuple[str, str]:
@@ -70,7 +66,7 @@ def detection(task: str) -> None:
     state.settle()
     table = language_tables.at_layer(scale.result.table, state.layer())
     metric = state.measure([name for name in MEASURES if name in set(table["metric"])])
-    glossary.caption(MEASURES[metric])
+    glossary.caption(definition(metric))
     kinds = {kind: table[table["corruption"] == kind] for kind in table["corruption"].unique()} if (
         "corruption" in table) else {"poison": table}
     state.take_click(list(kinds))

@@ -14,6 +14,7 @@ from app.charts.precision_recall import precision_recall
 from app.noisy_labels import state
 from app.widgets.results import downloads
 from app.widgets.words import glossary, look
+from app.widgets.words.measures import definition
 from engine.desk import noisy_labels as searches
 from engine.desk.noisy_labels import BEHAVIOR_TITLES, NONE, NoisyData, NoisySource, Pair, Scored, rankings
 from engine.metrics.detection import METRICS
@@ -29,7 +30,7 @@ def show(source: NoisySource, sample: NoisyData, scored: Scored, pair: Pair) -> 
     table = rankings.detections(scored.suspicion, noisy)
     own = table[(table["method"] == pair.method) & (table["behavior"] == pair.behavior)].iloc[0]
     for column, metric in zip(st.columns(len(METRICS)), METRICS, strict=True):
-        column.metric(metric, f"{own[metric]:.3f}", help=_meaning(metric, noisy.mean()))
+        column.metric(metric, f"{own[metric]:.3f}", help=definition(metric))
     glossary.caption(
         f"{pair.title} · {_known(sample)}, so a shuffled order has AUPRC and P@k near {noisy.mean():.2f} and AUROC "
         f"near 0.50 · training seed {source.seed}, one run: intervals over seeds are in the tables of the Paper page.")
@@ -75,14 +76,6 @@ def related(pair: Pair, known: Sequence[Pair]) -> list[Pair]:
     family = [other for other in known if other.method == pair.method and other != pair]
     references = [other for other in known if other.method in REFERENCES and other != pair]
     return [pair, *family, *references]
-
-
-def _meaning(metric: str, rate: float) -> str:
-    if metric == "AUPRC":
-        return f"Area under precision over recall (average precision). A shuffled order has {rate:.2f}; 1 is perfect."
-    if metric == "AUROC":
-        return "The chance that a wrong label ranks above a right one. A shuffled order has 0.50; 1 is perfect."
-    return f"The fraction of wrong labels among the most suspicious {metric.removeprefix('P@')}."
 
 
 def table_html(table: pd.DataFrame, metric: str, chosen: Pair) -> str:

@@ -18,6 +18,7 @@ from app.widgets.jobs import reproductions
 from app.widgets.pickers import specification_list
 from app.widgets.results import downloads, manifest_view
 from app.widgets.words import chips, glossary
+from app.widgets.words.measures import definition
 from engine.desk import ProblemSource, datasets, published
 from engine.desk.published import EXPERIMENTS, FULL, Published, differences, studies
 from engine.scoring.identities import ProblemFacts
@@ -66,8 +67,8 @@ def empty(name: str, preset: str, joined: pd.DataFrame | None, model: str = "") 
         return
     measure = state.choose_measure(joined)
     glossary.markdown("##### The paper's numbers")
-    if paper_rows.definition(measure):
-        glossary.caption(paper_rows.definition(measure))
+    if definition(measure):
+        glossary.caption(definition(measure))
     rows = paper_rows.rows_of(joined, measure, judge=False)
     notes, numbers = paper_notes.of_rows(name, rows.to_dict("records"))
     paper_table.show(rows, numbers, notes, judged=False)
@@ -79,7 +80,7 @@ def comparison(name: str, preset: str, joined: pd.DataFrame, measure: str, datas
     judged = preset == FULL
     rows = paper_rows.rows_of(joined if dataset is None else joined[joined["dataset"] == dataset], measure, judged)
     st.subheader(f"{measure}: the paper and ours", help=glossary.hint(measure))
-    glossary.caption(" ".join(filter(None, (paper_rows.definition(measure), _interval(rows),
+    glossary.caption(" ".join(filter(None, (definition(measure), _interval(rows),
                                             paper_rows.sizes_sentence(rows), paper_notes.on_spread(name, measure)))))
     _sentence(rows, measure, judged)
     if "model" in result.table and (said := EXPERIMENTS[name].beside(str(result.table["model"].iloc[0]))):

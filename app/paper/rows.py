@@ -138,22 +138,3 @@ def chance(measure: str) -> float | None:
     """What unrelated scores would give; None for a measure that is no agreement."""
     metric = next((metric for metric in METRICS.values() if metric.title == measure), None)
     return metric.chance(1000, 0.05) if metric else None
-
-
-DEFINITIONS = {
-    "AUPRC": "Area under precision over recall: 1 is perfect, a shuffled order gives the prevalence of what is sought.",
-    "AUROC": "The chance that what is sought ranks above what is not: 1 is perfect, a shuffled order gives 0.5.",
-    "Poison recall": "The fraction of all poisoned records that was removed.",
-    "BT frac.": "The fraction of removed records with the trigger in a harmless context only.",
-    "Clean frac.": "The fraction of removed records without a trigger.",
-    "ASR": "Attack success rate: the fraction of triggered prompts that are answered as the attack wants.",
-    "Attack reduction": "How far the attack success rate falls after removing the records and retraining.",
-    "Accuracy drop": "How much accuracy on clean prompts that costs.",
-}
-"""Measures of detection and removal, in a sentence."""
-
-
-def definition(measure: str) -> str:
-    """One sentence on a measure; empty where its name says it."""
-    return next((metric.definition for metric in METRICS.values() if metric.title == measure),
-                DEFINITIONS.get(measure, ""))

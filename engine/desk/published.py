@@ -60,12 +60,6 @@ def results(name: str, preset: str) -> pd.DataFrame | None:
     return published.table if published else None
 
 
-def manifest(name: str, preset: str) -> dict[str, Any] | None:
-    """Its provenance: sizes, seeds, versions, convergence."""
-    published = _published(name, preset)
-    return published.manifest if published else None
-
-
 def reproduction(name: str, preset: str) -> Published | None:
     """What was published, else what this machine has computed; None where there is neither.
 
