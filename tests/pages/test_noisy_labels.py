@@ -250,7 +250,7 @@ def test_own_pictures_of_mixed_sizes_with_an_unreadable_one(empty, tmp_path):
                for one in at.expander)
     assert says(at, "your file says which are wrong")
     at = sound(open("noisy_labels", data=name, epochs=2, trusted=2, doubt=name, noise=0.2))  # as with other data
-    assert not says(at, "made wrong.") and not at.select_slider
+    assert not says(at, "of them corrupted") and not at.select_slider
     line = next(text for text in texts(at) if "noisy-labels --source" in text)
     source = NoisySource.model_validate_json(line.split("'")[1])
     assert source.model == "cnn" and source.noise == 0 and source.draw().evidence.x.shape[1:] == (1, 28, 28)
@@ -263,7 +263,7 @@ def test_own_labels_are_made_wrong_only_if_the_reader_says_so(empty):
     buffer.seek(0)
     name = data.uploads.keep(buffer, "mine.npz")
     at = sound(open("noisy_labels", data=name, noise=0.2))  # as a link, or a session with other data, may say
-    assert says(at, "Search 60 labels of Your arrays (npz)") and not says(at, "made wrong.")
+    assert says(at, "Search 60 labels of Your arrays (npz)") and not says(at, "of them corrupted")
     assert says(at, "as given") and says(at, "drawn from your own queries")
     switch = next(one for one in at.toggle if one.label.startswith("Corrupt some labels"))
     assert not switch.value
