@@ -72,11 +72,11 @@ def _show(runs: OverSeeds, outcomes: np.ndarray, source: ProblemSource) -> None:
                            quantity=raw)
 
 
-def _examples(runs: OverSeeds, outcomes: np.ndarray) -> pd.DataFrame:
+def _examples(over_seeds: OverSeeds, outcomes: np.ndarray) -> pd.DataFrame:
     """A row a candidate, the strongest mean first."""
-    runs = np.stack([one.values.mean(0) for one in runs.single.values()])  # (s, k)
-    apart = spread(runs, outcomes).groupby("candidate", sort=False)[["variance", "wasserstein"]].mean()
-    frame = pd.DataFrame({"training example": runs.scores.candidates, "this run": runs[0], "mean": runs.mean(0),
+    runs = np.stack([one.values.mean(0) for one in over_seeds.single.values()])  # (s, k)
+    apart = spread(over_seeds, outcomes).groupby("candidate", sort=False)[["variance", "wasserstein"]].mean()
+    frame = pd.DataFrame({"training example": over_seeds.scores.candidates, "this run": runs[0], "mean": runs.mean(0),
                           "± standard error": runs.std(0, ddof=1) / len(runs) ** 0.5,
                           "variance, change": apart["variance"].to_numpy(),
                           "Wasserstein": apart["wasserstein"].to_numpy()})

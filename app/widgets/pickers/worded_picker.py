@@ -39,8 +39,8 @@ def span(name: str, records: Sequence[Record], before: Worded | None) -> str | N
     if not written.strip():
         glossary.caption("Mark words of the response: the behavior is their log-likelihood, per token.")
         return None
-    name = _checked(Span(" ".join(written.split()), query if alone else None).spelling)
-    return name and _standing(name, written, records, query if alone else None)
+    behavior = _checked(Span(" ".join(written.split()), query if alone else None).spelling)
+    return behavior and _standing(behavior, written, records, query if alone else None)
 
 
 def contrast(name: str, records: Sequence[Record], before: Worded | None) -> str | None:
