@@ -17,7 +17,19 @@ from engine.basics import environment  # noqa: E402
 environment.settle()  # before torch is imported
 
 from app.widgets.choices import choice  # noqa: E402
-from app.widgets.frame import account, ahead, base, door, garbage, projector, shell, theme, theme_switch, trail  # noqa: E402
+from app.widgets.frame import (  # noqa: E402
+    account,
+    ahead,
+    base,
+    door,
+    garbage,
+    navigation,
+    projector,
+    shell,
+    theme,
+    theme_switch,
+    trail,
+)
 from app.widgets.frame.guard import guarded  # noqa: E402
 from app.widgets.frame.turns import turn  # noqa: E402
 from app.widgets.jobs import job_panel  # noqa: E402
@@ -26,25 +38,6 @@ from app.widgets.words import glossary  # noqa: E402
 from engine.basics import plugins  # noqa: E402
 
 ICON = ROOT / "assets" / "icon.svg"
-PAGES = (
-    ("home", "Home", ":material/home:"),
-    ("compare", "Compare", ":material/grid_on:"),
-    ("approximation_error", "Approximation error", ":material/show_chart:"),
-    ("examples", "Examples", ":material/photo_library:"),
-    ("map", "Map", ":material/bubble_chart:"),
-    ("scorecard", "Scorecard", ":material/scoreboard:"),
-    ("noisy_labels", "Noisy labels", ":material/label_off:"),
-    ("language_models", "Language models", ":material/forum:"),
-    ("learn", "Learn", ":material/school:"),
-    ("paper", "Paper", ":material/article:"),
-    ("library", "Library", ":material/bookmarks:"),
-    ("runs", "Runs", ":material/list_alt:"),
-    ("guide", "Guide", ":material/menu_book:"),
-)
-
-
-# what these pages show does not depend on the data that is chosen, or they choose it themselves
-WITHOUT_DATA = ("noisy_labels", "language_models", "learn", "paper", "library", "runs", "guide")
 
 
 def main() -> None:
@@ -56,8 +49,8 @@ def main() -> None:
     account.enter()
     glossary.begin()
     job_panel.begin()
-    pages = [st.Page(f"../pages/{name}.py", title=title, icon=icon, url_path="" if name == "home" else name,
-                     default=name == "home") for name, title, icon in PAGES]
+    pages = [st.Page(f"../pages/{one.name}.py", title=one.title, icon=one.icon, default=one.name == "home",
+                     url_path="" if one.name == "home" else one.name) for one in navigation.PAGES]
     page = st.navigation(pages, expanded=True,  # of more than twelve, the last ones would be folded away
                          position="hidden" if projector.on() else "sidebar")
     st.set_page_config(page_title=f"{page.title} · Whichfluence" if page.url_path else "Whichfluence")
@@ -72,7 +65,7 @@ def main() -> None:
             if not projector.on():
                 with st.sidebar:
                     theme_switch.show()
-            if page.url_path not in WITHOUT_DATA:
+            if next(one.on_data for one in navigation.PAGES if one.name == (page.url_path or "home")):
                 pickers.problem_picker()
             with turn():
                 page.run()
@@ -92,4 +85,4 @@ if __name__ == "__main__":  # Streamlit runs this file for every visitor
     main()
 else:  # and its server imports it once
     served = st.App("main.py", lifespan=serving, middleware=[
-        Middleware(door.Door), Middleware(shell.Shell, scripts=base.script([name for name, *_ in PAGES]))])
+        Middleware(door.Door), Middleware(shell.Shell, scripts=base.script([one.name for one in navigation.PAGES]))])

@@ -3,17 +3,16 @@ change ε of a weight in a whole training."""
 
 import streamlit as st
 
-from app.approximation import data as error_curves
+from app.approximation import data as tables
 from app.approximation import panel as error_panel
 from app.approximation import path_integral as path_panel
 from app.approximation import state, surface, training_run
 from app.widgets.jobs import job_panel
+from app.widgets.jobs.desk import desk
 from app.widgets.results import downloads
 from app.widgets.words import chips, glossary
-from app.widgets.words.plain_text import sentence
-from engine.basics.errors import WhichfluenceError
 from engine.basics.values import short
-from engine.desk import Waiting
+from engine.desk import Waiting, error_curves
 
 
 def main() -> None:
@@ -25,21 +24,18 @@ def main() -> None:
             "Behavior, intervention and training process are the same on both sides here, so all disagreement on "
             "this page is approximation error, not a different question.")
     panel = state.panel_choice()
-    try:
-        if panel == "run":
-            training_run.panel()
-        elif (chosen := state.controls(panel)) is not None:
-            (_eta if panel == "eta" else _alpha)(chosen)
-    except WhichfluenceError as error:
-        st.error(sentence(error), icon=":material/error:")
+    if panel == "run":
+        training_run.panel()
+    elif (chosen := state.controls(panel)) is not None:
+        (_eta if panel == "eta" else _alpha)(chosen)
 
 
 def _eta(chosen) -> None:
     source = chosen.sources[0]
-    point = error_curves.eta_point(source, chosen.behavior, chosen.value, chosen.candidates)
+    point = error_curves.eta_point(desk(), source, chosen.behavior, chosen.value, chosen.candidates)
     if isinstance(point, Waiting):
         _wait(point, chosen, error_panel.eta_curves)
-    agreements = error_curves.step_numbers(source, chosen.value, chosen.candidates, chosen.behavior)
+    agreements = error_curves.step_numbers(desk(), source, chosen.value, chosen.candidates, chosen.behavior)
     if isinstance(agreements, Waiting):
         _wait(agreements, chosen, error_panel.eta_curves)
     left, right = st.columns([3, 2], gap="large")
@@ -50,15 +46,17 @@ def _eta(chosen) -> None:
     error_panel.note(chosen)
     surface.show(chosen)
     _point(point, chosen)
-    error_panel.numbers_table(error_curves.titled(agreements), "behavior", chosen)
+    error_panel.numbers_table(tables.titled(agreements), "behavior", chosen)
 
 
 def _alpha(chosen) -> None:
     source = chosen.sources[0]
-    point = error_curves.alpha_point(source, chosen.behavior, chosen.value, chosen.solver, chosen.candidates)
+    point = error_curves.alpha_point(desk(), source, chosen.behavior, chosen.value, chosen.solver,
+                                     chosen.candidates)
     if isinstance(point, Waiting):
         _wait(point, chosen, error_panel.alpha_curves)
-    points = error_curves.alpha_points(source, chosen.behavior, chosen.value, chosen.candidates, chosen.solver)
+    points = error_curves.alpha_points(desk(), source, chosen.behavior, chosen.value, chosen.candidates,
+                                       chosen.solver)
     left, right = st.columns([3, 2], gap="large")
     with left:
         error_panel.alpha_curves(chosen, points)
@@ -67,7 +65,7 @@ def _alpha(chosen) -> None:
     error_panel.note(chosen)
     surface.show(chosen)
     _point(point, chosen)
-    error_panel.numbers_table({title: at.agreement for title, at in error_curves.by_title(points).items()}, "solver",
+    error_panel.numbers_table({title: at.agreement for title, at in tables.by_title(points).items()}, "solver",
                               chosen)
     error_panel.residual_table(points)
     st.subheader("Where the tangent is left", help=glossary.hint("tangent"))
@@ -90,7 +88,7 @@ def _point(point, chosen) -> None:
     error_panel.metrics(point)
     chips.question(point.exact.scoring)
     chips.show(point.approximate.scoring, point.exact.scoring)
-    chips.verdict_badge(error_curves.verdict(chosen.sources[0], point))
+    chips.verdict_badge(tables.verdict(chosen.sources[0], point))
     error_panel.provenance(point)
     downloads.chart_extras(f"{chosen.panel}-point", error_panel.scatter_table(point),
                            [point.exact.scoring, point.approximate.scoring], chosen.scored[0],

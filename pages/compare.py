@@ -3,9 +3,9 @@
 import streamlit as st
 
 from app.compare import bring as bring_panel
-from app.compare import brought_files, editor, grid, noise_floor, plane
 from app.compare import data as comparisons
 from app.compare import datamodels as datamodel_panel
+from app.compare import editor, external_files, grid, noise_floor, plane
 from app.compare import explanation as explanation_panel
 from app.compare import panel as compare_panel
 from app.compare import queries as chosen_queries
@@ -15,8 +15,6 @@ from app.widgets.frame.guard import guarded
 from app.widgets.jobs import job_panel
 from app.widgets.pickers import pickers, specification_list
 from app.widgets.words import labels
-from app.widgets.words.plain_text import sentence
-from engine.basics.errors import WhichfluenceError
 from engine.desk import Waiting
 
 scorings = specification_list.chosen(begins=pickers.problem_class().convex)
@@ -26,7 +24,7 @@ with left:
     st.title("Compare", help="Each specification is one question about influence. A cell says how far two of them rank "
                              "the training examples alike; open one to see whether they ask different questions, or "
                              "one answers less well.")
-    brought_files.notice()
+    external_files.notice()
     specification_list.preset_picker(scorings)
 editor.show(scorings)
 if len(scorings) < 2:
@@ -41,67 +39,65 @@ with left:
     editor.toolbar(scorings, names)
     metric = compare_panel.metric_switch()
     below = st.container()
-try:
-    found = comparisons.compared(scorings)
-except WhichfluenceError as error:
-    right.error(sentence(error), icon=":material/error:")
-    found = None
+compared = None
+with right, guarded("The comparison"):
+    compared = comparisons.ask(scorings)
 with below:
-    if found is None or isinstance(found, Waiting):
+    if compared is None or isinstance(compared, Waiting):
         grid.show(scorings, names)
     else:
-        floors = noise_floor.known(found)
-        compare_panel.matrix(found, names, metric, pair, floors)
-        noise_floor.below(floors, found)
-        brought_here = st.container(gap="small")
-        compare_panel.announce(found)
-        compare_panel.matrix_small_print(found, names, metric)
-if found is None:
+        floors = noise_floor.known(compared)
+        compare_panel.matrix(compared, names, metric, pair, floors)
+        noise_floor.below(floors, compared)
+        external_row = st.container(gap="small")
+        compare_panel.announce(compared)
+        compare_panel.matrix_small_print(compared, names, metric)
+if compared is None:
     st.stop()
 with right.container(key="wf-dock", gap="small"):
-    if isinstance(found, Waiting):
-        job_panel.wait(found)
+    if isinstance(compared, Waiting):
+        job_panel.wait(compared)
     specification_list.OPENED.boxes(names, pair, "specification", "collapsed")
-    compare_panel.verdict(found, pair)
-    noise_floor.beside(found, floors, metric, pair)
+    compare_panel.verdict(compared, pair)
+    noise_floor.beside(compared, floors, metric, pair)
     with guarded("The spot check"):
-        spot_check_panel.show(found, pair)
-    compare_panel.questions(found, names, pair)
+        spot_check_panel.show(compared, pair)
+    compare_panel.questions(compared, names, pair)
     with guarded("The explanation"):
-        explanation_panel.show(found, pair)
-        explanation_panel.prepare(found, pair)
+        explanation_panel.show(compared, pair)
+        explanation_panel.prepare(compared, pair)
 
-compare_panel.computed(found, names, pair)
-compare_panel.numbers(found, pair)
-chosen_queries.take(found, metric, pair)
+compare_panel.computed(compared, names, pair)
+compare_panel.numbers(compared, pair)
+chosen_queries.take(compared, metric, pair)
 with st.container(horizontal=True, vertical_alignment="bottom", gap="medium", key="wf-details"):
     detail = compare_panel.details()
-    query = compare_panel.query_picker(found, metric, pair)
-compare_panel.asked_words(found, pair, query)
-ranked = comparisons.pair(found, *pair)
-first, second = (names[place] for place in pair)
+    query = compare_panel.query_picker(compared, metric, pair)
+compare_panel.query_text(compared, pair, query)
+ranked = comparisons.pair(compared, *pair)
+first, second = (names[index] for index in pair)
 left, right = st.columns([7, 5], gap="medium")
 with left:
     if detail == compare_panel.DOTS:
-        dotted = plane.chosen_dots(found, ranked, (first, second), query)
-        plane.scatter(found, ranked, pair, (first, second), query, dotted)
+        dotted = plane.chosen_dots(compared, ranked, (first, second), query)
+        plane.scatter(compared, ranked, pair, (first, second), query, dotted)
     elif detail == compare_panel.TOP:
         compare_panel.take_change()
-        compare_panel.changes(found, ranked, pair, names, query)
+        compare_panel.changes(compared, ranked, pair, names, query)
     else:
-        chosen_queries.show(found, metric, pair)
+        chosen_queries.show(compared, metric, pair)
 with right:
     if detail == compare_panel.QUERIES:
-        compare_panel.spread(found, pair, names, metric)
-    plane.fields(found)
+        compare_panel.spread(compared, pair, names, metric)
+    plane.fields(compared)
     with guarded("The training example"):
-        plane.card(found, query)
+        plane.card(compared, query)
 
 st.divider()
 with guarded("The check by trained subsets"):
-    datamodel_panel.show(found, names)
-brought = None
-with guarded("What was brought"):
-    brought = bring_panel.show(found, names, metric, brought_here)
+    datamodel_panel.show(compared, names)
+external = None
+with guarded("The external scores"):
+    external = bring_panel.show(compared, names, metric, external_row)
 with guarded("What keeps this comparison"):
-    saved_panel.keep(found, names, pair, brought, query)
+    saved_panel.keep(compared, names, pair, external, query)

@@ -12,55 +12,36 @@ from app.widgets.jobs import job_panel
 from app.widgets.jobs.desk import desk
 from app.widgets.pickers import pickers
 from app.widgets.words import chips, glossary, labels
-from app.widgets.words.plain_text import sentence
-from engine.basics.errors import WhichfluenceError
-from engine.desk import Waiting
 
-
-def main() -> None:
-    st.title("Examples")
-    st.html(cards.STYLE)
-    st.html(record_text.STYLE)
-    glossary.lead("Which training examples matter for this prediction? It depends on what you ask.")
-    source, scorings = pickers.source(), example_panel.specifications()
-    try:
-        _page(source, scorings)
-    except WhichfluenceError as error:
-        st.error(sentence(error), icon=":material/error:")
-
-
-def _page(source, scorings) -> None:
-    drawn = desk().drawn(source)
-    if isinstance(drawn, Waiting):
-        job_panel.wait(drawn)
-    query = example_panel.query_picker(drawn, scorings)
-    st.divider()
-    n = example_panel.count()
-    example_panel.heads(scorings, query)
-    count = desk().candidate_count(source, scorings, pickers.optima_candidates())
-    found = desk().scores(source, scorings, count)
-    if isinstance(found, Waiting):
-        job_panel.wait(found)
-    row = example_panel.opened(found)
-    shown = found[:example_panel.SHOWN_SPECIFICATIONS]
-    example_panel.legend(len(shown) > 1, drawn.dataset.records is not None)
-    names = labels.numbered(labels.short(scorings))
-    listed = example_data.columns(drawn, shown, query.place, n)
-    example_panel.columns(drawn, shown, listed, names, n)
-    example_panel.whole_ranking(drawn, found, names, query,
-                                source.model_copy(update={"n_candidates": count}))
-    chips.note(f"seed {source.seed} · {drawn.problem.n:,} training examples · {len(found[0].candidates):,} of them "
-               f"candidates · {len(drawn.problem.queries)} queries")
-    selection.fields(drawn.dataset, drawn.sample)
-    selection.shown(drawn.dataset, drawn.sample)
-    st.divider()
-    with guarded("Self-influence"):
-        self_influence_panel.show(drawn, source, scorings, names, count, n)
-    st.divider()
-    with guarded("What if all of these?"):
-        what_if_panel.show(drawn, source, shown, listed, names, query)
-    if row is not None:
-        example_panel.detail(drawn, query, row, found)
-
-
-main()
+st.title("Examples")
+st.html(cards.STYLE)
+st.html(record_text.STYLE)
+glossary.lead("Which training examples matter for this prediction? It depends on what you ask.")
+source, scorings = pickers.source(), example_panel.specifications()
+sampled = job_panel.ready(desk().drawn(source))
+query = example_panel.query_picker(sampled, scorings)
+st.divider()
+n = example_panel.count()
+example_panel.heads(scorings, query)
+count = desk().candidate_count(source, scorings, pickers.optima_candidates())
+scored = job_panel.ready(desk().scores(source, scorings, count))
+row = example_panel.opened(scored)
+shown = scored[:example_panel.SHOWN_SPECIFICATIONS]
+example_panel.legend(len(shown) > 1, sampled.dataset.records is not None)
+names = labels.numbered(labels.short(scorings))
+listed = example_data.columns(sampled, shown, query.index, n)
+example_panel.columns(sampled, shown, listed, names, n)
+example_panel.whole_ranking(sampled, scored, names, query,
+                            source.model_copy(update={"n_candidates": count}))
+chips.note(f"seed {source.seed} · {sampled.problem.n:,} training examples · {len(scored[0].candidates):,} of them "
+           f"candidates · {len(sampled.problem.queries)} queries")
+selection.fields(sampled.dataset, sampled.sample)
+selection.shown(sampled.dataset, sampled.sample)
+st.divider()
+with guarded("Self-influence"):
+    self_influence_panel.show(sampled, source, scorings, names, count, n)
+st.divider()
+with guarded("What if all of these?"):
+    what_if_panel.show(sampled, source, shown, listed, names, query)
+if row is not None:
+    example_panel.detail(sampled, query, row, scored)

@@ -3,33 +3,12 @@
 import streamlit as st
 
 from app.home import first_look
+from app.widgets.frame.guard import guarded
+from app.widgets.frame.navigation import PAGES
 from app.widgets.jobs import job_panel
 from app.widgets.pickers import specification_list
 from app.widgets.words import glossary
-from app.widgets.words.plain_text import sentence
-from engine.basics.errors import WhichfluenceError
-from engine.desk import Waiting
 
-ROOMS = (
-    ("compare", "Compare", ":material/grid_on:", "Put specifications side by side: where rankings part, and why."),
-    ("approximation_error", "Approximation error", ":material/show_chart:",
-     "How far approximations are from the exact answer to the same question."),
-    ("examples", "Examples", ":material/photo_library:",
-     "See the training examples themselves, ranked under up to three specifications."),
-    ("map", "Map", ":material/bubble_chart:",
-     "All training examples as a cloud, by what the model reads: select some, see their scores."),
-    ("scorecard", "Scorecard", ":material/scoreboard:",
-     "Run benchmarks of attribution methods, and see which question each of them asks."),
-    ("noisy_labels", "Noisy labels", ":material/label_off:",
-     "Find labels that are likely wrong, look at them, decide, and see what removing them does."),
-    ("language_models", "Language models", ":material/forum:",
-     "Find the training records that taught a language model what it says."),
-    ("learn", "Learn", ":material/school:", "Nine short steps from a counterfactual to why two rankings differ."),
-    ("paper", "Paper", ":material/article:", "The paper's numbers beside ours, cell by cell."),
-    ("library", "Library", ":material/bookmarks:", "What you saved, computed and brought: find it, open it."),
-    ("runs", "Runs", ":material/list_alt:", "Long computations: progress, cancel, resume, download."),
-    ("guide", "Guide", ":material/menu_book:", "Commands, file formats, recipes, and how each thing works."),
-)
 READERS = (
     ("You compare attribution methods", "Find out whether two methods disagree because one is inexact, or because they "
      "answer different questions.", "compare", "Compare the named methods", "table-1"),
@@ -56,19 +35,13 @@ for column, (title, line, page, label, preset) in zip(st.columns(3, gap="large")
                      query_params=specification_list.address(preset) if preset else None)
 
 st.subheader("Every page in one line")
-for page, title, icon, line in ROOMS:
+for page in PAGES[1:]:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        st.page_link(f"../pages/{page}.py", label=f"**{title}**", icon=icon, width=230)
-        glossary.markdown(line, width="content")
+        st.page_link(f"../pages/{page.name}.py", label=f"**{page.title}**", icon=page.icon, width=230)
+        glossary.markdown(page.line, width="content")
 
-with figure.container():
-    try:
-        with st.spinner("Computing two exact answers to one query…"):
-            found = first_look.first_look()
-    except WhichfluenceError as error:
-        st.error(sentence(error), icon=":material/error:")
-    else:
-        if isinstance(found, Waiting):
-            job_panel.watch(found)
-        else:
-            first_look.show(found)
+with figure.container(), guarded("The first look"):
+    with st.spinner("Computing two exact answers to one query…"):
+        answer = first_look.first_look()
+    if (look := job_panel.beside(answer)) is not None:
+        first_look.show(look)

@@ -2,7 +2,8 @@
 
 import streamlit as st
 
-from app.language import kept, panel, records, state
+from app.language import panel, records, state, trainings
+from app.widgets.frame.guard import guarded
 from app.widgets.words import glossary
 
 st.title("Language models")
@@ -12,18 +13,20 @@ glossary.lead("Which training records taught the model this? It depends on what 
 view = state.view()
 if view == "detection":
     task = state.task(list(panel.EXPERIMENT))
-    panel.guarded(panel.detection, task)
+    with guarded("The heatmap"):
+        panel.detection(task)
     st.divider()
     st.subheader("The question behind the chosen cell")
     panel.question()
 elif view == "records":
-    wanted = state.asked()
+    wanted = state.study()
     st.divider()
     estimator, behavior = panel.question(wanted.lacking if wanted is not None else {})
     if wanted is not None:
-        panel.guarded(records.show, wanted, estimator, behavior)
-elif view == "ablation":
-    panel.guarded(panel.ablation)
+        with guarded("The list of records"):
+            records.show(wanted, estimator, behavior)
 else:
-    panel.guarded(panel.removal)
-panel.guarded(kept.show)
+    with guarded("The table"):
+        (panel.ablation if view == "ablation" else panel.removal)()
+with guarded("What is on disk"):
+    trainings.show()

@@ -1,4 +1,4 @@
-"""Library: what was saved, computed, published and brought, in one place, each opened where it was."""
+"""Library: what was saved, computed, published and uploaded, in one place, each opened where it was."""
 
 import streamlit as st
 
@@ -7,10 +7,9 @@ from app.widgets.frame.guard import guarded
 from app.widgets.words import glossary
 
 st.title("Library")
-glossary.lead("What you saved, computed and brought, and the results that came with the program. Each opens on the "
+glossary.lead("What you saved, computed and uploaded, and the results that came with the program. Each opens on the "
               "chart it came from; a run that no page waited for opens on its tables. What is still being computed is "
               "on Runs.", "wf-library-lead")
 with guarded("The library"):
-    found = data.everything()
-    shown = state.chosen(found)
-    panel.show(shown, len(found))
+    entries = data.everything()
+    panel.show(state.chosen(entries), len(entries))

@@ -9,42 +9,20 @@ from app.widgets.jobs import job_panel
 from app.widgets.jobs.desk import desk
 from app.widgets.pickers import pickers
 from app.widgets.words import glossary, labels
-from app.widgets.words.plain_text import sentence
-from engine.basics.errors import WhichfluenceError
-from engine.desk import Waiting
 
-
-def main() -> None:
-    st.title("Map")
-    glossary.lead("Every training example where the model sees it: what it reads alike stands together.")
-    source = pickers.source()
-    try:
-        drawn = desk().drawn(source)
-        if isinstance(drawn, Waiting):
-            job_panel.wait(drawn)
-        _page(source, drawn)
-    except WhichfluenceError as error:
-        st.error(sentence(error), icon=":material/error:")
-
-
-def _page(source, drawn) -> None:
-    scorings = example_panel.specifications()
-    chosen = state.controls(drawn, scorings, labels.numbered(labels.short(scorings)))
-    found = map_data.embedding(source, chosen)
-    if isinstance(found, Waiting):
-        job_panel.wait(found)
-    scores = None
-    if chosen.scoring is not None:
-        count = desk().candidate_count(source, [chosen.scoring], pickers.optima_candidates())
-        scored = desk().scores(source, [chosen.scoring], count)
-        if isinstance(scored, Waiting):
-            job_panel.wait(scored)
-        scores = scored[0]
-    placed = map_data.placed(drawn, found, chosen, scores)
-    panel.take(placed, chosen)
-    panel.legend(chosen)
-    panel.cloud(drawn, found, placed, chosen)
-    panel.selected(drawn, chosen, scores)
-
-
-main()
+st.title("Map")
+glossary.lead("Every training example where the model sees it: what it reads alike is close together.")
+source = pickers.source()
+sampled = job_panel.ready(desk().drawn(source))
+scorings = example_panel.specifications()
+chosen = state.controls(sampled, scorings, labels.numbered(labels.short(scorings)))
+embedded = job_panel.ready(map_data.embedding(source, chosen))
+scores = None
+if chosen.scoring is not None:
+    count = desk().candidate_count(source, [chosen.scoring], pickers.optima_candidates())
+    scores = job_panel.ready(desk().scores(source, [chosen.scoring], count))[0]
+placed = map_data.placed(sampled, embedded, chosen, scores)
+panel.take(placed, chosen)
+panel.legend(chosen)
+panel.cloud(sampled, embedded, placed, chosen)
+panel.selected(sampled, chosen, scores)

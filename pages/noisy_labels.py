@@ -2,8 +2,10 @@
 
 import streamlit as st
 
-from app.noisy_labels import agreement, data, own_data, panel, review_desk, state, what_if
+from app.noisy_labels import agreement, own_data, panel, review_desk, state, what_if
+from app.widgets.jobs.desk import desk
 from app.widgets.words import glossary
+from engine.desk import noisy_labels as searches
 
 
 def main() -> None:
@@ -12,28 +14,29 @@ def main() -> None:
                   "examples: to lower their log-likelihood (raise their loss), their logit or their margin. Which of "
                   "these behaviors, and by which process, is for you to choose.")
     source = state.source()
-    scored = data.scored(source)
+    scored = searches.scored(desk(), source)
     own_data.show(source, scored is not None)
-    drawn = data.drawn(source)
+    with st.spinner("Reading the data"):
+        sample = searches.sampled(desk(), source)
     if scored is None:
-        panel.ask(source, drawn)
+        panel.ask(source, sample)
         return
     state.take_click([one.title for one in scored.suspicion])
     pair = panel.pair(list(scored.suspicion))
-    panel.origin(drawn)
-    panel.judged(drawn, scored)
-    measured = panel.measured(drawn)
+    panel.origin(sample)
+    panel.judged(sample, scored)
+    measured = panel.measured(sample)
     view = state.view(measured)
     if not measured:
         panel.why_not()
     if view == "detection":
-        panel.detection(source, drawn, scored, pair)
+        panel.detection(source, sample, scored, pair)
     elif view == "agreement":
-        agreement.show(source, drawn, scored, pair)
+        agreement.show(source, sample, scored, pair)
     elif view == "desk":
-        review_desk.show(drawn, scored, pair)
+        review_desk.show(sample, scored, pair)
     else:
-        what_if.show(source, drawn, scored, pair)
+        what_if.show(source, sample, scored, pair)
     st.divider()
     panel.facts(source, scored)
 

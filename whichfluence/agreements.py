@@ -52,11 +52,11 @@ class Agreement:
         return self.comparison.agreement("kendall_tau", *self._pair(a, b)).mean
 
     def overlap(self, a: str, b: str) -> float:
-        """The share of the highest 5% that two rankings have in common, the mean over queries."""
+        """The fraction of the highest 5% that two rankings have in common, the mean over queries."""
         return self.comparison.agreement("top_overlap", *self._pair(a, b)).mean
 
     def signs(self, a: str, b: str) -> float:
-        """The share of candidates whose scores have the same sign in both, the mean over queries."""
+        """The fraction of candidates whose scores have the same sign in both, the mean over queries."""
         return self.comparison.agreement("sign_agreement", *self._pair(a, b)).mean
 
     def verdict(self, a: str, b: str) -> Verdict:
@@ -72,10 +72,10 @@ class Agreement:
         return themed(heatmap(pd.DataFrame(cells), METRICS[metric].name, METRICS[metric].chance(candidates, FRACTION)))
 
     def _cell(self, row: int, column: int, metric: str) -> dict[str, object]:
-        found = self.comparison.agreement(metric, row, column)
-        spread = "" if np.isnan(found.ci95) else f" ± {found.ci95:.3f}"
+        agreement = self.comparison.agreement(metric, row, column)
+        spread = "" if np.isnan(agreement.ci95) else f" ± {agreement.ci95:.3f}"
         return {"row": row, "column": column, "first": self.names[row], "second": self.names[column],
-                "mean": found.mean, "value": f"{found.mean:.2f}", "agreement": f"{found.mean:.3f}{spread}",
+                "mean": agreement.mean, "value": f"{agreement.mean:.2f}", "agreement": f"{agreement.mean:.3f}{spread}",
                 "verdict": self.comparison.verdicts[row][column].headline, "chosen": False}
 
     def _pair(self, a: str, b: str) -> tuple[int, int]:

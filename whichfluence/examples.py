@@ -41,15 +41,15 @@ def examples(source: Any, noun: str) -> tuple[Tensor, Tensor]:
     else:
         raise InvalidInput(f"The {noun} is a {type(source).__name__}; give a pair of arrays (inputs, labels), a "
                            "Dataset or a DataLoader.")
-    parts = [_pair(batch, noun) for batch in batches]
-    if not parts:
+    pairs = [_pair(batch, noun) for batch in batches]
+    if not pairs:
         raise InvalidInput(f"The {noun} holds no examples; give at least one.")
-    inputs, labels = zip(*parts, strict=True)
+    inputs, labels = zip(*pairs, strict=True)
     return torch.cat(inputs), torch.cat(labels)
 
 
 def _is_pair(source: Any) -> bool:
-    if not isinstance(source, Sequence) or len(source) != 2 or not all(hasattr(part, "__len__") for part in source):
+    if not isinstance(source, Sequence) or len(source) != 2 or not all(hasattr(one, "__len__") for one in source):
         return False
     return isinstance(source[0], Mapping) or len(source[0]) == len(source[1]) and not isinstance(source[0], tuple)
 
@@ -71,14 +71,14 @@ def _rows(loader: DataLoader, noun: str) -> Sequence[int]:
     if everything:
         return range(len(dataset))
     if isinstance(sampler, RandomSampler) and sampler.replacement:
-        drawn: list[int] = [0, 0]
+        rows: list[int] = [0, 0]
     else:
-        drawn = [int(row) for row in sampler]
-    if len(set(drawn)) < len(drawn):
+        rows = [int(row) for row in sampler]
+    if len(set(rows)) < len(rows):
         raise InvalidInput(f"The sampler of the {noun} draws an example more than once, so that its place does not say "
                            "which example it is; give a DataLoader without that sampler, and its weights as the "
                            "training had them.")
-    return sorted(drawn)
+    return sorted(rows)
 
 
 def _read(dataset: Any, rows: Sequence[int], join: Any, noun: str) -> Iterator[Any]:

@@ -6,19 +6,19 @@ from engine.analysis.explanation import Explanation
 from engine.analysis.explanation import explain as explained
 from engine.basics.options import Options
 from engine.problems import Problem
-from engine.question.specification import Specification as Asked
+from engine.question.specification import Specification as Question
 from engine.scoring.scores import Scores as EngineScores
 from whichfluence.specifications import scoring_of
 from whichfluence.untouched import untouched
 
 
 @untouched
-def explain(problem: Problem, a: Asked | EngineScores, b: Asked | EngineScores, options: Options | None = None
+def explain(problem: Problem, a: Question | EngineScores, b: Question | EngineScores, options: Options | None = None
             ) -> Explanation:
     """Why two answers disagree: the way from one to the other, cut into links that have one cause each.
 
     Links are measured in Kendall distance over exact specifications that take one axis after the other from the second
-    question, averaged over the orders of the axes; `str` of the result is a sentence with the shares.
+    question, averaged over the orders of the axes; `str` of the result is a sentence with the fractions.
 
     Args:
         problem: as `wf.problem` or `wf.draw` makes it.

@@ -12,7 +12,7 @@ from engine.external.claim import bring
 from engine.external.matching import QUERIES
 from engine.external.table import Table
 from engine.problems import Problem
-from engine.question.specification import Specification as Asked
+from engine.question.specification import Specification as Question
 from whichfluence.scores import Scores
 from whichfluence.specifications import scoring_of
 
@@ -26,7 +26,7 @@ class Imported:
     larger score means that the example supports the behavior, else −1."""
 
     values: np.ndarray
-    claims: Asked
+    claims: Question
     sign: int
 
     def of(self, problem: Problem, name: str) -> Scores:
@@ -34,7 +34,7 @@ class Imported:
         return Scores.of(bring(problem, Table(self.values), self.claims, name, QUERIES, self.sign), problem)
 
 
-def imported(values: Any, claims: Asked, larger: Larger = "supports") -> Imported:
+def imported(values: Any, claims: Question, larger: Larger = "supports") -> Imported:
     """Scores of another program, to be compared as an approximate answer to the question that they claim.
 
     Args:

@@ -10,7 +10,7 @@ import numpy as np
 from engine.analysis import self_influence as analysis
 from engine.basics.options import Options
 from engine.problems import Problem
-from engine.question.specification import Specification as Asked
+from engine.question.specification import Specification as Question
 from engine.scoring.compute import compute
 from whichfluence.scores import Scores
 from whichfluence.specifications import scoring_of
@@ -18,11 +18,11 @@ from whichfluence.untouched import untouched
 
 
 @overload
-def influence(problem: Problem, specifications: Asked, options: Options | None = None) -> Scores: ...
+def influence(problem: Problem, specifications: Question, options: Options | None = None) -> Scores: ...
 @overload
-def influence(problem: Problem, specifications: Sequence[Asked], options: Options | None = None) -> list[Scores]: ...
+def influence(problem: Problem, specifications: Sequence[Question], options: Options | None = None) -> list[Scores]: ...
 @overload
-def influence(problem: Problem, specifications: Mapping[str, Asked], options: Options | None = None
+def influence(problem: Problem, specifications: Mapping[str, Question], options: Options | None = None
               ) -> dict[str, Scores]: ...
 @untouched
 def influence(problem: Problem, specifications: Any, options: Options | None = None) -> Any:
@@ -47,20 +47,20 @@ def influence(problem: Problem, specifications: Any, options: Options | None = N
     >>> wf.influence(problem, wf.Specification("query_loss", wf.Remove(), wf.Reoptimize())).values.shape
     (5, 8)
     """
-    if isinstance(specifications, Asked):
+    if isinstance(specifications, Question):
         return _computed(problem, [specifications], options)[0]
     if isinstance(specifications, Mapping):
         return dict(zip(specifications, _computed(problem, list(specifications.values()), options), strict=True))
     return _computed(problem, list(specifications), options)
 
 
-def _computed(problem: Problem, asked: Sequence[Asked], options: Options | None) -> list[Scores]:
-    found = compute(problem, [scoring_of(one) for one in asked], options)
-    return [Scores.of(scores, problem) for scores in found]
+def _computed(problem: Problem, questions: Sequence[Question], options: Options | None) -> list[Scores]:
+    scores = compute(problem, [scoring_of(one) for one in questions], options)
+    return [Scores.of(scores, problem) for scores in scores]
 
 
 @untouched
-def self_influence(problem: Problem, specification: Asked, options: Options | None = None) -> np.ndarray:
+def self_influence(problem: Problem, specification: Question, options: Options | None = None) -> np.ndarray:
     """I_S(z_k, z_k) of every candidate, oriented, (k,): its influence on the behavior at itself; NaN where its
     computation did not converge. Large values mark examples that the model knows from themselves alone.
 

@@ -43,12 +43,12 @@ def language_problem(model: nn.Module, tokenizer: Any, train: Any, queries: Any,
     own = [_records(source, noun) for source, noun in ((train, "training data"), (queries, "list of queries"))]
     encoder = Encoder(tokenizer, context)
     encoded = [[encoder.encode(record) for record in records] for records in own]
-    packing = Packing.of([item for part in encoded for item in part])
-    rows, asked = (packing.pack(encoder, part) for part in encoded)
+    packing = Packing.of([item for batch in encoded for item in batch])
+    rows, packed = (packing.pack(encoder, batch) for batch in encoded)
     reader = LearningReader(model, packing)
     selection = free_names(reader) if parameters == ALL else parameters
-    texts = RowTexts(encoder, torch.cat([rows, asked]), [*own[0], *own[1]])
-    problem = CausalProblem(reader, rows, None, asked, None, candidates, parameters=selection, texts=texts, **options)
+    texts = RowTexts(encoder, torch.cat([rows, packed]), [*own[0], *own[1]])
+    problem = CausalProblem(reader, rows, None, packed, None, candidates, parameters=selection, texts=texts, **options)
     check_reading(problem.reader, rows, encoded[0])
     return problem
 
@@ -59,9 +59,9 @@ def _records(source: Any, noun: str) -> tuple[Record, ...]:
     if not isinstance(source, Sequence) or not source:
         raise InvalidInput(f"The {noun} of a language model is a {type(source).__name__}; give a list of dictionaries "
                            "with `prompt` and `response`, or the path of a JSONL file.")
-    return tuple(record for place, one in enumerate(source) for record in (
+    return tuple(record for index, one in enumerate(source) for record in (
         [one] if isinstance(one, Record) else
-        [Record.parse({"id": str(place), **form}) for form in records_of(_mapping(one, noun))]))
+        [Record.parse({"id": str(index), **form}) for form in records_of(_mapping(one, noun))]))
 
 
 def _mapping(one: Any, noun: str) -> Mapping[str, Any]:

@@ -1,4 +1,4 @@
-"""A problem: a trained model, the examples that it was trained on, and the queries that are asked about."""
+"""A problem: a trained model, the examples that it was trained on, and the queries."""
 
 from __future__ import annotations
 
@@ -125,9 +125,9 @@ def draw(dataset: str = "digits", model: str = SOFTMAX, **settings: Any) -> Prob
 
 def _data(train: Any, queries: Any) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
     if is_path(train):
-        brought = _loaded(Path(train))
-        own = _split(brought, "train")
-        return own, _split(brought, "test") if queries is None else _queries(queries)
+        loaded = _loaded(Path(train))
+        own = _split(loaded, "train")
+        return own, _split(loaded, "test") if queries is None else _queries(queries)
     if queries is None:
         raise InvalidInput("There are no queries; give what is asked about, in the form of the training examples.")
     return examples(train, "training data"), _queries(queries)

@@ -8,7 +8,7 @@ from typing import Any
 from engine.basics.errors import InvalidInput
 from engine.question.interventions import Intervention
 from engine.question.processes import Process
-from engine.question.specification import Specification as Asked
+from engine.question.specification import Specification as Question
 from engine.scoring.scoring import Scoring
 
 
@@ -43,14 +43,14 @@ class Specification(Scoring):
         return Specification(self.behavior, self.intervention, self.process, estimator)
 
 
-def scoring_of(asked: Mapping[str, Any] | Asked) -> Scoring:
-    """What is asked, as the engine has it; of a specification without an estimator the exact answer.
+def scoring_of(question: Mapping[str, Any] | Question) -> Scoring:
+    """The question, as the engine has it; of a specification without an estimator the exact answer.
 
     Raises `InvalidInput` for what is no specification.
     """
-    if isinstance(asked, Mapping):
-        return Scoring.parse(asked)
-    if not isinstance(asked, Asked):
-        raise InvalidInput(f"A {type(asked).__name__} is no specification; give `wf.Specification(behavior, "
+    if isinstance(question, Mapping):
+        return Scoring.parse(question)
+    if not isinstance(question, Question):
+        raise InvalidInput(f"A {type(question).__name__} is no specification; give `wf.Specification(behavior, "
                            "intervention, process)`, or what spec.json holds as a dictionary.")
-    return Scoring.read(asked.canonical())
+    return Scoring.read(question.canonical())

@@ -10,7 +10,7 @@ from streamlit.delta_generator import DeltaGenerator
 from app.widgets.choices import choice, inputs
 from app.widgets.pickers import pickers, worded_picker
 from app.widgets.words import glossary
-from engine.analysis import error_curves
+from engine.desk.analyses import curve_questions
 from engine.question.behaviors import BEHAVIORS
 from engine.question.worded_behaviors import TITLES
 
@@ -21,7 +21,7 @@ ITS_RUN = "These words have a run of their own, over the same candidates and que
 def chosen(row: DeltaGenerator, below: DeltaGenerator) -> str | None:
     """The behavior, which stands in the address; None while the words of another one are picked `below`."""
     model = pickers.problem_class()
-    registered = error_curves.differentiable(model.kind)
+    registered = curve_questions.differentiable(model.kind)
     offered = [*registered, *(TITLES if model.reads == "tokens" else ())]
     before = choice.one(NAME, registered[0], _parser(registered, model.reads == "tokens"))
     words, key = BEHAVIORS[before].words, choice.widget(NAME)
@@ -33,11 +33,11 @@ def chosen(row: DeltaGenerator, below: DeltaGenerator) -> str | None:
         choice.keep(NAME, kind)
         return kind
     with below.container(border=True):
-        found = worded_picker.SHOWN[kind](f"{NAME}:{kind}", pickers.queries(), words)
-        if found is not None and found != before:
+        picked = worded_picker.SHOWN[kind](f"{NAME}:{kind}", pickers.queries(), words)
+        if picked is not None and picked != before:
             st.button("Draw its curves", key=f"{NAME}:draw", type="primary", icon=":material/show_chart:", help=ITS_RUN,
-                      on_click=choice.keep, args=(NAME, found))
-    return before if found == before else None
+                      on_click=choice.keep, args=(NAME, picked))
+    return before if picked == before else None
 
 
 def _begin(key: str, kind: str) -> None:

@@ -2,90 +2,81 @@
 
 from __future__ import annotations
 
-import json
-import shlex
-
 import numpy as np
 import pandas as pd
 import streamlit as st
 
 from app.charts import over_seeds as chart
 from app.charts.draw import draw
-from app.widgets.choices import choice, inputs
-from app.widgets.choices.selectors import pick, segments
+from app.widgets.choices.selectors import pick, segments, toggle
 from app.widgets.jobs import job_panel
 from app.widgets.jobs.desk import desk
 from app.widgets.results import downloads
 from app.widgets.words import chips, glossary
-from app.widgets.words.plain_text import plain, sentence
-from engine.analysis.over_seeds import STABLE, OverSeeds, SeedRunsRequest, of_runs, spread
-from engine.desk import Waiting
-from engine.problems import ProblemSource
+from app.widgets.words.plain_text import plain
+from engine.desk import ProblemSource, commands
+from engine.desk.analyses import STABLE, OverSeeds, of_runs, spread
+from engine.desk.analyses import request as analysis
 from engine.question import direction
 from engine.question.interventions import Infinitesimal, Remove
 from engine.question.processes import Replay, Retrain
 from engine.scoring.scoring import Scoring
 
-NAME, MANY, ASKED = "runs", "nruns", "runs_of"
+NAME, MANY, QUESTION = "runs", "nruns", "runs_of"
 SCORED = 20
 COUNTS = (4, 8, 16)
 DERIVATIVE, REMOVAL = "derivative", "removal"
 TITLES = {DERIVATIVE: "derivative", REMOVAL: "leave-one-out"}
 
 
-def show(source: ProblemSource, told: str) -> None:
+def show(source: ProblemSource, behavior: str) -> None:
     """A switch, and below it what several runs say, or the job that asks them."""
-    drawn = source.problem_class.kept_checkpoints
-    key = choice.bound(NAME, False, choice.on_off)
-    on = inputs.toggle("This run against other runs of the same training", key=key, disabled=not drawn,
-                       help="The same question of trainings with other seeds: whether their mean has a stable ranking, "
-                            "and what one run's ranking is worth for the others." if drawn else
-                            "The descent of softmax regression draws nothing, so that all of its runs are one; choose "
-                            "a network.")
-    choice.keep(NAME, int(on))
-    if not on or not drawn:
+    random = source.problem_class.kept_checkpoints
+    on = toggle(NAME, "This run against other runs of the same training", disabled=not random,
+                help="The same question of trainings with other seeds: whether their mean has a stable ranking, and "
+                     "what one run's ranking is worth for the others." if random else
+                     "The descent of softmax regression is deterministic, so all its runs are the same; choose a "
+                     "network.")
+    if not on or not random:
         return
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
-        kind = segments(ASKED, "Asked of each run", (DERIVATIVE, REMOVAL), DERIVATIVE, TITLES.__getitem__)
+        kind = segments(QUESTION, "Asked of each run", (DERIVATIVE, REMOVAL), DERIVATIVE, TITLES.__getitem__)
         seeds = pick(MANY, "Runs", COUNTS, COUNTS[0], str, int, width=110)
-    scoring = (Scoring.of(told, Infinitesimal(), Replay(seeds=seeds)) if kind == DERIVATIVE
-               else Scoring.of(told, Remove(), Retrain(seeds=seeds)))
+    scoring = (Scoring.of(behavior, Infinitesimal(), Replay(seeds=seeds)) if kind == DERIVATIVE
+               else Scoring.of(behavior, Remove(), Retrain(seeds=seeds)))
     chips.question(scoring)
-    answer = desk().ask(SeedRunsRequest(scoring=scoring, candidates=SCORED, seeds=seeds).of(source))
-    if isinstance(answer, Waiting):
-        job_panel.watch(answer)
-    elif isinstance(answer, str):
-        st.warning(sentence(answer), icon=":material/block:")
-    else:
+    request = analysis("over-seeds", scoring=scoring, candidates=SCORED, seeds=seeds)
+    answer = job_panel.beside(desk().ask(request.of(source)))
+    if answer is not None:
         _show(of_runs(answer.single, scoring, source.seed), answer.outcomes, source)
 
 
-def _show(found: OverSeeds, outcomes: np.ndarray, source: ProblemSource) -> None:
+def _show(runs: OverSeeds, outcomes: np.ndarray, source: ProblemSource) -> None:
     left, right = st.columns([2, 3], gap="large")
     with left:
         st.subheader("Is the mean over runs stable?")
-        glossary.markdown(found.sentence)
-        steps = ", ".join(f"{row.stability:.2f} with {row.seeds}" for row in found.table.itertuples())
-        draw(chart.growth, found.table, STABLE, key="over-seeds",
+        glossary.markdown(runs.sentence)
+        steps = ", ".join(f"{row.stability:.2f} with {row.seeds}" for row in runs.table.itertuples())
+        draw(chart.growth, runs.table, STABLE, key="over-seeds",
              alt=f"Kendall's τ between two halves of the runs: {steps}. Stable from {STABLE:g}.")
     with right:
         st.subheader("What is one run worth?")
-        glossary.markdown(found.run_sentence)
-        frame, raw = _examples(found, outcomes), direction.raw(found.scores.scoring)
+        glossary.markdown(runs.run_sentence)
+        frame, raw = _examples(runs, outcomes), direction.raw(runs.scores.scoring)
         st.dataframe(frame, hide_index=True, width="stretch", key="over-seeds-table",
                      column_config={name: st.column_config.NumberColumn(format="%.3g") for name in frame.columns[1:]})
         glossary.caption(f"Means over all queries, for the first {len(frame)} candidates; “this run” is seed "
-                         f"{next(iter(found.single))}. The change of variance is what the intervention does to how the "
-                         f"behavior varies over runs.{_distance(found.scores.scoring)} Scores: {plain(raw)}.")
-    downloads.chart_extras("over-seeds", frame, command=_command(found.scores.scoring, source, len(found.single)),
+                         f"{next(iter(runs.single))}. The change of variance is what the intervention does to how the "
+                         f"behavior varies over runs.{_distance(runs.scores.scoring)} Scores: {plain(raw)}.")
+    downloads.chart_extras("over-seeds", frame, command=_command(runs.scores.scoring, source, len(runs.single)),
                            quantity=raw)
 
 
-def _examples(found: OverSeeds, outcomes: np.ndarray) -> pd.DataFrame:
+def _examples(over_seeds: OverSeeds, outcomes: np.ndarray) -> pd.DataFrame:
     """A row a candidate, the strongest mean first."""
-    runs = np.stack([one.values.mean(0) for one in found.single.values()])  # (s, k)
-    apart = spread(found, outcomes).groupby("candidate", sort=False)[["variance", "wasserstein"]].mean()
-    frame = pd.DataFrame({"training example": found.scores.candidates, "this run": runs[0], "mean": runs.mean(0),
+    runs = np.stack([one.values.mean(0) for one in over_seeds.single.values()])  # (s, k)
+    apart = spread(over_seeds, outcomes).groupby("candidate", sort=False)[["variance", "wasserstein"]].mean()
+    frame = pd.DataFrame({"training example": over_seeds.scores.candidates, "this run": runs[0], "mean": runs.mean(0),
                           "± standard error": runs.std(0, ddof=1) / len(runs) ** 0.5,
                           "variance, change": apart["variance"].to_numpy(),
                           "Wasserstein": apart["wasserstein"].to_numpy()})
@@ -99,8 +90,6 @@ def _distance(scoring: Scoring) -> str:
 
 
 def _command(scoring: Scoring, source: ProblemSource, seeds: int) -> str:
-    file, write = downloads.problem_file(source.model_copy(update={"n_candidates": SCORED}))
     one = Scoring.of(scoring.behavior, scoring.intervention, scoring.process.model_copy(update={"seeds": 1}))
-    spec = shlex.quote(json.dumps(one.model_dump(mode="json", exclude_defaults=True), ensure_ascii=False))
-    return (f"{write}\necho {spec} > spec.json\npython -m engine over-seeds --data {file} --spec spec.json "
-            f"--most {seeds} --stable 1 --out over-seeds.npz --spread spread.csv")
+    return commands.of_problem("over-seeds", source.model_copy(update={"n_candidates": SCORED}), "--most", seeds,
+                               "--stable", 1, "--out", "over-seeds.npz", "--spread", "spread.csv", scoring=one)

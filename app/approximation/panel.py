@@ -7,21 +7,22 @@ from collections.abc import Mapping
 import pandas as pd
 import streamlit as st
 
-from app.approximation import data as error_curves
+from app.approximation import data as tables
 from app.approximation import sliding
 from app.approximation.state import Chosen, published_run
 from app.charts.curves import agreement_curves, exact_scatter
-from app.widgets.choices import choice, inputs
+from app.widgets.choices import choice
+from app.widgets.choices.selectors import number
 from app.widgets.examples import looks, record_text
 from app.widgets.jobs import job_panel
 from app.widgets.jobs.desk import desk
-from app.widgets.results import downloads, published
+from app.widgets.results import downloads
 from app.widgets.results.agreements import signed
 from app.widgets.words import chips, glossary
 from app.widgets.words.plain_text import plain
-from engine.analysis import error_curves as engine_curves
-from engine.analysis.error_curves import ALPHAS, ETAS, PerQuery
 from engine.basics.values import short
+from engine.desk import error_curves, published
+from engine.desk.analyses import ALPHAS, ETAS, PerQuery, curve_questions
 from engine.desk.error_curves import Curves, Point, live
 from engine.metrics.agreement import METRICS, summarize
 from engine.question import direction
@@ -71,20 +72,20 @@ def _tokens(chosen: Chosen) -> str:
 def complete(chosen: Chosen) -> bool:
     """Whether all of the curves are there; nothing is computed."""
     if chosen.panel == "eta":
-        return error_curves.eta_curves(chosen.sources, chosen.candidates, chosen.behavior, 0.0).complete
-    return error_curves.alpha_curves(chosen.sources, chosen.candidates, chosen.behavior).complete
+        return error_curves.eta_curves(desk(), chosen.sources, 0.0, chosen.candidates, chosen.behavior).complete
+    return error_curves.alpha_curves(desk(), chosen.sources, chosen.candidates, chosen.behavior).complete
 
 
 def eta_curves(chosen: Chosen, agreements: Mapping[str, PerQuery]) -> None:
     """The curves over η, drawn as they grow."""
     def grow() -> None:
-        curves = error_curves.eta_curves(chosen.sources, chosen.candidates, chosen.behavior)
+        curves = error_curves.eta_curves(desk(), chosen.sources, candidates=chosen.candidates, behavior=chosen.behavior)
         if curves.complete and growing:
             st.rerun()
-        behaviors = engine_curves.series(chosen.behavior, chosen.sources[0].kind)
+        behaviors = curve_questions.series(chosen.behavior, chosen.sources[0].kind)
         _curves(chosen, curves, [BEHAVIORS[name].title for name in behaviors],
-                error_curves.markers(error_curves.titled(agreements), chosen.metric, chosen.value), ETA_TICKS,
-                [scoring for eta in ETAS for scoring in engine_curves.step_pair(chosen.behavior, eta)])
+                tables.markers(tables.titled(agreements), chosen.metric, chosen.value), ETA_TICKS,
+                [scoring for eta in ETAS for scoring in curve_questions.step_pair(chosen.behavior, eta)])
         _progress(curves, "points" if live(chosen.sources[0]) else "draws")
 
     growing = not complete(chosen)
@@ -96,16 +97,16 @@ def eta_curves(chosen: Chosen, agreements: Mapping[str, PerQuery]) -> None:
 
 def alpha_curves(chosen: Chosen, points: Mapping[str, Point]) -> None:
     """The curves over α: one job a draw, so that each appears when it is done."""
-    curves = error_curves.alpha_curves(chosen.sources, chosen.candidates, chosen.behavior)
-    agreements = {title: point.agreement for title, point in error_curves.by_title(points).items()}
+    curves = error_curves.alpha_curves(desk(), chosen.sources, chosen.candidates, chosen.behavior)
+    agreements = {title: point.agreement for title, point in tables.by_title(points).items()}
     kind = chosen.sources[0].kind
-    solvers = engine_curves.solvers(kind)
-    grid = engine_curves.alphas(kind)
+    solvers = curve_questions.solvers(kind)
+    grid = curve_questions.alphas(kind)
     scorings = [scoring for alpha in grid for scoring in (
-        engine_curves.upweighted(chosen.behavior, alpha, kind),
-        *(engine_curves.solver_scoring(chosen.behavior, solver, alpha, kind) for solver in solvers))]
+        curve_questions.upweighted(chosen.behavior, alpha, kind),
+        *(curve_questions.solver_scoring(chosen.behavior, solver, alpha, kind) for solver in solvers))]
     _curves(chosen, curves, [solver.title for solver in solvers.values()],
-            error_curves.markers(agreements, chosen.metric, chosen.value), ALPHAS, scorings)
+            tables.markers(agreements, chosen.metric, chosen.value), ALPHAS, scorings)
     if curves.waiting:
         glossary.caption(f"{curves.done} of {curves.total} draws are ready; the next one is being computed. "
                          "The chosen point is live already.")
@@ -141,9 +142,9 @@ def _overlay(chosen: Chosen) -> pd.DataFrame | None:
     frame = published.results(*figure) if figure else None
     if frame is None:
         return None
-    return error_curves.published_curves(frame[frame["dataset"] == dataset], chosen.panel, chosen.metric,
+    return tables.published_curves(frame[frame["dataset"] == dataset], chosen.panel, chosen.metric,
                                          None if chosen.panel == "eta" else chosen.behavior,
-                                         next(iter(engine_curves.solvers(model.kind))))
+                                         next(iter(curve_questions.solvers(model.kind))))
 
 
 def _spoken(chosen: Chosen, means: pd.DataFrame, name: str) -> str:
@@ -166,11 +167,9 @@ def _progress(curves: Curves, noun: str) -> None:
 def scatter(point: Point, chosen: Chosen) -> None:
     """Approximate against exact scores for one query."""
     last = len(point.exact.values) - 1
-    key = choice.bound("query", 0, choice.within(0, last))
-    query = inputs.number_input("Query", 0, last, key=key, help=glossary.hint(
+    query = number("query", "Query", 0, 0, last, help=glossary.hint(
         "Query", "Which query the scatter shows; the Examples page shows it, and the same choice there."))
-    choice.keep("query", query)
-    frame = error_curves.scatter_frame(point, query)
+    frame = tables.scatter_frame(point, query)
     switched = int((frame["sign"] != "same sign").sum())
     dataset, sample = desk().sample(chosen.sources[0])
     seen = looks.added(frame, dataset, sample.train_index[frame.candidate.to_numpy(dtype=int)])
@@ -190,15 +189,15 @@ def _label(chosen: Chosen, query: int) -> str:
 
 
 def scatter_table(point: Point) -> pd.DataFrame:
-    return error_curves.scatter_frame(point, choice.one("query", 0, int))
+    return tables.scatter_frame(point, choice.one("query", 0, int))
 
 
 def metrics(point: Point) -> None:
     """The three agreements at the chosen point, each with its interval."""
     for column, (name, values) in zip(st.columns(len(point.agreement)), point.agreement.items(), strict=True):
-        found = summarize([values], interval_over="queries")
-        column.metric(METRICS[name].title, signed(found.mean), help=METRICS[name].definition)
-        column.html(f'<div class="wf-note wf-num">± {found.ci95:.3f}, 95% over {found.n_queries} queries</div>')
+        summary = summarize([values], interval_over="queries")
+        column.metric(METRICS[name].title, signed(summary.mean), help=METRICS[name].definition)
+        column.html(f'<div class="wf-note wf-num">± {summary.ci95:.3f}, 95% over {summary.n_queries} queries</div>')
 
 
 def provenance(point: Point) -> None:
@@ -216,7 +215,7 @@ def provenance(point: Point) -> None:
 
 def numbers_table(agreements: Mapping[str, PerQuery], noun: str, chosen: Chosen) -> None:
     """Every series at the chosen point."""
-    table = error_curves.numbers(agreements, noun)
+    table = tables.numbers(agreements, noun)
     st.dataframe(table, hide_index=True, width="stretch", key=f"numbers:{chosen.panel}",
                  column_config=glossary.columns(table.columns, {
                      name: st.column_config.NumberColumn(format="%.4f") for name in table.columns
@@ -231,9 +230,9 @@ def residual_table(points: Mapping[str, Point]) -> None:
         "system is solved and nothing of the ranking, which is measured: Kendall's τ and top-5% overlap with the exact "
         "answer at the chosen α, ± 95% over queries. LiSSA and other fixed-length methods have no tolerance of their "
         "own to meet.")
-    table = error_curves.residuals(error_curves.by_title(points))
+    table = tables.residuals(tables.by_title(points))
     formats = {name: st.column_config.NumberColumn(format="%.1e") for name in ("median residual", "largest residual")}
     formats |= {name: st.column_config.NumberColumn(format="%.3f") for name in table.columns
-                if name.startswith("±") or name in {METRICS[metric].title for metric in error_curves.RANKED}}
+                if name.startswith("±") or name in {METRICS[metric].title for metric in tables.RANKED}}
     st.dataframe(table, hide_index=True, width="stretch", column_config=glossary.columns(table.columns, formats),
                  key="residuals")

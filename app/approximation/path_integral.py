@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import shlex
-
 import pandas as pd
 import streamlit as st
 
 from app.charts import path as chart
 from app.charts.draw import draw
-from app.widgets.choices import choice, inputs
+from app.widgets.choices.selectors import number, toggle
 from app.widgets.examples import cards
 from app.widgets.jobs.desk import desk
 from app.widgets.results import downloads
@@ -17,9 +15,8 @@ from app.widgets.words import glossary
 from app.widgets.words.plain_text import sentence
 from engine.basics.errors import WhichfluenceError
 from engine.basics.values import short
-from engine.desk import Waiting
-from engine.exact.path_integral import PathIntegral, path_integral
-from engine.problems import Problem, ProblemSource
+from engine.desk import Problem, ProblemSource, Waiting, commands
+from engine.desk.analyses import PathIntegral, path_integral
 from engine.question import direction
 from engine.question.behaviors import BEHAVIORS
 
@@ -28,28 +25,19 @@ NAME, EXAMPLE = "path", "path_example"
 
 def panel(source: ProblemSource, behavior: str, alpha: float, query: int) -> None:
     """A switch, and below it the path of one training example for one query."""
-    key = choice.bound(NAME, False, choice.on_off)
-    shown = inputs.toggle("Follow one example along the path", key=key,
-                          help="The difference between the optimum at weight α and at weight 0 is the sum of all small "
-                               "changes in between. The inverse Hessian knows the first of them only.")
-    choice.keep(NAME, int(shown))
-    drawn = desk().drawn(source) if shown else None
-    if drawn is None or isinstance(drawn, Waiting):
+    shown = toggle(NAME, "Follow one example along the path",
+                   help="The difference between the optimum at weight α and at weight 0 is the sum of all small "
+                        "changes in between. The inverse Hessian knows the first of them only.")
+    sampled = desk().drawn(source) if shown else None
+    if sampled is None or isinstance(sampled, Waiting):
         return
-    row = _example(drawn.problem.n)
+    row = number(EXAMPLE, "Training example", 0, 0, sampled.problem.n - 1, width=240)
     try:
-        found = _followed(drawn.problem, source.key, row, alpha, behavior)
+        path = _followed(sampled.problem, source.key, row, alpha, behavior)
     except WhichfluenceError as error:
         st.info(sentence(error), icon=":material/route:")
         return
-    _show(found, source, behavior, alpha, query, row)
-
-
-def _example(n: int) -> int:
-    key = choice.bound(EXAMPLE, 0, choice.within(0, n - 1))
-    row = inputs.number_input("Training example", 0, n - 1, key=key, width=240)
-    choice.keep(EXAMPLE, row)
-    return row
+    _show(path, source, behavior, alpha, query, row)
 
 
 @st.cache_data(show_spinner="Following the optimum …", max_entries=40)
@@ -58,27 +46,22 @@ def _followed(_problem: Problem, source: str, row: int, alpha: float, behavior: 
         return path_integral(_problem, row, alpha, BEHAVIORS[behavior])
 
 
-def _show(found: PathIntegral, source: ProblemSource, behavior: str, alpha: float, query: int, row: int) -> None:
-    rates = pd.DataFrame({"alpha": [0.0, *found.alphas.tolist(), alpha], "rate": [
-        found.first[query].item(), *found.integrand[:, query].tolist(), found.last[query].item()]})
-    first = found.first[query].item()
+def _show(path: PathIntegral, source: ProblemSource, behavior: str, alpha: float, query: int, row: int) -> None:
+    rates = pd.DataFrame({"alpha": [0.0, *path.alphas.tolist(), alpha], "rate": [
+        path.first[query].item(), *path.integrand[:, query].tolist(), path.last[query].item()]})
+    first = path.first[query].item()
     read = BEHAVIORS[behavior]
-    area, ends = found.integral[query].item(), found.difference[query].item()
+    area, ends = path.integral[query].item(), path.difference[query].item()
     draw(chart.rates, rates, pd.DataFrame({"alpha": [0.0, alpha], "rate": [first, first]}),
          direction.rate(read), key="path:rates",
-         alt=direction.along_path(read, query, row, f"{first:.3g}", f"{found.last[query].item():.3g}", short(alpha)))
+         alt=direction.along_path(read, query, row, f"{first:.3g}", f"{path.last[query].item():.3g}", short(alpha)))
     equal = direction.area(read, f"**{cards.number(area)}**", f"**{cards.number(ends)}**")
-    glossary.markdown(f"{equal} (largest gap over all queries {found.gap:.1e}). The dashed rectangle, "
+    glossary.markdown(f"{equal} (largest gap over all queries {path.gap:.1e}). The dashed rectangle, "
                       f"**{cards.number(first * alpha)}**, is the inverse Hessian's answer.")
     glossary.caption(
         f"Query {query}, training example {row}, α from 0 to {short(alpha)}. Two routes to one number: "
-        f"{len(found.alphas)} re-optimised points in between, and the two ends alone. A gap far from rounding "
+        f"{len(path.alphas)} re-optimised points in between, and the two ends alone. A gap far from rounding "
         "would mean that an optimum was missed.")
-    downloads.chart_extras("path", rates, source=None, command=_command(source, behavior, alpha, row),
+    downloads.chart_extras("path", rates, command=commands.of_problem(
+        "path-integral", source, "--behavior", behavior, "--alpha", repr(alpha), "--example", row, "--out", "path.csv"),
                            quantity=direction.rate(read))
-
-
-def _command(source: ProblemSource, behavior: str, alpha: float, row: int) -> str:
-    file, write = downloads.problem_file(source)
-    return (f"{write}\npython -m engine path-integral --data {file} --behavior {shlex.quote(behavior)} "
-            f"--alpha {alpha!r} --example {row} --out path.csv")

@@ -7,76 +7,68 @@ import streamlit as st
 
 from app.charts import run_errors as chart
 from app.charts.draw import draw
-from app.widgets.choices import choice, inputs
-from app.widgets.choices.selectors import pick
+from app.widgets.choices.selectors import pick, toggle
 from app.widgets.jobs import job_panel
 from app.widgets.jobs.desk import desk
 from app.widgets.results import downloads
 from app.widgets.words import glossary
-from app.widgets.words.plain_text import plain, sentence
-from engine.analysis.run_errors import RunErrors, RunErrorsRequest, percent
-from engine.desk import Waiting
-from engine.estimators import ESTIMATORS
-from engine.problems import ProblemSource
+from app.widgets.words.plain_text import plain
+from engine.desk import ProblemSource, commands
+from engine.desk.analyses import Request, RunErrors, spell_error
+from engine.desk.analyses import request as analysis
 from engine.question import direction
 from engine.question.behaviors import BEHAVIORS
 from engine.question.processes import Replay
+from engine.scoring.scoring import ESTIMATORS
 
 NAME, EXAMPLE = "approximated", "moment"
 SCORED = 50
 
 
-def show(source: ProblemSource, told: str, process: Replay) -> None:
-    """A switch, and below it what was found, or the job that looks for it."""
-    key = choice.bound(NAME, False, choice.on_off)
-    on = inputs.toggle("Approximations of this run, and when examples matter in it", key=key,
-                       help="The exact derivative of the run beside SOURCE and data value embeddings, with SOURCE's "
-                            "error by cause; it is computed once as a run.")
-    choice.keep(NAME, int(on))
-    if not on:
+def show(source: ProblemSource, behavior: str, process: Replay) -> None:
+    """A switch, and below it the errors, or the job that computes them."""
+    if not toggle(NAME, "Approximations of this run, and when examples matter in it",
+                  help="The exact derivative of the run beside SOURCE and data value embeddings, with SOURCE's error "
+                       "by cause; it is computed once as a run."):
         return
-    request = RunErrorsRequest(behavior=told, candidates=SCORED, process=process)
-    found = desk().ask(request.of(source))
-    if isinstance(found, Waiting):
-        job_panel.watch(found)
-    elif isinstance(found, str):
-        st.warning(sentence(found), icon=":material/block:")
-    else:
-        _errors(found, source, request)
-        _moments(found, source, request)
+    request = analysis("run-errors", behavior=behavior, candidates=SCORED, process=process)
+    errors = job_panel.beside(desk().ask(request.of(source)))
+    if errors is not None:
+        _errors(errors, source, request)
+        _moments(errors, source, request)
 
 
-def _errors(found: RunErrors, source: ProblemSource, request: RunErrorsRequest) -> None:
+def _errors(errors: RunErrors, source: ProblemSource, request: Request) -> None:
     st.subheader("What approximations of this run get wrong")
-    glossary.markdown(found.sentence)
-    same = found.methods[[not ESTIMATORS[name].departures for name in found.methods["estimator"]]]
+    glossary.markdown(errors.sentence)
+    same = errors.methods[[not ESTIMATORS[name].departures for name in errors.methods["estimator"]]]
     frame = pd.concat([
-        found.causes.assign(label=found.causes["title"], what="cause of SOURCE's error"),
+        errors.causes.assign(label=errors.causes["title"], what="cause of SOURCE's error"),
         same.assign(label=same["title"], what="estimator as a whole")], ignore_index=True)
-    spoken = ", ".join(f"{row.label} {percent(row.error)}" for row in frame.itertuples())
+    spoken = ", ".join(f"{row.label} {spell_error(row.error)}" for row in frame.itertuples())
     draw(chart.causes, frame, key="run-errors", alt=f"Errors against the exact replay: {spoken}.")
     glossary.caption(f"The exact replay is zero. Norms over all queries and the first {SCORED} candidates at most. "
                      "Causes are let in one after the other and need not add up. TracIn over all steps and in-run data "
                      "Shapley leave out what a step changes in later steps, which is another question: *Compare* has "
                      "them beside this one.")
     downloads.chart_extras("run-errors", frame[["what", "label", "error", "so_far", "tau"]],
-                           command=downloads.request_command(request, source))
+                           command=commands.of_request(request, source))
 
 
-def _moments(found: RunErrors, source: ProblemSource, request: RunErrorsRequest) -> None:
+def _moments(errors: RunErrors, source: ProblemSource, request: Request) -> None:
     st.subheader("When did this example matter?")
-    candidates = list(dict.fromkeys(found.parts["candidate"].tolist()))
+    candidates = list(dict.fromkeys(errors.parts["candidate"].tolist()))
     chosen = pick(EXAMPLE, "Training example", candidates, candidates[0], str, int, width=190,
                   help="Of those that were scored.")
-    own = found.parts[found.parts["candidate"] == chosen]
+    own = errors.parts[errors.parts["candidate"] == chosen]
     frame = own.assign(total=own["rate"].cumsum(), steps=[
         f"{first:,}" if first == last else f"{first:,} to {last:,}"
         for first, last in zip(own["first"], own["last"], strict=True)])
     unit = "epoch" if source.problem_class.kept_checkpoints else "stretch"
     strongest = own.loc[own["rate"].abs().idxmax()]
-    read = BEHAVIORS[found.behavior]
+    read = BEHAVIORS[errors.behavior]
     rate = direction.mean_rate(read)
-    draw(chart.parts, frame, unit, rate, key="moments",
+    draw(chart.stretches, frame, unit, rate, key="moments",
          alt=f"The {rate} of training example {chosen} in each {unit} alone, from "
              f"{own['rate'].iloc[0]:.3g} in the first to {own['rate'].iloc[-1]:.3g} in the last, "
              f"{own['rate'].sum():.3g} in all; the largest in {unit} {int(strongest['part'])}.")
@@ -84,4 +76,4 @@ def _moments(found: RunErrors, source: ProblemSource, request: RunErrorsRequest)
                      "Their sum is the derivative by its weight in the whole training. "
                      + plain(direction.moments(read)))
     downloads.chart_extras("moments", frame[["candidate", "part", "first", "last", "rate", "total"]],
-                           command=f"{downloads.request_command(request, source)} --parts moments.csv", quantity=rate)
+                           command=commands.of_request(request, source, "--parts", "moments.csv"), quantity=rate)

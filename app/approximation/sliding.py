@@ -8,7 +8,7 @@ from functools import partial
 import pandas as pd
 import streamlit as st
 
-from app.approximation import data as error_curves
+from app.approximation import data as tables
 from app.approximation.state import Chosen, slid
 from app.charts import slide
 from app.charts.curves import sliding_curves
@@ -24,12 +24,12 @@ def show(chosen: Chosen, means: pd.DataFrame, seeds: pd.DataFrame, order: Sequen
     start = _start(chosen)
     stops = tuple(sorted({*chosen.stops, start}))
     key = f"curves:{chosen.panel}:{start:g}"
-    draw(sliding_curves, means, seeds, list(order), titles, list(ticks), published, error_curves.places(means, stops),
+    draw(sliding_curves, means, seeds, list(order), titles, list(ticks), published, tables.at_stops(means, stops),
          stops.index(start), height, key=key, on_select=partial(_moved, key, chosen.panel, stops),
          selection_mode=[slide.CHOSEN], alt=said)
     if not live(chosen.sources[0]):
         return f"The slider stops at the computed points; the legend says the curves' values there, at {chosen.symbol}."
-    missed = error_curves.missed(means)
+    missed = tables.missed(means)
     known = f" A computed point that is left out would be missed by {missed:.3f} at most." if missed == missed else ""
     return (f"The slider reads the curves at any {chosen.symbol}, and the legend says their values there: between two "
             f"computed points they are interpolated, by a straight line on this scale.{known} Once the slider rests, "
@@ -40,15 +40,15 @@ def _start(chosen: Chosen) -> float:
     """Where the slider stands in the chart as it was sent. While the reader moves it the chart stays as it is, so
     that the browser does not draw it anew under the hand."""
     view = (chosen.panel, chosen.sources, chosen.metric, chosen.behavior, chosen.candidates, chosen.published)
-    kept = st.session_state.get(_SENT)
-    if kept is None or kept["view"] != view or kept["now"] != chosen.value:
-        kept = st.session_state[_SENT] = {"view": view, "start": chosen.value, "now": chosen.value}
-    return kept["start"]
+    sent = st.session_state.get(_SENT)
+    if sent is None or sent["view"] != view or sent["now"] != chosen.value:
+        sent = st.session_state[_SENT] = {"view": view, "start": chosen.value, "now": chosen.value}
+    return sent["start"]
 
 
 def _moved(key: str, panel: str, stops: Sequence[float]) -> None:
     """The reader's choice is where the slider rests."""
-    place = slide.chosen(st.session_state[key])
-    if place is not None:
-        st.session_state[_SENT]["now"] = stops[place]
-        slid(panel, stops[place])
+    stop = slide.chosen(st.session_state[key])
+    if stop is not None:
+        st.session_state[_SENT]["now"] = stops[stop]
+        slid(panel, stops[stop])

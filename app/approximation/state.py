@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import streamlit as st
 
 from app.approximation import behavior
 from app.widgets.choices import choice, inputs
-from app.widgets.choices.selectors import pick, segments
-from app.widgets.pickers import fitting_models, pickers
-from app.widgets.results import published
+from app.widgets.choices.selectors import number, pick, segments, toggle
+from app.widgets.pickers import pickers
 from app.widgets.words import glossary
-from engine.analysis import error_curves as engine_curves
-from engine.analysis.error_curves import ALPHAS, ETAS
 from engine.basics.values import short
+from engine.desk import Problem, ProblemSource, datasets, published
 from engine.desk import error_curves as desk_curves
-from engine.experiments import EXPERIMENTS
+from engine.desk.analyses import ALPHAS, ETAS, curve_questions
+from engine.desk.published import EXPERIMENTS
 from engine.metrics.agreement import METRICS
-from engine.problems import Problem, ProblemSource
 
 PANELS = {"eta": "Longer steps (η)", "alpha": "Heavier weights (α)", "run": "Through the training (ε)"}
 SHORTS = {metric.short: name for name, metric in METRICS.items()}
 DRAWS = (1, 2, 3, 5)
-ALPHA_STEPS = tuple(float(f"{10 ** (place / 8 - 5):.2g}") for place in range(33))
-ETA_STEPS = tuple(sorted({*ETAS, *(float(f"{10 ** (place / 32 - 2):.2g}") for place in range(65))}))
+ALPHA_STEPS = tuple(float(f"{10 ** (index / 8 - 5):.2g}") for index in range(33))
+ETA_STEPS = tuple(sorted({*ETAS, *(float(f"{10 ** (index / 32 - 2):.2g}") for index in range(65))}))
 
 
 @dataclass(frozen=True)
@@ -64,13 +64,14 @@ def panel_choice() -> str:
 
 
 def controls(panel: str) -> Chosen | None:
-    """The row of choices, each of them in the address; None while the behavior is not told yet."""
+    """The row of choices, each of them in the address; None until the behavior is complete."""
     row, below = (st.container(horizontal=True, vertical_alignment="bottom", gap="medium", key="wf-error-asked"),
                   st.container())
-    metric = segments("metric", "Agreement", list(SHORTS), "kendall", lambda name: METRICS[SHORTS[name]].title, row,
+    metric = segments("metric", "Agreement", list(SHORTS), "kendall", lambda name: METRICS[SHORTS[name]].title,
+                      area=row,
                       help=" ".join(f"**{metric.title}**: {metric.definition}" for metric in METRICS.values()))
-    told = behavior.chosen(row, below)
-    solvers = engine_curves.solvers(pickers.problem_class().kind)
+    chosen_behavior = behavior.chosen(row, below)
+    solvers = curve_questions.solvers(pickers.problem_class().kind)
     solver = next(iter(solvers))
     if panel == "alpha":
         solver = pick("solver", "Solver in the scatter", list(solvers), solver, lambda name: solvers[name].title,
@@ -80,19 +81,19 @@ def controls(panel: str) -> Chosen | None:
                  help="Each draw (seed) takes other queries and candidates, and another training set where that is "
                       "smaller than the dataset. Bands are 95% t-intervals over draws.")
     sources = tuple(pickers.source(offset) for offset in range(draws))
-    value = (_value if desk_curves.live(sources[0]) else _of_the_grid)(panel, row)
+    value = _value(panel, desk_curves.live(sources[0]), row)
     figure = published_run(pickers.problem_class(), pickers.source(0).dataset)
     shown = figure is not None and _toggle(row, figure)
     limit = sources[0].n_candidates or sources[0].n_train or pickers.optima_candidates()
     candidates = min(pickers.optima_candidates(), limit) if panel == "alpha" else (
         None if desk_curves.live(sources[0]) else limit)
-    if told is None:
+    if chosen_behavior is None:
         return None
-    return Chosen(panel, sources, SHORTS[metric], told, value, _query(sources[0]), candidates, solver, shown)
+    return Chosen(panel, sources, SHORTS[metric], chosen_behavior, value, _query(sources[0]), candidates, solver, shown)
 
 
 def _default_draws() -> int:
-    digits = choice.one("data", fitting_models.FIRST_DATA, str) == "digits"
+    digits = choice.one("data", datasets.FIRST, str) == "digits"
     return 3 if digits and pickers.problem_class().convex else 1
 
 
@@ -103,35 +104,31 @@ def published_run(model: type[Problem], dataset: str) -> tuple[str, str] | None:
         return None
     figure = "figure-4" if model.convex else "figure-a2"
     for preset in ("paper", "small"):
-        found = published.results(figure, preset)
-        if found is not None and (found["dataset"] == dataset).any():
+        table = published.results(figure, preset)
+        if table is not None and (table["dataset"] == dataset).any():
             return figure, preset
     return None
 
 
 def _toggle(row, figure: tuple[str, str]) -> bool:
     name, preset = figure
-    key = choice.bound("published", False, choice.on_off)
-    shown = inputs.toggle("Published paper-scale run" if preset == "paper" else "Published run, small scale",
-                          key=key, area=row,
-                       help=f"{EXPERIMENTS[name].presets[preset].title}, as published with this program: hollow "
-                            "diamonds.")
-    choice.keep("published", int(shown))
-    return shown
+    return toggle("published", "Published paper-scale run" if preset == "paper" else "Published run, small scale", row,
+                  help=f"{EXPERIMENTS[name].presets[preset].title}, as published with this program: hollow diamonds.")
 
 
-def _value(panel: str, row) -> float:
-    """The value in a box: the twin of the slider on the curves, for keys and programs."""
-    if panel == "eta":
-        key = choice.bound("eta", 0.1, choice.within(0.01, 1.0, float))
-        value = inputs.number_input("Step size η", 0.01, 1.0, step=0.01, format="%.4g", key=key, area=row, width=130,
-                                    help=glossary.hint("Step size", "The same as the slider below the curves; the "
-                                                                    "exact scores at this η are computed now."))
-    else:
-        key = choice.bound("alpha", 1e-3, _nearest_alpha)
-        value = inputs.selectbox("Weight α", ALPHA_STEPS, key=key, format_func=short, area=row, width=130,
-                                 help="The same as the slider below the curves; every candidate is computed now at "
-                                      "this α.")
+def _value(panel: str, live: bool, row) -> float:
+    """The value in a box: the twin of the slider on the curves, for keys and programs. Between its computed points a
+    network would have to be computed anew."""
+    if panel == "eta" and live:
+        return number("eta", "Step size η", 0.1, 0.01, 1.0, short, row, step=0.01, format="%.4g", width=130,
+                      help=glossary.hint("Step size", "The same as the slider below the curves; the exact scores at "
+                                                      "this η are computed now."))
+    label, points, start = (("Step size η", ETAS, 0.1) if panel == "eta" else
+                            ("Weight α", ALPHA_STEPS if live else ALPHAS, 1e-3))
+    key = choice.bound(panel, start, partial(_nearest, points))
+    value = inputs.selectbox(label, points, key=key, format_func=short, area=row, width=130, help=glossary.hint(
+        label, "The same as the slider below the curves; every candidate is computed now at this α." if live else
+        "One of the computed points of the curves, as the slider below them."))
     choice.keep(panel, short(value))
     return value
 
@@ -142,22 +139,9 @@ def slid(panel: str, value: float) -> None:
     st.session_state[choice.widget(panel)] = value
 
 
-def _of_the_grid(panel: str, row) -> float:
-    """The points of the curves: between them a network would have to be computed anew."""
-    points, start = (ETAS, 0.1) if panel == "eta" else (ALPHAS, 1e-3)
-    key = choice.bound(panel, start, lambda text: min(
-        points, key=lambda point: abs(choice.within(points[0], points[-1], float)(text) - point)))
-    label = "Step size η" if panel == "eta" else "Weight α"
-    value = inputs.selectbox(label, points, key=key, format_func=short, area=row, width=130,
-                             help=glossary.hint(label, "One of the computed points of the curves, as the slider below "
-                                                       "them."))
-    choice.keep(panel, short(value))
-    return value
-
-
-def _nearest_alpha(text: str) -> float:
-    wanted = choice.within(ALPHA_STEPS[0], ALPHA_STEPS[-1], float)(text)
-    return min(ALPHA_STEPS, key=lambda alpha: abs(alpha - wanted) / alpha)
+def _nearest(points: Sequence[float], text: str) -> float:
+    wanted = choice.within(points[0], points[-1], float)(text)
+    return min(points, key=lambda point: abs(point - wanted) / point)
 
 
 def _query(source: ProblemSource) -> int:

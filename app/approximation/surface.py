@@ -8,14 +8,15 @@ import streamlit as st
 from app.approximation.state import Chosen
 from app.charts import surface as chart
 from app.charts.draw import plot
-from app.widgets.choices import choice, inputs
+from app.widgets.choices.selectors import toggle
 from app.widgets.jobs import job_panel
 from app.widgets.jobs.desk import desk
 from app.widgets.results import downloads
 from app.widgets.words import glossary
-from engine.analysis.error_surfaces import SURFACES, ErrorSurface, ErrorSurfaceRequest, summarized
 from engine.basics.values import short
-from engine.desk import Waiting
+from engine.desk import commands
+from engine.desk.analyses import SURFACES, ErrorSurface, Request, summarized
+from engine.desk.analyses import request as analysis
 from engine.metrics.agreement import METRICS
 from engine.question.behaviors import BEHAVIORS
 
@@ -30,40 +31,35 @@ SLICES = {"steps": "one step: the curve above", "damping": "damping 0: Cholesky 
 
 def show(chosen: Chosen) -> None:
     """A switch, and below it the surface, or the job that computes it."""
-    asked = SURFACES[OF_PANEL[chosen.panel]]
-    if asked.refusal(chosen.sources[0].problem_class) or BEHAVIORS[chosen.behavior].words:
+    surface = SURFACES[OF_PANEL[chosen.panel]]
+    if surface.refusal(chosen.sources[0].problem_class) or BEHAVIORS[chosen.behavior].words:
         return
-    key = choice.bound(NAME, False, choice.on_off)
-    on = inputs.toggle(f"Error surface: {asked.title}", key=key,
-                       help="The agreement over two parameters, turned by hand; it is computed once as a run.")
-    choice.keep(NAME, int(on))
-    if not on:
+    if not toggle(NAME, f"Error surface: {surface.title}",
+                  help="The agreement over two parameters, turned by hand; it is computed once as a run."):
         return
     source = chosen.sources[0]
     candidates = chosen.candidates or source.n_train or len(desk().sample(source)[1].y_train)
-    request = ErrorSurfaceRequest(surface=asked.name, behavior=chosen.behavior, candidates=candidates)
-    found = desk().ask(request.of(source))
-    if isinstance(found, Waiting):
-        job_panel.watch(found)
-        return
-    _drawn(asked, found.metrics, chosen, request)
+    request = analysis("error-surface", surface=surface.name, behavior=chosen.behavior, candidates=candidates)
+    answer = job_panel.beside(desk().ask(request.of(source)))
+    if answer is not None:
+        _render(surface, answer.metrics, chosen, request)
 
 
-def _drawn(asked: ErrorSurface, found: dict[str, np.ndarray], chosen: Chosen, request: ErrorSurfaceRequest) -> None:
-    metric, table = METRICS[chosen.metric], summarized(asked.name, found)
+def _render(surface: ErrorSurface, metrics: dict[str, np.ndarray], chosen: Chosen, request: Request) -> None:
+    metric, table = METRICS[chosen.metric], summarized(surface.name, metrics)
     table = table[table.metric == chosen.metric]
-    means = table["mean"].to_numpy().reshape(len(asked.rows), len(asked.columns))
+    means = table["mean"].to_numpy().reshape(len(surface.rows), len(surface.columns))
     if np.isnan(means).all():
         st.info("No query has a defined value here.", icon=":material/landscape:")
         return
     low, high = table.loc[table["mean"].idxmin()], table.loc[table["mean"].idxmax()]
-    across, deep = asked.symbols
-    plot(chart.surface(means, asked.rows, asked.columns, (across, deep, metric.title), SLICES[asked.name]),
+    across, deep = surface.symbols
+    plot(chart.surface(means, surface.rows, surface.columns, (across, deep, metric.title), SLICES[surface.name]),
          f"{metric.title} of approximation and truth over {across} and {deep}: from {low['mean']:.3f} at {across} "
          f"{short(low[across])}, {deep} {short(low[deep])} to {high['mean']:.3f} at {across} {short(high[across])}, "
-         f"{deep} {short(high[deep])}.", f"surface:{asked.name}:{chosen.metric}")
-    glossary.caption(f"{SEEN[asked.name]} {metric.title}, mean over queries; B = {BEHAVIORS[chosen.behavior].title}, "
+         f"{deep} {short(high[deep])}.", f"surface:{surface.name}:{chosen.metric}")
+    glossary.caption(f"{SEEN[surface.name]} {metric.title}, mean over queries; B = {BEHAVIORS[chosen.behavior].title}, "
                      f"{request.candidates:,} candidates, first draw. The grids are evenly spaced here. Drag to turn "
                      "it.")
-    downloads.chart_extras(f"surface-{asked.name}", table,
-                           command=downloads.request_command(request, chosen.sources[0]))
+    downloads.chart_extras(f"surface-{surface.name}", table,
+                           command=commands.of_request(request, chosen.sources[0]))

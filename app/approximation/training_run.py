@@ -9,91 +9,79 @@ import streamlit as st
 from app.approximation import behavior, over_seeds, run_errors
 from app.charts import linear_range as chart
 from app.charts.draw import draw
-from app.widgets.choices import choice, inputs
-from app.widgets.choices.selectors import pick
+from app.widgets.choices.selectors import number, pick
 from app.widgets.jobs import job_panel
 from app.widgets.jobs.desk import desk
 from app.widgets.pickers import pickers
 from app.widgets.results import downloads
 from app.widgets.words import chips, glossary
-from app.widgets.words.plain_text import sentence
-from engine.analysis.linear_range import TOLERANCE, LinearRange, LinearRangeRequest
 from engine.basics.values import short
-from engine.desk import Waiting
-from engine.problems import ProblemSource
+from engine.desk import ProblemSource, commands
+from engine.desk.analyses import TOLERANCE, LinearRange, Request
+from engine.desk.analyses import request as analysis
 from engine.question.processes import Replay
 from engine.scoring.scoring import Scoring
 
 TRIED = (1, 2, 3, 5, 10)
 ETA, STEPS = "run_eta", "run_steps"
-NEVER = "This run is not differentiable:"
 
 
 def panel() -> None:
     """The row of choices, and the check of the first draw's training."""
     row, below = st.container(horizontal=True, vertical_alignment="bottom", gap="medium"), st.container()
-    told = behavior.chosen(row, below)
+    chosen_behavior = behavior.chosen(row, below)
     tried = pick("tried", "Examples tried", TRIED, 3, str, area=row, width=130,
                  help="Each is trained again ten times: with its weight changed by 0.0001 to 1, up and down.")
     source = pickers.source()
     process = Replay() if source.problem_class.kept_checkpoints else _descent(row)
-    if told is None:
+    if chosen_behavior is None:
         return
-    chips.question(Scoring.of(told, {"kind": "infinitesimal"}, process))
+    chips.question(Scoring.of(chosen_behavior, {"kind": "infinitesimal"}, process))
     glossary.caption("The derivative of the whole training by an example's weight, against trainings that are really "
                      "repeated with the weight 1 + ε or 1 − ε and everything else as it was. At ε = 1 the example "
                      "counts twice, or is left out.")
-    request = LinearRangeRequest(behavior=told, candidates=tried, process=process)
-    found = desk().ask(request.of(source))
-    if isinstance(found, Waiting):
-        job_panel.wait(found)
-    elif isinstance(found, str):
-        st.warning(f"{NEVER} {sentence(found)}", icon=":material/block:")
-    else:
-        _show(found, source, request)
-        run_errors.show(source, told, process)
-        over_seeds.show(source, told)
+    request = analysis("linear-range", behavior=chosen_behavior, candidates=tried, process=process)
+    answer = job_panel.beside(job_panel.ready(desk().ask(request.of(source))), "This run is not differentiable: ")
+    if answer is not None:
+        _show(answer, source, request)
+        run_errors.show(source, chosen_behavior, process)
+        over_seeds.show(source, chosen_behavior)
 
 
 def _descent(row) -> Replay:
-    """Softmax regression has no recipe: it descends from zero as it is told here."""
-    key = choice.bound(ETA, 1.0, choice.within(0.001, 100.0, float))
-    eta = inputs.number_input("Step size of the training η", 0.001, 100.0, key=key, area=row, width=190, format="%g",
-                              step=0.5)
-    choice.keep(ETA, short(eta))
-    key = choice.bound(STEPS, 500, choice.within(1, 10_000))
-    steps = inputs.number_input("Steps of the training", 1, 10_000, key=key, area=row, width=170)
-    choice.keep(STEPS, steps)
-    return Replay(eta=eta, steps=steps)
+    """Softmax regression has no recipe: it descends from zero as chosen here."""
+    return Replay(eta=number(ETA, "Step size of the training η", 1.0, 0.001, 100.0, short, row, width=190, format="%g",
+                             step=0.5),
+                  steps=number(STEPS, "Steps of the training", 500, 1, 10_000, area=row, width=170))
 
 
-def _show(found: LinearRange, source: ProblemSource, request: LinearRangeRequest) -> None:
+def _show(answer: LinearRange, source: ProblemSource, request: Request) -> None:
     left, right = st.columns([3, 2], gap="large")
-    frame = _frame(found.errors)
+    frame = _frame(answer.errors)
     with left:
         st.subheader("ε against linear prediction")
         if len(frame):
             middle = frame.groupby(["change", "epsilon"], as_index=False)["error"].median()
-            draw(chart.errors, frame, middle, TOLERANCE, key="linear-range", alt=_spoken(found))
+            draw(chart.errors, frame, middle, TOLERANCE, key="linear-range", alt=_spoken(answer))
         glossary.caption("Error: the change of the behavior that a real training made, minus what the derivative says, "
                          "relative to the latter, over all queries. One mark a training, lines through the middle "
-                         f"ones.{_beside(found.errors, frame)}")
+                         f"ones.{_beside(answer.errors, frame)}")
     with right:
         st.subheader("Is this run differentiable at all?")
-        glossary.markdown(found.sentence)
-        glossary.markdown(found.smoothness_sentence)
-        glossary.markdown(found.precision_sentence)
+        glossary.markdown(answer.sentence)
+        glossary.markdown(answer.smoothness_sentence)
+        glossary.markdown(answer.precision_sentence)
         knobs = pd.DataFrame([{"setting": knob.name, "here": knob.here, "worth trying": knob.smoother or "–"}
-                              for knob in found.knobs])
+                              for knob in answer.knobs])
         st.dataframe(knobs, hide_index=True, width="stretch", key="knobs",
                      column_config=glossary.columns(knobs.columns))
-    downloads.chart_extras("linear-range", found.errors, command=downloads.request_command(request, source))
+    downloads.chart_extras("linear-range", answer.errors, command=commands.of_request(request, source))
 
 
 def _frame(table: pd.DataFrame) -> pd.DataFrame:
     """What can be drawn on a logarithmic scale."""
-    drawn = table[np.isfinite(table["error"]) & (table["error"] > 0)]
-    return drawn.assign(change=np.where(drawn["epsilon"] > 0, chart.MORE, chart.LESS), epsilon=drawn["epsilon"].abs())
+    shown = table[np.isfinite(table["error"]) & (table["error"] > 0)]
+    return shown.assign(change=np.where(shown["epsilon"] > 0, chart.MORE, chart.LESS), epsilon=shown["epsilon"].abs())
 
 
 def _beside(table: pd.DataFrame, frame: pd.DataFrame) -> str:
@@ -104,7 +92,7 @@ def _beside(table: pd.DataFrame, frame: pd.DataFrame) -> str:
     return f" Not drawn: {' and '.join(said)}." if said else ""
 
 
-def _spoken(found: LinearRange) -> str:
-    ends = ", ".join(f"{100 * error:.2g}% at {short(epsilon)}" for epsilon, error in found.middle.items())
+def _spoken(answer: LinearRange) -> str:
+    ends = ", ".join(f"{100 * error:.2g}% at {short(epsilon)}" for epsilon, error in answer.middle.items())
     return (f"Error of the derivative against real trainings for growing changes ε of an example's weight, middle of "
             f"all: {ends}. Tolerance {TOLERANCE:.0%}.")

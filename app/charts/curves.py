@@ -19,22 +19,22 @@ SAME, SWITCHED = "#3A92CF", "#D55E00"
 
 def agreement_curves(means: pd.DataFrame, seeds: pd.DataFrame, order: Sequence[str], *, x_title: str, y_title: str,
                      ticks: Sequence[float], best: float = 1.0, markers: pd.DataFrame | None = None,
-                     published: pd.DataFrame | None = None, places: pd.DataFrame | None = None, start: int = 0,
+                     published: pd.DataFrame | None = None, stops: pd.DataFrame | None = None, start: int = 0,
                      height: int = 380) -> alt.LayerChart:
     """means: series, x, mean, low, high, n_seeds; seeds: series, x, seed, mean; markers: series, x, mean; published:
-    these and `run`, its name in the legend; places: series, place, x, mean, where a slider stops, at first at `start`.
+    these and `run`, its name in the legend; stops: series, place, x, mean, where a slider stops, at first at `start`.
     """
     order = list(order)
-    means, seeds, markers, places = (_last_first(frame, order) for frame in (means, seeds, markers, places))
+    means, seeds, markers, stops = (_last_first(frame, order) for frame in (means, seeds, markers, stops))
     scale = alt.Scale(domain=_domain([means, seeds, markers, published], best), zero=False, nice=False)
     y = alt.Y("mean:Q", title=y_title, scale=scale, axis=alt.Axis(tickCount=6, format=".3~f"))
     x = alt.X("x:Q", title=x_title, scale=alt.Scale(type="log", domain=[min(ticks), max(ticks)], padding=14),
               axis=alt.Axis(values=list(ticks), format="~e" if min(ticks) < 1e-3 else "~g", grid=False,
                             labelOverlap=True))
     color = alt.Color("series:N", sort=order, title=None, scale=alt.Scale(domain=order, range=_cut(SERIES, order)),
-                      legend=alt.Legend(orient="bottom", columns=_columns(order, places), symbolSize=110,
+                      legend=alt.Legend(orient="bottom", columns=_columns(order, stops), symbolSize=110,
                                         symbolOpacity=1, symbolStrokeWidth=0, labelLimit=240,
-                                        labelExpr=alt.Undefined if places is None else slide.labels(places)))
+                                        labelExpr=alt.Undefined if stops is None else slide.labels(stops)))
     shape = alt.Shape("series:N", sort=order, title=None, scale=alt.Scale(domain=order, range=_cut(SHAPES, order)))
     dash = alt.StrokeDash("series:N", sort=order, title=None,
                           scale=alt.Scale(domain=order, range=_cut(DASHES, order)))
@@ -53,19 +53,19 @@ def agreement_curves(means: pd.DataFrame, seeds: pd.DataFrame, order: Sequence[s
         layers += _published(published, x, y, color, tip)
     if markers is not None and len(markers):
         layers += _marker(markers, x, y, color, tip)
-    if places is not None:
-        slider = slide.parameter(int(places["place"].max()) + 1, start, x_title.split(" (")[0])
-        layers += slide.layers(places, slider, x, y, color)
+    if stops is not None:
+        slider = slide.parameter(int(stops["place"].max()) + 1, start, x_title.split(" (")[0])
+        layers += slide.layers(stops, slider, x, y, color)
     return alt.layer(*layers).properties(height=height)
 
 
 def sliding_curves(means: pd.DataFrame, seeds: pd.DataFrame, order: Sequence[str], titles: tuple[str, str],
-                   ticks: Sequence[float], published: pd.DataFrame | None, places: pd.DataFrame, start: int,
+                   ticks: Sequence[float], published: pd.DataFrame | None, stops: pd.DataFrame, start: int,
                    height: int) -> alt.LayerChart:
     """`agreement_curves` with its slider."""
     across, up = titles
     return agreement_curves(means, seeds, order, x_title=across, y_title=up, ticks=ticks, published=published,
-                            places=places, start=start, height=height)
+                            stops=stops, start=start, height=height)
 
 
 def _published(frame: pd.DataFrame, x, y, color, tip) -> list[alt.Chart]:
@@ -99,15 +99,15 @@ def _domain(frames: Sequence[pd.DataFrame | None], best: float) -> list[float]:
     return [max(-1.0, low - room), best + room / 2]
 
 
-def _columns(order: Sequence[str], places: pd.DataFrame | None) -> alt.ExprRef:
-    """As many columns of the legend as stand beside one another, three at most: told from the width of the container,
+def _columns(order: Sequence[str], stops: pd.DataFrame | None) -> alt.ExprRef:
+    """As many columns of the legend as stand beside one another, three at most, by the width of the container,
     since that of the plot is not known yet when the legend is first laid out."""
-    letters = max(map(len, order)) + (0 if places is None else 7)
+    letters = max(map(len, order)) + (0 if stops is None else 7)
     return alt.ExprRef(f"max(1, min(3, floor(((containerSize()[0] || 600) - {AXIS}) / {7 * letters + 24})))")
 
 
 def _cut(values: Sequence, order: Sequence) -> list:
-    return [values[place % len(values)] for place in range(len(order))]
+    return [values[index % len(values)] for index in range(len(order))]
 
 
 def exact_scatter(frame: pd.DataFrame, height: int = 380) -> alt.LayerChart:

@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 
 from app.charts import ink
-from engine.data import Dataset
+from engine.desk.datasets import Dataset
 
 ENDS = 0.98
 """The quantile of the values' sizes at which their colours end."""
@@ -24,7 +24,7 @@ SOLID = ("circle", "diamond", "square", "cross", "x")
 FLAGGED = ("known flag", "the others")
 """The series where flags colour the dots, the second in grey."""
 MOST_SERIES = 20
-"""Series that can be told apart by hue and symbol."""
+"""Series that differ in hue or symbol."""
 HUES = (0, 1, 2, 3, 4, 5)
 HEIGHT = 430
 CAMERA = {"eye": {"x": 1.1, "y": 1.1, "z": 0.8}}
@@ -38,9 +38,9 @@ def plane(points: pd.DataFrame, order: Sequence[str], axes: tuple[str, str], gro
     series that is drawn in grey. Where points has `value`, it colours the dots, on a scale around zero.
     """
     kind = "scatter" if len(points) <= SVG_UP_TO else "scattergl"
-    traces = [{"type": kind, "x": part.x.to_numpy(), "y": part.y.to_numpy(),
-               **_look(part, place, name, group, name == quiet)}
-              for place, (name, part) in enumerate(series(points, order).items())]
+    traces = [{"type": kind, "x": dots.x.to_numpy(), "y": dots.y.to_numpy(),
+               **_look(dots, index, name, group, name == quiet)}
+              for index, (name, dots) in enumerate(series(points, order).items())]
     chosen = points[points.row == example]
     if len(chosen):
         traces.append({"type": kind, "x": chosen.x.to_numpy(), "y": chosen.y.to_numpy(), "mode": "markers",
@@ -57,11 +57,11 @@ def space(points: pd.DataFrame, order: Sequence[str], axes: tuple[str, str, str]
           example: int | None = None, quiet: str = "") -> dict[str, Any]:
     """The same with a third coordinate z; it is turned by hand."""
     traces = []
-    for place, (name, part) in enumerate(series(points, order).items()):
-        inside = part.row.isin(set(group)).to_numpy()
-        look = _look(part, place, name, (), name == quiet, SOLID)
+    for index, (name, dots) in enumerate(series(points, order).items()):
+        inside = dots.row.isin(set(group)).to_numpy()
+        look = _look(dots, index, name, (), name == quiet, SOLID)
         look["marker"] |= {"size": [6 if own else 2 for own in inside] if inside.any() else 3}
-        traces.append({"type": "scatter3d", **_coordinates(part), **look})
+        traces.append({"type": "scatter3d", **_coordinates(dots), **look})
     chosen = points[points.row == example]
     if len(chosen):
         traces.append({"type": "scatter3d", **_coordinates(chosen), "mode": "markers", "hoverinfo": "skip",
@@ -74,11 +74,11 @@ def space(points: pd.DataFrame, order: Sequence[str], axes: tuple[str, str, str]
 
 def series(points: pd.DataFrame, order: Sequence[str]) -> dict[str, pd.DataFrame]:
     """The dots of each series, in the order in which the figure holds them."""
-    parts = dict(tuple(points.groupby("series", sort=False)))
-    return {name: parts[name] for name in order if name in parts}
+    groups = dict(tuple(points.groupby("series", sort=False)))
+    return {name: groups[name] for name in order if name in groups}
 
 
-def told_apart(dataset: Dataset) -> bool:
+def few_classes(dataset: Dataset) -> bool:
     """Whether classes can colour the dots: there are not too many."""
     return dataset.n_classes <= MOST_SERIES
 
@@ -96,32 +96,32 @@ def said(*lines: str) -> str:
 
 def rows(points: pd.DataFrame, order: Sequence[str], selected: Sequence[Mapping[str, Any]]) -> list[int]:
     """The rows of training examples of the points that Streamlit says are selected; those of no dot are left out."""
-    parts, found = list(series(points, order).values()), []
+    groups, selected_rows = list(series(points, order).values()), []
     for point in selected:
-        curve, place = point.get("curve_number", -1), point.get("point_index", point.get("point_number", -1))
-        if 0 <= curve < len(parts) and 0 <= place < len(parts[curve]):
-            found.append(int(parts[curve].row.iloc[place]))
-    return found
+        curve, index = point.get("curve_number", -1), point.get("point_index", point.get("point_number", -1))
+        if 0 <= curve < len(groups) and 0 <= index < len(groups[curve]):
+            selected_rows.append(int(groups[curve].row.iloc[index]))
+    return selected_rows
 
 
-def _coordinates(part: pd.DataFrame) -> dict[str, Any]:
-    return {letter: part[letter].to_numpy() for letter in "xyz"}
+def _coordinates(dots: pd.DataFrame) -> dict[str, Any]:
+    return {letter: dots[letter].to_numpy() for letter in "xyz"}
 
 
-def _look(part: pd.DataFrame, place: int, name: str, group: Collection[int], quiet: bool,
+def _look(dots: pd.DataFrame, index: int, name: str, group: Collection[int], quiet: bool,
           symbols: Sequence[str] = SYMBOLS) -> dict[str, Any]:
-    hue = ink.QUIET if quiet else HUES[place % len(HUES)]
+    hue = ink.QUIET if quiet else HUES[index % len(HUES)]
     look: dict[str, Any] = {
-        "mode": "markers", "name": f"{escape(name)} ({len(part):,})", "hovertext": part.text.to_list(),
-        "customdata": part.row.to_list(),
+        "mode": "markers", "name": f"{escape(name)} ({len(dots):,})", "hovertext": dots.text.to_list(),
+        "customdata": dots.row.to_list(),
         "hovertemplate": "%{hovertext}<extra></extra>",
         "marker": {"size": 7, "opacity": 0.75, "line": {"width": 0}, "color": ink.tone(hue),
-                   "symbol": symbols[(place // len(HUES)) % len(symbols)]}}
-    if "value" in part and part.value.notna().any():
-        look["marker"] |= {"color": part.value.to_numpy(), "coloraxis": "coloraxis"}
+                   "symbol": symbols[(index // len(HUES)) % len(symbols)]}}
+    if "value" in dots and dots.value.notna().any():
+        look["marker"] |= {"color": dots.value.to_numpy(), "coloraxis": "coloraxis"}
     if group:
         inside = set(group)
-        look["selectedpoints"] = [at for at, row in enumerate(part.row) if row in inside]
+        look["selectedpoints"] = [at for at, row in enumerate(dots.row) if row in inside]
     return look
 
 

@@ -35,12 +35,12 @@ def sized(spec: dict[str, Any]) -> dict[str, Any]:
     return {**_larger(spec), "height": height, "config": config}
 
 
-def _larger(part: Any) -> Any:
+def _larger(node: Any) -> Any:
     """The same with larger marks."""
-    if isinstance(part, list):
-        return [_larger(one) for one in part]
-    if not isinstance(part, dict):
-        return part
+    if isinstance(node, list):
+        return [_larger(one) for one in node]
+    if not isinstance(node, dict):
+        return node
     return {name: {side: value * _MARKS.get(side, 1) if side in _MARKS else value for side, value in one.items()}
             if name == "mark" and isinstance(one, dict) else one if name in ("data", "datasets") else _larger(one)
-            for name, one in part.items()}
+            for name, one in node.items()}

@@ -1,6 +1,8 @@
-"""Specification × specification agreement: one value a cell, a click chooses a pair."""
+"""Heatmaps of which a click chooses a cell: agreement between specifications, and a measure of each estimator."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 import altair as alt
 import pandas as pd
@@ -10,38 +12,60 @@ from app.charts.swatches import with_chance
 from engine.metrics.agreement import METRICS
 
 SELECTION = "cell"
-STEP, AROUND = 36, 104
-"""Pixels of a row, and of the column titles and the legend."""
+"""The selection of a clicked cell, with the fields row and column."""
 
 
 def heatmap(cells: pd.DataFrame, metric: str, chance: float) -> alt.LayerChart:
-    """`cells` as `app.compare.data.matrix` gives them. The selection is `cell`, with the fields row and column."""
-    low, high = METRICS[metric].range
-    numbers = cells["row"].nunique()
+    """Specification × specification; `cells` as `app.compare.data.matrix` gives them."""
+    (low, high), title, count = METRICS[metric].range, METRICS[metric].title, cells["row"].nunique()
     base = alt.Chart(cells).encode(
         x=alt.X("column:O", title=None, sort=None, axis=alt.Axis(
             orient="top", labelAngle=0, labelExpr="datum.value + 1", labelPadding=6, domain=False, ticks=False)),
         y=alt.Y("first:N", title=None, sort=None, axis=alt.Axis(
             labelLimit=260, labelPadding=8, domain=False, ticks=False)))
+    scale = {"domainMid": 0, "range": "diverging"} if low < 0 else {"range": "ramp"}
+    color = alt.Color("mean:Q", scale=alt.Scale(domain=[low, high], **scale),
+                      legend=with_chance(title, low, high, chance, 0.1))
+    tooltip = {"first": "First", "second": "Second", "agreement": title, "verdict": "Verdict"}
+    return _layers(base, color, tooltip, [("chosen", 2.5, [1, 0])], [("value", 13 if count <= 8 else 11, 0)],
+                   f"abs(datum.mean) > {0.62 * high}").properties(height=36 * count + 104)
+
+
+def score_heatmap(cells: pd.DataFrame, measure: str, chance: float) -> alt.LayerChart:
+    """Estimator × behavior, or × query and target, one value in [0, 1] a cell.
+
+    cells: row, column (both as they are written, in order), mean, value (its text), half (its interval's half width
+    as text), spread (the same as the cell has it, or nothing), n_seeds, best, chosen.
+    """
+    rows, columns = (list(dict.fromkeys(cells[name])) for name in ("row", "column"))
+    base = alt.Chart(cells).encode(
+        x=alt.X("column:N", title=None, sort=columns, axis=alt.Axis(
+            orient="top", labelAngle=0, labelAlign="center", labelExpr="split(datum.label, ' ')", labelPadding=18,
+            domain=False, ticks=False, labelOverlap=False, labelFontSize=10)),
+        y=alt.Y("row:N", title=None, sort=rows, axis=alt.Axis(labelLimit=230, labelPadding=8, domain=False,
+                                                              ticks=False)))
+    color = alt.Color("mean:Q", scale=alt.Scale(domain=[0, 1], range="ramp"),
+                      legend=with_chance(measure, 0.0, 1.0, chance, 0.2))
+    tooltip = {"row": "Estimator", "column": "Column", "value": measure, "half": "± (95%)", "n_seeds": "Seeds"}
+    raised = -6 if cells["spread"].ne("").any() else 0  # above an interval
+    return _layers(base, color, tooltip, [("best", 1.5, [4, 3]), ("chosen", 2.5, [1, 0])],
+                   [("value", 12, raised), ("spread", 9, 9)], "datum.mean > 0.62").properties(
+        height=40 * len(rows) + 112)
+
+
+def _layers(base: alt.Chart, color: alt.Color, tooltip: dict[str, str],
+            outlines: Iterable[tuple[str, float, list[int]]],
+            texts: Iterable[tuple[str, int, int]], strong: str) -> alt.LayerChart:
+    """Squares to click. tooltip: field -> title; outlines: (field that says where, width, dash); texts: (field, size,
+    pixels down); strong: where the fill is, so that the ink on it is turned."""
     clicked = alt.selection_point(name=SELECTION, fields=["row", "column"], on="click", empty=False, toggle=False,
                                   clear=False)
     rects = base.mark_rect(cursor="pointer").encode(
-        color=alt.Color("mean:Q", scale=_scale(low, high),
-                        legend=with_chance(METRICS[metric].title, low, high, chance, 0.1)),
-        tooltip=[alt.Tooltip("first:N", title="First"), alt.Tooltip("second:N", title="Second"),
-                 alt.Tooltip("agreement:N", title=METRICS[metric].title), alt.Tooltip("verdict:N", title="Verdict")],
-    ).add_params(clicked)
-    outline = ink.paint(base.transform_filter("datum.chosen").mark_rect(
-        fillOpacity=0, strokeWidth=2.5, cornerRadius=2, tooltip=None), channel=alt.Stroke)
-    size = 13 if numbers <= 8 else 11
-    strong = f"abs(datum.mean) > {0.62 * high}"
-    values = [ink.paint(base.transform_filter(test).mark_text(fontSize=size, tooltip=None).encode(text="value:N"), tone)
-              for test, tone in ((f"!({strong})", ink.INK), (strong, ink.ON_STRONG))]
-    return alt.layer(rects, outline, *values).resolve_scale(color="independent", stroke="independent").properties(
-        height=STEP * numbers + AROUND)
-
-
-def _scale(low: float, high: float) -> alt.Scale:
-    if low < 0:
-        return alt.Scale(domain=[low, high], domainMid=0, range="diverging")
-    return alt.Scale(domain=[low, high], range="ramp")
+        color, tooltip=[alt.Tooltip(f"{field}:N", title=title) for field, title in tooltip.items()]).add_params(clicked)
+    frames = [ink.paint(base.transform_filter(f"datum.{field}").mark_rect(
+        fillOpacity=0, strokeWidth=width, strokeDash=dash, cornerRadius=2, tooltip=None), channel=alt.Stroke)
+        for field, width, dash in outlines]
+    words = [ink.paint(base.transform_filter(where).mark_text(fontSize=size, dy=down, tooltip=None).encode(
+        text=f"{field}:N"), tone) for field, size, down in texts
+        for where, tone in ((f"!({strong})", ink.INK), (strong, ink.ON_STRONG))]
+    return alt.layer(rects, *frames, *words).resolve_scale(color="independent", stroke="independent")

@@ -13,8 +13,8 @@ HEIGHT = 170
 
 def binned(values: pd.Series, bins: int) -> pd.DataFrame:
     """Counts in equal bins between the smallest and the largest value; one bin where all are equal."""
-    kept = values.dropna().to_numpy()
-    counts, edges = np.histogram(kept, bins=bins if kept.size and kept.min() < kept.max() else 1)
+    known = values.dropna().to_numpy()
+    counts, edges = np.histogram(known, bins=bins if known.size and known.min() < known.max() else 1)
     return pd.DataFrame({"from": edges[:-1], "to": edges[1:], "count": counts})
 
 

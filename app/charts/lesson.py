@@ -50,7 +50,7 @@ def cloud(frame: pd.DataFrame, x_title: str, y_title: str, diagonal: bool = Fals
     return alt.layer(line, points).properties(height=HEIGHT)
 
 
-def tangent(frame: pd.DataFrame, place: float, unit: str, x: str = "eta", title: str = "step size η") -> alt.LayerChart:
+def tangent(frame: pd.DataFrame, at_x: float, unit: str, x: str = "eta", title: str = "step size η") -> alt.LayerChart:
     """A curve and its tangent, with the gap at one place. frame: x, curve, tangent; title: of x."""
     names = ["exact", "first order"]
     long = frame.rename(columns={"curve": names[0], "tangent": names[1]}).melt(x, names, "kind", "value")
@@ -61,7 +61,7 @@ def tangent(frame: pd.DataFrame, place: float, unit: str, x: str = "eta", title:
         color=alt.Color("kind:N", scale=scale, title=None, legend=legend),
         strokeDash=alt.StrokeDash("kind:N", scale=alt.Scale(domain=names, range=[[1, 0], [6, 4]]), title=None,
                                   legend=legend))
-    at = frame.iloc[(frame[x] - place).abs().argmin()]
+    at = frame.iloc[(frame[x] - at_x).abs().argmin()]
     ends = pd.DataFrame({x: [at[x]] * 2, "value": [at.curve, at.tangent], "kind": names})
     gap = alt.Chart(pd.DataFrame({x: [at[x]], "low": [at.curve], "high": [at.tangent]})).mark_rule(
         color=GREY, strokeDash=[3, 3], strokeWidth=1.5).encode(x=f"{x}:Q", y="low:Q", y2="high:Q")
@@ -71,7 +71,7 @@ def tangent(frame: pd.DataFrame, place: float, unit: str, x: str = "eta", title:
     return alt.layer(lines, gap, dots).properties(height=HEIGHT)
 
 
-def found(frame: pd.DataFrame, names: list[str]) -> alt.LayerChart:
+def inspection(frame: pd.DataFrame, names: list[str]) -> alt.LayerChart:
     """How many wrong labels are found by looking at so many. frame: inspected, found, kind; names: of the kinds."""
     colors = [GREY, HELPS, THIRD, HARMS]
     dashes = [[4, 4], [1, 0], [7, 3], [2, 2]]
@@ -95,12 +95,12 @@ ENDS = ("x0", "y0", "x1", "y1")
 MODELS = {"factual": "without the point", "exact": "exact", "linearised": "linearised"}
 
 
-def plane(points: pd.DataFrame, factual: pd.DataFrame, places: pd.DataFrame, start: tuple[float, float], side: float,
+def plane(points: pd.DataFrame, factual: pd.DataFrame, grid: pd.DataFrame, start: tuple[float, float], side: float,
           kind: str) -> alt.LayerChart:
     """Two classes with boundaries, and a point that is dragged; the browser has the answer at every place.
 
     points: x, y, kind, size; factual: the `ENDS` of the boundary without the point, each with "factual " before it;
-    places: x, y and the same of exact and linearised; start: where the moved point is at first; kind: of the moved
+    grid: x, y and the same of exact and linearised; start: where the moved point is at first; kind: of the moved
     point.
     """
     moved = alt.selection_point(name=MOVED, fields=["x", "y"], nearest=True, toggle=False, clear=False,
@@ -117,7 +117,7 @@ def plane(points: pd.DataFrame, factual: pd.DataFrame, places: pd.DataFrame, sta
     marks = alt.Chart(points).mark_point(filled=True, opacity=0.95).encode(
         across, up, shade, shape, size=alt.Size("size:Q", scale=None, legend=None),
         tooltip=[alt.Tooltip("kind:N"), alt.Tooltip("x:Q", format=".2f"), alt.Tooltip("y:Q", format=".2f")])
-    everywhere = alt.Chart(places).transform_calculate(kind=f"'{kind}'")
+    everywhere = alt.Chart(grid).transform_calculate(kind=f"'{kind}'")
     here = everywhere.transform_filter(moved)
     point = here.mark_point(filled=True, opacity=0.95, size=190).encode(across, up, shade, shape)
     ring = ink.paint(here.mark_point(filled=False, size=620, strokeWidth=2).encode(across, up), channel=alt.Stroke)

@@ -34,9 +34,6 @@ def errors(frame: pd.DataFrame, middle: pd.DataFrame, tolerance: float) -> alt.L
     dots = alt.Chart(frame).mark_point(filled=True, size=46, opacity=0.75).encode(x=x, y=y, color=color, shape=shape,
                                                                                    tooltip=tip)
     lines = alt.Chart(middle).mark_line(strokeWidth=2, tooltip=None).encode(x=x, y=y, color=color, strokeDash=dash)
-    limit = pd.DataFrame({"error": [tolerance], "label": [f"tolerance {tolerance:.0%}"]})
-    rule = ink.paint(alt.Chart(limit).mark_rule(strokeDash=[2, 3], strokeWidth=1.4), ink.QUIET, alt.Stroke)
-    label = ink.paint(alt.Chart(limit).mark_text(align="left", baseline="bottom", dx=4, dy=-2, fontSize=11).encode(
-        x=alt.value(0), text="label:N"))
-    layers = alt.layer(alt.layer(lines, dots), rule.encode(y=y), label.encode(y=y))
-    return layers.resolve_scale(color="independent", stroke="independent").properties(height=HEIGHT)
+    limit = ink.limit(y, "error", tolerance, f"tolerance {tolerance:.0%}")
+    return alt.layer(alt.layer(lines, dots), *limit).resolve_scale(
+        color="independent", stroke="independent").properties(height=HEIGHT)

@@ -22,9 +22,5 @@ def growth(frame: pd.DataFrame, stable: float) -> alt.LayerChart:
     base = alt.Chart(frame)
     line = base.mark_line(strokeWidth=2, color=SERIES[0], tooltip=None).encode(x=x, y=y)
     dots = base.mark_point(filled=True, size=70, color=SERIES[0], opacity=1).encode(x=x, y=y, tooltip=tip)
-    limit = pd.DataFrame({"stability": [stable], "label": [f"stable from {stable:g}"]})
-    rule = ink.paint(alt.Chart(limit).mark_rule(strokeDash=[2, 3], strokeWidth=1.4), ink.QUIET, alt.Stroke)
-    label = ink.paint(alt.Chart(limit).mark_text(align="left", baseline="bottom", dx=4, dy=-2, fontSize=11).encode(
-        x=alt.value(0), text="label:N"))
-    return alt.layer(line, dots, rule.encode(y=y), label.encode(y=y)).resolve_scale(stroke="independent").properties(
-        height=HEIGHT)
+    limit = ink.limit(y, "stability", stable, f"stable from {stable:g}")
+    return alt.layer(line, dots, *limit).resolve_scale(stroke="independent").properties(height=HEIGHT)

@@ -21,15 +21,15 @@ def theme(name: str) -> dict[str, Any]:
 def shade(value: float, low: float, high: float) -> tuple[str, str]:
     """The colours of a value in [low, high], in the light and in the dark theme: of the diverging ramp where the range
     has both signs, with 0 in its middle, else of the sequential one."""
-    share = min(1.0, max(0.0, (value - low) / (high - low)))
-    light, dark = (_between(theme(name)[DIVERGING if low < 0 else SEQUENTIAL], share) for name in THEMES)
+    fraction = min(1.0, max(0.0, (value - low) / (high - low)))
+    light, dark = (_between(theme(name)[DIVERGING if low < 0 else SEQUENTIAL], fraction) for name in THEMES)
     return light, dark
 
 
-def _between(stops: list[str], share: float) -> str:
-    """The colour at a share of the way along the stops, between its neighbours."""
-    at = share * (len(stops) - 1)
-    place = min(int(at), len(stops) - 2)
-    ends = [[int(stop[start:start + 2], 16) for start in (1, 3, 5)] for stop in stops[place:place + 2]]
-    mixed = (round(first + (at - place) * (second - first)) for first, second in zip(*ends, strict=True))
+def _between(stops: list[str], fraction: float) -> str:
+    """The colour at a fraction of the way along the stops, between its neighbours."""
+    at = fraction * (len(stops) - 1)
+    index = min(int(at), len(stops) - 2)
+    ends = [[int(stop[start:start + 2], 16) for start in (1, 3, 5)] for stop in stops[index:index + 2]]
+    mixed = (round(first + (at - index) * (second - first)) for first, second in zip(*ends, strict=True))
     return "#" + "".join(f"{channel:02X}" for channel in mixed)

@@ -48,21 +48,21 @@ def differences(rows: pd.DataFrame) -> alt.LayerChart:
     half = rows["ci95"].fillna(0.0)
     frame = rows.assign(low=rows["difference"] - half, high=rows["difference"] + half,
                         least=-rows["tolerance"], most=rows["tolerance"],
-                        place=rows["within"].map({True: "inside", False: "outside"}).fillna("not judged"))
+                        verdict=rows["within"].map({True: "inside", False: "outside"}).fillna("not judged"))
     reach = 1.15 * max(0.025, float(frame[["low", "high", "least", "most"]].abs().max().max()))
     scale = alt.Scale(domain=[-reach, reach], nice=False)
     kinds = ["inside", "outside", "not judged"]
     y = alt.Y("label:N", sort=list(rows["label"]), axis=LABEL)
     x = alt.X("low:Q", title="ours − the paper", scale=scale, axis=alt.Axis(tickCount=5, format="+.2~f"))
     legend = alt.Legend(title=None, orient="top", direction="horizontal", symbolSize=90,
-                        values=[kind for kind in kinds if kind in set(frame["place"])])
-    color = alt.Color("place:N", scale=_themed({"inside": 0, "outside": 1, "not judged": 6}), legend=legend)
-    shape = alt.Shape("place:N", sort=kinds, legend=legend,
+                        values=[kind for kind in kinds if kind in set(frame["verdict"])])
+    color = alt.Color("verdict:N", scale=_themed({"inside": 0, "outside": 1, "not judged": 6}), legend=legend)
+    shape = alt.Shape("verdict:N", sort=kinds, legend=legend,
                       scale=alt.Scale(domain=kinds, range=["circle", "triangle-up", "diamond"]))
     base = alt.Chart(frame).encode(y=y, tooltip=[
         alt.Tooltip("label:N", title="comparison"), alt.Tooltip("difference:Q", title="ours − paper", format="+.3f"),
         alt.Tooltip("ci95:Q", title="our ± 95%", format=".3f"), alt.Tooltip("tolerance:Q", title="tolerance"),
-        alt.Tooltip("place:N", title="tolerance kept")])
+        alt.Tooltip("verdict:N", title="tolerance kept")])
     band = base.transform_filter("isValid(datum.tolerance)").mark_bar(opacity=0.25, size=18, color=NEUTRAL).encode(
         x=alt.X("least:Q", scale=scale), x2="most:Q")
     return _sized(alt.layer(
@@ -82,10 +82,10 @@ def _sized(chart: alt.LayerChart) -> alt.LayerChart:
     return chart.properties(height=alt.Step(STEP, **{"for": "position"}))
 
 
-def _themed(places: dict[str, int]) -> alt.Scale:
+def _themed(indices: dict[str, int]) -> alt.Scale:
     """A scale that gives each name its place in the theme's palette, so that it follows light and dark."""
-    names = {place: name for name, place in places.items()}
-    return alt.Scale(domain=[names.get(place, f"unused {place}") for place in range(9)], range="category")
+    names = {index: name for name, index in indices.items()}
+    return alt.Scale(domain=[names.get(index, f"unused {index}") for index in range(9)], range="category")
 
 
 def _rule(x: float, name: str) -> alt.Chart:

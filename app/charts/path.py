@@ -19,7 +19,7 @@ def rates(path: pd.DataFrame, tangent: pd.DataFrame, title: str, symbol: str = "
     area = alt.Chart(path).mark_area(opacity=0.25, interpolate="monotone", tooltip=None).encode(x=x, y=y)
     line = alt.Chart(path).mark_line(interpolate="monotone", strokeWidth=2, tooltip=None).encode(x=x, y=y)
     dots = alt.Chart(path).mark_point(filled=True, size=40, opacity=1).encode(x=x, y=y, tooltip=tip)
-    kept = alt.Chart(tangent).mark_line(strokeDash=[5, 4], strokeWidth=1.6, tooltip=None).encode(x=x, y=y)
+    constant = alt.Chart(tangent).mark_line(strokeDash=[5, 4], strokeWidth=1.6, tooltip=None).encode(x=x, y=y)
     layers = [ink.paint(area, ink.ACCENT), ink.paint(line, ink.ACCENT, alt.Stroke), ink.paint(dots, ink.ACCENT),
-              ink.paint(kept, ink.QUIET, alt.Stroke)]
+              ink.paint(constant, ink.QUIET, alt.Stroke)]
     return alt.layer(*layers).resolve_scale(color="independent", stroke="independent").properties(height=HEIGHT)

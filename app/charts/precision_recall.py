@@ -12,15 +12,15 @@ from app.widgets.frame.theme import SERIES
 
 
 def precision_recall(frame: pd.DataFrame, order: Sequence[str], chance: float, height: int = 400) -> alt.LayerChart:
-    """frame: series, recall, precision. The first of `order` is drawn strongest; chance: the share of wrong labels."""
+    """frame: series, recall, precision. The first of `order` is strongest; chance: the fraction of wrong labels."""
     order = list(order)
     shown = frame.assign(strong=frame["series"] == order[0])
     color = alt.Color("series:N", sort=order, title=None,
-                      scale=alt.Scale(domain=order, range=[SERIES[place % len(SERIES)] for place in range(len(order))]),
+                      scale=alt.Scale(domain=order, range=[SERIES[index % len(SERIES)] for index in range(len(order))]),
                       legend=alt.Legend(orient="bottom", columns=2, labelLimit=170, columnPadding=6,
                                         symbolStrokeWidth=3))
     dash = alt.StrokeDash("series:N", sort=order, title=None, scale=alt.Scale(
-        domain=order, range=[DASHES[place % len(DASHES)] for place in range(len(order))]))
+        domain=order, range=[DASHES[index % len(DASHES)] for index in range(len(order))]))
     x = alt.X("recall:Q", title="recall (wrong labels found)", scale=alt.Scale(domain=[0, 1]),
               axis=alt.Axis(format="%", grid=False))
     y = alt.Y("precision:Q", title="precision (flagged that are wrong)", scale=alt.Scale(domain=[0, 1]),

@@ -9,7 +9,7 @@ from app.charts import ink, tips
 
 CHOSEN = "chosen"
 """The selection of a clicked dot, with its `example`."""
-KEPT = ("in both", "only in the first", "only in the second")
+MEMBERSHIP = ("in both", "only in the first", "only in the second")
 ROW, AROUND = 15, 130  # pixels: of a row, and of the axis and legend
 
 
@@ -24,15 +24,15 @@ def rank_change(changes: pd.DataFrame, first: str, second: str, top: int, noun: 
         x=alt.X("side:N", title=None, sort=[first, second], scale=alt.Scale(padding=0.6, type="point"),
                 axis=alt.Axis(orient="top", labelAngle=0, labelLimit=220, domain=False, ticks=False, labelPadding=4)),
         y=alt.Y("place:Q", title=None, axis=None, scale=alt.Scale(domain=[0.2, lowest], reverse=True, nice=False)))
-    colour = alt.Color("kept:N", scale=alt.Scale(domain=list(KEPT), range="category"), legend=alt.Legend(
+    colour = alt.Color("kept:N", scale=alt.Scale(domain=list(MEMBERSHIP), range="category"), legend=alt.Legend(
         title=f"Among the top {top}", orient="bottom", direction="horizontal", columns=1, symbolType="stroke"))
     strokes = base.mark_line(tooltip=None).encode(
         color=colour, detail="example:N",
-        strokeDash=alt.StrokeDash("kept:N", scale=alt.Scale(domain=list(KEPT), range=[[1, 0], [5, 3], [2, 2]]),
+        strokeDash=alt.StrokeDash("kept:N", scale=alt.Scale(domain=list(MEMBERSHIP), range=[[1, 0], [5, 3], [2, 2]]),
                                   legend=None),
         strokeWidth=alt.condition(hover, alt.value(3.5), alt.value(1.4)))
     dots = base.mark_circle(size=44, opacity=1, cursor="pointer").encode(
-        color=alt.Color("kept:N", scale=alt.Scale(domain=list(KEPT), range="category"), legend=None),
+        color=alt.Color("kept:N", scale=alt.Scale(domain=list(MEMBERSHIP), range="category"), legend=None),
         tooltip=[*tips.of_examples(lines), alt.Tooltip("example:Q", title="Training example"),
                  alt.Tooltip(f"{noun}:N", title=noun.capitalize()),
                  alt.Tooltip("rank_a:Q", title="Rank under the first"),

@@ -12,7 +12,7 @@ from engine.basics.values import short
 
 HEIGHT = 470
 LIFT = 0.004
-"""How far the slice is drawn above the surface, so that it is seen, as a share of its range."""
+"""How far the slice is drawn above the surface, so that it is seen, as a fraction of its range."""
 
 
 def surface(values: np.ndarray, rows: Sequence[float], columns: Sequence[float], axes: tuple[str, str, str],
@@ -21,7 +21,7 @@ def surface(values: np.ndarray, rows: Sequence[float], columns: Sequence[float],
     low, high = float(np.nanmin(values)), float(np.nanmax(values))
     across, up = np.arange(len(rows)), np.arange(len(columns))
     said = [[f"{axes[0]} {short(row)}<br>{axes[1]} {short(column)}<br>{axes[2]} {value:.3f}" for row, value in zip(
-        rows, part, strict=True)] for column, part in zip(columns, values.T, strict=True)]
+        rows, row_values, strict=True)] for column, row_values in zip(columns, values.T, strict=True)]
     traces = [
         {"type": "surface", "x": across, "y": up, "z": values.T, "text": np.array(said), "colorscale": ink.SEQUENTIAL,
          "hovertemplate": "%{text}<extra></extra>", "cmin": low, "cmax": max(high, low + 1e-9),

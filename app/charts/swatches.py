@@ -1,6 +1,6 @@
 """The legend of a colour ramp as a few labelled squares.
 
-Not a gradient: the browser is told of one by the page's address as it was when the chart was drawn, and every choice
+Not a gradient: the browser refers to one by the page's address as it was when the chart was drawn, and every choice
 changes the address, after which the gradient is gone.
 """
 

@@ -6,7 +6,7 @@ import altair as alt
 import pandas as pd
 
 from app.widgets.frame.theme import AXIS_COLORS
-from engine.analysis.chain import SEED
+from engine.desk.analyses import SEED
 
 MIXED, ERRORS = "#8C6BB1", ("#5B5F66", "#8A8F98")
 RUN = "#4A7F8C"
@@ -29,7 +29,7 @@ def way(links: pd.DataFrame, direct: float) -> alt.LayerChart:
     y = alt.Y("row:N", sort=list(ROWS), title=None, axis=alt.Axis(labelLimit=200, domain=False, ticks=False))
     base = alt.Chart(links.assign(row=ROWS[0])).encode(y=y)
     tip = [alt.Tooltip("title:N", title="cause"), alt.Tooltip("length:Q", format=".4f", title="Kendall distance"),
-           alt.Tooltip("share:Q", format=".0%", title="share of the way")]
+           alt.Tooltip("share:Q", format=".0%", title="fraction of the way")]
     bars = base.mark_bar(height=34, stroke="#FFFFFF", strokeWidth=1).encode(
         x=alt.X("start:Q", title="Kendall distance", scale=scale,
                 axis=alt.Axis(grid=False, tickCount=6)),
@@ -44,20 +44,20 @@ def way(links: pd.DataFrame, direct: float) -> alt.LayerChart:
     return alt.layer(bars, text, straight).properties(height=130)
 
 
-def shares(means: pd.DataFrame, seeds: pd.DataFrame) -> alt.LayerChart:
-    """The share of every link, with its interval and the share in each seed.
+def fractions(means: pd.DataFrame, seeds: pd.DataFrame) -> alt.LayerChart:
+    """The fraction of every link, with its interval and the fraction in each seed.
 
     means: title, color, share, low, high (percent), in order; seeds: title, color, share.
     """
     y = alt.Y("title:N", sort=list(means.title), title=None, axis=alt.Axis(labelLimit=260, domain=False, ticks=False))
-    x = alt.X("share:Q", title="share of the way (%)", scale=alt.Scale(domain=[0, 100], nice=False),
+    x = alt.X("share:Q", title="fraction of the way (%)", scale=alt.Scale(domain=[0, 100], nice=False),
               axis=alt.Axis(tickCount=6))
     hue = alt.Color("color:N", scale=None)
     span = alt.Chart(means).mark_rule(strokeWidth=2).encode(
-        y=y, x=alt.X("low:Q", title="share of the way (%)"), x2="high:Q", color=hue)
+        y=y, x=alt.X("low:Q", title="fraction of the way (%)"), x2="high:Q", color=hue)
     mean = alt.Chart(means).mark_tick(thickness=3, size=18).encode(y=y, x=x, color=hue, tooltip=[
-        alt.Tooltip("title:N", title="cause"), alt.Tooltip("share:Q", format=".1f", title="mean share (%)"),
+        alt.Tooltip("title:N", title="cause"), alt.Tooltip("share:Q", format=".1f", title="mean fraction (%)"),
         alt.Tooltip("low:Q", format=".1f", title="from"), alt.Tooltip("high:Q", format=".1f", title="to")])
     dots = alt.Chart(seeds).mark_circle(size=46, opacity=0.55).encode(y=y, x=x, color=hue, tooltip=[
-        alt.Tooltip("title:N", title="cause"), alt.Tooltip("share:Q", format=".1f", title="share in one seed (%)")])
+        alt.Tooltip("title:N", title="cause"), alt.Tooltip("share:Q", format=".1f", title="fraction in one seed (%)")])
     return alt.layer(span, dots, mean).properties(height=70 + 40 * len(means))

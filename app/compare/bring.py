@@ -12,29 +12,37 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from app.compare import brought_files, brought_row, explanation_view, recipes
+from app.compare import explanation_view, external_files, external_row, recipes
 from app.widgets.choices import choice
 from app.widgets.choices.selectors import pick, radio, text
+from app.widgets.frame.guard import guarded
 from app.widgets.jobs import job_panel
 from app.widgets.jobs.desk import desk
-from app.widgets.pickers import language_presets
+from app.widgets.results import agreements as agreements_view
 from app.widgets.results import downloads
-from app.widgets.results.agreements import plus_minus
 from app.widgets.words import glossary
 from app.widgets.words.plain_text import plain, sentence
-from engine.analysis.explanation import Explanation
 from engine.basics.errors import WhichfluenceError
-from engine.desk import Waiting
+from engine.desk import ProblemSource, commands, language_presets
+from engine.desk.analyses import Explanation
 from engine.desk.compared import Compared
 from engine.desk.explained import explained
-from engine.external.claim import MEANING, SIGNS, agreement_with, bring
-from engine.external.kept import Kept
-from engine.external.matching import AXES, LISTED, ORDERS, axes_that_fit
-from engine.external.reading import Preview, preview
-from engine.external.score_recipes import claim_json
-from engine.external.table import Table
+from engine.desk.external import (
+    AXES,
+    LISTED,
+    MEANING,
+    ORDERS,
+    SIGNS,
+    KeptTable,
+    Preview,
+    Table,
+    agreement_with,
+    axes_that_fit,
+    claim_json,
+    preview,
+    read_as,
+)
 from engine.metrics.agreement import FURTHER, METRICS, Agreement
-from engine.problems import ProblemSource
 from engine.question.specification import Specification
 from engine.scoring import codes
 from engine.scoring.named import NAMED
@@ -47,7 +55,7 @@ CLAIM, CALLED, AXIS, SIGN, AGAINST, ORDER = "claim", "called", "axes", "sign", "
 
 
 @dataclass(frozen=True, eq=False)
-class Shown:
+class ExternalView:
     """Brought scores as the page shows them. agreement: with the exact answer to their claim; explained: why they
     disagree with `other`, called `against`, in short by the verdict; command: what recomputes it."""
 
@@ -61,73 +69,71 @@ class Shown:
     command: str
 
 
-def show(found: Compared, names: Sequence[str], metric: str, row: DeltaGenerator) -> Shown | None:
+def show(compared: Compared, names: Sequence[str], metric: str, row: DeltaGenerator) -> ExternalView | None:
     """Recipe, upload, claim, preview, comparison with the exact answer, and explanation against one of the list.
 
     row: where the row of the matrix is drawn, with `metric` in its cells. Returns what is on the page, None while there
     is nothing.
     """
     with st.expander("Bring scores of another program", icon=":material/upload_file:",
-                     expanded=brought_files.chosen() is not None or recipes.chosen() is not None), glossary.folded():
+                     expanded=external_files.chosen() is not None or recipes.chosen() is not None), \
+            glossary.folded(), guarded("This table of scores"):
         glossary.caption(
             "A table of scores for these queries and these training examples, as captum, TRAK, kronfluence, dattri, "
             "pyDVL, bergson (its score folder as a zip) or your own program wrote it. It is kept on this machine, "
             "under the digest of its content, until you delete it: a saved comparison or a link that names it reopens "
             "with it. More is in the [guide](guide?guide=other-libraries).")
-        try:
-            return _panel(found, names, metric, row)
-        except WhichfluenceError as error:
-            st.error(sentence(error), icon=":material/error:")
-            return None
+        return _panel(compared, names, metric, row)
+    return None
 
 
-def _panel(found: Compared, names: Sequence[str], metric: str, row: DeltaGenerator) -> Shown | None:
-    problem = _problem(found)
+def _panel(compared: Compared, names: Sequence[str], metric: str, row: DeltaGenerator) -> ExternalView | None:
+    problem = _problem(compared)
     glossary.markdown(
         f"The table needs **{len(problem.queries):,} queries** and **{len(problem.candidates):,} candidates**"
         + (f" (or all {problem.n:,} training examples)." if problem.n != len(problem.candidates) else
            ", named, or in the order of the candidates or of the training set.")
-        + (f" They are those of seed {found.sources[0].seed}, the first of {len(found.sources)}."
-           if len(found.sources) > 1 else ""))
-    recipes.show(problem, found.sources[0].model, forgotten=(CLAIM, CALLED))
-    brought_files.uploader(problem, forgotten=(CLAIM, CALLED, AXIS, SIGN, ORDER))
-    loaded = brought_files.table()
+        + (f" They are those of seed {compared.sources[0].seed}, the first of {len(compared.sources)}."
+           if len(compared.sources) > 1 else ""))
+    recipes.show(problem, compared.sources[0].model, forgotten=(CLAIM, CALLED))
+    external_files.uploader(problem, forgotten=(CLAIM, CALLED, AXIS, SIGN, ORDER))
+    loaded = external_files.table()
     if loaded is None:
         return None
-    table, kept = loaded
-    claimed, name = _claim(found, names, kept)
-    reference = _exact(found, claimed)
+    table, stored = loaded
+    claimed, name = _claim(compared, names, stored)
+    reference = _exact(compared, claimed)
     if reference is None:
         return None
     seen = preview(problem, table, reference)
     _corner(table)
-    axes, order, sign = read = _reading(problem, table, seen)
+    axes, order, sign = read = _interpretation(problem, table, seen)
     automatic = seen.certain and read == (seen.likely.axes, seen.likely.order, seen.likely.sign)
-    brought = bring(problem, table, claimed.specification, name, axes, sign, seen.decision(*read, automatic), order)
-    _decided(brought)
+    external = read_as(problem, table, claimed.specification, name, axes, sign, seen.decision(*read, automatic), order)
+    _decided(external)
     with row:
-        brought_row.show(found, brought, names, metric)
-    agreement = _agreement(reference, brought)
-    place = _against(names)
-    other = found.scores[0][place]
-    judged = brought_row.judged(found, brought, other)
-    why = _explained(found, brought, other, judged)
+        external_row.show(compared, external, names, metric)
+    agreement = _agreement(reference, external)
+    index = _against(names)
+    other = compared.scores[0][index]
+    judged = external_row.judged(compared, external, other)
+    why = _explained(compared, external, other, judged)
     if why is None:
         return None
-    command = commands(found.drawn_sources[0], claimed.specification, name, kept, table, read)
+    command = recompute(compared.drawn_sources[0], claimed.specification, name, stored, table, read)
     downloads.chart_extras("brought", explanation_view.links_table(why), [other.scoring], command=command)
-    return Shown(brought, reference, agreement, other, names[place], judged, why, command)
+    return ExternalView(external, reference, agreement, other, names[index], judged, why, command)
 
 
-def commands(source: ProblemSource, claimed: Specification, name: str, kept: Kept, table: Table,
+def recompute(source: ProblemSource, claimed: Specification, name: str, stored: KeptTable, table: Table,
              read: tuple[str, str, int]) -> str:
     """The commands that read the file and explain it again, beside the downloaded specification. read: axes, order
     and sign."""
     axes, order, sign = read
-    file, written = downloads.problem_file(source)
-    given = ["bring", "--scores", kept.file, "--data", file, "--spec", "claim.json", "--out", "brought.npz", "--name",
-             name, *(["--key", kept.key] if kept.key else []),
-             *(["--first-row", table.first_row.kind] if Path(kept.file).suffix.lower() == ".csv" else []),
+    file, written = commands.problem_file(source)
+    given = ["bring", "--scores", stored.file, "--data", file, "--spec", "claim.json", "--out", "brought.npz", "--name",
+             name, *(["--key", stored.key] if stored.key else []),
+             *(["--first-row", table.first_row.kind] if Path(stored.file).suffix.lower() == ".csv" else []),
              "--axes", axes, *(["--order", order] if order != LISTED else []), "--sign", SIGNS[sign]]
     return "\n".join([written, f"echo {shlex.quote(claim_json(claimed))} > claim.json",
                       f"python -m engine {shlex.join(given)}",
@@ -135,39 +141,38 @@ def commands(source: ProblemSource, claimed: Specification, name: str, kept: Kep
                       "--out brought.json"])
 
 
-def _problem(found: Compared):
-    drawn = desk().drawn(found.sources[0])
-    if isinstance(drawn, Waiting):
-        job_panel.wait(drawn)
-    candidates = drawn.problem.candidates[:len(found.scores[0][0].candidates)]
-    return drawn.problem.with_candidates(candidates)
+def _problem(compared: Compared):
+    sampled = job_panel.ready(desk().drawn(compared.sources[0]))
+    candidates = sampled.problem.candidates[:len(compared.scores[0][0].candidates)]
+    return sampled.problem.with_candidates(candidates)
 
 
-def _claim(found: Compared, names: Sequence[str], kept: Kept) -> tuple[Scoring, str]:
+def _claim(compared: Compared, names: Sequence[str], stored: KeptTable) -> tuple[Scoring, str]:
     """(the exact answer to what they claim, what they are called)."""
     left, right = st.columns([3, 2], gap="large")
-    claims, recipe = _claims(found, names), recipes.chosen()
+    claims, recipe = _claims(compared, names), recipes.chosen()
     if recipe:
         claims = {codes.encode(recipe.claim): f"as the script of {recipe.title}: {recipe.claim.title}"} | {
             code: title for code, title in claims.items() if code != codes.encode(recipe.claim)}
     for given in choice.texts(CLAIM):
         with suppress(WhichfluenceError):  # of a list that has changed since
-            asked = codes.decode(given)
-            claims.setdefault(codes.encode(Scoring.of(asked.behavior, asked.intervention, asked.process)), asked.title)
+            claimed = codes.decode(given)
+            claims.setdefault(codes.encode(Scoring.of(claimed.behavior, claimed.intervention, claimed.process)),
+                              claimed.title)
     code = pick(CLAIM, "They claim to answer", list(claims), next(iter(claims)), claims.get, area=left,
                 help="The specifications of the list above, and those of the named methods. Add one to the list to "
                      "claim another.")
-    stem = recipe.title if recipe else Path(kept.file).stem[:60] or "theirs"
+    stem = recipe.title if recipe else Path(stored.file).stem[:60] or "theirs"
     return codes.decode(code), text(CALLED, "Called", stem, area=right, max_chars=60).strip() or stem
 
 
-def _claims(found: Compared, names: Sequence[str]) -> dict[str, str]:
+def _claims(compared: Compared, names: Sequence[str]) -> dict[str, str]:
     """Code -> title of what can be claimed: the questions of the list, then those of named methods."""
-    model = found.sources[0].problem_class
+    model = compared.sources[0].problem_class
     read = language_presets.OF_TOKENS if model.reads == "tokens" else {}
     named = [(method.title, method.implied(read.get(method.behavior))) for method in NAMED.values()
              if method.implies and (method.answers(model.kind) or method.name == "trak")]
-    offered = [(f"as {name}", scoring) for name, scoring in zip(names, found.scorings, strict=True)
+    offered = [(f"as {name}", scoring) for name, scoring in zip(names, compared.scorings, strict=True)
                if scoring.route.implies]
     offered += [(f"as {title}: {scoring.specification.title}", scoring) for title, scoring in named]
     claims: dict[str, str] = {}
@@ -177,13 +182,10 @@ def _claims(found: Compared, names: Sequence[str]) -> dict[str, str]:
     return claims
 
 
-def _exact(found: Compared, scoring: Scoring) -> Scores | None:
+def _exact(compared: Compared, scoring: Scoring) -> Scores | None:
     """The exact answer to the claim; None while it is being waited for."""
-    scores = desk().scores(found.sources[0], [scoring], found.candidates)
-    if isinstance(scores, Waiting):
-        job_panel.watch(scores)
-        return None
-    return scores[0]
+    scores = job_panel.beside(desk().scores(compared.sources[0], [scoring], compared.candidates))
+    return scores and scores[0]
 
 
 def _corner(table: Table) -> None:
@@ -196,43 +198,41 @@ def _corner(table: Table) -> None:
                  key="bring:corner")
 
 
-def _reading(problem, table: Table, seen: Preview) -> tuple[str, str, int]:
+def _interpretation(problem, table: Table, seen: Preview) -> tuple[str, str, int]:
     """Axes, order of the training examples and sign, set to what the data say, for the reader to change."""
     for reason in seen.reasons:
         glossary.markdown(f"- {sentence(reason)}")
     left, right = st.columns(2, gap="large")
-    axes = radio(AXIS, "Axes", axes_that_fit(problem, table), seen.likely.axes, AXES.get, left)
+    axes = radio(AXIS, "Axes", axes_that_fit(problem, table), seen.likely.axes, AXES.get, area=left)
     sign = radio(SIGN, "Sign", list(MEANING), seen.likely.sign if seen.certain else 1,
-                 lambda value: f"{'+' if value > 0 else '−'}: {MEANING[value]}", right)
+                 lambda value: f"{'+' if value > 0 else '−'}: {MEANING[value]}", area=right)
     if not seen.certain:
         st.warning("The data do not tell the sign, nor whether rows and columns are matched. Check the order of "
                    "queries and training examples first; then choose the sign by what the program's documentation "
                    "says.", icon=":material/help:")
     orders = seen.orders(axes) or [LISTED]
-    order = radio(ORDER, "Training examples stand", orders, orders[0], ORDERS.get, left) if len(orders) > 1 else (
+    order = radio(ORDER, "Order of training examples", orders, orders[0], ORDERS.get,
+                  area=left) if len(orders) > 1 else (
         orders[0])
     return axes, order, sign
 
 
-def _decided(brought: Scores) -> None:
+def _decided(external: Scores) -> None:
     """Who or what decided the sign, and how good the reference is."""
-    decided = brought.provenance["brought"]["sign_decided"]
+    decided = external.provenance["brought"]["sign_decided"]
     glossary.caption(f"Sign decided by {decided['by']}. Reference: {plain(decided['reference'])}, "
                      f"{decided['reference_quality']}.")
 
 
-def _agreement(reference: Scores, brought: Scores) -> dict[str, Agreement]:
+def _agreement(reference: Scores, external: Scores) -> dict[str, Agreement]:
     """Against the exact answer to what they claim."""
-    st.markdown(f"**{plain(brought.scoring.name)} against the exact answer to what they claim.** "
+    st.markdown(f"**{plain(external.scoring.name)} against the exact answer to what they claim.** "
                 f"{reference.scoring.question}")
-    agreements = agreement_with(reference, brought, (*METRICS, *FURTHER))
+    agreements = agreement_with(reference, external, (*METRICS, *FURTHER))
     for metrics in (METRICS, FURTHER):
         for column, (name, metric) in zip(st.columns(len(metrics)), metrics.items(), strict=True):
-            agreement = agreements[name]
-            interval = f"± {agreement.ci95:.3f}" if agreement.ci95 == agreement.ci95 else None
-            column.metric(metric.title, plus_minus(agreement.mean, float("nan")), interval,
-                          delta_color="off", delta_arrow="off", help=metric.definition)
-    flagged = int((~brought.converged).sum())
+            agreements_view.number(column, metric, agreements[name], "")
+    flagged = int((~external.converged).sum())
     if flagged:
         glossary.caption(f"{flagged} candidates have scores that are not finite, and are left out.")
     return agreements
@@ -244,12 +244,10 @@ def _against(names: Sequence[str]) -> int:
                 lambda number: names[number - 1]) - 1
 
 
-def _explained(found: Compared, brought: Scores, other: Scores, judged: Verdict) -> Explanation | None:
+def _explained(compared: Compared, external: Scores, other: Scores, judged: Verdict) -> Explanation | None:
     """Why they disagree with one of the list."""
     glossary.caption(f"{judged.headline}. {judged.reason}")
-    why = explained(desk(), found.sources[:1], [(brought, other)], found.candidates)
-    if isinstance(why, Waiting):
-        job_panel.watch(why)
-        return None
-    explanation_view.show(why, "bring:way")
+    why = job_panel.beside(explained(desk(), compared.sources[:1], [(external, other)], compared.candidates))
+    if why is not None:
+        explanation_view.show(why, "bring:way")
     return why

@@ -15,32 +15,32 @@ from app.widgets.jobs.desk import desk
 from app.widgets.pickers import pickers
 from app.widgets.results.agreements import plus_minus, signed
 from app.widgets.results.two_rankings import Pair, ranks
-from engine.analysis.comparison import Comparison
 from engine.desk import Waiting
 from engine.desk import compared as desk_compared
+from engine.desk.analyses import Comparison
 from engine.desk.compared import Compared
 from engine.metrics.agreement import METRICS, top_size
 from engine.scoring.scoring import Scoring
 
 WIDTH = 0.05  # of a histogram bar
-KEPT = 24
+CACHED = 24
 
 
-def compared(scorings: Sequence[Scoring]) -> Compared | Waiting:
+def ask(scorings: Sequence[Scoring]) -> Compared | Waiting:
     """Score and compare on the chosen data and seeds, or say what is being waited for."""
     sources = [pickers.source(seed) for seed in range(pickers.seed_count())]
     return desk_compared.compared(desk(), sources, scorings, pickers.optima_candidates())
 
 
-def matrix(found: Compared, metric: str, labels: Sequence[str], pair: tuple[int, int]) -> pd.DataFrame:
+def matrix(compared: Compared, metric: str, labels: Sequence[str], pair: tuple[int, int]) -> pd.DataFrame:
     """One row a cell of the heatmap, the diagonal included."""
-    rows = _cells(found.key, metric, tuple(labels), found.comparison)
+    rows = _cells(compared.key, metric, tuple(labels), compared.comparison)
     chosen = set(pair)
     return rows.assign(chosen=[row != column and {row, column} == chosen
                                for row, column in zip(rows.row, rows.column, strict=True)])
 
 
-@st.cache_data(show_spinner=False, max_entries=KEPT)
+@st.cache_data(show_spinner=False, max_entries=CACHED)
 def _cells(key: tuple, metric: str, labels: tuple[str, ...], _comparison: Comparison) -> pd.DataFrame:
     rows = []
     for row, first in enumerate(labels):
@@ -53,21 +53,21 @@ def _cells(key: tuple, metric: str, labels: tuple[str, ...], _comparison: Compar
     return pd.DataFrame(rows)
 
 
-def table(found: Compared, labels: Sequence[str]) -> pd.DataFrame:
+def table(compared: Compared, labels: Sequence[str]) -> pd.DataFrame:
     """Every pair and every metric, with intervals, as in the command line's agreement.csv."""
-    return _table(found.key, tuple(labels), found.comparison)
+    return _table(compared.key, tuple(labels), compared.comparison)
 
 
-@st.cache_data(show_spinner=False, max_entries=KEPT)
+@st.cache_data(show_spinner=False, max_entries=CACHED)
 def _table(key: tuple, labels: tuple[str, ...], _comparison: Comparison) -> pd.DataFrame:
     whole = _comparison.table()
     names = dict(zip(_comparison.names, labels, strict=True))
     return whole.assign(a=whole.a.map(names), b=whole.b.map(names))
 
 
-def further(found: Compared, a: int, b: int) -> Comparison:
+def further(compared: Compared, a: int, b: int) -> Comparison:
     """A pair in the measures beyond the three, over all seeds."""
-    return desk_compared.further(desk(), found, a, b)
+    return desk_compared.further(desk(), compared, a, b)
 
 
 def chance(metric: str, candidates: int) -> float:
@@ -75,27 +75,27 @@ def chance(metric: str, candidates: int) -> float:
     return METRICS[metric].chance(candidates, 0.05)
 
 
-def pair(found: Compared, a: int, b: int) -> Pair:
+def pair(compared: Compared, a: int, b: int) -> Pair:
     """The rankings of scoring a and scoring b."""
-    return desk().memory.cached(("pair", *found.key, a, b), lambda: _pair(found, a, b))
+    return desk().memory.cached(("pair", *compared.key, a, b), lambda: _pair(compared, a, b))
 
 
-def _pair(found: Compared, a: int, b: int) -> Pair:
-    kept = found.trusted
-    known = np.logical_and.reduce([found.scores[0][place].ranked[:, kept] for place in (a, b)])
-    scores = np.stack([np.where(known, found.scores[0][place].oriented[:, kept], np.nan) for place in (a, b)])
-    candidates = found.scores[0][a].candidates[kept]
-    dataset, sample = desk().sample(found.sources[0])
+def _pair(compared: Compared, a: int, b: int) -> Pair:
+    trusted = compared.trusted
+    known = np.logical_and.reduce([compared.scores[0][index].ranked[:, trusted] for index in (a, b)])
+    scores = np.stack([np.where(known, compared.scores[0][index].oriented[:, trusted], np.nan) for index in (a, b)])
+    candidates = compared.scores[0][a].candidates[trusted]
+    dataset, sample = desk().sample(compared.sources[0])
     names, labels = dataset.class_names, sample.y_train[candidates]
-    return Pair((*found.key, a, b), scores, ranks(scores), candidates, np.array([names[label] for label in labels]),
+    return Pair((*compared.key, a, b), scores, ranks(scores), candidates, np.array([names[label] for label in labels]),
                 dataset.noun)
 
 
-def per_query(found: Compared, metric: str, a: int, b: int) -> pd.DataFrame:
+def per_query(compared: Compared, metric: str, a: int, b: int) -> pd.DataFrame:
     """The agreement of every query, of every seed; undefined rows stay NaN."""
-    values = found.comparison.per_query[metric][:, a, b]
+    values = compared.comparison.per_query[metric][:, a, b]
     seeds, queries = values.shape
-    return pd.DataFrame({"seed": np.repeat([source.seed for source in found.sources], queries),
+    return pd.DataFrame({"seed": np.repeat([source.seed for source in compared.sources], queries),
                          "query": np.tile(np.arange(queries), seeds), "agreement": values.ravel()})
 
 

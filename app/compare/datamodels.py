@@ -13,11 +13,19 @@ from app.widgets.jobs.desk import desk
 from app.widgets.results import downloads
 from app.widgets.words import chips, glossary
 from app.widgets.words.plain_text import sentence
-from engine.analysis.datamodels import DEFINITION, Retrained, compared, linear_datamodeling_score
-from engine.analysis.protocols import PROTOCOLS, ProtocolName
-from engine.analysis.subset_bank import Among, SubsetModelsRequest
 from engine.basics.errors import WhichfluenceError
-from engine.desk import Waiting
+from engine.desk import Waiting, commands
+from engine.desk.analyses import (
+    DATAMODELING,
+    PROTOCOLS,
+    Among,
+    ProtocolName,
+    Request,
+    Retrained,
+    linear_datamodeling_score,
+    predicted,
+)
+from engine.desk.analyses import request as analysis
 from engine.desk.compared import Compared
 from engine.metrics.agreement import summarize
 
@@ -25,21 +33,21 @@ SUBSETS = 30
 HALVES: dict[Among, str] = {"candidates": "the candidates", "all": "all training examples"}
 
 
-def show(found: Compared, names: Sequence[str]) -> None:
+def show(compared: Compared, names: Sequence[str]) -> None:
     """The score of every specification, once the models are trained; before that, a button that trains them."""
-    glossary.markdown("**Do the scores predict models trained on subsets?**", help=DEFINITION)
-    source = found.sources[0]
-    worded = [scoring.behavior for scoring in found.scorings if scoring.readout.words]
+    glossary.markdown("**Do the scores predict models trained on subsets?**", help=DATAMODELING)
+    source = compared.sources[0]
+    worded = [scoring.behavior for scoring in compared.scorings if scoring.readout.words]
     protocol, among = _chosen()
-    request = SubsetModelsRequest(candidates=len(found.scores[0][0].candidates), subsets=SUBSETS, behaviors=worded,
-                                  protocol=protocol, among=among).of(source)
-    models = desk().known(request)
+    request = analysis("datamodel", candidates=len(compared.scores[0][0].candidates), subsets=SUBSETS, behaviors=worded,
+                                  protocol=protocol, among=among)
+    models = desk().known(request.of(source))
     if isinstance(models, Retrained):
-        _table(found, names, request, models)
+        _table(compared, names, request, models)
         return
     plain = request.model_copy(update={"behaviors": ()})
-    if worded and isinstance(others := desk().known(plain), Retrained):
-        _table(found, names, plain, others)
+    if worded and isinstance(others := desk().known(plain.of(source)), Retrained):
+        _table(compared, names, plain, others)
     if isinstance(models, Waiting):
         job_panel.watch(models)
         return
@@ -58,36 +66,36 @@ def _chosen() -> tuple[ProtocolName, Among]:
     return protocol, among
 
 
-def _table(found: Compared, names: Sequence[str], request: SubsetModelsRequest, models: Retrained) -> None:
-    scored = found.scores[0]
+def _table(compared: Compared, names: Sequence[str], request: Request, models: Retrained) -> None:
+    scored = compared.scores[0]
     try:
-        pairs = compared([scores.scoring for scores in scored])
+        pairs = predicted([scores.scoring for scores in scored])
     except WhichfluenceError as error:
         st.info(sentence(error))
         return
-    told = {behavior.name for behavior in models.read}
-    pairs = [(place, behavior) for place, behavior in pairs if not behavior.words or behavior.name in told]
-    if any(scores.scoring.readout.words and scores.scoring.behavior not in told for scores in scored):
+    outcomes = {behavior.name for behavior in models.read}
+    pairs = [(index, behavior) for index, behavior in pairs if not behavior.words or behavior.name in outcomes]
+    if any(scores.scoring.readout.words and scores.scoring.behavior not in outcomes for scores in scored):
         chips.note("Spans and contrasts are left out: these models were asked for the other behaviors alone. Train "
                    "models once more to ask for them too.")
     if not pairs:
         return
     rows = []
-    for place, behavior in pairs:
-        values = linear_datamodeling_score(scored[place], models.outcomes(behavior.name), models.kept)
+    for index, behavior in pairs:
+        values = linear_datamodeling_score(scored[index], models.outcomes(behavior.name), models.kept)
         summary = summarize(values, interval_over="queries")
-        rows.append({"specification": names[place], "behavior": behavior.title,
+        rows.append({"specification": names[index], "behavior": behavior.title,
                      "linear datamodeling score": summary.mean, "± 95%": summary.ci95,
                      "queries": summary.n_queries - summary.n_dropped})
     table = pd.DataFrame(rows)
     columns = glossary.columns(table, {
-        "linear datamodeling score": st.column_config.NumberColumn(format="%.3f", help=DEFINITION),
+        "linear datamodeling score": st.column_config.NumberColumn(format="%.3f", help=DATAMODELING),
         "± 95%": st.column_config.NumberColumn(format="%.3f", help="95% t interval over queries")})
     st.dataframe(table, hide_index=True, width="stretch", key="compare:datamodel", column_config=columns)
-    draw, source = request.draw, found.sources[0]
+    draw, source = request.draw, compared.sources[0]
     trained_on = draw.description(source.n_train or len(source.draw()[1].train_index), models.kept.shape[1])
     chips.note(f"seed {source.seed} · {len(models.kept)} models on {trained_on} · protocol `{draw.protocol}` · ± is a "
                "95% t interval over queries")
-    command = downloads.recompute(found.drawn_sources[0], "datamodel").replace("engine compare", "engine datamodel")
-    downloads.chart_extras("datamodel", table, found.scorings, found.drawn_sources[0],
-                           f"{command} --subsets {len(models.kept)} --protocol {draw.protocol} --among {draw.among}")
+    downloads.chart_extras("datamodel", table, compared.scorings, command=commands.compare(
+        compared.drawn_sources[0], "datamodel", "datamodel", "--subsets", len(models.kept), "--protocol", draw.protocol,
+        "--among", draw.among))

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import streamlit as st
 
 from app.widgets.choices import inputs
-from app.widgets.pickers import pickers, presets, specification_list
+from app.widgets.pickers import pickers, specification_list
 from app.widgets.words import chips, glossary
+from engine.desk import presets
 from engine.scoring.scoring import Scoring
 
 OPEN = "compare:editing"
@@ -16,18 +17,18 @@ ADD, COPY, EDIT = "add", "copy", "edit"
 WHICH = "compare:which"
 
 
-def begin(how: str, place: int = 0) -> None:
+def begin(how: str, index: int = 0) -> None:
     """Open the dialog: to add a specification, to copy one, or to edit it."""
     for key in [key for key in st.session_state if str(key).startswith(f"{ADD}:")]:
         del st.session_state[key]  # a dialog begins with its own specification, not with what another left
-    st.session_state[OPEN] = how, place
+    st.session_state[OPEN] = how, index
 
 
 def acts() -> dict:
     """What the menu of a row does, by its name."""
-    return {"edit": lambda place: begin(EDIT, place), "copy": lambda place: begin(COPY, place),
-            "up": lambda place: specification_list.move(place, -1),
-            "down": lambda place: specification_list.move(place, 1), "remove": specification_list.remove}
+    return {"edit": lambda index: begin(EDIT, index), "copy": lambda index: begin(COPY, index),
+            "up": lambda index: specification_list.move(index, -1),
+            "down": lambda index: specification_list.move(index, 1), "remove": specification_list.remove}
 
 
 def toolbar(scorings: Sequence[Scoring], names: Sequence[str]) -> None:
@@ -45,11 +46,11 @@ def toolbar(scorings: Sequence[Scoring], names: Sequence[str]) -> None:
 def _form(names: Sequence[str]) -> None:
     if st.session_state.get(WHICH) not in range(len(names)):
         st.session_state[WHICH] = 0
-    place = inputs.selectbox("Specification", range(len(names)), key=WHICH, format_func=names.__getitem__,
+    index = inputs.selectbox("Specification", range(len(names)), key=WHICH, format_func=names.__getitem__,
                              help=glossary.hint("Specification"))
-    fits = {"up": place > 0, "down": place < len(names) - 1}
+    fits = {"up": index > 0, "down": index < len(names) - 1}
     for act, does in acts().items():
-        st.button(TITLES[act], key=f"compare:row:{act}", on_click=does, args=(place,), disabled=not fits.get(act, True),
+        st.button(TITLES[act], key=f"compare:row:{act}", on_click=does, args=(index,), disabled=not fits.get(act, True),
                   width="stretch")
 
 
@@ -59,9 +60,9 @@ TITLES = {"edit": "Edit", "copy": "Copy", "up": "Move up", "down": "Move down", 
 
 def show(scorings: Sequence[Scoring]) -> None:
     """The dialog, where it is open."""
-    how, place = st.session_state.get(OPEN) or (None, 0)
-    if how is not None and (how == ADD or place < len(scorings)):
-        _dialog(scorings, how, place)
+    how, index = st.session_state.get(OPEN) or (None, 0)
+    if how is not None and (how == ADD or index < len(scorings)):
+        _dialog(scorings, how, index)
 
 
 def _close() -> None:
@@ -69,27 +70,27 @@ def _close() -> None:
 
 
 @st.dialog("Specification", width="large", on_dismiss=_close)
-def _dialog(scorings: Sequence[Scoring], how: str, place: int) -> None:
+def _dialog(scorings: Sequence[Scoring], how: str, index: int) -> None:
     asking = [scoring for scoring in scorings if scoring.route.implies]
     default = (asking[-1] if asking else presets.preset(specification_list.FIRST, pickers.problem_class()).scorings[0]
-               ) if how == ADD else scorings[place]
-    glossary.caption(f"In the place of number {place + 1}:" if how == EDIT else
-                     f"A copy of number {place + 1}; change what should differ:" if how == COPY else
+               ) if how == ADD else scorings[index]
+    glossary.caption(f"Instead of number {index + 1}:" if how == EDIT else
+                     f"A copy of number {index + 1}; change what should differ:" if how == COPY else
                      "One more question beside those of the list:")
     scoring = pickers.scoring_picker(ADD, default)
     if scoring is None:
         return
     chips.question(scoring)
     known = scorings.index(scoring) if scoring in scorings else None
-    if known is not None and not (how == EDIT and known == place):
+    if known is not None and not (how == EDIT and known == index):
         st.warning(f"This is number {known + 1} of the list already; change something above.",
                    icon=":material/content_copy:")
     if how == EDIT:
-        done = st.button(f"Replace number {place + 1}", type="primary", disabled=known is not None, key="compare:done",
-                         on_click=_done, args=(EDIT, place, scoring))
+        done = st.button(f"Replace number {index + 1}", type="primary", disabled=known is not None, key="compare:done",
+                         on_click=_done, args=(EDIT, index, scoring))
     else:
         done = st.button("Add to the comparison", type="primary", disabled=known is not None, icon=":material/add:",
-                         key="compare:done", on_click=_done, args=(how, place, scoring))
+                         key="compare:done", on_click=_done, args=(how, index, scoring))
     if len(scorings) >= specification_list.MANY and how != EDIT:
         glossary.caption(f"More than {specification_list.MANY} specifications make a matrix that is hard to read, and "
                          "slow to compute.")
@@ -97,9 +98,9 @@ def _dialog(scorings: Sequence[Scoring], how: str, place: int) -> None:
         st.rerun()
 
 
-def _done(how: str, place: int, scoring: Scoring) -> None:
+def _done(how: str, index: int, scoring: Scoring) -> None:
     if how == EDIT:
-        specification_list.replace(place, scoring)
+        specification_list.replace(index, scoring)
     else:
         specification_list.add(scoring)
     _close()

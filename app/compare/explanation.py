@@ -16,81 +16,74 @@ from app.widgets.jobs import job_panel
 from app.widgets.jobs.desk import desk
 from app.widgets.results import downloads
 from app.widgets.words import chips
-from app.widgets.words.plain_text import sentence
-from engine.analysis.explanation import Explanation
 from engine.basics.errors import WhichfluenceError
-from engine.desk import Desk, Waiting
+from engine.desk import Desk, ProblemSource, Waiting, commands
+from engine.desk.analyses import Explanation
 from engine.desk.compared import Compared
 from engine.desk.explained import at_once, explained
-from engine.problems import ProblemSource
 from engine.scoring.scores import Scores
 
 NAME = "explain"
 QUICK_SECONDS = 1.0
 
 
-def show(found: Compared, pair: tuple[int, int]) -> None:
+def show(compared: Compared, pair: tuple[int, int]) -> None:
     """The switch, and below it the explanation; what takes long is waited for beside the rest of the page. Until the
     reader uses the switch, it is on for the pairs that are explained at once."""
     key, said = choice.widget(NAME), choice.one(NAME, None, choice.on_off)
-    st.session_state[key] = _quick(desk(), found, pair) if said is None else said
+    st.session_state[key] = _quick(desk(), compared, pair) if said is None else said
     on = inputs.toggle("Explain this disagreement", key=key, on_change=_switched, help=(
         "Walks from one answer to the other through exact specifications, and says how much of the way is behavior, "
         "intervention, training process, and approximation error. On by itself where that takes a moment only."))
     if not on:
         return
-    try:
-        why = explanation(found, pair)
-    except WhichfluenceError as error:
-        st.error(sentence(error), icon=":material/error:")
-        return
-    if isinstance(why, Waiting):
-        job_panel.watch(why)
+    why = job_panel.beside(explanation(compared, pair))
+    if why is None:
         return
     table = explanation_view.show(why, "compare:way")
-    chips.note(compare_panel.small_print(found, why.lost))
-    downloads.chart_extras("explanation", table, [found.scorings[place] for place in pair], found.drawn_sources,
-                           command(found.drawn_sources))
+    chips.note(compare_panel.small_print(compared, why.lost))
+    downloads.chart_extras("explanation", table, [compared.scorings[index] for index in pair], compared.drawn_sources,
+                           command(compared.drawn_sources))
 
 
-def prepare(found: Compared, pair: tuple[int, int]) -> None:
+def prepare(compared: Compared, pair: tuple[int, int]) -> None:
     """Have the other pairs that are explained at once explained ahead, those in the row of the opened one first."""
-    others = [other for other in combinations(range(len(found.scorings)), 2) if other != pair]
+    others = [other for other in combinations(range(len(compared.scorings)), 2) if other != pair]
     others.sort(key=lambda other: not set(other) & set(pair))
     own = desk()  # here, since the thread has no session to ask for it
-    ahead.ask(("explanations", *found.key), [partial(_ahead, own, found, other) for other in others])
+    ahead.ask(("explanations", *compared.key), [partial(_ahead, own, compared, other) for other in others])
 
 
-def _ahead(own: Desk, found: Compared, pair: tuple[int, int]) -> None:
-    if _quick(own, found, pair):
-        explained(own, found.sources, _sides(found, pair), found.candidates, (*found.key, *pair))
+def _ahead(own: Desk, compared: Compared, pair: tuple[int, int]) -> None:
+    if _quick(own, compared, pair):
+        explained(own, compared.sources, _sides(compared, pair), compared.candidates, (*compared.key, *pair))
 
 
 def _switched() -> None:
     choice.keep(NAME, int(st.session_state[choice.widget(NAME)]))
 
 
-def _quick(own: Desk, found: Compared, pair: tuple[int, int]) -> bool:
+def _quick(own: Desk, compared: Compared, pair: tuple[int, int]) -> bool:
     """Whether a pair is explained at once; what cannot be explained is not, and says so where it is asked for."""
     try:
-        return at_once(own, found.sources, _sides(found, pair), found.candidates, QUICK_SECONDS)
+        return at_once(own, compared.sources, _sides(compared, pair), compared.candidates, QUICK_SECONDS)
     except WhichfluenceError:
         return False
 
 
-def _sides(found: Compared, pair: tuple[int, int]) -> list[list[Scores]]:
-    return [[seed[place] for place in pair] for seed in found.scores]
+def _sides(compared: Compared, pair: tuple[int, int]) -> list[list[Scores]]:
+    return [[seed[index] for index in pair] for seed in compared.scores]
 
 
 def command(sources: Sequence[ProblemSource]) -> str:
     """The commands that recompute an explanation from the downloaded specifications."""
-    files = [downloads.problem_file(source, f"-{source.seed}" if len(sources) > 1 else "") for source in sources]
+    files = [commands.problem_file(source, f"-{source.seed}" if len(sources) > 1 else "") for source in sources]
     given = " ".join(f"--data {file}" for file, _ in files)
     return "\n".join([*(written for _, written in files), f"python -m engine explain {given} --specs "
                       "explanation-specs.json --out explanation.json"])
 
 
-def explanation(found: Compared, pair: tuple[int, int]) -> Explanation | Waiting:
+def explanation(compared: Compared, pair: tuple[int, int]) -> Explanation | Waiting:
     """Why a pair of the comparison disagrees, over all its seeds, or what is being waited for."""
-    return explained(desk(), found.sources, _sides(found, pair), found.candidates,
-                     (*found.key, *pair))
+    return explained(desk(), compared.sources, _sides(compared, pair), compared.candidates,
+                     (*compared.key, *pair))

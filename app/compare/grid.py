@@ -19,7 +19,7 @@ from app.charts import palette
 from app.compare import editor
 from app.widgets.pickers import specification_list
 from app.widgets.results.agreements import signed
-from app.widgets.words import chips, labels
+from app.widgets.words import chips, labels, look
 from engine.metrics.agreement import METRICS
 from engine.scoring import codes
 from engine.scoring.scoring import Scoring
@@ -28,51 +28,7 @@ KEY = "compare:grid"
 EMPTY = '<td class="wf-diagonal" aria-hidden="true"></td>'
 STRONG = 0.62
 """Share of the range from which on ink is turned to be read on the fill."""
-_SCRIPT = """
-export default function({data, setTriggerValue, parentElement}) {
-  const place = parentElement.querySelector('.wf-matrix-place'), had = document.activeElement;
-  const key = place.contains(had) ? had.dataset.key : null;
-  if (place.wfHtml !== data.html) {
-    const open = place.querySelector('details[open]')?.dataset.key;
-    place.innerHTML = place.wfHtml = data.html;
-    if (key) place.querySelector(`[data-key="${CSS.escape(key)}"]`)?.focus({preventScroll: true});
-    if (open && !key) place.querySelector(`details[data-key="${CSS.escape(open)}"]`)?.setAttribute('open', '');
-  }
-  const cells = () => [...place.querySelectorAll('.wf-cell')];
-  const pick = chosen => cells().forEach(cell => {
-    const same = new Set([cell.dataset.row + ' ' + cell.dataset.column, cell.dataset.column + ' ' + cell.dataset.row]);
-    cell.setAttribute('aria-pressed', same.has(chosen.dataset.row + ' ' + chosen.dataset.column)) });
-  place.onclick = event => {
-    const pressed = event.target.closest('button');
-    if (!pressed) return;
-    if (pressed.dataset.go) {
-      document.querySelector(pressed.dataset.go)?.scrollIntoView({behavior: 'smooth', block: 'start'});
-      return;
-    }
-    if (pressed.matches('.wf-cell')) pick(pressed);
-    const menu = pressed.closest('details');
-    if (menu) { menu.open = false; menu.querySelector('summary').focus({preventScroll: true}) }
-    const {act, row, column} = pressed.dataset;
-    setTriggerValue('act', {act, row: Number(row), column: Number(column ?? 0), list: data.list});
-  };
-  place.onkeydown = event => {
-    const menu = event.target.closest('details[open]');
-    if (menu && event.key === 'Escape') { menu.open = false; menu.querySelector('summary').focus(); return }
-    const step = {ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0]}[event.key];
-    const at = event.target.closest('.wf-cell');
-    if (!step || !at) return;
-    event.preventDefault();
-    let [row, column] = [Number(at.dataset.row) + step[0], Number(at.dataset.column) + step[1]];
-    if (row === column) [row, column] = [row + step[0], column + step[1]];
-    const next = place.querySelector(`.wf-cell[data-row="${row}"][data-column="${column}"]`);
-    if (next) { cells().forEach(cell => { cell.tabIndex = -1 }); next.tabIndex = 0; next.focus() }
-  };
-  place.onfocusout = event => {
-    const menu = event.target.closest('details[open]');
-    if (menu && event.relatedTarget && !menu.contains(event.relatedTarget)) menu.open = false;
-  };
-}
-"""
+_SCRIPT = look.text("matrix.js")
 _mounted = st.components.v2.component("whichfluence_matrix", js=_SCRIPT, isolate_styles=False,
                                       html='<div class="wf-matrix-place"></div>')
 
@@ -111,26 +67,26 @@ def html(scorings: Sequence[Scoring], names: Sequence[str], cells: pd.DataFrame 
     """The table; every text in it is escaped."""
     count = len(scorings)
     varying = chips.differing(scorings) if count > 1 else None
-    numbers = "".join(f'<th scope="col" title="{escape(name)}">{place + 1}</th>' for place, name in enumerate(names))
+    numbers = "".join(f'<th scope="col" title="{escape(name)}">{index + 1}</th>' for index, name in enumerate(names))
     head = f"<thead><tr><td></td>{numbers}</tr></thead>" if count > 1 else ""
     by_row = {} if cells is None else dict(tuple(cells.groupby("row")))
     body = "".join(
-        f'<tr><th scope="row">{_header(scoring, place, count, varying)}</th>'
+        f'<tr><th scope="row">{_header(scoring, index, count, varying)}</th>'
         + (EMPTY * count * (count > 1) if cells is None else
-           "".join(_cell(cell, metric, pair) for cell in by_row[place].itertuples())) + "</tr>"
-        for place, scoring in enumerate(scorings))
+           "".join(_cell(cell, metric, pair) for cell in by_row[index].itertuples())) + "</tr>"
+        for index, scoring in enumerate(scorings))
     size = "" if count <= 5 else " many" if count <= 8 else " most"
     title = f"{METRICS[metric].title} between the specifications" if metric else "The specifications"
     return (f'<table class="wf-matrix{size}" aria-label="{escape(title)}">{head}<tbody>{body}</tbody></table>'
             + ("" if cells is None else _scale(metric, chance) + _sheet(cells, pair)))
 
 
-def _header(scoring: Scoring, place: int, count: int, varying: tuple[str, ...] | None) -> str:
-    name, number = labels.known_as(scoring), place + 1
+def _header(scoring: Scoring, index: int, count: int, varying: tuple[str, ...] | None) -> str:
+    name, number = labels.known_as(scoring), index + 1
     known = f'<span class="wf-known">{escape(name)}</span>' if name else ""
     code = escape(codes.encode(scoring))
-    fits = {"up": place > 0, "down": place < count - 1}
-    menu = "".join(f'<button type="button" data-act="{act}" data-row="{place}" data-key="{act} {code}">{title}</button>'
+    fits = {"up": index > 0, "down": index < count - 1}
+    menu = "".join(f'<button type="button" data-act="{act}" data-row="{index}" data-key="{act} {code}">{title}</button>'
                    for act, title in editor.TITLES.items() if fits.get(act, True))
     return (f'<div class="wf-row"><div class="wf-handle"><span class="wf-number wf-num">{number}</span>'
             f'<details name="wf-row" data-key="menu {code}"><summary data-key="summary {code}" '
@@ -143,13 +99,13 @@ def _cell(cell: Any, metric: str, pair: tuple[int, int] | None) -> str:
     if cell.row == cell.column:
         return EMPTY
     strong, fill = shading(cell.mean, metric)
-    told = f"{cell.first} and {cell.second}: {METRICS[metric].title} {cell.agreement}. {cell.verdict}"
-    told += f". {cell.floor_words}" if cell.floor_words else ""
+    label = f"{cell.first} and {cell.second}: {METRICS[metric].title} {cell.agreement}. {cell.verdict}"
+    label += f". {cell.floor_words}" if cell.floor_words else ""
     floor = f'<small class="wf-floor">{escape(cell.floor)}</small>' if cell.floor else ""
     first = (cell.row, cell.column) == (pair or (0, 1))
     return (f'<td><button type="button" class="wf-cell{strong}" data-act="open" data-row="{cell.row}" '
             f'data-column="{cell.column}" data-key="{cell.row} {cell.column}" tabindex="{0 if first else -1}" '
-            f'aria-pressed="{str(cell.chosen).lower()}" aria-label="{escape(told)}" title="{escape(told)}" '
+            f'aria-pressed="{str(cell.chosen).lower()}" aria-label="{escape(label)}" title="{escape(label)}" '
             f'style="{fill}">{escape(cell.value)}{floor}</button></td>')
 
 

@@ -12,8 +12,8 @@ from app.widgets.jobs import guesses, job_panel
 from app.widgets.jobs.desk import desk
 from app.widgets.results.agreements import plus_minus, signed
 from app.widgets.words import chips, glossary
-from engine.analysis.noise_floor import at_ceiling, two_runs
 from engine.desk import noise_floor
+from engine.desk.analyses import at_ceiling, two_runs
 from engine.desk.compared import Compared
 from engine.desk.noise_floor import Floors
 from engine.metrics.agreement import METRICS
@@ -24,31 +24,33 @@ ASK = "Measure what another seed reaches"
 
 
 @dataclass(frozen=True)
-class Told:
+class FloorWords:
     """What a cell says of its noise floor: in itself, and in words."""
 
     mark: str = ""
     words: str = ""
 
 
-def known(found: Compared) -> Floors:
+def known(compared: Compared) -> Floors:
     """What is known of the floors, without waiting."""
-    return noise_floor.floors(desk(), found)
+    return noise_floor.floors(desk(), compared)
 
 
-def marked(cells: pd.DataFrame, found: Compared, floors: Floors, metric: str) -> pd.DataFrame:
+def marked(cells: pd.DataFrame, compared: Compared, floors: Floors, metric: str) -> pd.DataFrame:
     """The cells of the matrix with `floor`, what each says of its noise floor, and `floor_words`."""
-    said = [told(found, floors, metric, (row, column)) for row, column in zip(cells.row, cells.column, strict=True)]
+    said = [floor_words(compared, floors, metric, (row, column)) for row,
+            column in zip(cells.row, cells.column, strict=True)]
     return cells.assign(floor=[one.mark for one in said], floor_words=[one.words for one in said])
 
 
-def told(found: Compared, floors: Floors, metric: str, pair: tuple[int, int]) -> Told:
+def floor_words(compared: Compared, floors: Floors, metric: str, pair: tuple[int, int]) -> FloorWords:
     """What a pair says of its noise floor: nothing where neither side is about a single run."""
-    a, b = (found.scorings[place] for place in pair)
+    a, b = (compared.scorings[index] for index in pair)
     if pair[0] == pair[1] or not {a, b} & set(floors.pairs):
-        return Told()
+        return FloorWords()
     if a in floors.pairs and b in floors.pairs and two_runs(a, b):
-        return Told("two seeds", "Both are single runs of one question: their agreement is the noise floor itself.")
+        return FloorWords("two seeds", "Both are single runs of one question: their agreement is the noise floor "
+                                       "itself.")
     reached, words = [], []
     for own in dict.fromkeys(floors.pairs[one] for one in (a, b) if one in floors.pairs):
         comparison = floors.measured.get(own)
@@ -61,11 +63,11 @@ def told(found: Compared, floors: Floors, metric: str, pair: tuple[int, int]) ->
                      f"agree by {METRICS[metric].title} {plus_minus(agreement.mean, agreement.ci95)}.")
     lowest = min(reached, key=lambda one: one.mean, default=None)
     if lowest is None:
-        return Told("seed ?", " ".join(words))
-    if not at_ceiling(found.comparison.agreement(metric, *pair), lowest):
-        return Told(f"seed {signed(lowest.mean, 2)}", " ".join(words))
+        return FloorWords("seed ?", " ".join(words))
+    if not at_ceiling(compared.comparison.agreement(metric, *pair), lowest):
+        return FloorWords(f"seed {signed(lowest.mean, 2)}", " ".join(words))
     words.append("This pair is at the ceiling: the two agree at least as well as two seeds do.")
-    return Told(f"≥ seed {signed(lowest.mean, 2)}", " ".join(words))
+    return FloorWords(f"≥ seed {signed(lowest.mean, 2)}", " ".join(words))
 
 
 def _why(floors: Floors, own: noise_floor.Runs) -> str:
@@ -77,7 +79,7 @@ def _why(floors: Floors, own: noise_floor.Runs) -> str:
     return f"; with all others of this list that are not, it takes {guesses.between(floors.seconds)} on two cores"
 
 
-def below(floors: Floors, found: Compared) -> None:
+def below(floors: Floors, compared: Compared) -> None:
     """Under the matrix: how its marks are read, and a button for what is not measured, or the run that measures it."""
     if not floors.pairs:
         return
@@ -86,12 +88,12 @@ def below(floors: Floors, found: Compared) -> None:
         job_panel.watch(floors.waiting)
     elif any(floors.missing):
         st.button(ASK, icon=":material/casino:", key="compare:floor", on_click=job_panel.act,
-                  args=(noise_floor.ask, desk(), found, floors.missing),
+                  args=(noise_floor.ask, desk(), compared, floors.missing),
                   help="The same exact questions about one more run of the training, with another seed"
                        + (f": {guesses.between(floors.seconds)} on two cores." if floors.seconds is not None else "."))
 
 
-def beside(found: Compared, floors: Floors, metric: str, pair: tuple[int, int]) -> None:
+def beside(compared: Compared, floors: Floors, metric: str, pair: tuple[int, int]) -> None:
     """The words of the opened pair."""
-    if words := told(found, floors, metric, pair).words:
+    if words := floor_words(compared, floors, metric, pair).words:
         chips.note(words)

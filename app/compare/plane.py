@@ -14,14 +14,14 @@ from app.charts import dots, rank_scatter
 from app.charts.draw import draw
 from app.widgets.choices import choice
 from app.widgets.choices.selectors import segments
-from app.widgets.examples import cards, dot_pictures, drawn_examples, example_card, hues, selection
+from app.widgets.examples import cards, dot_pictures, example_card, hues, sampled_examples, selection
 from app.widgets.examples.dot_chart import HOW, DotChart
 from app.widgets.jobs import job_panel
 from app.widgets.jobs.desk import desk
 from app.widgets.results import downloads, two_rankings
 from app.widgets.results.two_rankings import Pair
 from app.widgets.words import chips, glossary
-from engine.desk import Waiting
+from engine.desk import commands
 from engine.desk.compared import Compared
 
 CHART = DotChart("compare:dots")
@@ -44,22 +44,22 @@ class Dotted:
     options: dict[str, Any]
 
 
-def chosen_dots(found: Compared, pair: Pair, labels: tuple[str, str], query: int | None) -> Dotted | None:
+def chosen_dots(compared: Compared, pair: Pair, labels: tuple[str, str], query: int | None) -> Dotted | None:
     """The switches, and the dots that they ask for; None for the density. What was clicked or marked in them since the
     last run becomes the selection."""
-    _switches(found, len(pair.candidates))
-    dotted = _dotted(found, pair, labels, query)
+    _switches(compared, len(pair.candidates))
+    dotted = _dotted(compared, pair, labels, query)
     if dotted is not None:
         CHART.take(dotted.points, dotted.order, dotted.axes, **dotted.options)
     return dotted
 
 
-def scatter(found: Compared, pair: Pair, places: tuple[int, int], labels: tuple[str, str], query: int | None,
+def scatter(compared: Compared, pair: Pair, indices: tuple[int, int], labels: tuple[str, str], query: int | None,
             dotted: Dotted | None) -> None:
     """One ranking across, the other one up."""
     over = "over all queries" if query is None else f"query {query}"
-    scorings = [found.scorings[place] for place in places]
-    command = downloads.score_commands(found.drawn_sources[0], scorings)
+    scorings = [compared.scorings[index] for index in indices]
+    command = commands.scores(compared.drawn_sources[0], scorings)
     if dotted is None:
         table = two_rankings.density(pair, query)
         draw(rank_scatter.density, table, *labels, key="compare:density",
@@ -67,42 +67,42 @@ def scatter(found: Compared, pair: Pair, places: tuple[int, int], labels: tuple[
                  "Agreement would lie on the diagonal.")
         downloads.chart_extras("ranks", table, scorings, command=command)
         return
-    dataset, sample = desk().sample(found.sources[0])
+    dataset, sample = desk().sample(compared.sources[0])
     rows = dotted.points.row.to_numpy()
     with dot_pictures.shown(dataset, sample.train_index[rows], rows):
         CHART.show(dotted.points, dotted.order, dotted.axes, f"{len(dotted.points):,} training examples, each by its "
                    f"{dotted.axes[0]} (across) and its {dotted.axes[1]} (up), {over}.", **dotted.options)
-    chips.note(f"{len(dotted.points):,} dots, one a training example · seed {found.sources[0].seed} · "
+    chips.note(f"{len(dotted.points):,} dots, one a training example · seed {compared.sources[0].seed} · "
                + (f"mean score {over}" if query is None else over))
     glossary.caption(f"Rank 1 supports the behavior most; on the dotted diagonal both rank an example the same. {HOW}")
     downloads.chart_extras("ranks", two_rankings.ranking(pair, query), scorings, command=command,
                            quantity=downloads.of_two(scorings))
 
 
-def _switches(found: Compared, count: int) -> None:
+def _switches(compared: Compared, count: int) -> None:
     if count > MOST:
         glossary.caption(f"More than {MOST:,} dots are drawn as a density.")
         return
     with st.container(horizontal=True, gap="medium"):
         segments("plane", "Axes", list(SHOWN), RANKS, SHOWN.get)
-        offered = _hues(found)
+        offered = _hues(compared)
         segments("hue", "Colour", list(offered), BY_TOP, offered.get)
 
 
-def _hues(found: Compared) -> dict[str, str]:
+def _hues(compared: Compared) -> dict[str, str]:
     """What dots can be coloured by, with its name."""
-    return {BY_TOP: "top of either", **hues.of_data(desk().sample(found.sources[0])[0])}
+    return {BY_TOP: "top of either", **hues.of_data(desk().sample(compared.sources[0])[0])}
 
 
-def _dotted(found: Compared, pair: Pair, labels: tuple[str, str], query: int | None
+def _dotted(compared: Compared, pair: Pair, labels: tuple[str, str], query: int | None
             ) -> Dotted | None:
     shown = choice.one("plane", RANKS, choice.from_options(list(SHOWN)))
     if shown == DENSITY or len(pair.candidates) > MOST:
         return None
-    hue = choice.one("hue", BY_TOP, choice.from_options(list(_hues(found))))
+    hue = choice.one("hue", BY_TOP, choice.from_options(list(_hues(compared))))
     table = two_rankings.ranking(pair, query)
-    kind, words = "rank" if shown == RANKS else "score", _words(found)
-    series, order, quiet = _series(hue, found, pair, table)
+    kind, words = "rank" if shown == RANKS else "score", _words(compared)
+    series, order, quiet = _series(hue, compared, pair, table)
     points = pd.DataFrame({
         "row": table.example.astype(int), "x": table[f"{kind}_a"].astype(float), "y": table[f"{kind}_b"].astype(float),
         "series": series, "text": [
@@ -116,17 +116,17 @@ def _dotted(found: Compared, pair: Pair, labels: tuple[str, str], query: int | N
     return Dotted(points, order, (f"{word} under {labels[0]}", f"{word} under {labels[1]}"), options)
 
 
-def _words(found: Compared) -> Callable[[int], list[str]]:
+def _words(compared: Compared) -> Callable[[int], list[str]]:
     """What else a dot says of a training example."""
-    dataset, sample = desk().sample(found.sources[0])
-    told = dot_pictures.told(dataset)
-    return lambda row: told(int(sample.train_index[row]))
+    dataset, sample = desk().sample(compared.sources[0])
+    describe = dot_pictures.description(dataset)
+    return lambda row: describe(int(sample.train_index[row]))
 
 
-def _series(hue: str, found: Compared, pair: Pair, table: pd.DataFrame) -> tuple[list[str], list[str], str]:
+def _series(hue: str, compared: Compared, pair: Pair, table: pd.DataFrame) -> tuple[list[str], list[str], str]:
     """(series of each dot, their order, the quiet one)."""
     if hue != BY_TOP:
-        dataset, sample = desk().sample(found.sources[0])
+        dataset, sample = desk().sample(compared.sources[0])
         return hues.series(hue, dataset, table[pair.noun].astype(str).tolist(),
                            sample.train_index[table.example.to_numpy(dtype=int)])
     top = two_rankings.TOP
@@ -135,29 +135,28 @@ def _series(hue: str, found: Compared, pair: Pair, table: pd.DataFrame) -> tuple
     return np.select([first & second, first, second], names[:3], names[3]).tolist(), names, QUIET
 
 
-def fields(found: Compared) -> None:
+def fields(compared: Compared) -> None:
     """The selection as fields, and the group by its pictures."""
-    dataset, sample = desk().sample(found.sources[0])
+    dataset, sample = desk().sample(compared.sources[0])
     selection.fields(dataset, sample)
     selection.shown(dataset, sample)
 
 
-def card(found: Compared, query: int | None) -> None:
+def card(compared: Compared, query: int | None) -> None:
     """The chosen training example under every specification."""
-    source = found.sources[0]
+    source = compared.sources[0]
     row = selection.example()
     if row is None:
         return
-    if row not in found.scores[0][0].candidates:
+    if row not in compared.scores[0][0].candidates:
         st.info(f"Training example {row} is not among the candidates here, so it has no score.",
                 icon=":material/info:")
         return
-    drawn = desk().drawn(source)
-    if isinstance(drawn, Waiting):
-        job_panel.watch(drawn)
+    sampled = job_panel.beside(desk().drawn(source))
+    if sampled is None:
         return
-    asked = None if query is None else drawn_examples.queries(drawn)[query]
+    of_query = None if query is None else sampled_examples.queries(sampled)[query]
     st.html(cards.STYLE)
     with st.container(border=True, key="compare-card"):
-        example_card.show(drawn, row, found.scores[0], asked)
+        example_card.show(sampled, row, compared.scores[0], of_query)
         st.page_link("../pages/examples.py", label="Open in Examples", icon=":material/photo_library:")

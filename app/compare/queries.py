@@ -21,14 +21,14 @@ HANDLED = "compare:queries:handled"
 PICTURE, QUERY = "picture", "query"
 ROW = 44
 """The height of a query in the list."""
-BETWEEN, DRAWN, STEP = "between", "compare:queries:drawn", 0.01
+BETWEEN, BRUSHED_COUNT, STEP = "between", "compare:queries:drawn", 0.01
 """The choice of a range, how often one was chosen, and what its ends are rounded to, outwards."""
 
 
-def chart_key(found: Compared, metric: str, pair: tuple[int, int]) -> str:
+def chart_key(compared: Compared, metric: str, pair: tuple[int, int]) -> str:
     """Of the histogram beside the list. It moves on with every range that is drawn, which the chart then shows as the
     chosen one, wherever it was chosen."""
-    return f"compare:spread:{_digest(found, metric, pair)}:{st.session_state.get(DRAWN, 0)}"
+    return f"compare:spread:{_digest(compared, metric, pair)}:{st.session_state.get(BRUSHED_COUNT, 0)}"
 
 
 def between(metric: str) -> tuple[float, float] | None:
@@ -38,21 +38,22 @@ def between(metric: str) -> tuple[float, float] | None:
     return chosen[1:] if chosen is not None and chosen[0] == METRICS[metric].short else None
 
 
-def show(found: Compared, metric: str, pair: tuple[int, int]) -> None:
+def show(compared: Compared, metric: str, pair: tuple[int, int]) -> None:
     """The list, those that disagree most first; a chosen row is the query of the page."""
-    title, whole, low_high = METRICS[metric].title, _whole(found, metric, pair), between(metric)
+    title, whole, low_high = METRICS[metric].title, _whole(compared, metric, pair), between(metric)
     if low_high is None:
         text = "Draw a range over the bars beside it, and only its queries are listed."
     else:
         low, high = (f"{end:.2f}".replace("-", "−") for end in low_high)
-        text = f"{len(_listed(found, metric, pair)):,} of {len(whole):,}, those between {low} and {high}."
-    glossary.caption(f"Queries of seed {found.sources[0].seed}, the least {title} first; a head sorts by its column, "
+        text = f"{len(_listed(compared, metric, pair)):,} of {len(whole):,}, those between {low} and {high}."
+    glossary.caption(f"Queries of seed {compared.sources[0].seed}, the least {title} first; a head sorts by its "
+                     f"column, "
                      f"the box before a row chooses its query. {text}")
-    listed = _listed(found, metric, pair)
+    listed = _listed(compared, metric, pair)
     if listed.empty:
         st.info(f"The {title} of no query of this pair lies there.", icon=":material/filter_alt:")
         return
-    st.dataframe(listed, key=_key(found, metric, pair), on_select="rerun",
+    st.dataframe(listed, key=_key(compared, metric, pair), on_select="rerun",
                  selection_mode="single-row", hide_index=True, width="stretch", row_height=ROW,
                  height=min(480, 38 + ROW * len(listed)),
                  column_config={PICTURE: st.column_config.ImageColumn("", width=60),
@@ -74,7 +75,7 @@ def _moved(key: str, metric: str) -> None:
 def _choose(metric: str, low: float, high: float) -> None:
     whole = (low, high) == METRICS[metric].range
     choice.keep(BETWEEN, [] if whole else _written(METRICS[metric].short, low, high))
-    st.session_state[DRAWN] = st.session_state.get(DRAWN, 0) + 1
+    st.session_state[BRUSHED_COUNT] = st.session_state.get(BRUSHED_COUNT, 0) + 1
 
 
 def _written(short: str, low: float, high: float) -> str:
@@ -83,21 +84,22 @@ def _written(short: str, low: float, high: float) -> str:
 
 def _range(text: str) -> tuple[str, float, float]:
     """Raises ValueError for what is no range of a metric."""
-    short, *told = text.split(":")
+    short, *ends = text.split(":")
     metric = next((metric for metric in METRICS.values() if metric.short == short), None)
-    if metric is None or len(told) != 2:
+    if metric is None or len(ends) != 2:
         raise ValueError("write a metric and two numbers, such as kendall:0.25:0.5")
-    low, high = (choice.within(*metric.range, float)(end) for end in told)
+    low, high = (choice.within(*metric.range, float)(end) for end in ends)
     if low > high:
         raise ValueError("write the smaller number first")
     return short, low, high
 
 
-def take(found: Compared, metric: str, pair: tuple[int, int]) -> None:
+def take(compared: Compared, metric: str, pair: tuple[int, int]) -> None:
     """Make the range that was drawn since the last run the chosen one, and the row the query; call it before either is
     read."""
-    drawn = ((st.session_state.get(chart_key(found, metric, pair)) or {}).get("selection") or {}).get(BRUSHED) or {}
-    marked = drawn.get("from") or []
+    brushed = ((st.session_state.get(chart_key(compared, metric, pair)) or {}).get("selection")
+               or {}).get(BRUSHED) or {}
+    marked = brushed.get("from") or []
     if len(marked) == 2:
         first, last = METRICS[metric].range
         low, high = floor(min(marked) / STEP) * STEP, ceil(max(marked) / STEP) * STEP
@@ -105,39 +107,38 @@ def take(found: Compared, metric: str, pair: tuple[int, int]) -> None:
     chosen = choice.one(BETWEEN, None, _range)
     if chosen is not None:
         choice.keep(BETWEEN, _written(*chosen))
-    key = _key(found, metric, pair)
+    key = _key(compared, metric, pair)
     rows = ((st.session_state.get(key) or {}).get("selection") or {}).get("rows") or []
     picked = key, tuple(rows)
     if rows and picked != st.session_state.get(HANDLED):
-        choice.keep("ranks", str(_listed(found, metric, pair)[QUERY].iloc[rows[0]]))
-        st.session_state.pop(choice.widget("ranks"), None)
+        choice.put("ranks", str(_listed(compared, metric, pair)[QUERY].iloc[rows[0]]))
     st.session_state[HANDLED] = picked
 
 
-def _key(found: Compared, metric: str, pair: tuple[int, int]) -> str:
+def _key(compared: Compared, metric: str, pair: tuple[int, int]) -> str:
     """Of the list; another range is another list, in which no row is chosen yet."""
-    return f"compare:queries:{_digest(found, metric, pair, between(metric))}"
+    return f"compare:queries:{_digest(compared, metric, pair, between(metric))}"
 
 
-def _digest(found: Compared, *told: object) -> str:
-    return hashlib.sha256(repr((found.key, *told)).encode()).hexdigest()[:12]
+def _digest(compared: Compared, *rest: object) -> str:
+    return hashlib.sha256(repr((compared.key, *rest)).encode()).hexdigest()[:12]
 
 
-def _listed(found: Compared, metric: str, pair: tuple[int, int]) -> pd.DataFrame:
+def _listed(compared: Compared, metric: str, pair: tuple[int, int]) -> pd.DataFrame:
     """The queries of the range, or all."""
-    whole, low_high = _whole(found, metric, pair), between(metric)
+    whole, low_high = _whole(compared, metric, pair), between(metric)
     return whole if low_high is None else whole[whole["agreement"].between(*low_high)].reset_index(drop=True)
 
 
-def _whole(found: Compared, metric: str, pair: tuple[int, int]) -> pd.DataFrame:
+def _whole(compared: Compared, metric: str, pair: tuple[int, int]) -> pd.DataFrame:
     """One row a query of the first seed, what it shows, its label and agreement."""
-    return desk().memory.cached(("queries", *found.key, metric, *pair), lambda: _made(found, metric, pair))
+    return desk().memory.cached(("queries", *compared.key, metric, *pair), lambda: _made(compared, metric, pair))
 
 
-def _made(found: Compared, metric: str, pair: tuple[int, int]) -> pd.DataFrame:
-    dataset, sample = desk().sample(found.sources[0])
-    values = comparisons.per_query(found, metric, *pair)
-    values = values[values.seed == found.sources[0].seed]
+def _made(compared: Compared, metric: str, pair: tuple[int, int]) -> pd.DataFrame:
+    dataset, sample = desk().sample(compared.sources[0])
+    values = comparisons.per_query(compared, metric, *pair)
+    values = values[values.seed == compared.sources[0].seed]
     rows = [int(sample.query_index[query]) for query in values["query"]]
     shown: dict[str, list] = {}
     if dataset.image_shape is not None:

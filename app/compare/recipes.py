@@ -12,9 +12,8 @@ from app.widgets.results import downloads
 from app.widgets.words import chips, glossary
 from app.widgets.words.plain_text import sentence
 from engine.basics.errors import InvalidInput
-from engine.external.rebuilt import PROBLEM, WEIGHTS, problem_npz, rebuilt
-from engine.external.score_recipes import SCORE_RECIPES, ScoreRecipe
-from engine.problems import Problem
+from engine.desk import Problem
+from engine.desk.external import PROBLEM, SCORE_RECIPES, WEIGHTS, ScoreRecipe, problem_npz, rebuilt
 
 NAME, OWN = "recipe", "own"
 

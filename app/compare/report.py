@@ -19,54 +19,39 @@ from app.compare import explanation as explanation_panel
 from app.compare import explanation_view
 from app.compare import panel as compare_panel
 from app.compare import spot_check as spot_check_panel
-from app.compare.bring import Shown
-from app.widgets.frame import theme
+from app.compare.bring import ExternalView
 from app.widgets.jobs.desk import desk
-from app.widgets.results import downloads, two_rankings
+from app.widgets.results import two_rankings
 from app.widgets.results.agreements import plus_minus
-from app.widgets.words import chips
+from app.widgets.words import chips, look
 from app.widgets.words.labels import numbered
 from app.widgets.words.labels import short as short_labels
-from engine.analysis.comparison import compare
-from engine.analysis.explanation import Explanation
 from engine.basics.provenance import versions
+from engine.desk import commands
+from engine.desk.analyses import Explanation, compare
 from engine.desk.compared import Compared
+from engine.desk.shelves import Saved
 from engine.metrics.agreement import FURTHER, METRICS, Agreement
 from engine.metrics.agreement import metric as metric_of
 from engine.scoring.scores import Scores
-from engine.store.comparisons import Saved
 
 WIDTH = 640
-PAGE = """
-body { font: 16px/1.55 Inter, "Helvetica Neue", Arial, sans-serif; color: #1b1f24; background: #fff; margin: 0 auto;
-  max-width: 62rem; padding: 2.5rem 1.5rem 4rem; color-scheme: light; }
-h1 { font-size: 2rem; line-height: 1.25; margin: 0 0 .3rem; } h2 { font-size: 1.3rem; margin: 2.4rem 0 .6rem; }
-h3 { font-size: 1.05rem; margin: 1.4rem 0 .4rem; } figure { margin: .8rem 0; }
-figcaption, .small { font-size: .87rem; color: #4a5058; } svg { max-width: 100%; height: auto; overflow: visible; }
-pre { background: #f5f6f8; padding: .8rem 1rem; border-radius: 6px; overflow-x: auto; font-size: .82rem;
-  white-space: pre-wrap; overflow-wrap: anywhere; }
-table { border-collapse: collapse; font-size: .88rem; font-variant-numeric: tabular-nums; margin: .6rem 0; }
-th, td { text-align: left; padding: .32rem .8rem .32rem 0; border-bottom: 1px solid #dde1e6; vertical-align: top; }
-td.n, th.n { text-align: right; white-space: nowrap; }
-.wide { overflow-x: auto; } details { margin: .5rem 0; } summary { cursor: pointer; }
-@media print { details > * { display: block; } }
-"""
+PAGE = look.text("report.css")
 
 
-def report(found: Compared, pair: tuple[int, int], saved: Saved, explained: Explanation | None, link: str,
-           brought: Shown | None = None, query: int | None = None) -> str:
+def report(compared: Compared, pair: tuple[int, int], saved: Saved, explained: Explanation | None, link: str,
+           external: ExternalView | None = None, query: int | None = None) -> str:
     """The whole file: the conclusion on the pair, the chosen query, then the rest. saved: its name and note; link: the
-    full address of the view; brought: scores from elsewhere; query: of the first seed (default: all of them)."""
-    labels = numbered(short_labels(found.scorings))
-    parts = [_head(found, saved, link), _pair(found, labels, pair), _query(found, labels, pair, query),
-             _explained(found, pair, explained), _brought(brought), _agreement(found, labels, pair),
-             _questions(found, labels), _manifests(found, labels, brought), _commands(found)]
-    style = theme.STYLE.replace("<style>", "").replace("</style>", "").replace("light-dark(#0072B2, #56B4E9)",
-                                                                               "#0072B2")
+    full address of the view; external: scores from elsewhere; query: of the first seed (default: all of them)."""
+    labels = numbered(short_labels(compared.scorings))
+    sections = [_head(compared, saved, link), _pair(compared, labels, pair), _query(compared, labels, pair, query),
+             _explained(compared, pair, explained), _external(external), _agreement(compared, labels, pair),
+             _questions(compared, labels), _manifests(compared, labels, external), _commands(compared)]
+    style = look.text("theme.css").replace("light-dark(#0072B2, #56B4E9)", "#0072B2")
     return ('<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
             '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
             f"<title>{escape(saved.name)}</title>\n<style>{style}{PAGE}</style>\n</head>\n<body>\n<main>\n"
-            + "\n".join(part for part in parts if part) + "\n</main>\n</body>\n</html>\n")
+            + "\n".join(section for section in sections if section) + "\n</main>\n</body>\n</html>\n")
 
 
 def svg(chart: alt.TopLevelMixin, alternative: str, caption: str = "") -> str:
@@ -75,9 +60,9 @@ def svg(chart: alt.TopLevelMixin, alternative: str, caption: str = "") -> str:
         spec = chart.properties(width=WIDTH).to_dict(validate=False)
     spec["config"] = {**vega_config(), **spec.get("config", {})}
     spec["padding"] = {"left": 24, "right": 12, "top": 6, "bottom": 6}  # fonts differ from one reader to the next
-    drawn = vl_convert.vegalite_to_svg(spec)
+    picture = vl_convert.vegalite_to_svg(spec)
     text = f"<figcaption>{escape(caption)}</figcaption>" if caption else ""
-    return f'<figure role="img" aria-label="{escape(alternative, quote=True)}">{drawn}{text}</figure>'
+    return f'<figure role="img" aria-label="{escape(alternative, quote=True)}">{picture}{text}</figure>'
 
 
 @cache
@@ -94,46 +79,47 @@ def vega_config() -> dict[str, Any]:
             "text": {"color": ink}, "view": {"stroke": None}, "mark": {"tooltip": None}}
 
 
-def _head(found: Compared, saved: Saved, link: str) -> str:
+def _head(compared: Compared, saved: Saved, link: str) -> str:
     note = f"<p>{escape(saved.note)}</p>" if saved.note else ""
     made = f"Saved {escape(saved.created)}, made with whichfluence {versions()['whichfluence']}."
     where = f' <a href="{escape(link, quote=True)}">Open the live view</a>.' if link else ""
     return (f'<h1>{escape(saved.name)}</h1>\n{note}\n<p class="small">{made}{where}</p>\n'
-            f'<p class="small">{escape(found.sources[0].dataset)} · {escape(compare_panel.small_print(found))}</p>')
+            f'<p class="small">{escape(compared.sources[0].dataset)} · '
+            f'{escape(compare_panel.small_print(compared))}</p>')
 
 
-def _questions(found: Compared, labels: Sequence[str]) -> str:
-    varying = chips.differing(found.scorings)
+def _questions(compared: Compared, labels: Sequence[str]) -> str:
+    varying = chips.differing(compared.scorings)
     rows = [f"<h3>{escape(label)}</h3>{chips.marked(scoring, varying)}<p>{escape(scoring.question)}</p>"
-            f'<p class="small">{escape(compare_panel.how_computed([seed[place] for seed in found.scores]))}</p>'
-            for place, (label, scoring) in enumerate(zip(labels, found.scorings, strict=True))]
+            f'<p class="small">{escape(compare_panel.how_computed([seed[index] for seed in compared.scores]))}</p>'
+            for index, (label, scoring) in enumerate(zip(labels, compared.scorings, strict=True))]
     return "<h2>The questions</h2>" + "".join(rows)
 
 
-def _agreement(found: Compared, labels: Sequence[str], pair: tuple[int, int]) -> str:
-    parts, candidates = ["<h2>How far the rankings agree</h2>"], int(found.trusted.sum())
+def _agreement(compared: Compared, labels: Sequence[str], pair: tuple[int, int]) -> str:
+    sections, candidates = ["<h2>How far the rankings agree</h2>"], int(compared.trusted.sum())
     for name, metric in METRICS.items():
-        chart = heatmap.heatmap(comparisons.matrix(found, name, labels, pair), name,
+        chart = heatmap.heatmap(comparisons.matrix(compared, name, labels, pair), name,
                                 comparisons.chance(name, candidates))
-        parts.append(svg(chart, f"Heatmap of {metric.title}", f"{metric.title}. {metric.definition}"))
-    table = comparisons.table(found, labels)
-    parts.append(f"<details><summary>All pairs, all measures</summary>{_table(table)}</details>")
-    verdicts = [(labels[a], labels[b], found.comparison.verdicts[a][b]) for a in range(len(labels))
+        sections.append(svg(chart, f"Heatmap of {metric.title}", f"{metric.title}. {metric.definition}"))
+    table = comparisons.table(compared, labels)
+    sections.append(f"<details><summary>All pairs, all measures</summary>{_table(table)}</details>")
+    verdicts = [(labels[a], labels[b], compared.comparison.verdicts[a][b]) for a in range(len(labels))
                 for b in range(a + 1, len(labels))]
     rows = "".join(f"<tr><td>{escape(a)}</td><td>{escape(b)}</td><td>{escape(verdict.headline)}</td></tr>"
                    for a, b, verdict in verdicts)
-    return "\n".join([*parts, "<h3>Verdicts</h3><div class=wide><table><thead><tr><th>first</th><th>second</th>"
+    return "\n".join([*sections, "<h3>Verdicts</h3><div class=wide><table><thead><tr><th>first</th><th>second</th>"
                               f"<th>verdict</th></tr></thead><tbody>{rows}</tbody></table></div>"])
 
 
-def _pair(found: Compared, labels: Sequence[str], pair: tuple[int, int]) -> str:
-    first, second = (labels[place] for place in pair)
-    verdict = found.comparison.verdicts[pair[0]][pair[1]]
-    ranked = comparisons.pair(found, *pair)
-    agreement = found.comparison.agreement("kendall_tau", *pair)
-    said = [compare_panel.agreeing(found.comparison, pair, int(found.trusted.sum())),
-            *spot_check_panel.at_hand(found, pair)]
-    values = comparisons.per_query(found, "kendall_tau", *pair)
+def _pair(compared: Compared, labels: Sequence[str], pair: tuple[int, int]) -> str:
+    first, second = (labels[index] for index in pair)
+    verdict = compared.comparison.verdicts[pair[0]][pair[1]]
+    ranked = comparisons.pair(compared, *pair)
+    agreement = compared.comparison.agreement("kendall_tau", *pair)
+    said = [compare_panel.agreeing(compared.comparison, pair, int(compared.trusted.sum())),
+            *spot_check_panel.at_hand(compared, pair)]
+    values = comparisons.per_query(compared, "kendall_tau", *pair)
     top = min(two_rankings.TOP, len(ranked.candidates))
     charts = [
         svg(rank_scatter.density(two_rankings.density(ranked), first, second), "Rank against rank over all queries",
@@ -143,34 +129,34 @@ def _pair(found: Compared, labels: Sequence[str], pair: tuple[int, int]) -> str:
             f"{two_rankings.shared(ranked, top):.1f} of {top} are in both on average."),
     ]
     if agreement.mean == agreement.mean:
-        bins = comparisons.histogram(values.agreement, "kendall_tau", int(found.trusted.sum()))
+        bins = comparisons.histogram(values.agreement, "kendall_tau", int(compared.trusted.sum()))
         charts.append(svg(distribution.distribution(bins, agreement, "kendall_tau"), "Kendall's τ query by query",
                           "Kendall's τ, query by query."))
     return (f"<h2>{escape(first)} against {escape(second)}</h2><p><strong>{escape(verdict.headline)}.</strong> "
             f"{chips.code(escape(verdict.reason))}</p>{''.join(f'<p>{escape(text)}</p>' for text in said)}"
-            f"{_measures(found, pair)}{''.join(charts)}")
+            f"{_measures(compared, pair)}{''.join(charts)}")
 
 
-def _query(found: Compared, labels: Sequence[str], pair: tuple[int, int], query: int | None) -> str:
+def _query(compared: Compared, labels: Sequence[str], pair: tuple[int, int], query: int | None) -> str:
     """What the two rankings say at one query; nothing where none was chosen."""
     if query is None:
         return ""
-    first, second = (labels[place] for place in pair)
-    ranked = comparisons.pair(found, *pair)
+    first, second = (labels[index] for index in pair)
+    ranked = comparisons.pair(compared, *pair)
     top = min(two_rankings.TOP, len(ranked.candidates))
-    values = {name: found.comparison.per_query[name][0, pair[0], pair[1]][query] for name in METRICS}
+    values = {name: compared.comparison.per_query[name][0, pair[0], pair[1]][query] for name in METRICS}
     said = " · ".join(f"{METRICS[name].title} {plus_minus(float(value), nan)}" for name, value in values.items())
     table = two_rankings.top_changes(ranked, query)
-    kept = int((table.kept == rank_change.KEPT[0]).sum())
+    common = int((table.kept == rank_change.MEMBERSHIP[0]).sum())
     chart = rank_change.rank_change(table, first, second, top, ranked.noun)
-    words = compare_panel.query_words(*desk().sample(found.sources[0]), query)
+    words = compare_panel.query_words(*desk().sample(compared.sources[0]), query)
     return (f"<h2>Query {query}</h2><p>{escape(words)}</p><p>{escape(said)}</p>"
             + svg(chart, f"The top {top} under both for query {query}",
-                  f"The top {top} for query {query}: {kept} of {top} are in both."))
+                  f"The top {top} for query {query}: {common} of {top} are in both."))
 
 
-def _measures(found: Compared, pair: tuple[int, int]) -> str:
-    everything = compare([[seed[place] for place in pair] for seed in found.scores], ("a", "b"),
+def _measures(compared: Compared, pair: tuple[int, int]) -> str:
+    everything = compare([[seed[index] for index in pair] for seed in compared.scores], ("a", "b"),
                          metrics=(*METRICS, *FURTHER))
     return _measured({name: everything.agreement(name, 0, 1) for name in everything.per_query})
 
@@ -184,53 +170,54 @@ def _measured(agreements: Mapping[str, Agreement]) -> str:
             f"<th>what it is</th></tr></thead><tbody>{rows}</tbody></table></div>")
 
 
-def _explained(found: Compared, pair: tuple[int, int], explained: Explanation | None) -> str:
+def _explained(compared: Compared, pair: tuple[int, int], explained: Explanation | None) -> str:
     if explained is None:
         return ""
-    specs = downloads.specs_json([found.scorings[place] for place in pair])
+    specs = commands.specs_json([compared.scorings[index] for index in pair])
     return "\n".join(["<h2>Why they disagree</h2>", _way(explained),
                       f"<p>Save this as explanation-specs.json:</p><pre>{escape(specs)}</pre>",
-                      f"<pre>{escape(explanation_panel.command(found.drawn_sources))}</pre>"])
+                      f"<pre>{escape(explanation_panel.command(compared.drawn_sources))}</pre>"])
 
 
 def _way(explained: Explanation) -> str:
     """An explanation: its sentence, its charts and its remarks."""
-    parts = [f"<p><strong>{escape(explained.sentence)}</strong></p>"]
+    sections = [f"<p><strong>{escape(explained.sentence)}</strong></p>"]
     if explained.links and explained.path > 0:
-        parts.append(svg(way.way(explanation_view.bars(explained), explained.direct.mean), explained.sentence,
+        sections.append(svg(way.way(explanation_view.bars(explained), explained.direct.mean), explained.sentence,
                          f"The way, link by link: Kendall distance {explained.path:.3f}, straight on "
                          f"{explained.direct.mean:.3f}, slack {explained.slack:.3f}; {explained.orders} orders of the "
                          "axes averaged."))
         if explained.n_seeds > 1:
-            parts.append(svg(way.shares(*explanation_view.shares(explained)), "The shares, seed by seed",
-                             f"The share of every link: mean and 95% t interval over {explained.n_seeds} seeds, and "
+            sections.append(svg(way.fractions(*explanation_view.fractions(explained)), "The fractions, seed by seed",
+                             f"The fraction of every link: mean and 95% t interval over {explained.n_seeds} seeds, and "
                              "each seed as a dot."))
-        parts.append(_table(explanation_view.links_table(explained)))
-    parts += [f'<p class="small">{escape(note)}</p>' for note in (*explanation_view.brackets(explained),
+        sections.append(_table(explanation_view.links_table(explained)))
+    sections += [f'<p class="small">{escape(note)}</p>' for note in (*explanation_view.brackets(explained),
                                                                   *explained.notes)]
-    return "\n".join(parts)
+    return "\n".join(sections)
 
 
-def _brought(brought: Shown | None) -> str:
-    if brought is None:
+def _external(external: ExternalView | None) -> str:
+    if external is None:
         return ""
-    scoring, found = brought.scores.scoring, brought.verdict
-    specs = downloads.specs_json([brought.other.scoring])
-    return (f"<h2>Brought scores: {escape(scoring.name)}</h2><p>They claim to answer: {escape(scoring.question)}</p>"
-            f"<h3>Against the exact answer to what they claim</h3>{_measured(brought.agreement)}"
-            f"<h3>Why they disagree with {escape(brought.against)}</h3>"
-            f"<p><strong>{escape(found.headline)}.</strong> {chips.code(escape(found.reason))}</p>"
-            f"{_way(brought.explained)}<p>Save this as brought-specs.json:</p><pre>{escape(specs)}</pre>"
-            f"<pre>{escape(brought.command)}</pre>")
+    scoring, verdict = external.scores.scoring, external.verdict
+    specs = commands.specs_json([external.other.scoring])
+    return (f"<h2>External scores: {escape(scoring.name)}</h2><p>They claim to answer: {escape(scoring.question)}</p>"
+            f"<h3>Against the exact answer to what they claim</h3>{_measured(external.agreement)}"
+            f"<h3>Why they disagree with {escape(external.against)}</h3>"
+            f"<p><strong>{escape(verdict.headline)}.</strong> {chips.code(escape(verdict.reason))}</p>"
+            f"{_way(external.explained)}<p>Save this as brought-specs.json:</p><pre>{escape(specs)}</pre>"
+            f"<pre>{escape(external.command)}</pre>")
 
 
-def _manifests(found: Compared, labels: Sequence[str], brought: Shown | None) -> str:
-    parts = ["<h2>Manifests</h2>"]
-    for source, seed in zip(found.sources, found.scores, strict=True):
-        parts += [_manifest(f"{label}, seed {source.seed}", scores) for label, scores in zip(labels, seed, strict=True)]
-    if brought:
-        parts.append(_manifest(f"Brought: {brought.scores.scoring.name}", brought.scores))
-    return "\n".join(parts)
+def _manifests(compared: Compared, labels: Sequence[str], external: ExternalView | None) -> str:
+    sections = ["<h2>Manifests</h2>"]
+    for source, seed in zip(compared.sources, compared.scores, strict=True):
+        sections += [_manifest(f"{label}, seed {source.seed}", scores) for label,
+                     scores in zip(labels, seed, strict=True)]
+    if external:
+        sections.append(_manifest(f"External: {external.scores.scoring.name}", external.scores))
+    return "\n".join(sections)
 
 
 def _manifest(title: str, scores: Scores) -> str:
@@ -238,10 +225,10 @@ def _manifest(title: str, scores: Scores) -> str:
     return f"<details><summary>{escape(title)}</summary><pre>{escape(text)}</pre></details>"
 
 
-def _commands(found: Compared) -> str:
-    specs = downloads.specs_json(found.scorings)
+def _commands(compared: Compared) -> str:
+    specs = commands.specs_json(compared.scorings)
     return (f"<h2>Recompute it</h2><p>Save this as agreement-specs.json:</p><pre>{escape(specs)}</pre>"
-            f"<pre>{escape(downloads.recompute(found.drawn_sources, 'agreement'))}</pre>")
+            f"<pre>{escape(commands.compare(compared.drawn_sources, 'agreement'))}</pre>")
 
 
 def _table(frame: pd.DataFrame) -> str:

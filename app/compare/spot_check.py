@@ -9,44 +9,44 @@ import streamlit as st
 from app.widgets.jobs import job_panel
 from app.widgets.jobs.desk import desk
 from app.widgets.words import chips
-from engine.analysis.spot_check import NotMeasured, SpotCheck
 from engine.desk import Waiting
+from engine.desk.analyses import NotMeasured, SpotCheck
 from engine.desk.compared import Compared
 from engine.desk.spot_check import AFFORDABLE, spot_checked
 
-ASKED = "compare:spot-check"
-"""The scorings whose exact answer the reader asked for, whatever it costs."""
+REQUESTED = "compare:spot-check"
+"""The scorings whose exact answer the reader requested, whatever it costs."""
 
 
-def show(found: Compared, pair: tuple[int, int]) -> None:
+def show(compared: Compared, pair: tuple[int, int]) -> None:
     """A line for each approximation of the pair: the measure, what is waited for, or why nothing is measured."""
-    for place in pair:
-        scoring = found.scorings[place]
+    for index in pair:
+        scoring = compared.scorings[index]
         if scoring.exact or not scoring.route.implies:
             continue
-        wanted = scoring.digest in st.session_state.get(ASKED, ())
-        checked = spot_checked(desk(), found, place, inf if wanted else AFFORDABLE)
+        wanted = scoring.digest in st.session_state.get(REQUESTED, ())
+        checked = spot_checked(desk(), compared, index, inf if wanted else AFFORDABLE)
         if isinstance(checked, Waiting):
             chips.note(f"How well {scoring.route.title} ranks is being measured against the exact answer to its "
                        "question.")
             job_panel.watch(checked)
         else:
-            chips.note(" ".join(told(checked)))
+            chips.note(" ".join(sentences(checked)))
             _offer(checked)
 
 
-def told(checked: SpotCheck | NotMeasured) -> tuple[str, ...]:
+def sentences(checked: SpotCheck | NotMeasured) -> tuple[str, ...]:
     """The measure, what it is over, and how the reference was computed; or why there is none."""
     if isinstance(checked, NotMeasured):
         return (checked.sentence,)
     return checked.sentence, checked.basis, checked.reference_said
 
 
-def at_hand(found: Compared, pair: tuple[int, int]) -> list[str]:
+def at_hand(compared: Compared, pair: tuple[int, int]) -> list[str]:
     """The sentences that need no long computation."""
-    places = [place for place in pair if not found.scorings[place].exact and found.scorings[place].route.implies]
-    checked = [spot_checked(desk(), found, place, 0.0) for place in places]
-    return [" ".join(told(one)) for one in checked if not isinstance(one, Waiting)]
+    indices = [index for index in pair if not compared.scorings[index].exact and compared.scorings[index].route.implies]
+    checked = [spot_checked(desk(), compared, index, 0.0) for index in indices]
+    return [" ".join(sentences(one)) for one in checked if not isinstance(one, Waiting)]
 
 
 def _offer(checked: SpotCheck | NotMeasured) -> None:
@@ -57,4 +57,4 @@ def _offer(checked: SpotCheck | NotMeasured) -> None:
 
 
 def _ask(digest: str) -> None:
-    st.session_state[ASKED] = (*st.session_state.get(ASKED, ()), digest)
+    st.session_state[REQUESTED] = (*st.session_state.get(REQUESTED, ()), digest)

@@ -8,15 +8,15 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from app.widgets.examples.drawn_examples import label, noun
+from app.widgets.examples.sampled_examples import label, noun
+from engine.desk import DrawnProblem
 from engine.metrics.ranking import bottom, found_once, ranks, top
-from engine.problems import DrawnProblem
 from engine.scoring.scores import Scores
 
 
 @dataclass(frozen=True)
 class Card:
-    """One training example in a column. position: among the candidates; row: in the drawn training set."""
+    """One training example in a column. position: among the candidates; row: in the sampled training set."""
 
     position: int
     row: int
@@ -41,40 +41,40 @@ class Column:
         return max(abs(self.low), abs(self.high))
 
 
-def columns(drawn: DrawnProblem, found: Sequence[Scores], query: int, n: int) -> list[Column]:
+def columns(sampled: DrawnProblem, scored: Sequence[Scores], query: int, n: int) -> list[Column]:
     """The n best and n worst candidates under each specification, with their ranks under all of them."""
-    values = [scores.trusted[query] for scores in found]
+    values = [scores.trusted[query] for scores in scored]
     rankings = [ranks(row) for row in values]
     tops, bottoms = ([end(ranking, n) for ranking in rankings] for end in (top, bottom))
     once_top, once_bottom = found_once(tops), found_once(bottoms)
 
-    def listed(place: int, positions, once: set[int]) -> tuple[Card, ...]:
-        return tuple(_card(drawn, found, rankings, int(at), values[place][at], int(at) in once) for at in positions)
+    def listed(index: int, positions, once: set[int]) -> tuple[Card, ...]:
+        return tuple(_card(sampled, scored, rankings, int(at), values[index][at], int(at) in once) for at in positions)
 
-    return [Column(listed(place, tops[place], once_top[place]), listed(place, bottoms[place], once_bottom[place]),
-                   int((rankings[place] > 0).sum()), *_range(values[place])) for place in range(len(found))]
+    return [Column(listed(index, tops[index], once_top[index]), listed(index, bottoms[index], once_bottom[index]),
+                   int((rankings[index] > 0).sum()), *_range(values[index])) for index in range(len(scored))]
 
 
-def _card(drawn: DrawnProblem, found, rankings, position: int, score: float, once: bool) -> Card:
-    row = int(found[0].candidates[position])
-    return Card(position, row, label(drawn, row), tuple(int(ranking[position]) for ranking in rankings), float(score),
+def _card(sampled: DrawnProblem, scored, rankings, position: int, score: float, once: bool) -> Card:
+    row = int(scored[0].candidates[position])
+    return Card(position, row, label(sampled, row), tuple(int(ranking[position]) for ranking in rankings), float(score),
                 once)
 
 
 def _range(values: np.ndarray) -> tuple[float, float]:
-    kept = values[~np.isnan(values)]
-    return (float(kept.min()), float(kept.max())) if kept.size else (0.0, 0.0)
+    known = values[~np.isnan(values)]
+    return (float(known.min()), float(known.max())) if known.size else (0.0, 0.0)
 
 
-def table(drawn: DrawnProblem, found: Sequence[Scores], names: Sequence[str], query: int,
+def table(sampled: DrawnProblem, scored: Sequence[Scores], names: Sequence[str], query: int,
           group: Sequence[int] = ()) -> pd.DataFrame:
     """The whole ranking: one row a candidate, with rank and oriented score under each specification."""
-    rows = found[0].candidates
-    frame = pd.DataFrame({"training example": rows, "row in dataset": drawn.sample.train_index[rows],
-                          noun(drawn): [label(drawn, row) for row in rows]})
+    rows = scored[0].candidates
+    frame = pd.DataFrame({"training example": rows, "row in dataset": sampled.sample.train_index[rows],
+                          noun(sampled): [label(sampled, row) for row in rows]})
     if group:
         frame["in the group"] = np.isin(rows, group)
-    for name, scores in zip(names, found, strict=True):
+    for name, scores in zip(names, scored, strict=True):
         frame[f"rank: {name}"] = ranks(scores.trusted[query])
         frame[f"score: {name}"] = scores.scored[query]
     return frame.sort_values(f"rank: {names[0]}", key=lambda rank: rank.replace(0, len(rank) + 1), kind="stable")

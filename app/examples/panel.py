@@ -10,14 +10,14 @@ import streamlit as st
 
 from app.examples import data as example_data
 from app.examples.data import Card, Column
-from app.widgets.choices import choice, inputs
-from app.widgets.choices.selectors import pick
-from app.widgets.examples import cards, drawn_examples, example_card, record_text, selection
-from app.widgets.examples.drawn_examples import Query
-from app.widgets.pickers import language_presets, pickers, preset, specification_list
+from app.widgets.choices import choice
+from app.widgets.choices.selectors import pager, pick, slider, toggle
+from app.widgets.examples import cards, example_card, record_text, sampled_examples, selection
+from app.widgets.examples.sampled_examples import Query
+from app.widgets.pickers import pickers, specification_list
 from app.widgets.results import downloads
 from app.widgets.words import chips, glossary
-from engine.problems import DrawnProblem, Problem, ProblemSource
+from engine.desk import DrawnProblem, Problem, ProblemSource, commands, language_presets, preset
 from engine.question import direction
 from engine.scoring import codes, controlled
 from engine.scoring.scores import Scores
@@ -48,112 +48,97 @@ def _write(scorings: Sequence[Scoring]) -> None:
     choice.keep(specification_list.NAME, [codes.encode(scoring) for scoring in scorings])
 
 
-def query_picker(drawn: DrawnProblem, scorings: Sequence[Scoring]) -> Query:
+def query_picker(sampled: DrawnProblem, scorings: Sequence[Scoring]) -> Query:
     """The queries to choose from, by their pictures or by their words; returns the chosen one. scorings: of the
     columns, whose words are marked in it."""
-    listed = drawn_examples.queries(drawn)
-    place = choice.one(QUERY, 0, choice.within(0, len(listed) - 1))
-    if drawn.dataset.records is not None:
-        return _worded(drawn, listed, scorings[:SHOWN_SPECIFICATIONS])
+    listed = sampled_examples.queries(sampled)
+    index = choice.one(QUERY, 0, choice.within(0, len(listed) - 1))
+    if sampled.dataset.records is not None:
+        return _worded(sampled, listed, scorings[:SHOWN_SPECIFICATIONS])
     left, right = st.columns([1, 3], gap="large", vertical_alignment="top")
     with right:
-        kept = _filtered(drawn, listed)
-        place = _among(kept, place)
-        page, pages = _page(kept, place)
+        filtered = _filtered(sampled, listed)
+        index = _among(filtered, index)
+        page = _page(filtered, index)
         with st.container(horizontal=True, gap="small", key="gallery"):
-            for query in kept[page * QUERIES_A_PAGE:(page + 1) * QUERIES_A_PAGE]:
-                _thumbnail(drawn, query, query.place == place)
-        _pager(page, pages, len(kept))
+            for query in filtered[page * QUERIES_A_PAGE:(page + 1) * QUERIES_A_PAGE]:
+                _thumbnail(sampled, query, query.index == index)
+        pager("gallery", page, QUERIES_A_PAGE, len(filtered), lambda other: choice.keep(PAGE, other + 1))
     with left:
-        _shown(drawn, listed[place])
-    return listed[place]
+        _shown(sampled, listed[index])
+    return listed[index]
 
 
-def _worded(drawn: DrawnProblem, listed: Sequence[Query], scorings: Sequence[Scoring]) -> Query:
+def _worded(sampled: DrawnProblem, listed: Sequence[Query], scorings: Sequence[Scoring]) -> Query:
     """The list of records by their prompts, and the chosen one below it."""
-    kept = _filtered(drawn, listed)
+    filtered = _filtered(sampled, listed)
 
-    def title(place: int) -> str:
-        record = drawn.dataset.record("test", int(drawn.sample.query_index[place]))
+    def title(index: int) -> str:
+        record = sampled.dataset.record("test", int(sampled.sample.query_index[index]))
         assert record is not None, "the dataset holds records"
-        return f"{place}: {record_text.short(record)}{'' if listed[place].right else ' ✗'}"
+        return f"{index}: {record_text.short(record)}{'' if listed[index].right else ' ✗'}"
 
-    chosen = _among(kept, choice.one(QUERY, 0, choice.within(0, len(listed) - 1)))
-    places = [query.place for query in kept]
-    place = pick(QUERY, "Query", places, chosen, title, kind=int, on_change=choice.keep, args=(EXAMPLE, []))
-    _shown(drawn, listed[place], scorings)
-    st.html(record_text.key(_marks(drawn), bool(drawn_examples.words(drawn, listed[place], scorings))))
-    return listed[place]
+    chosen = _among(filtered, choice.one(QUERY, 0, choice.within(0, len(listed) - 1)))
+    indices = [query.index for query in filtered]
+    index = pick(QUERY, "Query", indices, chosen, title, kind=int, on_change=choice.keep, args=(EXAMPLE, []))
+    _shown(sampled, listed[index], scorings)
+    st.html(record_text.key(_marks(sampled), bool(sampled_examples.words(sampled, listed[index], scorings))))
+    return listed[index]
 
 
-def _marks(drawn: DrawnProblem) -> list[str]:
+def _marks(sampled: DrawnProblem) -> list[str]:
     """The marks that occur in the texts of the dataset."""
-    both = [*drawn.dataset.records[0], *drawn.dataset.records[1]] if drawn.dataset.records else []
+    both = [*sampled.dataset.records[0], *sampled.dataset.records[1]] if sampled.dataset.records else []
     return list(dict.fromkeys(name for record in both for name in (*record.marks, *record.spans)))
 
 
-def _shown(drawn: DrawnProblem, chosen: Query, scorings: Sequence[Scoring] = ()) -> None:
-    glossary.html(cards.chosen_query(drawn_examples.query_html(drawn, chosen, 96, scorings), chosen.place, chosen.label,
-                                     chosen.predicted, chosen.prediction.measured, drawn_examples.noun(drawn)))
+def _shown(sampled: DrawnProblem, chosen: Query, scorings: Sequence[Scoring] = ()) -> None:
+    glossary.html(cards.chosen_query(sampled_examples.query_html(sampled, chosen, 96, scorings), chosen.index,
+                                     chosen.label,
+                                     chosen.predicted, chosen.prediction.measured, sampled_examples.noun(sampled)))
 
 
-def _filtered(drawn: DrawnProblem, listed: Sequence[Query]) -> Sequence[Query]:
+def _filtered(sampled: DrawnProblem, listed: Sequence[Query]) -> Sequence[Query]:
     wrong = [query for query in listed if not query.right]
-    key = choice.bound(WRONG, False, choice.on_off)
-    only = inputs.toggle(f"Answered wrongly only ({len(wrong)} of {len(listed)})", key=key, disabled=not wrong,
-                         help="Queries where the model prefers another answer to the "
-                              f"{'label' if drawn.dataset.records is None else 'one that is stated'}.")
-    choice.keep(WRONG, int(only))
+    only = toggle(WRONG, f"Answered wrongly only ({len(wrong)} of {len(listed)})", disabled=not wrong,
+                  help="Queries where the model prefers another answer to the "
+                       f"{'label' if sampled.dataset.records is None else 'one that is stated'}.")
     return wrong if only and wrong else listed
 
 
-def _among(kept: Sequence[Query], place: int) -> int:
-    """The chosen query, or the first of the `kept` where the filter leaves it out."""
-    if any(query.place == place for query in kept):
-        return place
-    _choose_query(kept[0].place)
+def _among(filtered: Sequence[Query], index: int) -> int:
+    """The chosen query, or the first of the `filtered` where the filter leaves it out."""
+    if any(query.index == index for query in filtered):
+        return index
+    _choose_query(filtered[0].index)
     st.session_state.pop(choice.widget(QUERY), None)
-    return kept[0].place
+    return filtered[0].index
 
 
-def _page(kept: Sequence[Query], place: int) -> tuple[int, int]:
-    """(page, pages): as chosen, else the page with the chosen query."""
-    pages = max(1, -(-len(kept) // QUERIES_A_PAGE))
-    home = next((at for at, query in enumerate(kept) if query.place == place), 0) // QUERIES_A_PAGE
+def _page(filtered: Sequence[Query], index: int) -> int:
+    """The page as chosen, else the one with the chosen query."""
+    home = next((at for at, query in enumerate(filtered) if query.index == index), 0) // QUERIES_A_PAGE
     page = choice.one(PAGE, home + 1, choice.within(1, 1_000_000)) - 1
-    return min(page, pages - 1), pages
+    return min(page, (len(filtered) - 1) // QUERIES_A_PAGE)
 
 
-def _pager(page: int, pages: int, count: int) -> None:
-    first, last = page * QUERIES_A_PAGE + 1, min(count, (page + 1) * QUERIES_A_PAGE)
-    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        st.button("", icon=":material/chevron_left:", key="gallery:back", help="Earlier queries", disabled=page == 0,
-                  on_click=choice.keep, args=(PAGE, page))
-        st.button("", icon=":material/chevron_right:", key="gallery:on", help="Further queries",
-                  disabled=page >= pages - 1, on_click=choice.keep, args=(PAGE, page + 2))
-        glossary.caption(f"{first}–{last} of {count}")
+def _thumbnail(sampled: DrawnProblem, query: Query, chosen: bool) -> None:
+    with st.container(key=f"pick-{'chosen-' if chosen else ''}query-{query.index}", width=76, gap=None):
+        st.html(cards.query(sampled_examples.query_html(sampled, query, 56), query.label, query.predicted))
+        st.button(f"Choose query {query.index}, label {query.label}, predicted {query.predicted}",
+                  key=f"query:{query.index}", on_click=_choose_query, args=(query.index,))
 
 
-def _thumbnail(drawn: DrawnProblem, query: Query, chosen: bool) -> None:
-    with st.container(key=f"pick-{'chosen-' if chosen else ''}query-{query.place}", width=76, gap=None):
-        st.html(cards.query(drawn_examples.query_html(drawn, query, 56), query.label, query.predicted))
-        st.button(f"Choose query {query.place}, label {query.label}, predicted {query.predicted}",
-                  key=f"query:{query.place}", on_click=_choose_query, args=(query.place,))
-
-
-def _choose_query(place: int) -> None:
-    choice.keep(QUERY, place)
-    choice.hold("ranks", place)
+def _choose_query(index: int) -> None:
+    choice.keep(QUERY, index)
+    choice.hold("ranks", index)
     choice.keep(EXAMPLE, [])
 
 
 def count() -> int:
     """How many examples are shown at each end."""
-    key = choice.bound(COUNT, 6, choice.within(FEWEST, MOST))
-    value = inputs.slider("Examples at each end", FEWEST, MOST, key=key, width=320,
-                          help="How many of the highest and of the lowest ranked training examples each column shows.")
-    choice.keep(COUNT, value)
-    return value
+    return slider(COUNT, "Examples at each end", 6, FEWEST, MOST, width=320,
+                  help="How many of the highest and lowest ranked training examples each column shows.")
 
 
 def heads(scorings: Sequence[Scoring], query: Query) -> None:
@@ -161,11 +146,11 @@ def heads(scorings: Sequence[Scoring], query: Query) -> None:
     _forget_drafts(query, scorings)
     shown = scorings[:SHOWN_SPECIFICATIONS]
     varying = chips.differing(shown) if len(shown) > 1 else None
-    for place, (column, scoring) in enumerate(zip(st.columns(len(shown), gap="medium"), shown, strict=True)):
+    for index, (column, scoring) in enumerate(zip(st.columns(len(shown), gap="medium"), shown, strict=True)):
         with column, st.container(horizontal=True, vertical_alignment="top", gap="small"):
-            glossary.html(f'<div class="wf-known">Column {place + 1}</div>{chips.marked(scoring, varying)}',
+            glossary.html(f'<div class="wf-known">Column {index + 1}</div>{chips.marked(scoring, varying)}',
                           width="stretch")
-            _editor(scorings, place)
+            _editor(scorings, index)
     if len(scorings) > len(shown):
         glossary.caption(
             f"{len(scorings) - len(shown)} more of your specifications have no column; open an example to see "
@@ -175,18 +160,18 @@ def heads(scorings: Sequence[Scoring], query: Query) -> None:
 def _forget_drafts(query: Query, scorings: Sequence[Scoring]) -> None:
     """What was begun in a column's fields and never shown gives way to what the column shows, once something else
     is chosen."""
-    shown = query.place, tuple(codes.encode(scoring) for scoring in scorings)
+    shown = query.index, tuple(codes.encode(scoring) for scoring in scorings)
     if st.session_state.get(DRAFTED, shown) != shown:
         for key in [key for key in st.session_state if str(key).startswith(DRAFTS)]:
             del st.session_state[key]
     st.session_state[DRAFTED] = shown
 
 
-def _editor(scorings: Sequence[Scoring], place: int) -> None:
-    current = scorings[place]
-    with st.popover("Change", icon=":material/tune:", key=f"change:{place}"), glossary.folded():
-        glossary.markdown(f"**Column {place + 1}**")
-        wanted = pickers.scoring_picker(f"{DRAFTS}{place}:{codes.encode(current)}", current)
+def _editor(scorings: Sequence[Scoring], index: int) -> None:
+    current = scorings[index]
+    with st.popover("Change", icon=":material/tune:", key=f"change:{index}"), glossary.folded():
+        glossary.markdown(f"**Column {index + 1}**")
+        wanted = pickers.scoring_picker(f"{DRAFTS}{index}:{codes.encode(current)}", current)
         if wanted is None:
             return
         glossary.caption(wanted.question)
@@ -194,33 +179,33 @@ def _editor(scorings: Sequence[Scoring], place: int) -> None:
         if taken:
             glossary.caption("Another column shows this one already.")
         row = st.container(horizontal=True)
-        row.button("Show this", type="primary", key=f"apply:{place}", disabled=taken or wanted == current,
-                   on_click=_replace, args=(scorings, place, wanted))
-        row.button("Remove column", key=f"drop:{place}", disabled=len(scorings) == 1, on_click=_write,
+        row.button("Show this", type="primary", key=f"apply:{index}", disabled=taken or wanted == current,
+                   on_click=_replace, args=(scorings, index, wanted))
+        row.button("Remove column", key=f"drop:{index}", disabled=len(scorings) == 1, on_click=_write,
                    args=([other for other in scorings if other != current],))
         spare = next((default for default in defaults(pickers.problem_class()) if default not in scorings), None)
         if len(scorings) < SHOWN_SPECIFICATIONS and spare is not None:
-            row.button("Add a column", key=f"add:{place}", on_click=_write, args=([*scorings, spare],))
+            row.button("Add a column", key=f"add:{index}", on_click=_write, args=([*scorings, spare],))
 
 
-def _replace(scorings: Sequence[Scoring], place: int, wanted: Scoring) -> None:
-    _write([wanted if at == place else other for at, other in enumerate(scorings)])
+def _replace(scorings: Sequence[Scoring], index: int, wanted: Scoring) -> None:
+    _write([wanted if at == index else other for at, other in enumerate(scorings)])
 
 
-def columns(drawn: DrawnProblem, found: Sequence[Scores], listed: Sequence[Column], names: Sequence[str],
+def columns(sampled: DrawnProblem, scored: Sequence[Scores], listed: Sequence[Column], names: Sequence[str],
             n: int) -> None:
     """Top and bottom cards of each specification, side by side."""
-    asked = [scores.scoring for scores in found[:len(listed)] if scores.scoring.route.implies]
-    for title, end in ((direction.top(asked, n), "top"), (direction.bottom(asked, n), "bottom")):
+    asking = [scores.scoring for scores in scored[:len(listed)] if scores.scoring.route.implies]
+    for title, end in ((direction.top(asking, n), "top"), (direction.bottom(asking, n), "bottom")):
         st.markdown(f"#### {title}")
-        for place, (area, column) in enumerate(zip(st.columns(len(listed), gap="medium"), listed, strict=True)):
+        for index, (area, column) in enumerate(zip(st.columns(len(listed), gap="medium"), listed, strict=True)):
             with area:
-                glossary.html(f'<div class="wf-column">{escape(names[place])}</div>')
+                glossary.html(f'<div class="wf-column">{escape(names[index])}</div>')
                 if end == "top":
-                    chips.note(scale(found[place], column))
-                with st.container(horizontal=True, gap="xsmall", key=f"cards-{end}-{place}"):
+                    chips.note(scale(scored[index], column))
+                with st.container(horizontal=True, gap="xsmall", key=f"cards-{end}-{index}"):
                     for card in getattr(column, end):
-                        _card(drawn, card, column, place, end, found[place].scoring.route.implies)
+                        _card(sampled, card, column, index, end, scored[index].scoring.route.implies)
 
 
 def scale(scores: Scores, column: Column) -> str:
@@ -237,24 +222,24 @@ def scale(scores: Scores, column: Column) -> str:
         f" · {small} without a rank, as the error bound exceeds the distance to half of the others" if small else "")
 
 
-def _card(drawn: DrawnProblem, card: Card, column: Column, place: int, end: str, asked: bool) -> None:
-    example = drawn_examples.train_html(drawn, card.row, drawn_examples.SMALL)
-    with st.container(key=f"pick-{end}-{place}-{card.row}", width=_width(drawn), gap=None):
-        st.html(cards.ranked(example, card.label, card.ranks, place, card.score, column.largest, card.once,
-                             asked))
-        st.button(f"Open training example {card.row}, {drawn_examples.noun(drawn)} {card.label}, rank "
-                  f"{card.ranks[place]} in column {place + 1}", key=f"open:{end}:{place}:{card.row}",
+def _card(sampled: DrawnProblem, card: Card, column: Column, index: int, end: str, directed: bool) -> None:
+    example = sampled_examples.train_html(sampled, card.row, sampled_examples.SMALL)
+    with st.container(key=f"pick-{end}-{index}-{card.row}", width=_width(sampled), gap=None):
+        st.html(cards.ranked(example, card.label, card.ranks, index, card.score, column.largest, card.once,
+                             directed))
+        st.button(f"Open training example {card.row}, {sampled_examples.noun(sampled)} {card.label}, rank "
+                  f"{card.ranks[index]} in column {index + 1}", key=f"open:{end}:{index}:{card.row}",
                   on_click=choice.keep, args=(EXAMPLE, card.row))
 
 
-def _width(drawn: DrawnProblem, picture: int = 100) -> int | Literal["stretch"]:
+def _width(sampled: DrawnProblem, picture: int = 100) -> int | Literal["stretch"]:
     """Of a card: that of a picture with its small print, or all that a text can have."""
-    return picture if drawn.dataset.records is None else "stretch"
+    return picture if sampled.dataset.records is None else "stretch"
 
 
-def opened(found: Sequence[Scores]) -> int | None:
+def opened(scored: Sequence[Scores]) -> int | None:
     """The training example that is open in detail."""
-    rows = {int(row) for row in found[0].candidates}
+    rows = {int(row) for row in scored[0].candidates}
 
     def parse(text: str) -> int:
         row = choice.within(0, 10**9)(text)
@@ -270,18 +255,18 @@ def _close() -> None:
 
 
 @st.dialog("Training example", width="large", on_dismiss=_close)
-def detail(drawn: DrawnProblem, query: Query, row: int, found: Sequence[Scores]) -> None:
+def detail(sampled: DrawnProblem, query: Query, row: int, scored: Sequence[Scores]) -> None:
     """One training example with its rank and score under every specification."""
-    example_card.show(drawn, row, found, query)
+    example_card.show(sampled, row, scored, query)
 
 
-def whole_ranking(drawn: DrawnProblem, found: Sequence[Scores], names: Sequence[str], query: Query,
+def whole_ranking(sampled: DrawnProblem, scored: Sequence[Scores], names: Sequence[str], query: Query,
                   source: ProblemSource) -> None:
     """The table of all candidates, its CSV, the specifications and the commands."""
-    scorings = [scores.scoring for scores in found]
-    command = downloads.score_commands(source, scorings) + f"\n# row {query.place} of each scores array is this query"
-    table = example_data.table(drawn, found, names, query.place, selection.group())
-    downloads.chart_extras(f"ranking-query-{query.place}", table, scorings, command=command,
+    scorings = [scores.scoring for scores in scored]
+    command = commands.scores(source, scorings) + f"\n# row {query.index} of each scores array is this query"
+    table = example_data.table(sampled, scored, names, query.index, selection.group())
+    downloads.chart_extras(f"ranking-query-{query.index}", table, scorings, command=command,
                            quantity=downloads.oriented(names, scorings))
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import shlex
 from collections.abc import Sequence
 
 import numpy as np
@@ -14,26 +12,24 @@ from app.charts import removal
 from app.charts.draw import draw
 from app.examples.data import Column
 from app.widgets.choices import choice, inputs, selectors
-from app.widgets.choices.selectors import pick, segments
-from app.widgets.examples import cards, drawn_examples, selection
-from app.widgets.examples.drawn_examples import Query
+from app.widgets.choices.selectors import pick, segments, slider, toggle
+from app.widgets.examples import cards, sampled_examples, selection
+from app.widgets.examples.sampled_examples import Query
 from app.widgets.jobs import guesses, job_panel
 from app.widgets.jobs.desk import desk
 from app.widgets.results import downloads
 from app.widgets.words import chips, glossary
 from app.widgets.words.plain_text import plain, sentence
-from engine.analysis.groups import DEFINITION, GroupRequest, GroupTable
-from engine.analysis.removal_curve import RemovalRequest, RemovalTable, sizes_for
-from engine.basics.errors import InvalidInput, WhichfluenceError
-from engine.data.filters import Listing
-from engine.desk import Waiting
-from engine.problems import DrawnProblem, ProblemSource
+from engine.basics.errors import InvalidInput
+from engine.desk import DrawnProblem, ProblemSource, Waiting, commands
+from engine.desk.analyses import ADDITIVITY, Request, sizes_for
+from engine.desk.analyses import request as analysis
+from engine.desk.datasets import Filter
 from engine.question import direction
 from engine.question.behavior import Behavior
 from engine.question.behaviors import BEHAVIORS
 from engine.question.processes import Retrain
 from engine.question.runs import of_runs
-from engine.requests import Request
 from engine.scoring import cost
 from engine.scoring.scores import Scores
 from engine.scoring.scoring import Scoring
@@ -42,8 +38,8 @@ NAME, WHICH, UNDER, TOP, TICKED, WHERE, DONE, LABEL = (
     "whatif", "groupof", "groupspec", "grouptop", "ticked", "groupwhere", "groupdone", "grouplabel")
 LARGEST, FEW, TOPMOST = 1_000, 50, 50
 """Examples of a group that can be computed one by one too, and that are so unasked; and of the top of a ranking."""
-TOLD = 20.0
-"""Guessed seconds from which on a reader is told of them before the run begins."""
+WARNED = 20.0
+"""Guessed seconds above which the page states them before the run begins."""
 TOPPED, TICKS, FILTERED, SELECTED = "top", "ticked", "where", "selected"
 CHOICES = {TOPPED: "The top of a ranking", FILTERED: "A class or filter", TICKS: "Examples that I tick",
            SELECTED: "The selected group"}
@@ -54,136 +50,124 @@ ACTS = {REMOVED: "leave them out and train again", DOUBLED: "count them twice an
         STEPPED: "take one step on all of them", RELABELLED: "give them one label and train again"}
 
 
-def show(drawn: DrawnProblem, source: ProblemSource, found: Sequence[Scores], listed: Sequence[Column],
+def show(sampled: DrawnProblem, source: ProblemSource, scored: Sequence[Scores], listed: Sequence[Column],
          names: Sequence[str], query: Query) -> None:
     """The switch, and below it the group, what is done to it, its effect, and the curve of the rankings."""
-    key = choice.bound(NAME, False, choice.on_off)
-    on = inputs.toggle("What if all of these? A whole group of examples at once", key=key, help=DEFINITION)
-    choice.keep(NAME, int(on))
-    if not on:
+    if not toggle(NAME, "What if all of these? A whole group of examples at once", help=ADDITIVITY):
         return
-    place, rows, how = _group(drawn, found, listed, names, query)
-    asked = _asked(found[place].scoring, drawn)
-    chips.show(asked)
-    try:
-        if not rows:
-            glossary.caption(EMPTY[how])
-        elif len(rows) >= drawn.problem.n:
-            glossary.caption(f"The group holds all {len(rows):,} training examples; leave some out of it.")
-        else:
-            _effect(drawn, source, asked, rows, query)
-        _curve(source, [scores.scoring for scores in found], names, query, len(found[0].candidates), asked.behavior)
-    except WhichfluenceError as error:
-        st.error(sentence(error), icon=":material/error:")
+    index, rows, how = _group(sampled, scored, listed, names, query)
+    question = _question(scored[index].scoring, sampled)
+    chips.show(question)
+    if not rows:
+        glossary.caption(EMPTY[how])
+    elif len(rows) >= sampled.problem.n:
+        glossary.caption(f"The group holds all {len(rows):,} training examples; leave some out of it.")
+    else:
+        _effect(sampled, source, question, rows, query)
+    _curve(source, [scores.scoring for scores in scored], names, query, len(scored[0].candidates), question.behavior)
 
 
-def _group(drawn: DrawnProblem, found: Sequence[Scores], listed: Sequence[Column], names: Sequence[str], query: Query
+def _group(sampled: DrawnProblem, scored: Sequence[Scores], listed: Sequence[Column], names: Sequence[str], query: Query
            ) -> tuple[int, list[int], str]:
     """The column whose behavior is read, the rows of the group, and which choice that is."""
     left, right = st.columns([2, 1], gap="large")
     how = segments(WHICH, "Which examples?", list(CHOICES), TOPPED, CHOICES.__getitem__, area=left)
-    place = pick(UNDER, "Column", range(1, len(listed) + 1), 1, lambda number: names[number - 1], kind=int,
+    index = pick(UNDER, "Column", range(1, len(listed) + 1), 1, lambda number: names[number - 1], kind=int,
                  area=right) - 1
     if how == TOPPED:
-        known = int((~np.isnan(found[place].trusted[query.place])).sum())
-        most = max(2, min(TOPMOST, known, drawn.problem.n - 1))
-        key = choice.bound(TOP, min(10, most), choice.within(2, most))
-        count = inputs.slider("How many from its top", 2, most, key=key, width=420)
-        choice.keep(TOP, count)
-        order = np.argsort(-np.nan_to_num(found[place].trusted[query.place], nan=-np.inf), kind="stable")
-        return place, [int(row) for row in found[place].candidates[order[:count]]], how
+        known = int((~np.isnan(scored[index].trusted[query.index])).sum())
+        most = max(2, min(TOPMOST, known, sampled.problem.n - 1))
+        count = slider(TOP, "How many from its top", min(10, most), 2, most, width=420)
+        order = np.argsort(-np.nan_to_num(scored[index].trusted[query.index], nan=-np.inf), kind="stable")
+        return index, [int(row) for row in scored[index].candidates[order[:count]]], how
     if how == FILTERED:
-        return place, _filtered(drawn), how
+        return index, _filtered(sampled), how
     if how == SELECTED:
-        return place, [row for row in selection.group() if row < drawn.problem.n], how
-    return place, _ticked(drawn, listed), how
+        return index, [row for row in selection.group() if row < sampled.problem.n], how
+    return index, _ticked(sampled, listed), how
 
 
-def _filtered(drawn: DrawnProblem) -> list[int]:
+def _filtered(sampled: DrawnProblem) -> list[int]:
     """The examples that a class or another filter means."""
-    dataset = drawn.dataset
+    dataset = sampled.dataset
     text = selectors.text(WHERE, "Which training examples?", f"{dataset.noun} = {selection.example_of(dataset)}",
                           width=420, help=selection.help_of(dataset))
     if not text.strip():
         return []
     try:
-        rows = Listing.of(dataset, drawn.sample).rows(text)
+        rows = Filter.of(dataset, sampled.sample).rows(text)
     except InvalidInput as error:
         st.warning(sentence(error), icon=":material/filter_alt:")
         return []
-    glossary.caption(f"{len(rows):,} of {drawn.problem.n:,} training examples.")
+    glossary.caption(f"{len(rows):,} of {sampled.problem.n:,} training examples.")
     return rows
 
 
-def _ticked(drawn: DrawnProblem, listed: Sequence[Column]) -> list[int]:
+def _ticked(sampled: DrawnProblem, listed: Sequence[Column]) -> list[int]:
     """Of the examples that the columns show, those that the reader ticks."""
     rows = list(dict.fromkeys(card.row for column in listed for card in (*column.top, *column.bottom)))
     key, chosen = choice.widget(TICKED), [row for row in choice.several(TICKED, int) if row in rows]
     if key not in st.session_state or any(row not in rows for row in st.session_state[key]):
         st.session_state[key] = chosen
     ticked = inputs.pills("Shown above", rows, key=key, selection_mode="multi",
-                          format_func=lambda row: f"{row}: {drawn_examples.label(drawn, row)}")
+                          format_func=lambda row: f"{row}: {sampled_examples.label(sampled, row)}")
     choice.keep(TICKED, [str(row) for row in ticked])
     return list(ticked)
 
 
-def _asked(scoring: Scoring, drawn: DrawnProblem) -> Scoring:
-    """What is asked of the group, of the behavior of a column, and of the runs that it is about where it has some.
+def _question(scoring: Scoring, sampled: DrawnProblem) -> Scoring:
+    """The question about the group, of the behavior of a column, and of the runs that it is about where it has some.
     Records have no labels that could be others."""
-    acts = [act for act in ACTS if act != RELABELLED or drawn.dataset.records is None]
+    acts = [act for act in ACTS if act != RELABELLED or sampled.dataset.records is None]
     act = segments(DONE, "What is done to all of them?", acts, REMOVED, ACTS.__getitem__)
     behavior = scoring.behavior if scoring.route.implies else "query_loss"
     if act == STEPPED:
         return Scoring.of(behavior, {"kind": "add_occurrence"}, {"kind": "one_step", "eta": 0.1})
-    return Scoring.of(behavior, _changed(act, drawn), of_runs(Retrain(), scoring.process).model_dump())
+    return Scoring.of(behavior, _changed(act, sampled), of_runs(Retrain(), scoring.process).model_dump())
 
 
-def _changed(act: str, drawn: DrawnProblem) -> dict:
+def _changed(act: str, sampled: DrawnProblem) -> dict:
     """The intervention on every example of the group."""
     if act == RELABELLED:
-        names = drawn.dataset.class_names
-        label = pick(LABEL, "Which label?", range(len(names)), 0, lambda place: names[place], kind=int)
+        names = sampled.dataset.class_names
+        label = pick(LABEL, "Which label?", range(len(names)), 0, lambda index: names[index], kind=int)
         return {"kind": "relabel", "label": label}
-    return {"kind": "remove"} if act == REMOVED else {"kind": "upweight", "alpha": 1.0 / drawn.problem.n}
+    return {"kind": "remove"} if act == REMOVED else {"kind": "upweight", "alpha": 1.0 / sampled.problem.n}
 
 
 def _done(request: Request, label: str, key: str = "") -> pd.DataFrame | None:
     """The table of a finished request; before that, its progress or the button that starts it."""
     answer = desk().known(request)
-    if isinstance(answer, Waiting):
-        job_panel.watch(answer)
-    elif answer is None:
+    if answer is None:
         st.button(label, icon=":material/model_training:", key=f"start:{request.name}{key}", on_click=job_panel.act,
                   args=(desk().start, request))
-    elif isinstance(answer, str):
-        st.warning(sentence(answer), icon=":material/block:")
-    return answer.whole if isinstance(answer, (GroupTable, RemovalTable)) else None
+    return None if (answer := job_panel.beside(answer)) is None else answer.whole
 
 
-def _effect(drawn: DrawnProblem, source: ProblemSource, asked: Scoring, rows: Sequence[int], query: Query) -> None:
+def _effect(sampled: DrawnProblem, source: ProblemSource, question: Scoring, rows: Sequence[int], query: Query) -> None:
     """A few examples all at once and one by one; more of them at once, which is one training, and then, where a reader
     asks for it, one by one too."""
     few = len(rows) <= FEW
-    each = GroupRequest(scoring=asked, rows=rows).of(source)
-    whole = GroupRequest(scoring=asked, rows=rows, singles=False).of(source)
+    each = analysis("group-effect", scoring=question, rows=rows).of(source)
+    whole = analysis("group-effect", scoring=question, rows=rows, singles=False).of(source)
     if few or desk().known(each) is not None:
-        table = _computed(drawn, each)
-        if table is None and not few and isinstance(desk().known(whole), GroupTable):
-            table = _computed(drawn, whole)
+        table = _computed(sampled, each)
+        if table is None and not few and not isinstance(desk().known(whole), Waiting | str | None):
+            table = _computed(sampled, whole)
     else:
-        table = _computed(drawn, whole)
+        table = _computed(sampled, whole)
     if table is None:
         return
-    _shown(table, drawn, source, asked, rows, query)
+    _shown(table, sampled, source, question, rows, query)
     if "additivity gap" not in table and len(rows) <= LARGEST and desk().known(each) is None:
-        _computed(drawn, each)
+        _computed(sampled, each)
 
 
-def _computed(drawn: DrawnProblem, request: GroupRequest) -> pd.DataFrame | None:
+def _computed(sampled: DrawnProblem, request: Request) -> pd.DataFrame | None:
     """The table of a group's run; before it is done, its progress, or how long it takes and the button."""
     count, singles = len(request.rows), request.singles
-    seconds = cost.guess([request.scoring], drawn.problem, 1 + count if singles else 1)
-    if seconds > TOLD and desk().known(request) is None:
+    seconds = cost.guess([request.scoring], sampled.problem, 1 + count if singles else 1)
+    if seconds > WARNED and desk().known(request) is None:
         glossary.caption(f"It takes {guesses.between(seconds)} on two processor cores"
                          + (f", once for each of {count:,} examples." if singles else "."))
     label = "Also compute each of them alone" if singles and count > FEW else (
@@ -191,39 +175,40 @@ def _computed(drawn: DrawnProblem, request: GroupRequest) -> pd.DataFrame | None
     return _done(request, label, "each" if singles else "whole")
 
 
-def _shown(table: pd.DataFrame, drawn: DrawnProblem, source: ProblemSource, asked: Scoring, rows: Sequence[int],
+def _shown(table: pd.DataFrame, sampled: DrawnProblem, source: ProblemSource, question: Scoring, rows: Sequence[int],
            query: Query) -> None:
-    own, singles = table.iloc[query.place], "additivity gap" in table
+    own, singles = table.iloc[query.index], "additivity gap" in table
     shown = st.columns(3)
-    shown[0].metric("All at once", cards.number(own["whole group"]), help=direction.group(asked.readout))
+    shown[0].metric("All at once", cards.number(own["whole group"]), help=direction.group(question.readout))
     if singles:
         shown[1].metric("One by one, added up", cards.number(own["sum of examples"]),
                         help="The sum of the examples' own exact effects.")
-        shown[2].metric("Additivity gap", cards.number(own["additivity gap"]), help=DEFINITION)
-        glossary.caption(told(table, len(rows)))
+        shown[2].metric("Additivity gap", cards.number(own["additivity gap"]), help=ADDITIVITY)
+        glossary.caption(additivity(table, len(rows)))
     else:
-        glossary.caption(plain(changed(table, asked)))
+        glossary.caption(plain(changed(table, question)))
     chips.note(f"exact · {len(rows):,} examples · {len(table)} queries · seed {source.seed}"
                + ("" if own["trusted"] else _untrusted(singles)))
-    downloads.chart_extras("group", table, [asked], command=_command(source, asked, rows, singles),
-                           quantity=direction.raw_change(asked.readout))
+    downloads.chart_extras("group", table, [question], command=commands.of_problem(
+        "group", source, "--examples", ",".join(map(str, rows)), *(() if singles else ("--whole-only",)), "--out",
+        "group.csv", scoring=question), quantity=direction.raw_change(question.readout))
 
 
 def _untrusted(singles: bool) -> str:
     return " · a single effect did not converge" if singles else " · it did not converge"
 
 
-def changed(table: pd.DataFrame, asked: Scoring) -> str:
+def changed(table: pd.DataFrame, question: Scoring) -> str:
     """One sentence on how large the effect of a group is, over all queries."""
     whole = table["whole group"].dropna()
     if whole.empty:
         return "No query has an answer."
     most = int(whole.abs().idxmax())
-    return direction.group_spread(asked.readout, len(whole), f"{whole.abs().mean():.3g}", most, float(whole[most]),
+    return direction.group_spread(question.readout, len(whole), f"{whole.abs().mean():.3g}", most, float(whole[most]),
                                   cards.number(whole[most]))
 
 
-def told(table: pd.DataFrame, count: int) -> str:
+def additivity(table: pd.DataFrame, count: int) -> str:
     """One sentence on how far effects add up, over all queries."""
     whole, gap = table["whole group"].abs().mean(), table["additivity gap"].abs().mean()
     if whole == 0:
@@ -239,26 +224,25 @@ def _curve(source: ProblemSource, scorings: Sequence[Scoring], names: Sequence[s
     if not sizes:
         glossary.caption("There are too few candidates to remove some and keep half.")
         return
-    request = RemovalRequest(scorings=tuple(scorings), candidates=candidates, behavior=behavior,
-                             query=query.place).of(source)
+    request = analysis("removal-curve", scorings=tuple(scorings), candidates=candidates, behavior=behavior,
+                       query=query.index).of(source)
     models = len(sizes) * (len(scorings) + request.random)
     table = _done(request, f"Train {models} models without the top {', '.join(map(str, sizes))} and without "
                                    "random groups")
     if table is None:
         return
-    table = table.assign(ranking=[names[int(place)] for place in table.ranking])
-    _drawn(table, names, BEHAVIORS[behavior])
-    chips.note(f"query {query.place} · {request.random} random groups of each size, grey, with their 95% t interval "
+    table = table.assign(ranking=[names[int(index)] for index in table.ranking])
+    _render_curve(table, names, BEHAVIORS[behavior])
+    chips.note(f"query {query.index} · {request.random} random groups of each size, grey, with their 95% t interval "
                f"· seed {source.seed}")
-    file, written = downloads.problem_file(source.model_copy(update={"n_candidates": candidates}))
     glossary.caption(plain(direction.removal(BEHAVIORS[behavior])))
-    told = direction.raw_change(BEHAVIORS[behavior])
-    downloads.chart_extras("removal-curve", table, scorings, quantity=told, command=(
-        f"{written}\npython -m engine removal-curve --data {file} --specs removal-curve-specs.json "
-        f"--behavior {behavior} --query {query.place} --out removal-curve.csv"))
+    downloads.chart_extras("removal-curve", table, scorings, quantity=direction.raw_change(BEHAVIORS[behavior]),
+                           command=commands.compare(source.model_copy(update={"n_candidates": candidates}),
+                                                    "removal-curve", "removal-curve", "--behavior", behavior,
+                                                    "--query", query.index))
 
 
-def _drawn(table: pd.DataFrame, names: Sequence[str], behavior: Behavior) -> None:
+def _render_curve(table: pd.DataFrame, names: Sequence[str], behavior: Behavior) -> None:
     frame = table.assign(random=table["random groups"], low=table["random groups"] - table["± 95%"],
                          high=table["random groups"] + table["± 95%"])
     largest = table.loc[table["change"].abs().idxmax()]
@@ -267,12 +251,3 @@ def _drawn(table: pd.DataFrame, names: Sequence[str], behavior: Behavior) -> Non
          f"{table['removed'].nunique()} numbers of removed training examples. The largest change is "
          f"{cards.number(float(largest['change']))}, without the top {int(largest['removed'])} "
          f"of {largest['ranking']}.")
-
-
-def _command(source: ProblemSource, asked: Scoring, rows: Sequence[int], singles: bool) -> str:
-    """The commands that recompute a group's effect."""
-    file, written = downloads.problem_file(source)
-    spec = shlex.quote(json.dumps(asked.model_dump(mode="json"), ensure_ascii=False))
-    return "\n".join([written, f"echo {spec} > spec.json",
-                      f"python -m engine group --data {file} --spec spec.json --examples {','.join(map(str, rows))} "
-                      f"{'' if singles else '--whole-only '}--out group.csv"])

@@ -46,9 +46,9 @@ class Code:
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture, by its place below the folder of the guides, and what it shows."""
+    """A picture, by its file below the folder of the guides, and what it shows."""
 
-    place: str
+    file: str
     alt: str
 
 
@@ -66,9 +66,9 @@ class Section:
     @property
     def words(self) -> str:
         """Its text and code on one line, without marks of Markdown."""
-        parts = [block.code if isinstance(block, Code) else _plain(block.markdown)
+        texts = [block.code if isinstance(block, Code) else _plain(block.markdown)
                  for block in self.blocks if not isinstance(block, Picture)]
-        return " ".join(" ".join(parts).split())
+        return " ".join(" ".join(texts).split())
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class Guide:
 
 
 @dataclass(frozen=True)
-class Found:
+class Match:
     """A section in which all searched words stand, and the text around the first of them."""
 
     guide: Guide
@@ -112,7 +112,7 @@ def split(name: str, text: str) -> Guide:
     return Guide(name, sections[0].heading, tuple(sections))
 
 
-def search(guides: list[Guide], words: str) -> list[Found]:
+def search(guides: list[Guide], words: str) -> list[Match]:
     """The sections in which every one of the words stands, those with all of them in the heading first."""
     wanted, in_heading, in_text = words.casefold().split(), [], []
     for guide in guides:
@@ -120,15 +120,15 @@ def search(guides: list[Guide], words: str) -> list[Found]:
             heading, text = section.heading.casefold(), section.words
             if not wanted or not all(word in heading or word in text.casefold() for word in wanted):
                 continue
-            found = Found(guide, section, _excerpt(text, wanted))
-            (in_heading if all(word in heading for word in wanted) else in_text).append(found)
+            match = Match(guide, section, _excerpt(text, wanted))
+            (in_heading if all(word in heading for word in wanted) else in_text).append(match)
     return in_heading + in_text
 
 
 def linked(markdown: str) -> str:
     """Links between guides as addresses of the page; links to files of the repository as text; others as they are."""
-    parts = _CODE.split(markdown)
-    return "".join(part if place % 2 else _LINK.sub(_address, part) for place, part in enumerate(parts))
+    pieces = _CODE.split(markdown)
+    return "".join(piece if index % 2 else _LINK.sub(_address, piece) for index, piece in enumerate(pieces))
 
 
 def _address(link: re.Match) -> str:
@@ -193,7 +193,7 @@ def _plain(markdown: str) -> str:
 
 
 def _excerpt(text: str, wanted: list[str]) -> str:
-    at = max(0, min((place for word in wanted if (place := text.casefold().find(word)) >= 0), default=0))
+    at = max(0, min((start_at for word in wanted if (start_at := text.casefold().find(word)) >= 0), default=0))
     start, end = max(0, at - AROUND), at + 2 * AROUND
     start = text.rfind(" ", 0, start) + 1 if start else 0
     end = len(text) if end >= len(text) else max(text.rfind(" ", 0, end), at)

@@ -1,4 +1,4 @@
-"""What the Guide page shows: what a search found, or the guide that is read."""
+"""What the Guide page shows: the matches of a search, or the guide that is read."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import streamlit as st
 from PIL import Image
 
 from app.guide import state
-from app.guide.data import FOLDER, GUIDES, Block, Code, Found, Guide, Picture, linked
+from app.guide.data import FOLDER, GUIDES, Block, Code, Guide, Match, Picture, linked
 from app.widgets.frame import top
 from app.widgets.words import glossary
 from app.widgets.words.plain_text import plain
@@ -16,23 +16,23 @@ MOST = 20
 """Matches that are shown; more are better met with another word."""
 
 
-def matches(found: list[Found], words: str) -> None:
-    """The sections that were found, each to be opened."""
-    if not found:
+def matches(matched: list[Match], words: str) -> None:
+    """The matching sections, each to be opened."""
+    if not matched:
         st.info(f"No section has “{plain(words)}”. Try one word, or part of one.", icon=":material/search_off:")
         return
-    more = f"; the first {MOST} are shown, a second word leaves fewer" if len(found) > MOST else ""
-    st.caption(f"{len(found)} section{'s' if len(found) > 1 else ''} with “{plain(words)}”{more}.")
-    for place, one in enumerate(found[:MOST]):
+    more = f"; the first {MOST} are shown, a second word leaves fewer" if len(matched) > MOST else ""
+    st.caption(f"{len(matched)} section{'s' if len(matched) > 1 else ''} with “{plain(words)}”{more}.")
+    for index, one in enumerate(matched[:MOST]):
         with st.container(gap=None):
-            st.button(_label(one), key=f"guide:found:{place}", type="tertiary", icon=":material/article:",
+            st.button(_label(one), key=f"guide:found:{index}", type="tertiary", icon=":material/article:",
                       on_click=state.go, args=(one.guide.name, one.section.slug))
             glossary.caption(plain(one.excerpt))
 
 
-def _label(found: Found) -> str:
-    title = found.guide.title
-    return f"**{title}**" if not found.section.slug else f"{title}: **{found.section.heading}**"
+def _label(match: Match) -> str:
+    title = match.guide.title
+    return f"**{title}**" if not match.section.slug else f"{title}: **{match.section.heading}**"
 
 
 def text(guide: Guide, slug: str) -> None:
@@ -75,7 +75,7 @@ def _block(block: Block) -> None:
 
 def _picture(picture: Picture) -> None:
     """The picture, in a place of its shape: what stands below it waits where it will stay."""
-    file = FOLDER / picture.place
+    file = FOLDER / picture.file
     with Image.open(file) as opened:
         width, height = opened.size
     st.html(f"<style>.st-key-{_PICTURED}{file.stem} {{ aspect-ratio: {width} / {height}; }}</style>")

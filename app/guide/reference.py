@@ -15,7 +15,7 @@ from engine.basics.values import Value
 _INTRODUCTION = """# Python: all public names
 
 What `import whichfluence as wf` offers, from the docstrings of `whichfluence.__all__`: functions first, then classes.
-Shapes stand in brackets: m queries, k candidates, n training examples. The examples are run by the tests.
+Shapes are in brackets: m queries, k candidates, n training examples. The examples are run by the tests.
 """
 WIDTH = 90
 _SECTION = re.compile(r"^(Args|Returns|Raises):$")
@@ -27,7 +27,7 @@ def reference() -> str:
     """The guide as Markdown, one section a name."""
     own = {name: getattr(whichfluence, name) for name in whichfluence.__all__ if name != "__version__"}
     names = sorted(own, key=lambda name: (isinstance(own[name], type), name.casefold()))
-    return _INTRODUCTION + "".join(f"\n## {heading(name, own[name])}\n\n{_told(name, own[name])}" for name in names)
+    return _INTRODUCTION + "".join(f"\n## {heading(name, own[name])}\n\n{_section(name, own[name])}" for name in names)
 
 
 def heading(name: str, public: Any) -> str:
@@ -35,7 +35,7 @@ def heading(name: str, public: Any) -> str:
     return f"class {name}" if isinstance(public, type) else name
 
 
-def _told(name: str, public: Any) -> str:
+def _section(name: str, public: Any) -> str:
     head = f"```python\nwf.{name}{_signature(public)}\n```\n\n{markdown(inspect.getdoc(public) or '')}\n"
     return head + "".join(f"\n```python\n.{own}{_signature(method)}\n```\n\n{markdown(inspect.getdoc(method) or '')}\n"
                           for own, method in _methods(public))

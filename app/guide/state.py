@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import streamlit as st
-
 from app.guide.data import GUIDES, Guide
 from app.widgets.choices import choice, inputs
 from app.widgets.choices.selectors import pick
@@ -26,7 +24,7 @@ def guide(guides: dict[str, Guide]) -> Guide:
     before = choice.texts(GUIDE)
     name = pick(GUIDE, "Guide", GUIDES, GUIDES[0], lambda name: guides[name].title, width=440)
     if before not in ([], [name]):
-        _set(HEADING, WHOLE)
+        choice.put(HEADING, WHOLE)
     return guides[name]
 
 
@@ -38,11 +36,6 @@ def heading(opened: Guide) -> str:
 
 def go(name: str, slug: str = WHOLE) -> None:
     """Open a section, and end the search."""
-    _set(GUIDE, name)
-    _set(HEADING, slug or WHOLE)
-    _set(FIND, "")
-
-
-def _set(name: str, value: str) -> None:
-    choice.keep(name, value or [])
-    st.session_state[choice.widget(name)] = value
+    choice.put(GUIDE, name)
+    choice.put(HEADING, slug or WHOLE)
+    choice.put(FIND, [])

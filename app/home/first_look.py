@@ -10,14 +10,12 @@ import streamlit as st
 
 from app.widgets.examples import pictures
 from app.widgets.jobs.desk import desk
-from app.widgets.pickers import fitting_models, presets
 from app.widgets.results import two_rankings
 from app.widgets.words import chips, glossary
-from engine.analysis.comparison import compare
-from engine.data import Dataset
-from engine.desk import Waiting
+from engine.desk import ProblemSource, Waiting, datasets, fitting, presets
+from engine.desk.analyses import compare
+from engine.desk.datasets import Dataset
 from engine.metrics.in_words import in_words
-from engine.problems import ProblemSource
 from engine.scoring.scoring import Scoring
 from engine.scoring.verdict import Verdict
 
@@ -49,14 +47,14 @@ class FirstLook:
 
 def source() -> ProblemSource:
     """What the Compare page starts with too, so that the model is trained once."""
-    train, queries = fitting_models.DEFAULT_SIZES[fitting_models.FIRST_DATA]
-    return ProblemSource(dataset=fitting_models.FIRST_DATA, n_train=train, n_queries=queries, n_test=500,
-                         pool=fitting_models.POOL[fitting_models.FIRST_DATA])
+    train, queries = fitting.DEFAULT_SIZES[datasets.FIRST]
+    return ProblemSource(dataset=datasets.FIRST, n_train=train, n_queries=queries, n_test=500,
+                         pool=fitting.POOL[datasets.FIRST])
 
 
 def first_look() -> FirstLook | Waiting:
     preset = presets.preset("first", source().problem_class)
-    pair = tuple(preset.scorings[place] for place in preset.pair)
+    pair = tuple(preset.scorings[index] for index in preset.pair)
     scores = desk().scores(source(), pair, source().n_train)
     if isinstance(scores, Waiting):
         return scores
@@ -74,27 +72,27 @@ def _first_look(key: str, digests: tuple[str, ...], _scores) -> FirstLook:
     rows = [int(_scores[0].candidates[best[side, query]]) for side in (0, 1)]
     answers = tuple(Answer(_scores[side].scoring, int(sample.train_index[rows[side]]),
                            names[sample.y_train[rows[side]]], int(there[side, query])) for side in (0, 1))
-    found = compare([_scores], problem=source().problem_class)
-    tau, overlap = (found.agreement(name, 0, 1) for name in ("kendall_tau", "top_overlap"))
+    comparison = compare([_scores], problem=source().problem_class)
+    tau, overlap = (comparison.agreement(name, 0, 1) for name in ("kendall_tau", "top_overlap"))
     return FirstLook(int(sample.query_index[query]), names[sample.y_query[query]], answers,
                      in_words(tau, overlap, len(_scores[0].candidates)).sentence, tau.n_queries,
-                     len(_scores[0].candidates), found.verdicts[0][1])
+                     len(_scores[0].candidates), comparison.verdicts[0][1])
 
 
-def show(found: FirstLook) -> None:
+def show(look: FirstLook) -> None:
     """The query, the two answers beside each other, and why they differ."""
     dataset = desk().sample(source())[0]
-    first, second = found.answers
-    query = _card("The query", f"{dataset.noun} “{found.query_label}”", dataset, "test", found.query_row, "",
-                  f"Which of {found.candidates:,} training examples helped the model most to tell what it is?")
+    first, second = look.answers
+    query = _card("The query", f"{dataset.noun} “{look.query_label}”", dataset, "test", look.query_row, "",
+                  f"Which of {look.candidates:,} training examples helped the model most to tell what it is?")
     cards = [_card(title, f"{dataset.noun} “{answer.label}”", dataset, "train", answer.row,
                    chips.html(answer.scoring, other.scoring), answer.scoring.question,
-                   f"First of {found.candidates:,} here, number {answer.rank_there:,} in the "
+                   f"First of {look.candidates:,} here, number {answer.rank_there:,} in the "
                    "other answer.")
              for title, answer, other in (("One answer", first, second), ("Another answer", second, first))]
     st.html(glossary.explained_html(f'<div class="wf-cards">{query}{"".join(cards)}</div>'))  # drawn after what follows
-    chips.verdict_badge(found.verdict)
-    chips.note(f"Both are exact. Their rankings over all {found.queries} queries: {found.words} Kendall's τ is 1 for "
+    chips.verdict_badge(look.verdict)
+    chips.note(f"Both are exact. Their rankings over all {look.queries} queries: {look.words} Kendall's τ is 1 for "
                "the same order and −1 for the reversed one; ± is a 95% interval over queries. This query is the one "
                "where they disagree most about the best example.")
 

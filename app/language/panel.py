@@ -8,7 +8,7 @@ from types import MappingProxyType
 import pandas as pd
 import streamlit as st
 
-from app.charts import before_after, score_heatmap
+from app.charts import before_after, heatmap
 from app.charts.draw import draw
 from app.language import published as results
 from app.language import question as language_question
@@ -17,23 +17,15 @@ from app.language.published import Scale
 from app.widgets.jobs import reproductions
 from app.widgets.results import downloads
 from app.widgets.words import glossary
-from app.widgets.words.plain_text import sentence
-from engine.applications.language.methods import METHODS, REPSIM
-from engine.basics.errors import WhichfluenceError
-from engine.experiments import language_tables
-from engine.experiments.language_asked import SHARES
-from engine.models.causal.readouts import READOUTS
+from app.widgets.words.measures import definition
+from engine.desk.language import METHODS, READOUTS, REPSIM, SHARES
+from engine.desk.published import language_tables
 
 EXPERIMENT = {"response_corruption": "figure-5-2", "conditional_backdoor": "table-5-2"}
 SOUGHT = {"answer": "Wrong answers", "rationale": "Foreign explanations", "poison": "Poisoned records"}
-KEPT = ("estimator", "behavior", "layer")
+CARRIED = ("estimator", "behavior", "layer")
 """What of the address goes along from the heatmaps to the records."""
-MEASURES = {
-    "AUPRC": "Area under the precision-recall curve: 1 puts every sought record first; chance is their share.",
-    "AUROC": "Chance that a sought record ranks above another one; chance is one half.",
-    "P@5%": "Share of sought records among the top 5%.", "P@10%": "Share of sought records among the top 10%.",
-    "BT-FPR": "Share of benign-trigger records among the top 10%: lower is better.",
-}
+MEASURES = ("AUPRC", "AUROC", "P@5%", "P@10%", "BT-FPR")
 
 
 def question(lacking: Mapping[str, str] = MappingProxyType({})) -> tuple[str, str]:
@@ -50,8 +42,8 @@ def question(lacking: Mapping[str, str] = MappingProxyType({})) -> tuple[str, st
 
 def choose_scale(experiment: str) -> Scale | None:
     """Which result of an experiment; None, with what to do, where there is none."""
-    found = results.scales(experiment)
-    if not found:
+    scales = results.scales(experiment)
+    if not scales:
         with st.container(border=True):
             glossary.markdown(
                 "**No result of this study is here yet.** It can be computed with the command below, or on the "
@@ -60,8 +52,9 @@ def choose_scale(experiment: str) -> Scale | None:
             st.page_link("../pages/runs.py", label="Start it on the Runs page", icon=":material/play_arrow:",
                          query_params={"experiment": experiment, "preset": "small", "start": "open"})
         return None
-    by_name = {scale.name: scale for scale in found}
-    return by_name[state.scale({name: scale.title for name, scale in by_name.items()})] if len(found) > 1 else found[0]
+    by_name = {scale.name: scale for scale in scales}
+    return by_name[state.scale({name: scale.title for name,
+                                scale in by_name.items()})] if len(scales) > 1 else scales[0]
 
 
 def detection(task: str) -> None:
@@ -71,35 +64,35 @@ def detection(task: str) -> None:
     if scale is None:
         return
     state.settle()
-    table = language_tables.at_layer(scale.found.table, state.layer())
+    table = language_tables.at_layer(scale.result.table, state.layer())
     metric = state.measure([name for name in MEASURES if name in set(table["metric"])])
-    glossary.caption(MEASURES[metric])
+    glossary.caption(definition(metric))
     kinds = {kind: table[table["corruption"] == kind] for kind in table["corruption"].unique()} if (
         "corruption" in table) else {"poison": table}
     state.take_click(list(kinds))
     chosen = _chosen_cell(table)
-    share = _share(scale, task)
-    for column, (kind, part) in zip(st.columns(len(kinds), gap="large"), kinds.items(), strict=True):
+    prevalence = _prevalence(scale, task)
+    for column, (kind, rows) in zip(st.columns(len(kinds), gap="large"), kinds.items(), strict=True):
         with column:
             glossary.markdown(f"##### {SOUGHT[kind]}")
-            shown = results.cells(part, metric, "behavior", chosen)
-            draw(score_heatmap.score_heatmap, shown, metric, 0.5 if metric == "AUROC" else share,
+            shown = results.cells(rows, metric, "behavior", chosen)
+            draw(heatmap.score_heatmap, shown, metric, 0.5 if metric == "AUROC" else prevalence,
                  key=f"language:heatmap:{kind}", alt=alt_of(shown, f"{SOUGHT[kind]}, {metric}"), on_select="rerun",
-                 selection_mode=score_heatmap.SELECTION)
-    under = "" if results.unbounded(table, metric) else "Under each value stands the half width of its 95% interval. "
+                 selection_mode=heatmap.SELECTION)
+    under = "" if results.unbounded(table, metric) else "Below each value: the half width of its 95% interval. "
     glossary.caption(f"{under}Dashed: the best cell. Click a cell to choose its estimator and behavior."
-                     f"{_lacking(table)} {_told(scale)}")
+                     f"{_lacking(table)} {_scale_sentence(scale)}")
     if said := results.wide(table, metric):
         glossary.caption(f":material/warning: {said}")
-    _finding(kinds, metric, 0.5 if metric == "AUROC" else share)
+    _finding(kinds, metric, 0.5 if metric == "AUROC" else prevalence)
     _to_records(task)
-    downloads.chart_extras(f"{experiment}-{scale.name}", table, command=scale.found.manifest.get("command"))
+    downloads.chart_extras(f"{experiment}-{scale.name}", table, command=scale.result.manifest.get("command"))
 
 
 def _to_records(task: str) -> None:
     """On to the records themselves, with what is chosen here."""
     st.page_link("../pages/language_models.py", label="Read the records that such a ranking puts first",
-                 icon=":material/list:", query_params={**{name: values[-1] for name in KEPT
+                 icon=":material/list:", query_params={**{name: values[-1] for name in CARRIED
                                                           if (values := st.query_params.get_all(name))},
                                                        "show": "records", "task": task})
 
@@ -119,13 +112,13 @@ def _lacking(table: pd.DataFrame) -> str:
 
 def _finding(kinds: Mapping[str, pd.DataFrame], metric: str, chance: float) -> None:
     """Which behavior each panel prefers, in a sentence."""
-    parts = []
-    for kind, part in kinds.items():
-        rows = part[(part["metric"] == metric) & (part["behavior"] != "none")]
+    clauses = []
+    for kind, of_kind in kinds.items():
+        rows = of_kind[(of_kind["metric"] == metric) & (of_kind["behavior"] != "none")]
         best = rows.loc[rows["mean"].idxmin() if metric in results.LOWER_IS_BETTER else rows["mean"].idxmax()]
-        parts.append(f"{SOUGHT[kind].lower()} are found best by **{best['method']}** with "
+        clauses.append(f"{SOUGHT[kind].lower()} are found best by **{best['method']}** with "
                      f"**{best['behavior'].lower()}** ({best['mean']:.2f})")
-    glossary.markdown(f"Among the estimators that read a behavior, {'; '.join(parts)}. Chance is {chance:.2f}.")
+    glossary.markdown(f"Among the estimators that read a behavior, {'; '.join(clauses)}. Chance is {chance:.2f}.")
 
 
 def ablation() -> None:
@@ -136,13 +129,14 @@ def ablation() -> None:
     scale = choose_scale("table-a15")
     if scale is None:
         return
-    table = language_tables.at_layer(scale.found.table, state.layer())
+    table = language_tables.at_layer(scale.result.table, state.layer())
     shown = results.cells(table, "AUPRC", "crossing")
-    draw(score_heatmap.score_heatmap, shown, "AUPRC", _share(scale, "conditional_backdoor"), key="language:ablation",
+    draw(heatmap.score_heatmap, shown, "AUPRC", _prevalence(scale, "conditional_backdoor"),
+         key="language:ablation",
          alt=alt_of(shown, "AUPRC by query and target"))
     glossary.caption("Columns: is the trigger in the query, and which answer is the target. "
-                     f"{_told(scale)} {results.wide(table, 'AUPRC')}")
-    downloads.chart_extras(f"table-a15-{scale.name}", table, command=scale.found.manifest.get("command"))
+                     f"{_scale_sentence(scale)} {results.wide(table, 'AUPRC')}")
+    downloads.chart_extras(f"table-a15-{scale.name}", table, command=scale.result.manifest.get("command"))
 
 
 def removal() -> None:
@@ -153,35 +147,27 @@ def removal() -> None:
     scale = choose_scale("table-a14")
     if scale is None:
         return
-    rows, seeds = language_tables.removal_rows(scale.found.table, "ASR")
+    rows, seeds = language_tables.removal_rows(scale.result.table, "ASR")
     draw(before_after.before_after, rows, seeds, "Attack success", key="language:removal",
          alt="Attack success before and after removal: " + "; ".join(
              f"{row['label']} {row['before']:.2f} to {row['after']:.2f}" for row in rows.to_dict("records")))
     glossary.caption(
         "Grey diamond: before. Blue dot: mean after removal and retraining; ticks: single seeds. *Oracle* rows "
-        f"take out a known group. {_told(scale)}")
-    downloads.chart_extras(f"table-a14-{scale.name}", scale.found.table, command=scale.found.manifest.get("command"))
+        f"take out a known group. {_scale_sentence(scale)}")
+    downloads.chart_extras(f"table-a14-{scale.name}", scale.result.table, command=scale.result.manifest.get("command"))
 
 
-def guarded(part, *arguments) -> None:
-    """Run a part of the page; what it cannot do is said in its sentence."""
-    try:
-        part(*arguments)
-    except WhichfluenceError as error:
-        st.error(sentence(error), icon=":material/error:")
-
-
-def _share(scale: Scale, task: str) -> float:
-    """The share of sought records: what chance gives."""
-    manifest = scale.found.manifest
+def _prevalence(scale: Scale, task: str) -> float:
+    """The fraction of sought records: what chance gives."""
+    manifest = scale.result.manifest
     sizes = manifest.get("spec", {}).get("settings", {}).get("task", {})
     n = sum(value for name, value in sizes.items()
             if isinstance(value, int) and name in (*SHARES[task],))
     return sizes.get("answer", sizes.get("poison", 0)) / n if n else 0.1
 
 
-def _told(scale: Scale) -> str:
-    manifest, seeds = scale.found.manifest, scale.seeds
+def _scale_sentence(scale: Scale) -> str:
+    manifest, seeds = scale.result.manifest, scale.seeds
     runs = manifest.get("runs") or [{}]
     n = runs[0].get("facts", {}).get("records")
     return (f"{scale.model}, {manifest.get('scale', '')}; " + (f"{n:,} training records, " if n else "")
@@ -190,5 +176,5 @@ def _told(scale: Scale) -> str:
 
 def alt_of(cells: pd.DataFrame, title: str) -> str:
     """A heatmap in words: its title and every cell."""
-    parts = [f"{row['row']}, {row['column']}: {row['value']}{row['spread']}" for row in cells.to_dict("records")]
-    return f"{title}: {'; '.join(parts)}"
+    texts = [f"{row['row']}, {row['column']}: {row['value']}{row['spread']}" for row in cells.to_dict("records")]
+    return f"{title}: {'; '.join(texts)}"

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from app.widgets.results import published
-from app.widgets.results.published import Published
-from engine.experiments import EXPERIMENTS
-from engine.models.causal.readouts import READOUTS
+from engine.desk import published
+from engine.desk.language import READOUTS
+from engine.desk.published import EXPERIMENTS, Published
 
 NO_BEHAVIOR = "no behavior"
 COLUMNS = [behavior.title for behavior in READOUTS.values()]
@@ -27,26 +26,26 @@ class Scale:
     """One result of an experiment: the name of its folder or preset, the model that ran, and in words what it is."""
 
     name: str
-    found: Published
+    result: Published
 
     @property
     def model(self) -> str:
-        return str(self.found.table["model"].iloc[0])
+        return str(self.result.table["model"].iloc[0])
 
     @property
     def seeds(self) -> int:
-        return int(self.found.table["n_seeds"].max())
+        return int(self.result.table["n_seeds"].max())
 
     @property
     def title(self) -> str:
-        place = ", computed on this machine" if self.found.here else ""
-        return f"{self.model} · {self.name.partition('-')[0]}{place}"
+        origin = ", computed on this machine" if self.result.here else ""
+        return f"{self.model} · {self.name.partition('-')[0]}{origin}"
 
 
 def scales(experiment: str) -> list[Scale]:
     """Every result of an experiment: the paper's scale first, quick checks last, and few seeds after more."""
     def order(scale: Scale) -> tuple[bool, bool, bool, str]:
-        preset = EXPERIMENTS[experiment].presets[scale.found.manifest["preset"]]
+        preset = EXPERIMENTS[experiment].presets[scale.result.manifest["preset"]]
         return not scale.name.startswith("paper"), preset.is_quick_check, scale.seeds < FEW, scale.name
 
     return sorted((Scale(name, result) for name, result in published.scales(experiment).items()), key=order)
@@ -69,17 +68,18 @@ def wide(table: pd.DataFrame, metric: str) -> str:
 
 def cells(table: pd.DataFrame, metric: str, column: str, chosen: tuple[str, str] | None = None) -> pd.DataFrame:
     """Rows of one metric as `score_heatmap` draws them; `column` names what the columns are."""
-    part = table[table["metric"] == metric].reset_index(drop=True)
-    best = part["mean"].min() if metric in LOWER_IS_BETTER else part["mean"].max()
-    behavior = part["behavior"].replace("none", NO_BEHAVIOR)
-    rows = part["method"] if column == "behavior" else part["method"].where(
-        part["behavior"] == "none", part["method"] + " · " + part["behavior"].str.lower())
+    selected = table[table["metric"] == metric].reset_index(drop=True)
+    best = selected["mean"].min() if metric in LOWER_IS_BETTER else selected["mean"].max()
+    behavior = selected["behavior"].replace("none", NO_BEHAVIOR)
+    rows = selected["method"] if column == "behavior" else selected["method"].where(
+        selected["behavior"] == "none", selected["method"] + " · " + selected["behavior"].str.lower())
     columns = behavior if column == "behavior" else [
-        CROSSINGS[key] for key in zip(part["query_trigger"], part["target"], strict=True)]
-    found = pd.DataFrame({
-        "row": rows, "column": columns, "mean": part["mean"], "value": part["mean"].map("{:.2f}".format),
-        "half": part["ci95"].map("{:.3f}".format, na_action="ignore").fillna("one seed"),
-        "spread": part["ci95"].map("±{:.2f}".format, na_action="ignore").fillna(""), "n_seeds": part["n_seeds"],
-        "best": part["mean"] == best, "method": part["method"], "behavior": behavior})
-    return found.assign(chosen=[(row, name) == chosen for row, name in zip(found["method"], found["behavior"],
+        CROSSINGS[key] for key in zip(selected["query_trigger"], selected["target"], strict=True)]
+    table_cells = pd.DataFrame({
+        "row": rows, "column": columns, "mean": selected["mean"], "value": selected["mean"].map("{:.2f}".format),
+        "half": selected["ci95"].map("{:.3f}".format, na_action="ignore").fillna("one seed"),
+        "spread": selected["ci95"].map("±{:.2f}".format, na_action="ignore").fillna(""), "n_seeds": selected["n_seeds"],
+        "best": selected["mean"] == best, "method": selected["method"], "behavior": behavior})
+    return table_cells.assign(chosen=[(row, name) == chosen for row,
+                                      name in zip(table_cells["method"], table_cells["behavior"],
                                                                            strict=True)])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 
 from app.widgets.words import chips, glossary
-from engine.applications.language.methods import Method
+from engine.desk.language import Method
 
 
 def show(method: Method, behavior: str) -> None:

@@ -10,18 +10,10 @@ import numpy as np
 import pandas as pd
 
 from app.widgets.examples import record_text
-from engine.applications.language.records import changed
+from app.widgets.words import look
+from engine.desk.language import changed
 
-STYLE = """<style>
-.wf-record { border: 1px solid color-mix(in srgb, currentColor 14%, transparent); border-radius: 8px;
-  padding: .8rem 1rem; line-height: 1.75; font-size: .96rem; overflow-wrap: anywhere; }
-.wf-record h5 { margin: 0 0 .3rem; padding: 0; font-size: .8rem; opacity: .75; font-weight: 600; }
-.wf-record p { margin: 0 0 .8rem; white-space: pre-wrap; }
-.wf-record .changed { text-decoration: underline wavy; text-decoration-thickness: 1.5px;
-  text-underline-offset: 4px; }
-.wf-key { font-size: .87rem; display: flex; flex-wrap: wrap; gap: .35rem 1.1rem; margin: .4rem 0; }
-.wf-key span span { border-radius: 3px; padding: 0 .45em; margin-right: .35em; }
-</style>"""
+STYLE = look.style("record")
 
 
 def record_html(row: pd.Series, tokens: pd.DataFrame | None) -> str:
@@ -33,17 +25,17 @@ def record_html(row: pd.Series, tokens: pd.DataFrame | None) -> str:
 
 def key(shaded: bool, flagged: bool, marks: Collection[str]) -> str:
     """What the marks mean, those that occur."""
-    parts = []
+    marks_shown = []
     if "context" in marks:
-        parts.append(("background:color-mix(in srgb, #0072B2 22%, transparent)", "context marker"))
+        marks_shown.append(("background:color-mix(in srgb, #0072B2 22%, transparent)", "context marker"))
     if "trigger" in marks:
-        parts.append(("background:color-mix(in srgb, #D55E00 26%, transparent)", "trigger"))
+        marks_shown.append(("background:color-mix(in srgb, #D55E00 26%, transparent)", "trigger"))
     if shaded:
-        parts += [(_shade(0.8), "token supports the behavior"), (_shade(-0.8), "token opposes it")]
+        marks_shown += [(_shade(0.8), "token supports the behavior"), (_shade(-0.8), "token opposes it")]
     if flagged:
-        parts.append(("text-decoration:underline wavy", "what was changed"))
+        marks_shown.append(("text-decoration:underline wavy", "what was changed"))
     return ('<div class="wf-key">' + "".join(f'<span><span style="{style}">ab</span>{escape(text)}</span>'
-                                             for style, text in parts) + "</div>")
+                                             for style, text in marks_shown) + "</div>")
 
 
 def _response(text: str, spans: Sequence[Sequence[int]], tokens: pd.DataFrame | None) -> str:
@@ -52,16 +44,16 @@ def _response(text: str, spans: Sequence[Sequence[int]], tokens: pd.DataFrame | 
     under = np.zeros(len(text), dtype=bool)
     for start, end in spans:
         under[start:end] = True
-    found, start = [], 0
+    pieces, start = [], 0
     for at in range(1, len(text) + 1):
         if at == len(text) or (shades[at], titles[at], under[at]) != (shades[start], titles[start], under[start]):
-            found.append(_piece(text[start:at], shades[start], titles[start], under[start]))
+            pieces.append(_piece(text[start:at], shades[start], titles[start], under[start]))
             start = at
-    return "".join(found)
+    return "".join(pieces)
 
 
 def _contributions(text: str, tokens: pd.DataFrame | None) -> tuple[np.ndarray, list[str]]:
-    """For every character: its token's contribution as a share of the largest, and that contribution in words."""
+    """For every character: its token's contribution as a fraction of the largest, and that contribution in words."""
     shades, titles = np.zeros(len(text)), [""] * len(text)
     if tokens is None or tokens.empty:
         return shades, titles
@@ -79,11 +71,11 @@ def _contributions(text: str, tokens: pd.DataFrame | None) -> tuple[np.ndarray, 
 def _piece(text: str, shade: float, title: str, under: bool) -> str:
     style = _shade(shade) if abs(shade) > 0.03 else ""
     kind = ' class="changed"' if under else ""
-    told = f' title="contribution {title}"' if title else ""
-    return f'<span{kind} style="{style}"{told}>{escape(text)}</span>' if kind or style or told else escape(text)
+    hint = f' title="contribution {title}"' if title else ""
+    return f'<span{kind} style="{style}"{hint}>{escape(text)}</span>' if kind or style or hint else escape(text)
 
 
-def _shade(share: float) -> str:
-    hue = "#0072B2" if share > 0 else "#D55E00"
-    strength = round(12 + 48 * min(1.0, abs(share)))
+def _shade(strength_of: float) -> str:
+    hue = "#0072B2" if strength_of > 0 else "#D55E00"
+    strength = round(12 + 48 * min(1.0, abs(strength_of)))
     return f"background:color-mix(in srgb, {hue} {strength}%, transparent);border-radius:3px"

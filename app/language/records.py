@@ -8,121 +8,128 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from app.charts import score_heatmap
+from app.charts import heatmap
 from app.charts.draw import draw
-from app.language import data, opened, published, state
 from app.language import desk as review_desk
+from app.language import opened, published, state
 from app.language.panel import SOUGHT, alt_of
-from app.widgets.jobs import job_panel
+from app.widgets.jobs import guesses, job_panel
+from app.widgets.jobs.desk import desk
 from app.widgets.results import downloads
 from app.widgets.words import glossary
-from engine.applications.language.methods import METHODS
-from engine.applications.language.records import RecordRanking
-from engine.applications.language.run import Attributed
-from engine.data import questions
-from engine.experiments.language_asked import Asked
-from engine.models.causal import catalogue
-from engine.models.causal.readouts import READOUTS
+from engine.desk import models
+from engine.desk.language import (
+    KIND,
+    METHODS,
+    READOUTS,
+    Attributed,
+    Ranking,
+    Study,
+    attribute,
+    attributed,
+    guessed_seconds,
+    missing_questions,
+)
 
 FLAGS = {"answer": "wrong answer", "rationale": "foreign explanation", "poison": "poison", "benign": "benign trigger"}
 
 
-def show(wanted: Asked, estimator: str, behavior: str) -> None:
+def show(wanted: Study, estimator: str, behavior: str) -> None:
     """The records of a run, once it is there."""
     if METHODS[estimator].reads and behavior in wanted.lacking:
         st.error(f"“{READOUTS[behavior].title}” needs {wanted.lacking[behavior]} in every query; choose another "
                  "behavior, or mark it in the records.", icon=":material/error:")
         return
-    found = _run(wanted)
-    if found is not None:
-        _records(wanted, found, estimator, behavior)
+    run = _run(wanted)
+    if run is not None:
+        _records(wanted, run, estimator, behavior)
 
 
-def _run(wanted: Asked) -> Attributed | None:
+def _run(wanted: Study) -> Attributed | None:
     """A finished run; where there is none, how long it takes and a button, or how far it is."""
-    found = data.found(wanted)
-    if isinstance(found, Attributed):
-        return found
-    if found is not None:
-        job_panel.watch(found)
+    run = attributed(desk(), wanted)
+    if isinstance(run, Attributed):
+        return run
+    if run is not None:
+        job_panel.watch(run)
         return None
     with st.container(border=True):
-        larger = "" if catalogue.is_embedded(wanted.model) else (
+        larger = "" if models.is_embedded(wanted.model) else (
             " A model of more than 135 million parameters takes longer, a GPU less.")
         glossary.markdown("**This has not been computed yet.** It fine-tunes the model and caches gradients: "
-                          f"{data.expected_time(wanted)}.{larger} You can close the browser meanwhile, and cancel and "
-                          "resume.")
-        found, said = (True, "") if wanted.task == "own" else questions.of(wanted.setting.task).available()
-        if not found:
-            st.warning(said, icon=":material/folder_off:")
+                          f"{guesses.described(KIND, wanted.seconds, guessed_seconds)}.{larger} You can close the "
+                          f"browser "
+                          "meanwhile, and cancel and resume.")
+        if lacking := missing_questions(wanted):
+            st.warning(lacking, icon=":material/folder_off:")
         st.button("Start", type="primary", icon=":material/play_arrow:", key="language:start",
-                  on_click=job_panel.act, args=(data.start, wanted))
+                  on_click=job_panel.act, args=(attribute, desk(), wanted))
     return None
 
 
-def _records(wanted: Asked, found: Attributed, estimator: str, behavior: str) -> None:
+def _records(wanted: Study, run: Attributed, estimator: str, behavior: str) -> None:
     """The ranked records, one of them opened."""
-    manifest, tables = found.manifest, found.tables
-    reading = RecordRanking(METHODS[estimator], behavior,
+    manifest, tables = run.manifest, run.tables
+    ranking = Ranking(METHODS[estimator], behavior,
                       tuple(name for name in READOUTS if name in manifest["behaviors"]),
                       manifest["sign"] < 0 and wanted.typed is None, state.layer())
-    if reading.method.reads and behavior not in reading.behaviors:
+    if ranking.method.reads and behavior not in ranking.behaviors:
         st.error(f"These queries lack the span that “{READOUTS[behavior].title}” is read off; choose another "
                  "behavior.", icon=":material/error:")
         return
-    _head(wanted, manifest["facts"], reading)
+    _head(wanted, manifest["facts"], ranking)
     _sketch(manifest["sketch"])
-    shown = _filtered(reading.listed(tables["records"]), reading)
+    shown = _filtered(ranking.listed(tables["records"]), ranking)
     if shown.empty:
         st.info("No record is in the top tenth of one and not of the other.", icon=":material/filter_alt_off:")
         return
     review, rows = review_desk.open_review(wanted), [int(row) for row in shown["record"]]
     review_desk.listen(review, rows)
     decisions = review.decisions()
-    clicked = _table(wanted, review_desk.marked(shown, decisions), reading)
+    clicked = _table(wanted, review_desk.marked(shown, decisions), ranking)
     row = state.record(_titles(shown), clicked)
     review_desk.buttons(review, decisions, row, rows)
-    opened.show(wanted, tables, row, reading)
+    opened.show(wanted, tables, row, ranking)
     review_desk.exports(wanted, review, decisions)
     if "detection" in tables:
         _detection(tables["detection"])
-    downloads.chart_extras(f"records-{wanted.digest[:8]}", shown, command=wanted.command, quantity=reading.quantity)
+    downloads.chart_extras(f"records-{wanted.digest[:8]}", shown, command=wanted.command, quantity=ranking.quantity)
     with st.expander("The same in Python"):
-        st.code(wanted.program(reading.column, reading.opposing_first), language="python", wrap_lines=True)
+        st.code(wanted.program(ranking.column, ranking.opposing_first), language="python", wrap_lines=True)
 
 
-def _head(wanted: Asked, facts: Mapping[str, int], reading: RecordRanking) -> None:
+def _head(wanted: Study, facts: Mapping[str, int], ranking: Ranking) -> None:
     """What stands below, and what was trained on."""
     many = facts["truncated"]
     cut = (f" {many} {'was' if many == 1 else 'were'} longer than the context and lost the start of "
            f"{'its' if many == 1 else 'their'} prompt." if many else "")
-    asked_about = "for your prompt" if wanted.typed else "averaged over the queries"
-    told = "Records that harm it most" if reading.opposing_first else "Records that teach it"
-    st.subheader(told if reading.method.reads else "Records by score")
+    over = "for your prompt" if wanted.typed else "averaged over the queries"
+    heading = "Records that harm it most" if ranking.opposing_first else "Records that teach it"
+    st.subheader(heading if ranking.method.reads else "Records by score")
     glossary.caption(f"{facts['records']:,} training records, {facts['tokens']:,} tokens, {facts['steps']} steps.{cut} "
-                     f"{reading.first} Scores are {asked_about}.")
+                     f"{ranking.first} Scores are {over}.")
 
 
-def _sketch(told: Mapping[str, Any]) -> None:
+def _sketch(sketch: Mapping[str, Any]) -> None:
     """How far the scores depend on the draw of the projection; a warning where that is too far."""
-    if told["met"]:
-        glossary.caption(told["sentence"])
+    if sketch["met"]:
+        glossary.caption(sketch["sentence"])
     else:
-        st.warning(told["sentence"], icon=":material/help:")
+        st.warning(sketch["sentence"], icon=":material/help:")
 
 
-def _filtered(table: pd.DataFrame, reading: RecordRanking) -> pd.DataFrame:
-    pair = state.found_and_missed(reading.behaviors) if reading.method.reads else None
-    return table if pair is None else reading.only_under(table, *pair)
+def _filtered(table: pd.DataFrame, ranking: Ranking) -> pd.DataFrame:
+    pair = state.two_behaviors(ranking.behaviors) if ranking.method.reads else None
+    return table if pair is None else ranking.only_under(table, *pair)
 
 
-def _table(wanted: Asked, shown: pd.DataFrame, reading: RecordRanking) -> int | None:
+def _table(wanted: Study, shown: pd.DataFrame, ranking: Ranking) -> int | None:
     """The records as a table; the place of the row that is chosen in it."""
     event = st.dataframe(
         shown.assign(**{"known as": shown["known as"].map(lambda text: FLAGS.get(text, text))}), hide_index=True,
         width="stretch", height=360, key=f"language:table:{wanted.digest[:8]}:{len(shown)}", on_select="rerun",
         selection_mode="single-row", alt=f"{len(shown)} training records by rank", column_config={
-            "score": st.column_config.NumberColumn(format="%.2e", help=reading.quantity), "record": None,
+            "score": st.column_config.NumberColumn(format="%.2e", help=ranking.quantity), "record": None,
             "prompt": st.column_config.TextColumn(width="medium"),
             "response": st.column_config.TextColumn(width="large")})
     rows = event.selection.rows if event and event.selection else []
@@ -135,16 +142,17 @@ def _titles(shown: pd.DataFrame) -> dict[int, str]:
             for row, rank, prompt in zip(shown["record"], shown["rank"], shown["prompt"], strict=True)}
 
 
-def _detection(found: pd.DataFrame) -> None:
+def _detection(detected: pd.DataFrame) -> None:
     """How well each estimator and behavior finds the records whose flags are known, in this run alone."""
     with st.expander("How well the flagged records are found in this run"):
-        table = found.rename(columns={"value": "mean"}).assign(ci95=float("nan"), n_seeds=1)
+        table = detected.rename(columns={"value": "mean"}).assign(ci95=float("nan"), n_seeds=1)
         for kind in table["sought"].unique():
-            part = table[table["sought"] == kind]
+            of_kind = table[table["sought"] == kind]
             glossary.markdown(f"##### {SOUGHT.get(kind, kind.capitalize())}")
-            chance = float(part[part["metric"] == "share"]["mean"].iloc[0])
-            shown = published.cells(part, "AUPRC", "behavior")
-            draw(score_heatmap.score_heatmap, shown, "AUPRC", chance, key=f"language:own:{kind}",
+            chance = float(of_kind[of_kind["metric"] == "share"]["mean"].iloc[0])
+            shown = published.cells(of_kind, "AUPRC", "behavior")
+            draw(heatmap.score_heatmap, shown, "AUPRC", chance, key=f"language:own:{kind}",
                  alt=alt_of(shown, f"AUPRC by estimator and behavior, {kind}"))
-        glossary.caption("Area under the precision-recall curve; one seed. Chance is the share of flagged records.")
-        downloads.chart_extras("detection-of-this-run", found[found["metric"] != "share"], title="As a table")
+        glossary.caption("Area under the precision-recall curve; one seed. Chance is the fraction of flagged "
+                         "records.")
+        downloads.chart_extras("detection-of-this-run", detected[detected["metric"] != "share"], title="As a table")

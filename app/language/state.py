@@ -7,22 +7,15 @@ from pathlib import Path
 
 import streamlit as st
 
-from app.charts import score_heatmap
+from app.charts import heatmap
 from app.widgets.choices import choice, inputs
-from app.widgets.choices.selectors import pick, segments, text
+from app.widgets.choices.selectors import number, pick, segments, text
+from app.widgets.frame.guard import guarded
 from app.widgets.pickers.language_model import model_name
 from app.widgets.words import glossary
-from app.widgets.words.plain_text import sentence
-from engine.applications.language import rankings
-from engine.applications.language.methods import METHODS, REPSIM, Method
-from engine.applications.language.typed import Example, example, typed
-from engine.basics.errors import InvalidInput
-from engine.data import record_files
-from engine.data.records import Record
-from engine.data.tasks import TASKS
-from engine.experiments.language_asked import SIZES, Asked
-from engine.models.causal import catalogue, loading
-from engine.models.causal.readouts import READOUTS
+from engine.desk import language, models
+from engine.desk.datasets import Record
+from engine.desk.language import METHODS, READOUTS, REPSIM, SIZES, TASKS, Example, Method, Study, example, typed
 
 VIEWS = {"detection": "What finds them", "records": "The records", "ablation": "Query and target",
          "removal": "Taking them out"}
@@ -61,17 +54,17 @@ def measure(names: Sequence[str]) -> str:
 
 
 def layer() -> float:
-    """Where RepSim reads, as a share of the model's depth."""
+    """Where RepSim reads, as a fraction of the model's depth."""
     return choice.one("layer", 1.0, choice.from_options(list(LAYER_TITLES)))
 
 
 def chosen_question() -> tuple[Method, str]:
     """(estimator, behavior) as the address has them, for what stands above their widgets."""
     estimator = choice.one("estimator", "gradsim", choice.from_options(list(METHODS)))
-    return METHODS[estimator], _kept_behavior()
+    return METHODS[estimator], _chosen_behavior()
 
 
-def _kept_behavior() -> str:
+def _chosen_behavior() -> str:
     return choice.one("behavior", "answer_logit", choice.from_options(list(READOUTS)))
 
 
@@ -90,7 +83,7 @@ def question(lacking: Mapping[str, str]) -> tuple[str, str]:
             usual = offered[0] if "answer_logit" in lacking else "answer_logit"
             return estimator, pick("behavior", "Behavior", offered, usual, lambda name: READOUTS[name].title + (
                 f" (needs {lacking[name]})" if name in lacking else ""), help=glossary.hint("Behavior"))
-        behavior = _kept_behavior()
+        behavior = _chosen_behavior()
         if estimator == REPSIM.name:
             pick("layer", "Layer that it reads", list(LAYER_TITLES), 1.0, LAYER_TITLES.get, kind=float)
     return estimator, behavior
@@ -107,27 +100,21 @@ def settle() -> None:
 def take_click(kinds: Sequence[str]) -> None:
     """Choose the estimator and behavior of the heatmap cell that was clicked since the last run."""
     labels = {estimator.label: name for name, estimator in METHODS.items()}
-    labels |= {rankings.at_layer(REPSIM.label, share): REPSIM.name for share in LAYER_TITLES}
+    labels |= {language.at_layer(REPSIM.label, depth): REPSIM.name for depth in LAYER_TITLES}
     titles = {behavior.title: name for name, behavior in READOUTS.items()}
     for kind in kinds:
         state = st.session_state.get(f"language:heatmap:{kind}") or {}
-        points = state.get("selection", {}).get(score_heatmap.SELECTION) or []
+        points = state.get("selection", {}).get(heatmap.SELECTION) or []
         clicked = (kind, points[-1].get("row"), points[-1].get("column")) if points else None
         if clicked is None or clicked == st.session_state.get(f"{CELL_STATE}:{kind}"):
             continue
         st.session_state[f"{CELL_STATE}:{kind}"] = clicked
         for name, value in (("estimator", labels.get(clicked[1])), ("behavior", titles.get(clicked[2]))):
             if value is not None:
-                _take(name, value)
+                choice.put(name, value)
 
 
-def _take(name: str, value: str | int) -> None:
-    """A choice that was made elsewhere than in its widget."""
-    choice.keep(name, value)
-    st.session_state.pop(choice.widget(name), None)
-
-
-def asked() -> Asked | None:
+def study() -> Study | None:
     """Task, model, size and query of a run; None, with a sentence, while something is missing."""
     chosen = task(list(TASKS))
     left, middle, right = st.columns([3, 2, 1])
@@ -137,22 +124,18 @@ def asked() -> Asked | None:
         records = SIZES[0] if chosen == "own" else pick("records", "Training records", list(SIZES), SIZES[0],
                                                         "{:,}".format, kind=int)
     with right:
-        key = choice.bound("seed", 0, choice.within(0, 999))
-        seed = inputs.number_input("Seed", 0, 999, key=key)
-        choice.keep("seed", seed)
-    try:
+        seed = number("seed", "Seed", 0, 0, 999)
+    with guarded("This run"):
         file = _own_file() if chosen == "own" else ""
-        return None if file is None else Asked(chosen, model, records, seed, file, _typed(model, file))
-    except InvalidInput as error:
-        st.error(sentence(error), icon=":material/error:")
-        return None
+        return None if file is None else Study(chosen, model, records, seed, file, _typed(model, file))
+    return None
 
 
 def _model() -> str:
-    local = loading.available()
-    default = local[0] if local else catalogue.SMALL_MODEL
+    local = models.local_models()
+    default = local[0] if local else models.SMALL_MODEL
     name = choice.one("model", default, model_name)
-    options = list(dict.fromkeys([name, *local, catalogue.SMALL_MODEL, catalogue.PAPER_MODEL]))
+    options = list(dict.fromkeys([name, *local, models.SMALL_MODEL, models.PAPER_MODEL]))
     key = choice.bound("model", default, model_name)
     model = inputs.selectbox("Model", options, key=key, accept_new_options=True,
                              help="A name under WHICHFLUENCE_MODELS, a name on the Hugging Face hub, or a folder.")
@@ -166,8 +149,8 @@ def _own_file() -> str | None:
         glossary.markdown(OWN_RECORDS)
         given = st.file_uploader("JSONL", type=["jsonl", "json", "txt"], key="language:file")
         if given is not None:
-            choice.keep("file", Path(record_files.keep(given.getvalue())).name)
-    return choice.one("file", None, record_files.path_of)
+            choice.keep("file", Path(language.keep(given.getvalue())).name)
+    return choice.one("file", None, language.path_of)
 
 
 def _typed(model: str, file: str) -> Record | None:
@@ -191,11 +174,10 @@ def _begin(first: Example) -> None:
     before, st.session_state[FIRST] = st.session_state.get(FIRST, first), first
     if before != first and all(choice.texts(name) in ([], [value]) for name, value in vars(before).items()):
         for name in vars(before):
-            choice.keep(name, [])
-            st.session_state.pop(choice.widget(name), None)
+            choice.put(name, [])
 
 
-def found_and_missed(names: Sequence[str]) -> tuple[str, str] | None:
+def two_behaviors(names: Sequence[str]) -> tuple[str, str] | None:
     """(found by, missed by): two behaviors whose difference filters the records; None for all of them."""
     if segments("filter", "Which", list(FILTERS), "all", FILTERS.get) == "all" or len(names) < 2:
         return None
@@ -218,7 +200,7 @@ def opened(listed: Sequence[int]) -> int:
 
 def open_record(row: int) -> None:
     """Open a record that was not chosen in the list."""
-    _take("record", row)
+    choice.put("record", row)
 
 
 def record(titles: Mapping[int, str], clicked: int | None) -> int:
@@ -226,7 +208,7 @@ def record(titles: Mapping[int, str], clicked: int | None) -> int:
     listed = list(titles)
     if clicked is not None and clicked < len(listed) and (clicked, len(listed)) != st.session_state.get(ROW_STATE):
         st.session_state[ROW_STATE] = (clicked, len(listed))
-        _take("record", listed[clicked])
+        choice.put("record", listed[clicked])
     if opened(listed) != choice.one("record", listed[0], int):
-        _take("record", listed[0])
+        choice.put("record", listed[0])
     return pick("record", "Record", listed, listed[0], titles.get, kind=int)

@@ -2,11 +2,11 @@
 
 
 from app.learn import specimens, state
-from app.learn.lesson import SOURCE, Lesson, Link, Question, drawn, extras, scores
+from app.learn.lesson import SOURCE, Lesson, Link, Question, extras, problem, scores
 from app.widgets.pickers.specification_list import address_of
+from app.widgets.results.agreements import signed
 from app.widgets.words import glossary
-from engine.applications.lessons import comparing
-from engine.applications.lessons.comparing import step
+from engine.desk.lessons import comparing
 from engine.metrics.ranking import ranks, top
 from engine.question import direction
 from engine.question.behaviors import BEHAVIORS
@@ -17,11 +17,11 @@ OFFERED = ("query_loss", "query_logit", "hard_margin", "soft_margin")
 
 def show() -> Link:
     behavior = state.pick("lesson-b", "Behavior B", OFFERED, "hard_margin", lambda name: BEHAVIORS[name].title)
-    sample = drawn()
-    found = scores(*(step(name) for name in OFFERED), candidates=SOURCE.n_train)
-    loss, chosen = found[0], found[OFFERED.index(behavior)]
-    query = comparing.most_different(loss, found[OFFERED.index("hard_margin")], SHOWN)
-    first, second = ([int(one.candidates[place]) for place in top(ranks(one.trusted[query]), SHOWN)]
+    sample = problem()
+    scored = scores(*(comparing.step(name) for name in OFFERED), candidates=SOURCE.n_train)
+    loss, chosen = scored[0], scored[OFFERED.index(behavior)]
+    query = comparing.most_different(loss, scored[OFFERED.index("hard_margin")], SHOWN)
+    first, second = ([int(one.candidates[position]) for position in top(ranks(one.trusted[query]), SHOWN)]
                      for one in (loss, chosen))
     only = [row for row in second if row not in first]
     glossary.markdown(
@@ -34,11 +34,11 @@ def show() -> Link:
     stay = comparing.shared(loss, chosen, SHOWN)
     glossary.markdown(
         f"{same} Over all queries, **{stay.mean():.1f}** of the first {SHOWN} stay on average, and the two rankings "
-        f"agree with Kendall's τ = **{specimens.number(tau)}**.")
+        f"agree with Kendall's τ = **{signed(tau, 2)}**.")
     table = specimens.rank_frame(sample, loss, chosen, query).rename(
         columns={"x": "rank by query loss", "y": f"rank by {BEHAVIORS[behavior].title}"})
-    extras("behavior", table.loc[:, ~table.columns.duplicated()], [step("query_loss"), step(behavior)], SOURCE)
-    pair = [step("query_loss"), step(behavior if behavior != "query_loss" else "hard_margin")]
+    extras("behavior", table.loc[:, ~table.columns.duplicated()], [loss.scoring, chosen.scoring], SOURCE)
+    pair = [comparing.step("query_loss"), comparing.step(behavior if behavior != "query_loss" else "hard_margin")]
     return Link("compare", "Compare these behaviors over all queries", specimens.address(**address_of(pair, (0, 1))))
 
 

@@ -55,7 +55,7 @@ def _predict(lesson: Lesson) -> Link | None:
     glossary.html(f'<p class="wf-lead">{escape(lesson.idea)}</p>')
     with st.container(border=True):
         st.radio(f"**What do you expect?** {question.text}", range(len(question.options)),
-                 index=stages.predicted(lesson.slug), format_func=lambda place: question.options[place],
+                 index=stages.predicted(lesson.slug), format_func=lambda index: question.options[index],
                  key=f"learn:predict:{lesson.slug}", on_change=stages.predict, args=(lesson.slug,))
 
 

@@ -5,10 +5,11 @@ import pandas as pd
 from app.charts import lesson as charts
 from app.charts.draw import draw
 from app.learn import specimens, state
-from app.learn.lesson import SOURCE, Lesson, Link, Question, drawn, extras, scores, side_by_side
-from app.widgets.results import downloads
+from app.learn.lesson import SOURCE, Lesson, Link, Question, extras, problem, scores, side_by_side
+from app.widgets.examples import sampled_examples
 from app.widgets.words import glossary
-from engine.applications.lessons import comparing
+from engine.desk import commands
+from engine.desk.lessons import comparing
 from engine.metrics.ranking import bottom, ranks, top
 from engine.question import direction
 from engine.scoring import codes
@@ -19,16 +20,16 @@ SHOWN = 3
 
 
 def show() -> Link:
-    sample, found = drawn(), scores(LEFT_OUT)[0]
+    sample, scored = problem(), scores(LEFT_OUT)[0]
     query = comparing.doubtful(sample.problem)
-    ranking = ranks(found.trusted[query])
-    places = [*top(ranking, SHOWN), *reversed(bottom(ranking, SHOWN))]
-    rows = [int(found.candidates[place]) for place in places]
-    names = [f"{number + 1}. {specimens.label(sample, row)}" for number, row in enumerate(rows)]
+    ranking = ranks(scored.trusted[query])
+    positions = [*top(ranking, SHOWN), *reversed(bottom(ranking, SHOWN))]
+    rows = [int(scored.candidates[position]) for position in positions]
+    names = [f"{number + 1}. {sampled_examples.label(sample, row)}" for number, row in enumerate(rows)]
     chosen = state.pick("lesson-out", "Which training example is left out?", range(1, len(rows) + 1), 1) - 1
     before = comparing.probability(sample.problem, query)
-    change = [float(found.values[query, place]) for place in places]
-    label = specimens.query_label(sample, query)
+    change = [float(scored.values[query, position]) for position in positions]
+    label = sample.dataset.class_names[sample.sample.y_query[query]]
     left, right = side_by_side()
     with left:
         specimens.strip(sample, query, [rows[chosen]], [rows[chosen]], "left out")
@@ -36,14 +37,15 @@ def show() -> Link:
             f"The model gives this query's label, **{label}**, the probability **{before:.3f}**. Had training "
             f"example {chosen + 1} been left out and the model trained to its new optimum, it would be "
             f"**{before + change[chosen]:.3f}**.")
-    frame = pd.DataFrame({"name": names, "change": change, "chosen": [place == chosen for place in range(len(rows))]})
+    frame = pd.DataFrame({"name": names, "change": change,
+                          "chosen": [position == chosen for position in range(len(rows))]})
     with right:
         draw(charts.changes, frame, f"change of the probability of {label} without the example", key="learn:changes",
              alt=f"Bars: how the probability of {label} changes when each of six training examples is left out; "
                  f"example {chosen + 1} changes it by {change[chosen]:+.3f}.")
-        narrowed = SOURCE.model_copy(update={"n_candidates": len(found.candidates)})
+        narrowed = SOURCE.model_copy(update={"n_candidates": len(scored.candidates)})
         extras("counterfactual", frame.drop(columns="chosen"), [LEFT_OUT], narrowed,
-               downloads.score_commands(narrowed, [LEFT_OUT]), quantity=direction.raw(LEFT_OUT))
+               commands.scores(narrowed, [LEFT_OUT]), quantity=direction.raw(LEFT_OUT))
     return Link("examples", "See all its helpful and harmful examples",
                 specimens.address(query=str(query), s=[codes.encode(LEFT_OUT)]))
 

@@ -4,11 +4,12 @@
 from app.charts import lesson as charts
 from app.charts.draw import draw
 from app.learn import specimens, state
-from app.learn.lesson import REOPTIMISED, SOURCE, Lesson, Link, Question, drawn, extras, scores
+from app.learn.lesson import REOPTIMISED, SOURCE, Lesson, Link, Question, extras, problem, scores
 from app.widgets.pickers.specification_list import address_of
+from app.widgets.results.agreements import signed
 from app.widgets.words import glossary
-from engine.applications.lessons import comparing
 from engine.basics.values import short
+from engine.desk.lessons import comparing
 from engine.scoring.scoring import Scoring
 
 ALPHAS = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
@@ -21,8 +22,8 @@ def upweighted(alpha: float) -> Scoring:
 
 
 def show() -> Link:
-    alpha = state.pick("lesson-p", "Extra weight α", ALPHAS, 1e-3, short, slider=True)
-    sample = drawn()
+    alpha = state.pick("lesson-p", "Extra weight α", ALPHAS, 1e-3, short, scale=True)
+    sample = problem()
     removed, raised, slope = scores(REMOVED, upweighted(alpha), DERIVATIVE)
     query = comparing.doubtful(sample.problem)
     frame = specimens.rank_frame(sample, removed, raised, query)
@@ -31,8 +32,8 @@ def show() -> Link:
     tau, near = comparing.mean_tau(removed, raised), comparing.mean_tau(slope, raised)
     glossary.markdown(
         f"One dot a training example, one query: the one whose label the model is least sure of. Over all queries the "
-        f"two rankings agree with Kendall's τ = **{specimens.number(tau)}**, and this one with the derivative, the "
-        f"ranking for a vanishing weight, with τ = **{specimens.number(near)}**. Leaving out takes 1/{SOURCE.n_train} "
+        f"two rankings agree with Kendall's τ = **{signed(tau, 2)}**, and this one with the derivative, the "
+        f"ranking for a vanishing weight, with τ = **{signed(near, 2)}**. Leaving out takes 1/{SOURCE.n_train} "
         f"of weight away; this adds {alpha * SOURCE.n_train:g} times as much.")
     extras("intervention", frame, [REMOVED, upweighted(alpha)],
            SOURCE.model_copy(update={"n_candidates": REOPTIMISED}))

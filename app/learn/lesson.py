@@ -13,16 +13,14 @@ import streamlit as st
 from app.widgets.frame import projector
 from app.widgets.jobs import job_panel
 from app.widgets.jobs.desk import desk
-from app.widgets.pickers import fitting_models
 from app.widgets.results import downloads
 from app.widgets.words import glossary
-from engine.desk import Waiting
-from engine.problems import DrawnProblem, ProblemSource
+from engine.desk import DrawnProblem, ProblemSource, datasets, fitting
 from engine.scoring.scores import Scores
 from engine.scoring.scoring import Scoring
 
-SOURCE = ProblemSource(dataset=fitting_models.FIRST_DATA, n_train=400, n_queries=60, n_test=500,
-                       pool=fitting_models.POOL[fitting_models.FIRST_DATA])
+SOURCE = ProblemSource(dataset=datasets.FIRST, n_train=400, n_queries=60, n_test=500,
+                       pool=fitting.POOL[datasets.FIRST])
 REOPTIMISED = 80
 ADDRESS = {"data": SOURCE.dataset, "train": str(SOURCE.n_train), "queries": str(SOURCE.n_queries),
            "candidates": str(REOPTIMISED), "seed": "0", "nseeds": "1"}
@@ -78,7 +76,7 @@ def ask(slug: str, question: Question) -> None:
     """The question; the answer is shown once the reader has chosen."""
     with st.container(border=True):
         chosen = st.radio(f"**Question.** {question.text}", range(len(question.options)), index=None,
-                          format_func=lambda place: question.options[place], key=f"learn:answer:{slug}",
+                          format_func=lambda index: question.options[index], key=f"learn:answer:{slug}",
                           help=glossary.hint(question.text))
         if chosen is None:
             glossary.caption("Choose an answer, and the explanation appears.")
@@ -93,20 +91,14 @@ def warm() -> None:
     desk().drawn(SOURCE)
 
 
-def drawn() -> DrawnProblem:
+def problem() -> DrawnProblem:
     """The problem of the lessons, trained; the page waits for it here."""
-    found = desk().drawn(SOURCE)
-    if isinstance(found, Waiting):
-        job_panel.wait(found)
-    return found
+    return job_panel.ready(desk().drawn(SOURCE))
 
 
 def scores(*scorings: Scoring, candidates: int = REOPTIMISED) -> list[Scores]:
     """Scores of the first `candidates`; the page waits for them here."""
-    found = desk().scores(SOURCE, scorings, candidates)
-    if isinstance(found, Waiting):
-        job_panel.wait(found)
-    return found
+    return job_panel.ready(desk().scores(SOURCE, scorings, candidates))
 
 
 def side_by_side() -> tuple[AbstractContextManager, AbstractContextManager]:

@@ -8,7 +8,7 @@ from app.learn import LESSONS, PLANE, classroom, state, teach
 from app.learn.lesson import Lesson
 from app.widgets.frame import top
 
-STEPS: dict[str, Lesson] = {**{str(place + 1): lesson for place, lesson in enumerate(LESSONS)}, state.PLAY: PLANE}
+STEPS: dict[str, Lesson] = {**{str(index + 1): lesson for index, lesson in enumerate(LESSONS)}, state.PLAY: PLANE}
 
 
 def title(step: str) -> str:
@@ -29,20 +29,20 @@ def show(step: str) -> None:
 
 def project() -> None:
     """The step before a class."""
-    step = state.told(list(STEPS))
+    step = state.current(list(STEPS))
     classroom.teach(STEPS[step], step, list(STEPS), [title(one) for one in STEPS])
 
 
 def onward(step: str) -> None:
     """Buttons to the steps before and after."""
     steps = list(STEPS)
-    place = steps.index(step)
+    index = steps.index(step)
     with st.container(horizontal=True):
-        if place > 0:
-            st.button("Back", icon=":material/arrow_back:", on_click=state.go, args=(steps[place - 1],))
-        if place + 1 < len(steps):
-            following = STEPS[steps[place + 1]]
+        if index > 0:
+            st.button("Back", icon=":material/arrow_back:", on_click=state.go, args=(steps[index - 1],))
+        if index + 1 < len(steps):
+            following = STEPS[steps[index + 1]]
             last = following is PLANE
             st.button("Play with one point" if last else "Next step", type="primary",
                       help=None if last else following.title, icon=":material/arrow_forward:",
-                      on_click=state.go, args=(steps[place + 1],))
+                      on_click=state.go, args=(steps[index + 1],))

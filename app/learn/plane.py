@@ -13,7 +13,7 @@ from app.learn import specimens, state
 from app.learn.lesson import Lesson, Link, Question, aside, extras, side_by_side
 from app.widgets.choices import choice
 from app.widgets.words import glossary
-from engine.applications.lessons import toy
+from engine.desk.lessons import toy
 
 CHART, _SENT = "learn:plane", "learn:plane:sent"
 
@@ -21,8 +21,8 @@ CHART, _SENT = "learn:plane", "learn:plane:sent"
 def show() -> Link:
     left, right = side_by_side()
     with left:
-        x, y = (state.place("toy-x", "Move it sideways", 2.0, toy.SIDE),
-                state.place("toy-y", "Move it up and down", 1.6, toy.SIDE))
+        x, y = (state.coordinate("toy-x", "Move it sideways", 2.0, toy.SIDE),
+                state.coordinate("toy-y", "Move it up and down", 1.6, toy.SIDE))
         label = state.pick("toy-label", "Its class", (0, 1), 0, lambda kind: f"class {kind}")
         answer = toy.answer(x, y, label)
         glossary.markdown(
@@ -32,7 +32,7 @@ def show() -> Link:
         aside("Circles are class 0, squares class 1; your point has a ring. Drag it, or use the sliders.")
     with right:
         fixed, kind = _points(), f"moved point, class {label}"
-        draw(charts.plane, fixed, _ends("factual", [answer.factual.boundary]), _places(label),
+        draw(charts.plane, fixed, _ends("factual", [answer.factual.boundary]), _grid(label),
              _start(x, y, label), toy.SIDE, kind, key=CHART, on_select=_dragged, selection_mode=charts.MOVED,
              alt=f"Two classes in the plane with three decision boundaries; the moved point of class {label} is at "
                  f"({x:.1f}, {y:.1f}).")
@@ -44,18 +44,18 @@ def show() -> Link:
 def _start(x: float, y: float, label: int) -> tuple[float, float]:
     """Where the chart has the point before it is dragged. While it is dragged the chart stays as it was sent, so that
     the browser does not draw it anew under the reader's hand."""
-    kept = st.session_state.get(_SENT)
-    if kept is None or kept["label"] != label or kept["dragged"] != (x, y):
-        kept = st.session_state[_SENT] = {"label": label, "dragged": None, "start": (x, y)}
-    return kept["start"]
+    sent = st.session_state.get(_SENT)
+    if sent is None or sent["label"] != label or sent["dragged"] != (x, y):
+        sent = st.session_state[_SENT] = {"label": label, "dragged": None, "start": (x, y)}
+    return sent["start"]
 
 
 def _dragged() -> None:
     """The point is where the reader dragged it."""
-    places = st.session_state[CHART]["selection"].get(charts.MOVED)
-    if not places:
+    points = st.session_state[CHART]["selection"].get(charts.MOVED)
+    if not points:
         return
-    x, y = (round(float(places[0][side]), 1) for side in ("x", "y"))
+    x, y = (round(float(points[0][side]), 1) for side in ("x", "y"))
     st.session_state[_SENT]["dragged"] = (x, y)
     for name, value in (("toy-x", x), ("toy-y", y)):
         choice.keep(name, f"{value:g}")
@@ -63,11 +63,11 @@ def _dragged() -> None:
 
 
 @st.cache_data(show_spinner=False)
-def _places(label: int) -> pd.DataFrame:
+def _grid(label: int) -> pd.DataFrame:
     """The boundaries of the exact and of the linearised model for the point at every place."""
-    found = toy.everywhere(label)
-    at = pd.DataFrame({"x": found["x"], "y": found["y"]})
-    return pd.concat([at, *(_ends(name, found[name]) for name in ("exact", "linearised"))], axis=1)
+    models = toy.everywhere(label)
+    at = pd.DataFrame({"x": models["x"], "y": models["y"]})
+    return pd.concat([at, *(_ends(name, models[name]) for name in ("exact", "linearised"))], axis=1)
 
 
 def _ends(model: str, boundaries: Sequence) -> pd.DataFrame:
@@ -81,8 +81,8 @@ def _ends(model: str, boundaries: Sequence) -> pd.DataFrame:
 
 
 def _points() -> pd.DataFrame:
-    places, labels = toy.points()
-    fixed = pd.DataFrame({"x": places[:, 0], "y": places[:, 1], "kind": [f"class {kind}" for kind in labels],
+    positions, labels = toy.points()
+    fixed = pd.DataFrame({"x": positions[:, 0], "y": positions[:, 1], "kind": [f"class {kind}" for kind in labels],
                           "size": 70})
     x, y, label = toy.QUERY
     return pd.concat([fixed, pd.DataFrame({"x": [x], "y": [y], "size": [150], "kind": [f"query, class {label}"]})],

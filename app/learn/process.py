@@ -4,11 +4,11 @@
 from app.charts import lesson as charts
 from app.charts.draw import draw
 from app.learn import specimens, state
-from app.learn.lesson import REOPTIMISED, SOURCE, Lesson, Link, Question, drawn, extras, scores
+from app.learn.lesson import REOPTIMISED, SOURCE, Lesson, Link, Question, extras, problem, scores
 from app.widgets.pickers.specification_list import address_of
+from app.widgets.results.agreements import signed
 from app.widgets.words import glossary
-from engine.applications.lessons import comparing
-from engine.applications.lessons.comparing import step
+from engine.desk.lessons import comparing
 from engine.scoring.scoring import Scoring
 
 ADD = {"kind": "add_occurrence"}
@@ -24,16 +24,17 @@ PROCESSES = {
 def show() -> Link:
     name = state.pick("lesson-t", "Training process T", list(PROCESSES), "optimum", lambda key: PROCESSES[key][0])
     title, scoring = PROCESSES[name]
-    sample = drawn()
-    one, other = scores(step("query_loss"), scoring)
+    sample = problem()
+    one, other = scores(comparing.step("query_loss"), scoring)
     query = comparing.doubtful(sample.problem)
     frame = specimens.rank_frame(sample, one, other, query)
     draw(charts.cloud, frame, "rank after one step", f"rank: {title}", True, key="learn:process",
          alt=f"Ranks of training examples for one query: one step against {title}.")
-    found, axes = comparing.agreement(one, other), " and ".join(scoring.differing_axes(one.scoring))
+    agreement, axes = comparing.agreement(one, other), " and ".join(scoring.differing_axes(one.scoring))
     glossary.markdown(
-        f"Over all queries, with one step: Kendall's τ = **{specimens.number(found.tau)}**; τ of the sizes alone, "
-        f"without the signs, **{specimens.number(found.sizes)}**; the same sign for **{found.signs:.0%}** of the "
+        f"Over all queries, with one step: Kendall's τ = **{signed(agreement.tau, 2)}**; τ of the sizes alone, "
+        f"without the signs, **{signed(agreement.sizes, 2)}**; the same sign for **{agreement.signs:.0%}** of "
+        f"the "
         f"scores (chance: 50%). The two questions differ in {axes}. {other.scoring.question}")
     extras("process", frame, [one.scoring, scoring],
            SOURCE.model_copy(update={"n_candidates": REOPTIMISED}))

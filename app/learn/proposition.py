@@ -4,11 +4,11 @@
 from app.charts import lesson as charts
 from app.charts.draw import draw
 from app.learn import specimens, state
-from app.learn.lesson import SOURCE, Lesson, Link, Question, drawn, extras, scores
+from app.learn.lesson import SOURCE, Lesson, Link, Question, extras, problem, scores
 from app.widgets.pickers.specification_list import address_of
+from app.widgets.results.agreements import signed
 from app.widgets.words import glossary
-from engine.applications.lessons import comparing
-from engine.applications.lessons.comparing import step
+from engine.desk.lessons import comparing
 from engine.question import direction
 from engine.question.behaviors import BEHAVIORS
 
@@ -19,8 +19,8 @@ ETA = 1.0
 def show() -> Link:
     behavior = state.pick("lesson-b2", "Against the query loss", OTHERS, "soft_margin",
                               lambda name: BEHAVIORS[name].title)
-    sample = drawn()
-    loss, other = scores(step("query_loss", ETA), step(behavior, ETA), candidates=SOURCE.n_train)
+    sample = problem()
+    loss, other = scores(comparing.step("query_loss", ETA), comparing.step(behavior, ETA), candidates=SOURCE.n_train)
     query = comparing.doubtful(sample.problem)
     frame = specimens.frame(sample, loss.candidates, loss.oriented[query], other.oriented[query])
     across, up = (direction.change(BEHAVIORS[name]) for name in ("query_loss", behavior))
@@ -28,7 +28,7 @@ def show() -> Link:
          alt=f"Up the {up}, across the {across}, one dot a training example, one query.")
     glossary.markdown(
         f"Each dot is a model after one step on one training example. Over all queries the two rankings agree "
-        f"with Kendall's τ = **{specimens.number(comparing.mean_tau(loss, other))}**.")
+        f"with Kendall's τ = **{signed(comparing.mean_tau(loss, other), 2)}**.")
     extras("proposition", frame, [loss.scoring, other.scoring], SOURCE,
            quantity=direction.named({"x": across, "y": up}))
     return Link("compare", "Compare them over all queries",

@@ -6,32 +6,32 @@ from app.learn import specimens, state
 from app.learn.lesson import Lesson, Link, Question, aside, extras
 from app.widgets.examples import cards
 from app.widgets.words import glossary
-from engine.applications.lessons.rough import KINDS, RECIPES, along_epsilon, off
+from engine.desk.lessons import rough
 from engine.question import direction
 from engine.question.behaviors import BEHAVIORS
 
-STEPS = tuple(round(-1 + 0.05 * place, 2) for place in range(41))
+STEPS = tuple(round(-1 + 0.05 * index, 2) for index in range(41))
 READ = BEHAVIORS["query_loss"]
 
 
 def show() -> Link:
-    kind = state.pick("lesson-run", "Which training?", list(KINDS), "smooth", KINDS.get)
+    kind = state.pick("lesson-run", "Which training?", list(rough.KINDS), "smooth", rough.KINDS.get)
     epsilon = state.pick("lesson-epsilon", "Change of the weight, ε", STEPS, 0.1, lambda value: f"{value:+g}",
-                         slider=True)
-    frame = along_epsilon(kind)
+                         scale=True)
+    frame = rough.along_epsilon(kind)
     at = frame.iloc[(frame["epsilon"] - epsilon).abs().argmin()]
     unit = direction.change(READ)
     draw(charts.tangent, frame, epsilon, unit, "epsilon", "change of the weight, ε", key="learn:rough",
          alt=f"The {unit} by trainings in which one example weighs 1 + ε, and the line that the derivative at "
              f"ε = 0 predicts: {at.curve:+.4f} and {at.tangent:+.4f} at ε = {epsilon:g}.")
     moved = direction.changed(READ, float(at.curve), f"**{cards.number(at.curve)}**")
-    others = ", ".join(f"{off(along_epsilon(one)):.0%}" for one in KINDS)
+    others = ", ".join(f"{rough.off(rough.along_epsilon(one)):.0%}" for one in rough.KINDS)
     glossary.markdown(
         f"With the weight changed by ε = {epsilon:+g}, a real training {moved}; the derivative says "
-        f"**{cards.number(at.tangent)}**. Over all ε the line is off by **{off(frame):.0%}** of the truth; in the five "
-        f"trainings, in their order, by {others}."
+        f"**{cards.number(at.tangent)}**. Over all ε the line is off by **{rough.off(frame):.0%}** of the truth; in "
+        f"the five trainings, in their order, by {others}."
         f"{' At ε = −1 the example is left out.' if epsilon == -1 else ''}".replace("ε = -", "ε = −"))
-    aside(f"{RECIPES[kind].sentence} Every point of the curve is a training of its own; the line is the "
+    aside(f"{rough.RECIPES[kind].sentence} Every point of the curve is a training of its own; the line is the "
           "exact derivative of the one in the middle, through all its steps.")
     extras("rough", frame, quantity=unit, command=(
         'python -c "from engine.applications.lessons.rough import along_epsilon as a; '

@@ -8,28 +8,31 @@ from app.learn import specimens, state
 from app.learn.lesson import Lesson, Link, Question, extras
 from app.widgets.pickers.specification_list import address_of
 from app.widgets.words import glossary
-from engine.applications.lessons.signals import DRAWS, STAGES, TRAIN, detections, over_draws
+from engine.desk.lessons import signals
 from engine.scoring.named import NAMED
 
 RHO = 0.2
 
 
 def show() -> Link:
-    stage = state.pick("lesson-signal", "What the score uses", list(STAGES), "similarity", STAGES.get)
-    found = detections(RHO)
-    shown = list(STAGES)[:list(STAGES).index(stage) + 1]
-    wrong = int(found.flags.sum())
-    names = ["chance", *(STAGES[name] for name in shown)]
-    chance = pd.DataFrame({"inspected": [0, TRAIN], "found": [0, wrong], "kind": "chance"})
-    frame = pd.concat([chance, *(found.found(name).assign(kind=STAGES[name]) for name in shown)], ignore_index=True)
-    draw(charts.found, frame, names, key="learn:signals",
+    titles = signals.STAGES
+    stage = state.pick("lesson-signal", "What the score uses", list(titles), "similarity", titles.get)
+    detections = signals.detections(RHO)
+    shown = list(titles)[:list(titles).index(stage) + 1]
+    wrong = int(detections.flags.sum())
+    names = ["chance", *(titles[name] for name in shown)]
+    chance = pd.DataFrame({"inspected": [0, signals.TRAIN], "found": [0, wrong], "kind": "chance"})
+    frame = pd.concat([chance, *(detections.found(name).assign(kind=titles[name]) for name in shown)],
+                      ignore_index=True)
+    draw(charts.inspection, frame, names, key="learn:signals",
          alt=f"Wrong labels found against examples looked at, for {', '.join(names)}.")
-    told = ", ".join(f"{STAGES[name]} **{found.auprc(name):.2f}**" for name in shown)
-    means = ", ".join(f"{STAGES[name]} {mean:.2f} ± {half:.2f}" for name, (mean, half) in over_draws(RHO).items())
-    glossary.markdown(f"{TRAIN} handwritten digits, of which {wrong} carry a wrong label. Average precision: {told}; "
-                      f"chance is {RHO:.2f}. Mean over {DRAWS} draws, with its 95% interval: {means}.")
-    table = pd.DataFrame({"score": [STAGES[name] for name in STAGES],
-                          "average precision": [round(found.auprc(name), 4) for name in STAGES]})
+    here = ", ".join(f"{titles[name]} **{detections.auprc(name):.2f}**" for name in shown)
+    means = ", ".join(f"{titles[name]} {mean:.2f} ± {half:.2f}"
+                      for name, (mean, half) in signals.over_draws(RHO).items())
+    glossary.markdown(f"{signals.TRAIN} handwritten digits, of which {wrong} carry a wrong label. Average precision: "
+                      f"{here}; chance is {RHO:.2f}. Mean over {signals.DRAWS} draws, with its 95% interval: {means}.")
+    table = pd.DataFrame({"score": list(titles.values()),
+                          "average precision": [round(detections.auprc(name), 4) for name in titles]})
     extras("signals", table, command=(
         'python -c "from engine.applications.lessons.signals import detections as d; '
         'print({s: d().auprc(s) for s in d().suspicion})"'))

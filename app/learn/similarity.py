@@ -4,12 +4,12 @@
 from app.charts import lesson as charts
 from app.charts.draw import draw
 from app.learn import specimens, state
-from app.learn.lesson import SOURCE, Lesson, Link, Question, drawn, extras, scores
+from app.learn.lesson import SOURCE, Lesson, Link, Question, extras, problem, scores
 from app.widgets.pickers.specification_list import address_of
-from app.widgets.results import downloads
 from app.widgets.words import glossary
-from engine.applications.lessons import comparing
 from engine.basics.values import short
+from engine.desk import commands
+from engine.desk.lessons import comparing
 from engine.question import direction
 from engine.scoring.named import NAMED
 
@@ -17,14 +17,14 @@ ETAS = (0.05, 0.1, 0.2, 0.5, 1.0)
 
 
 def show() -> Link:
-    eta = state.pick("lesson-eta", "Step size η", ETAS, 0.1, short, slider=True)
-    sample = drawn()
+    eta = state.pick("lesson-eta", "Step size η", ETAS, 0.1, short, scale=True)
+    sample = problem()
     scoring = NAMED["repsim"].implied(eta=eta)
-    found = scores(scoring, candidates=SOURCE.n_train)[0]
+    scored = scores(scoring, candidates=SOURCE.n_train)[0]
     query = comparing.doubtful(sample.problem)
     similarity = sample.problem.kernel(sample.problem.candidates)[query].numpy()
     moved = comparing.pushed(sample.problem, query, eta)
-    frame = specimens.frame(sample, found.candidates, similarity, moved)
+    frame = specimens.frame(sample, scored.candidates, similarity, moved)
     draw(charts.cloud, frame, "similarity of query and example, ⟨x_q, x_k⟩",
          f"exact influence: {direction.change(scoring.readout)}", key="learn:similarity",
          alt="Exact influence under the constructed specification against similarity: all dots lie on one line.")
@@ -33,7 +33,7 @@ def show() -> Link:
         f"Each dot is a model of its own: the step on one training example is taken, and the query's logits of both "
         f"models are subtracted. Every dot lies on the line of slope η = {eta:g}, up to rounding (largest distance "
         f"{worst:.0e}). {scoring.question}")
-    extras("similarity", frame, [scoring], SOURCE, downloads.score_commands(SOURCE, [scoring]))
+    extras("similarity", frame, [scoring], SOURCE, commands.scores(SOURCE, [scoring]))
     gradsim = NAMED["gradsim"].implied(eta=eta)
     return Link("compare", "Compare it with gradient similarity",
                 specimens.address(**address_of([scoring, gradsim], (0, 1))))

@@ -26,8 +26,8 @@ def go(step: str, stage: str) -> None:
 def neighbours(step: str, stage: str, steps: list[str]) -> tuple[tuple[str, str] | None, tuple[str, str] | None]:
     """(step, stage) before and after this one; None at either end."""
     order = [(one, each) for one in steps for each in STAGES]
-    place = order.index((step, stage))
-    return order[place - 1] if place else None, order[place + 1] if place + 1 < len(order) else None
+    index = order.index((step, stage))
+    return order[index - 1] if index else None, order[index + 1] if index + 1 < len(order) else None
 
 
 def predicted(slug: str) -> int | None:

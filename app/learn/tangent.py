@@ -6,14 +6,13 @@ import streamlit as st
 from app.charts import lesson as charts
 from app.charts.draw import draw
 from app.learn import specimens, state
-from app.learn.lesson import SOURCE, Lesson, Link, Question, drawn, extras, scores
+from app.learn.lesson import SOURCE, Lesson, Link, Question, extras, problem, scores
 from app.widgets.examples import cards
+from app.widgets.results.agreements import signed
 from app.widgets.words import glossary
-from engine.applications.lessons import comparing
-from engine.applications.lessons.comparing import step
-from engine.applications.lessons.curve import along_eta, gaps, most_curved
 from engine.basics.values import short
-from engine.problems import DrawnProblem
+from engine.desk import DrawnProblem
+from engine.desk.lessons import along_eta, comparing, gaps, most_curved
 from engine.question import direction
 from engine.question.behaviors import BEHAVIORS
 from engine.scoring.scoring import Scoring
@@ -23,7 +22,7 @@ START, LONGEST, POINTS = 0.1, 1.0, 101
 
 def show() -> Link:
     eta = state.eta(START, LONGEST)
-    sample = drawn()
+    sample = problem()
     query, row = _most_curved(sample)
     frame = along_eta(sample.problem, query, row, np.linspace(0, LONGEST, POINTS))
     read = BEHAVIORS["query_loss"]
@@ -33,8 +32,8 @@ def show() -> Link:
     at = frame.iloc[(frame.eta - eta).abs().argmin()]
     before = float(np.log(comparing.probability(sample.problem, query)))
     first = Scoring.of("query_loss", {"kind": "add_occurrence"}, {"kind": "one_step", "eta": eta}, "first_order")
-    exact, approximate = scores(step("query_loss", eta), first, candidates=SOURCE.n_train)
-    here, mean = (_growth(sample, *place) for place in ((query, row), (None, None)))
+    exact, approximate = scores(comparing.step("query_loss", eta), first, candidates=SOURCE.n_train)
+    here, mean = (_growth(sample, *pair) for pair in ((query, row), (None, None)))
     text = (
         f"One step of size η = {eta:g} on one training example, seen at one query, "
         f"{direction.changed(read, float(at.curve), f'**{cards.number(at.curve)}**', before)}; the tangent says "
@@ -42,9 +41,9 @@ def show() -> Link:
         f"all pairs this is the one with the largest gap at η = {LONGEST:g}; the mean gap is "
         f"{float(gaps(sample.problem, eta).mean()):.2g}. From η = {START:g} to {LONGEST:g} the gap grows "
         f"**{here:.0f}**-fold here, and the mean gap **{mean:.0f}**-fold. Over all queries and examples the rankings "
-        f"agree with Kendall's τ = **{specimens.number(comparing.mean_tau(exact, approximate))}**.")
+        f"agree with Kendall's τ = **{signed(comparing.mean_tau(exact, approximate), 2)}**.")
     glossary.markdown(text)
-    extras("tangent", frame, [step("query_loss", eta), first], SOURCE, quantity=unit)
+    extras("tangent", frame, [comparing.step("query_loss", eta), first], SOURCE, quantity=unit)
     return Link("approximation_error", "Drag η on all queries", specimens.address(panel="eta", eta=short(eta)))
 
 

@@ -2,33 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import streamlit as st
 
+from app.widgets.jobs.desk import desk
 from app.widgets.words.plain_text import sentence
 from engine.basics.errors import WhichfluenceError
-from engine.library import SHELVES, Entry
-from engine.store.results import home
-from engine.store.sketch import Sketch
+from engine.desk.shelves import SHELVES, Entry, Sketch
 
 
 def everything() -> list[Entry]:
     """Every entry, the newest first; a shelf that cannot be read says so and leaves the others standing."""
-    found: list[Entry] = []
+    entries: list[Entry] = []
     for shelf in SHELVES.values():
         try:
-            found += shelf.entries()
+            entries += shelf.entries()
         except WhichfluenceError as error:
             st.error(f"{shelf.title}: {sentence(error)}", icon=":material/error:")
-    return sorted(found, key=lambda entry: entry.created.replace("Z", "+00:00"), reverse=True)
-
-
-def matching(entries: Sequence[Entry], words: str, shelf: str, tag: str) -> list[Entry]:
-    """Those of a shelf (empty: any) that have the tag (empty: any) and every one of the words."""
-    asked = words.casefold().split()
-    return [entry for entry in entries if shelf in ("", entry.shelf) and (not tag or tag in entry.noted.tags)
-            and all(word in f"{SHELVES[entry.shelf].title}\n{entry.text}".casefold() for word in asked)]
+    return sorted(entries, key=lambda entry: entry.created.replace("Z", "+00:00"), reverse=True)
 
 
 def sketch(entry: Entry) -> Sketch | None:
@@ -36,7 +26,7 @@ def sketch(entry: Entry) -> Sketch | None:
     if entry.trouble:
         return None
     try:
-        return _sketch(str(home()), entry.shelf, entry.key, entry.created)
+        return _sketch(str(desk().jobs.root), entry.shelf, entry.key, entry.created)
     except (WhichfluenceError, OSError):
         return None
 

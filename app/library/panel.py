@@ -10,19 +10,17 @@ import streamlit as st
 
 from app.library import acts, data, thumbnail
 from app.widgets.choices import choice
+from app.widgets.jobs import job_panel
 from app.widgets.words import glossary
 from app.widgets.words.plain_text import plain, sentence
 from app.widgets.words.times import spell, written
-from engine.library import SHELVES, Entry
-from engine.library.notes import LONGEST_NOTE
-from engine.store.comparisons import LONGEST_NAME
+from engine.desk.shelves import LONGEST_NAME, LONGEST_REMARK, SHELVES, Entry
 
 FIRST, MORE = 12, "library:more"
 
 
 def show(entries: Sequence[Entry], total: int) -> None:
-    """The cards, a few at first, and what became of the last click."""
-    acts.said()
+    """The cards, a few at first."""
     glossary.caption(_counted(len(entries), total))
     most = st.session_state.get(MORE, FIRST)
     for left, right in zip(entries[:most:2], [*entries[1:most:2], None], strict=False):
@@ -35,11 +33,11 @@ def show(entries: Sequence[Entry], total: int) -> None:
                   icon=":material/expand_more:", on_click=_show_more, args=(most,))
 
 
-def _counted(found: int, total: int) -> str:
+def _counted(count: int, total: int) -> str:
     if not total:
         return ("Nothing is here yet. *Save, share or export this comparison* at the foot of the Compare page keeps "
                 "one here; finished runs and your own data come by themselves.")
-    return f"{found} of {total} entries" if found else f"None of {total} entries has all of this; take a word away."
+    return f"{count} of {total} entries" if count else f"None of {total} entries has all of this; take a word away."
 
 
 def _show_more(most: int) -> None:
@@ -47,8 +45,8 @@ def _show_more(most: int) -> None:
 
 
 def _card(entry: Entry) -> None:
-    place = hashlib.sha256(f"{entry.shelf} {entry.key}".encode()).hexdigest()[:12]
-    with st.container(border=True, key=f"wf-entry-{place}"):
+    key = hashlib.sha256(f"{entry.shelf} {entry.key}".encode()).hexdigest()[:12]
+    with st.container(border=True, key=f"wf-entry-{key}"):
         st.html(_head(entry))
         if entry.trouble:
             st.warning(sentence(entry.trouble), icon=":material/link_off:")
@@ -59,14 +57,14 @@ def _card(entry: Entry) -> None:
             if entry.shelf == "runs" and not entry.trouble and entry.page != "runs":
                 st.page_link("../pages/runs.py", label="Tables", icon=":material/table:",
                              query_params={"run": [entry.key]})
-            st.button("Edit", key=f"note:{place}", icon=":material/edit_note:", help="Note and tags.",
+            st.button("Edit", key=f"note:{key}", icon=":material/edit_note:", help="Note and tags.",
                       on_click=acts.edit, args=(entry,))
             if not SHELVES[entry.shelf].fixed:
-                st.button("Delete", key=f"ask:{place}", icon=":material/delete:", on_click=acts.ask, args=(entry,))
+                st.button("Delete", key=f"ask:{key}", icon=":material/delete:", on_click=acts.ask, args=(entry,))
         if acts.edited(entry):
-            _form(entry, place)
-        if acts.asked(entry):
-            _confirm(entry, place)
+            _form(entry, key)
+        if acts.confirming(entry):
+            _confirm(entry, key)
 
 
 def _head(entry: Entry) -> str:
@@ -81,29 +79,30 @@ def _head(entry: Entry) -> str:
             f'{f"<p>{tags}</p>" if tags else ""}</div></div>')
 
 
-def _form(entry: Entry, place: str) -> None:
+def _form(entry: Entry, key: str) -> None:
     """Name, note and tags, kept at one click."""
     named = SHELVES[entry.shelf].named
-    with st.form(f"form:{place}", border=False):
-        name = st.text_input("Name", entry.title, key=f"name:{place}", max_chars=LONGEST_NAME) if named else ""
-        note = st.text_area("Note", entry.noted.note, key=f"text:{place}", max_chars=LONGEST_NOTE, height=90)
-        tags = st.text_input("Tags, separated by commas", ", ".join(entry.noted.tags), key=f"tags:{place}",
+    with st.form(f"form:{key}", border=False):
+        name = st.text_input("Name", entry.title, key=f"name:{key}", max_chars=LONGEST_NAME) if named else ""
+        note = st.text_area("Note", entry.noted.note, key=f"text:{key}", max_chars=LONGEST_REMARK, height=90)
+        tags = st.text_input("Tags, separated by commas", ", ".join(entry.noted.tags), key=f"tags:{key}",
                              max_chars=900)
         row = st.container(horizontal=True)
         keep = row.form_submit_button("Keep", type="primary")
         close = row.form_submit_button("Close")
     if keep:
-        acts.annotate(entry, name, note, tags)
+        job_panel.act(acts.annotate, entry, name, note, tags)
     if keep or close:
         st.rerun()
 
 
-def _confirm(entry: Entry, place: str) -> None:
+def _confirm(entry: Entry, key: str) -> None:
     shelf = SHELVES[entry.shelf]
     st.markdown(f"Delete “{plain(entry.title)}”? {shelf.loss}{_needed(entry)}")
     row = st.container(horizontal=True)
-    row.button("Delete for good", key=f"delete:{place}", type="primary", on_click=acts.delete, args=(entry,))
-    row.button("Keep it", key=f"keep:{place}", on_click=acts.ask, args=(None,))
+    row.button("Delete for good", key=f"delete:{key}", type="primary", on_click=job_panel.act,
+               args=(acts.delete, entry))
+    row.button("Keep it", key=f"keep:{key}", on_click=acts.ask, args=(None,))
 
 
 def _needed(entry: Entry) -> str:

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from app.library import data
 from app.widgets.choices.selectors import pick, text
 from app.widgets.words.plain_text import plain
-from engine.library import SHELVES, Entry
+from engine.desk import shelves
+from engine.desk.shelves import SHELVES, Entry
 
 ALL = "all"
 
@@ -25,7 +25,7 @@ def chosen(entries: Sequence[Entry]) -> list[Entry]:
     tags = [tag for tag, _ in Counter(tag for entry in entries for tag in entry.noted.tags).most_common()]
     tag = pick("tag", "Tag", ["", *tags], "", lambda name: plain(name) if name else "Any", area=right,
                help=None if tags else "Give entries tags, then choose one here.")
-    return data.matching(entries, words, "" if shelf == ALL else shelf, tag)
+    return shelves.matching(entries, words, "" if shelf == ALL else shelf, tag)
 
 
 def _called(name: str, total: int, counts: Counter) -> str:

@@ -7,14 +7,14 @@ from collections.abc import Callable
 from html import escape
 
 from app.charts import palette
-from engine.store.sketch import Bars, Grid, Pictures, Sketch, Words
+from engine.desk.shelves import Bars, Grid, Pictures, Sketch, Words
 
 
 def html(sketch: Sketch | None, kind: str) -> str:
     """A picture 96 pixels wide."""
     if sketch is None:
         return f'<div class="wf-thumb wf-thumb-kind" aria-hidden="true"><span>{escape(kind)}</span></div>'
-    return f'<div class="wf-thumb">{DRAWN[type(sketch)](sketch)}</div>'
+    return f'<div class="wf-thumb">{PICTURES[type(sketch)](sketch)}</div>'
 
 
 def _grid(sketch: Grid) -> str:
@@ -51,4 +51,4 @@ def _words(sketch: Words) -> str:
     return f"<q>{escape(sketch.text)}</q>"
 
 
-DRAWN: dict[type, Callable[..., str]] = {Grid: _grid, Bars: _bars, Pictures: _pictures, Words: _words}
+PICTURES: dict[type, Callable[..., str]] = {Grid: _grid, Bars: _bars, Pictures: _pictures, Words: _words}

@@ -9,11 +9,10 @@ import pandas as pd
 
 from app.charts import dots
 from app.map.state import SAID, SCORE, Chosen
-from app.widgets.examples import cards, dot_pictures, drawn_examples, hues, predictions
+from app.widgets.examples import cards, dot_pictures, hues, predictions, sampled_examples
 from app.widgets.jobs.desk import desk
-from engine.analysis.embedding import Embedding, EmbeddingRequest
-from engine.desk import Waiting
-from engine.problems import DrawnProblem, ProblemSource
+from engine.desk import DrawnProblem, ProblemSource, Waiting
+from engine.desk.analyses import Embedding, request
 from engine.scoring.scores import Scores
 
 RIGHT, WRONG = "the model says its label", "the model says another label"
@@ -31,36 +30,37 @@ class Dots:
 
 def embedding(source: ProblemSource, chosen: Chosen) -> Embedding | Waiting:
     """The coordinates, or what to wait for."""
-    return desk().ask(EmbeddingRequest(method=chosen.method, dimensions=chosen.dimensions).of(source))
+    return desk().ask(request("embedding", method=chosen.method, dimensions=chosen.dimensions).of(source))
 
 
-def placed(drawn: DrawnProblem, found: Embedding, chosen: Chosen, scores: Scores | None) -> Dots:
+def placed(sampled: DrawnProblem, embedded: Embedding, chosen: Chosen, scores: Scores | None) -> Dots:
     """One dot a training example. scores: of one scoring, where these colour the dots."""
-    labels = [drawn_examples.label(drawn, row) for row in range(len(found.coordinates))]
-    points = pd.DataFrame(found.coordinates, columns=list("xyz")[:chosen.dimensions])
+    labels = [sampled_examples.label(sampled, row) for row in range(len(embedded.coordinates))]
+    points = pd.DataFrame(embedded.coordinates, columns=list("xyz")[:chosen.dimensions])
     points.insert(0, "row", np.arange(len(labels)))
     points["label"] = labels
-    lines = [[f"training example {row}", f"{drawn_examples.noun(drawn)} {label}"] for row, label in enumerate(labels)]
-    series, order, quiet = _series(drawn, labels, chosen)
+    lines = [[f"training example {row}", f"{sampled_examples.noun(sampled)} {label}"] for row,
+             label in enumerate(labels)]
+    series, order, quiet = _series(sampled, labels, chosen)
     if scores is not None:
         points["value"] = np.nan
         points.loc[scores.candidates, "value"] = scores.trusted[chosen.query]
         series = np.where(points.value.notna(), SCORED, UNSCORED).tolist()
         for line, value in zip(lines, points.value, strict=True):
             line.append(f"score {cards.number(value)}")
-    told = dot_pictures.told(drawn.dataset)
+    describe = dot_pictures.description(sampled.dataset)
     for row, line in enumerate(lines):
-        line += told(int(drawn.sample.train_index[row]))
+        line += describe(int(sampled.sample.train_index[row]))
     points["series"], points["text"] = series, [dots.said(*line) for line in lines]
     return Dots(points, order, quiet)
 
 
-def _series(drawn: DrawnProblem, labels: list[str], chosen: Chosen) -> tuple[list[str], list[str], str]:
+def _series(sampled: DrawnProblem, labels: list[str], chosen: Chosen) -> tuple[list[str], list[str], str]:
     """(series of each dot, their order, the quiet one)."""
     if chosen.hue == SAID:
-        said = predictions.of_training(drawn, range(len(labels)))
+        said = predictions.of_training(sampled, range(len(labels)))
         right = [one.said == label for one, label in zip(said, labels, strict=True)]
         return np.where(right, RIGHT, WRONG).tolist(), [WRONG, RIGHT], RIGHT
     if chosen.hue == SCORE:
         return [UNSCORED] * len(labels), [SCORED, UNSCORED], UNSCORED
-    return hues.series(chosen.hue, drawn.dataset, labels, drawn.sample.train_index)
+    return hues.series(chosen.hue, sampled.dataset, labels, sampled.sample.train_index)

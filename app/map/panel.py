@@ -8,13 +8,13 @@ from app.charts import dots
 from app.charts.draw import plot
 from app.map.data import Dots
 from app.map.state import Chosen
-from app.widgets.examples import cards, dot_pictures, drawn_examples, example_card, selection
+from app.widgets.examples import cards, dot_pictures, example_card, sampled_examples, selection
 from app.widgets.examples.dot_chart import HOW, DotChart
 from app.widgets.results import downloads
 from app.widgets.words import chips, glossary
 from app.widgets.words.plain_text import plain
-from engine.analysis.embedding import METHODS, Embedding
-from engine.problems import DrawnProblem
+from engine.desk import DrawnProblem, commands
+from engine.desk.analyses import MAPS, Embedding
 from engine.question import direction
 from engine.scoring.scores import Scores
 
@@ -23,26 +23,27 @@ TURNED = ("Drag to turn the cloud, scroll to come nearer. Dots are chosen in two
           "the group is drawn larger here.")
 
 
-def cloud(drawn: DrawnProblem, found: Embedding, placed: Dots, chosen: Chosen) -> None:
+def cloud(sampled: DrawnProblem, embedded: Embedding, placed: Dots, chosen: Chosen) -> None:
     """The chart with its small print, its table and its command."""
-    title = METHODS[chosen.method].title
+    title = MAPS[chosen.method].title
     axes = tuple(f"{_axis(chosen.method)} {number + 1}" for number in range(chosen.dimensions))
     alt = (f"Map of {len(placed.points):,} training examples by {title} in {chosen.dimensions} dimensions; the table "
            "below has their coordinates.")
-    with dot_pictures.shown(drawn.dataset, drawn.sample.train_index, placed.points.row):
+    with dot_pictures.shown(sampled.dataset, sampled.sample.train_index, placed.points.row):
         if chosen.dimensions == 2:
             CHART.show(placed.points, placed.order, (axes[0], axes[1]), alt, quiet=placed.quiet)
         else:
             figure = dots.space(placed.points, placed.order, (axes[0], axes[1], axes[2]), selection.group(),
                                 selection.example(), placed.quiet)
             plot(figure, alt, "map:space")
-    kept = f" · they keep {found.kept:.0%} of the variance" if found.kept == found.kept else ""
-    chips.note(f"{len(placed.points):,} training examples by {title} of what the last layer reads{kept} · seed "
-               f"{drawn.source.seed}")
-    glossary.caption(f"{METHODS[chosen.method].note} {HOW if chosen.dimensions == 2 else TURNED}")
+    variance = f" · they keep {embedded.kept:.0%} of the variance" if embedded.kept == embedded.kept else ""
+    chips.note(f"{len(placed.points):,} training examples by {title} of what the last layer reads{variance} · seed "
+               f"{sampled.source.seed}")
+    glossary.caption(f"{MAPS[chosen.method].note} {HOW if chosen.dimensions == 2 else TURNED}")
     downloads.chart_extras(f"map-{chosen.method}", placed.points.drop(columns=["series", "text"]).rename(
-        columns={"row": "training example", "label": drawn_examples.noun(drawn), "value": "score"}),
-        [chosen.scoring] if chosen.scoring else (), command=command(drawn, chosen),
+        columns={"row": "training example", "label": sampled_examples.noun(sampled), "value": "score"}),
+        [chosen.scoring] if chosen.scoring else (), command=commands.of_problem(
+            "map", sampled.source, "--method", chosen.method, "--dimensions", chosen.dimensions, "--out", "map.csv"),
         quantity=downloads.oriented(["score"], [chosen.scoring]) if chosen.scoring else "")
 
 
@@ -54,7 +55,7 @@ def take(placed: Dots, chosen: Chosen) -> None:
 
 
 def _axis(method: str) -> str:
-    return "component" if METHODS[method].quick else "coordinate"
+    return "component" if MAPS[method].quick else "coordinate"
 
 
 def legend(chosen: Chosen) -> None:
@@ -67,28 +68,19 @@ def legend(chosen: Chosen) -> None:
         glossary.caption(f"{said}. The colours end at the {dots.ENDS:.0%} quantile of the scores' sizes.")
 
 
-def selected(drawn: DrawnProblem, chosen: Chosen, scores: Scores | None) -> None:
+def selected(sampled: DrawnProblem, chosen: Chosen, scores: Scores | None) -> None:
     """The fields, the group, and the card of the chosen training example."""
     st.html(cards.STYLE)
-    selection.fields(drawn.dataset, drawn.sample)
-    selection.shown(drawn.dataset, drawn.sample)
+    selection.fields(sampled.dataset, sampled.sample)
+    selection.shown(sampled.dataset, sampled.sample)
     row = selection.example()
     if row is None:
         return
-    if row >= drawn.problem.n:
+    if row >= sampled.problem.n:
         st.info(f"There is no training example {row} in this draw.", icon=":material/info:")
         return
     known = scores is not None and row in scores.candidates
     with st.container(border=True, key="map-card"):
-        query = drawn_examples.queries(drawn)[chosen.query] if known else None
-        example_card.show(drawn, row, [scores] if known and scores is not None else [], query)
+        query = sampled_examples.queries(sampled)[chosen.query] if known else None
+        example_card.show(sampled, row, [scores] if known and scores is not None else [], query)
         st.page_link("../pages/examples.py", label="Open in Examples", icon=":material/photo_library:")
-
-
-def command(drawn: DrawnProblem, chosen: Chosen) -> str:
-    """The commands that recompute the coordinates."""
-    file, written = downloads.problem_file(drawn.source)
-    return "\n".join([written, f"python -m engine map --data {file} --method {chosen.method} --dimensions "
-                               f"{chosen.dimensions} --out map.csv"])
-
-

@@ -7,13 +7,12 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from app.widgets.choices import choice, inputs
-from app.widgets.choices.selectors import pick, segments
+from app.widgets.choices.selectors import number, pick, segments
 from app.widgets.examples import hues, pictures
 from app.widgets.words import glossary
-from engine.analysis.embedding import METHODS
-from engine.data import Dataset
-from engine.problems import DrawnProblem
+from engine.desk import DrawnProblem
+from engine.desk.analyses import MAPS
+from engine.desk.datasets import Dataset
 from engine.scoring.scoring import Scoring
 
 QUERY = "query"
@@ -31,20 +30,20 @@ class Chosen:
     query: int
 
 
-def controls(drawn: DrawnProblem, scorings: Sequence[Scoring], names: Sequence[str]) -> Chosen:
+def controls(sampled: DrawnProblem, scorings: Sequence[Scoring], names: Sequence[str]) -> Chosen:
     """The row of choices. scorings: of which one can colour the dots, with their names."""
     row = st.container(horizontal=True, vertical_alignment="bottom", gap="medium", key="wf-map-asked")
-    method = segments("method", "Map by", list(METHODS), "pca", lambda name: METHODS[name].title, row, help=" ".join(
-        f"**{one.title}**: {one.note}" for one in METHODS.values()))
-    space = segments("space", "Dimensions", ("2", "3"), "2", str, row)
-    offered = _hues(drawn.dataset)
-    hue = segments("shade", "Colour", list(offered), next(iter(offered)), offered.get, row)
+    method = segments("method", "Map by", list(MAPS), "pca", lambda name: MAPS[name].title, area=row, help=" ".join(
+        f"**{one.title}**: {one.note}" for one in MAPS.values()))
+    space = segments("space", "Dimensions", ("2", "3"), "2", str, area=row)
+    offered = _hues(sampled.dataset)
+    hue = segments("shade", "Colour", list(offered), next(iter(offered)), offered.get, area=row)
     if hue != SCORE:
         return Chosen(method, int(space), hue, None, 0)
-    asked = st.container(horizontal=True, vertical_alignment="bottom", gap="medium")
-    place = pick("under", "Score under", range(1, len(scorings) + 1), 1, lambda number: names[number - 1], int, asked,
+    area = st.container(horizontal=True, vertical_alignment="bottom", gap="medium")
+    number = pick("under", "Score under", range(1, len(scorings) + 1), 1, lambda number: names[number - 1], int, area,
                  width=330)
-    return Chosen(method, int(space), hue, scorings[place - 1], _query(drawn, asked))
+    return Chosen(method, int(space), hue, scorings[number - 1], _query(sampled, area))
 
 
 def _hues(dataset: Dataset) -> dict[str, str]:
@@ -55,13 +54,11 @@ def _hues(dataset: Dataset) -> dict[str, str]:
     return label | said | known | {SCORE: "score"}
 
 
-def _query(drawn: DrawnProblem, area) -> int:
-    last = len(drawn.sample.y_query) - 1
-    key = choice.bound(QUERY, 0, choice.within(0, last))
-    query = inputs.number_input("Query", 0, last, key=key, area=area, width=130, help=glossary.hint("Query"))
-    choice.keep(QUERY, query)
-    if drawn.dataset.image_shape is not None:
-        area.html(pictures.html(drawn.dataset, "test", int(drawn.sample.query_index[query]), 56,
-                                f"query {query}, label {drawn.dataset.class_names[drawn.sample.y_query[query]]}"),
+def _query(sampled: DrawnProblem, area) -> int:
+    last = len(sampled.sample.y_query) - 1
+    query = number(QUERY, "Query", 0, 0, last, area=area, width=130, help=glossary.hint("Query"))
+    if sampled.dataset.image_shape is not None:
+        area.html(pictures.html(sampled.dataset, "test", int(sampled.sample.query_index[query]), 56,
+                                f"query {query}, label {sampled.dataset.class_names[sampled.sample.y_query[query]]}"),
                   width="content")
     return query

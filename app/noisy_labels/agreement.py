@@ -10,17 +10,14 @@ import streamlit as st
 
 from app.charts import heatmap
 from app.charts.draw import draw
-from app.noisy_labels import data, opened_pair, state
+from app.noisy_labels import opened_pair, state
 from app.widgets.results import downloads
 from app.widgets.words import glossary
-from engine.applications.noisy_labels import rankings
-from engine.applications.noisy_labels.comparing import scoring_of, why
-from engine.applications.noisy_labels.pairs import Pair
-from engine.applications.noisy_labels.search import Scored
-from engine.applications.noisy_labels.source import NoisyData, NoisySource
+from engine.desk import noisy_labels as searches
+from engine.desk.noisy_labels import NoisyData, NoisySource, Pair, Scored, rankings, scoring_of, why
 
 
-def show(source: NoisySource, drawn: NoisyData, scored: Scored, pair: Pair) -> None:
+def show(source: NoisySource, sample: NoisyData, scored: Scored, pair: Pair) -> None:
     """The heatmap with its table, and the pair that it has opened."""
     st.subheader("Do they agree?")
     tau = rankings.agreement(scored.suspicion)
@@ -37,18 +34,18 @@ def show(source: NoisySource, drawn: NoisyData, scored: Scored, pair: Pair) -> N
         "its ranking.")
     table = pd.DataFrame([{"first": names[i], "second": names[j], "kendall_tau": tau[i, j]}
                           for i in range(len(names)) for j in range(i + 1, len(names))])
-    downloads.chart_extras("ranking-agreement", table, command=data.command(source))
-    state.OPENED.boxes([f"{place + 1}. {name}" for place, name in enumerate(names)], opened, "ranking")
-    opened_pair.show(source, drawn, scored, known[opened[0]], known[opened[1]])
+    downloads.chart_extras("ranking-agreement", table, command=searches.command(source))
+    state.OPENED.boxes([f"{index + 1}. {name}" for index, name in enumerate(names)], opened, "ranking")
+    opened_pair.show(source, sample, scored, known[opened[0]], known[opened[1]])
 
 
 def first_opened(known: list[Pair], tau: np.ndarray, pair: Pair) -> tuple[int, int]:
     """Before a cell is clicked: the chosen ranking, and that which agrees with it least among those that ask
     something."""
     own = known.index(pair)
-    others = [place for place in range(len(known)) if place != own]
-    asking = [place for place in others if scoring_of(known[place])] or others
-    return own, min(asking, key=lambda place: (tau[own, place], place))
+    others = [index for index in range(len(known)) if index != own]
+    asking = [index for index in others if scoring_of(known[index])] or others
+    return own, min(asking, key=lambda index: (tau[own, index], index))
 
 
 def cells(suspicion: Mapping[Pair, np.ndarray], tau: np.ndarray, opened: tuple[int, int]) -> pd.DataFrame:

@@ -11,31 +11,28 @@ import streamlit as st
 
 from app.charts.draw import draw
 from app.charts.precision_recall import precision_recall
-from app.noisy_labels import data, state
+from app.noisy_labels import state
 from app.widgets.results import downloads
-from app.widgets.words import glossary
-from engine.applications.noisy_labels import rankings
-from engine.applications.noisy_labels.pairs import BEHAVIOR_TITLES, NONE, Pair
-from engine.applications.noisy_labels.search import Scored
-from engine.applications.noisy_labels.source import NoisyData, NoisySource
+from app.widgets.words import glossary, look
+from app.widgets.words.measures import definition
+from engine.desk import noisy_labels as searches
+from engine.desk.noisy_labels import BEHAVIOR_TITLES, NONE, NoisyData, NoisySource, Pair, Scored, rankings
 from engine.metrics.detection import METRICS
 
 COLUMNS = (NONE, *BEHAVIOR_TITLES.values())
 REFERENCES = ("RepSim", "Confident learning")
-NARROW = ("<style>.wf-narrow .wf-table th, .wf-narrow .wf-table td { padding: .42rem .4rem; }"
-          ".wf-narrow .wf-table th:first-child { min-width: 7.5rem; } .wf-narrow .wf-table { font-size: .88rem; }"
-          "</style>")
+NARROW = look.style("detection")
 
 
-def show(source: NoisySource, drawn: NoisyData, scored: Scored, pair: Pair) -> None:
+def show(source: NoisySource, sample: NoisyData, scored: Scored, pair: Pair) -> None:
     """The measures of the chosen ranking, its curve beside others, and the table of all."""
-    noisy = drawn.flags.noisy
+    noisy = sample.flags.noisy
     table = rankings.detections(scored.suspicion, noisy)
     own = table[(table["method"] == pair.method) & (table["behavior"] == pair.behavior)].iloc[0]
     for column, metric in zip(st.columns(len(METRICS)), METRICS, strict=True):
-        column.metric(metric, f"{own[metric]:.3f}", help=_meaning(metric, noisy.mean()))
+        column.metric(metric, f"{own[metric]:.3f}", help=definition(metric))
     glossary.caption(
-        f"{pair.title} · {_known(drawn)}, so a shuffled order has AUPRC and P@k near {noisy.mean():.2f} and AUROC "
+        f"{pair.title} · {_known(sample)}, so a shuffled order has AUPRC and P@k near {noisy.mean():.2f} and AUROC "
         f"near 0.50 · training seed {source.seed}, one run: intervals over seeds are in the tables of the Paper page.")
     left, right = st.columns([1, 1.15], gap="medium")
     with left:
@@ -44,11 +41,11 @@ def show(source: NoisySource, drawn: NoisyData, scored: Scored, pair: Pair) -> N
         _pairs(source, table, pair)
 
 
-def _known(drawn: NoisyData) -> str:
+def _known(sample: NoisyData) -> str:
     """How many labels are known to be wrong; of a user's own, others may be."""
-    wrong, count = int(drawn.flags.noisy.sum()), len(drawn.flags)
-    made = f" ({drawn.made_wrong:,} of them made wrong here; others may be)" if drawn.source.is_own and (
-        drawn.made_wrong) else ""
+    wrong, count = int(sample.flags.noisy.sum()), len(sample.flags)
+    made = f" ({sample.made_wrong:,} of them corrupted here; others may be wrong too)" if sample.source.is_own and (
+        sample.made_wrong) else ""
     return f"{wrong:,} of {count:,} labels are wrong{made}"
 
 
@@ -60,7 +57,7 @@ def _curves(source: NoisySource, suspicion: Mapping[Pair, np.ndarray], noisy: np
     draw(precision_recall, frame, [one.title for one in order], float(noisy.mean()), key="pr",
          alt=f"Precision over recall of {len(order)} rankings; {pair.title} has AUPRC {auprc:.3f}.")
     glossary.caption("Dashed grey: a shuffled order.")
-    downloads.chart_extras("precision-recall", frame, command=data.command(source))
+    downloads.chart_extras("precision-recall", frame, command=searches.command(source))
 
 
 def _pairs(source: NoisySource, table: pd.DataFrame, pair: Pair) -> None:
@@ -71,7 +68,7 @@ def _pairs(source: NoisySource, table: pd.DataFrame, pair: Pair) -> None:
     glossary.caption(
         "◆ the best trusted behavior of a method · ★ the best of all · underlined: the chosen one. A method "
         "without a behavior stands in the first column.")
-    downloads.chart_extras("detection", table, command=data.command(source))
+    downloads.chart_extras("detection", table, command=searches.command(source))
 
 
 def related(pair: Pair, known: Sequence[Pair]) -> list[Pair]:
@@ -79,14 +76,6 @@ def related(pair: Pair, known: Sequence[Pair]) -> list[Pair]:
     family = [other for other in known if other.method == pair.method and other != pair]
     references = [other for other in known if other.method in REFERENCES and other != pair]
     return [pair, *family, *references]
-
-
-def _meaning(metric: str, rate: float) -> str:
-    if metric == "AUPRC":
-        return f"Area under precision over recall (average precision). A shuffled order has {rate:.2f}; 1 is perfect."
-    if metric == "AUROC":
-        return "The chance that a wrong label ranks above a right one. A shuffled order has 0.50; 1 is perfect."
-    return f"The share of wrong labels among the most suspicious {metric.removeprefix('P@')}."
 
 
 def table_html(table: pd.DataFrame, metric: str, chosen: Pair) -> str:

@@ -7,17 +7,14 @@ import streamlit as st
 
 from app.charts import rank_change, rank_scatter
 from app.charts.draw import draw
-from app.noisy_labels import data, review_queue, state
+from app.noisy_labels import review_queue, state
 from app.noisy_labels.question import question
 from app.widgets.examples import cards, looks
 from app.widgets.results import agreements, downloads, two_rankings
 from app.widgets.results.two_rankings import Pair as RankedPair
 from app.widgets.words import chips, glossary
-from engine.applications.noisy_labels import rankings
-from engine.applications.noisy_labels.comparing import scoring_of, why
-from engine.applications.noisy_labels.pairs import Pair, suspicion
-from engine.applications.noisy_labels.search import Scored
-from engine.applications.noisy_labels.source import NoisyData, NoisySource
+from engine.desk import noisy_labels as searches
+from engine.desk.noisy_labels import NoisyData, NoisySource, Pair, Scored, rankings, scoring_of, suspicion, why
 from engine.metrics.agreement import FURTHER, METRICS, summarize
 from engine.question import direction
 
@@ -26,7 +23,7 @@ STYLE = ("<style>.wf-only { display: flex; flex-wrap: wrap; gap: .6rem; } .wf-on
          "</style>")
 
 
-def show(source: NoisySource, drawn: NoisyData, scored: Scored, first: Pair, second: Pair) -> None:
+def show(source: NoisySource, sample: NoisyData, scored: Scored, first: Pair, second: Pair) -> None:
     """All that is known of a pair of rankings."""
     chips.verdict_badge(why(first, second))
     for column, pair, other in zip(st.columns(2, gap="large"), (first, second), (second, first), strict=True):
@@ -34,40 +31,40 @@ def show(source: NoisySource, drawn: NoisyData, scored: Scored, first: Pair, sec
             glossary.markdown(f"**{pair.title}**")
             glossary.html(question(pair, other))
     _numbers(scored, first, second)
-    _only_one(drawn, scored, first, second)
-    _charts(source, drawn, scored, first, second)
+    _only_one(sample, scored, first, second)
+    _charts(source, sample, scored, first, second)
 
 
 def _numbers(scored: Scored, first: Pair, second: Pair) -> None:
     """The agreements that mean something for both: a ranking that asks nothing has no sign."""
-    asked = all(scoring_of(pair) for pair in (first, second))
-    metrics = [metric for name, metric in (*METRICS.items(), *FURTHER.items()) if asked or name != "sign_agreement"]
-    found = rankings.agreements(scored.suspicion, first, second, [metric.name for metric in metrics])
+    directed = all(scoring_of(pair) for pair in (first, second))
+    metrics = [metric for name, metric in (*METRICS.items(), *FURTHER.items()) if directed or name != "sign_agreement"]
+    agreement = rankings.agreements(scored.suspicion, first, second, [metric.name for metric in metrics])
     count = len(scored.suspicion[first])
     compared = min(count, rankings.MOST_COMPARED)
     for start in range(0, len(metrics), 3):
         for column, metric in zip(st.columns(3), metrics[start:start + 3], strict=False):
             chance = agreements.by_chance(metric.chance(compared, 0.05))
-            agreements.number(column, metric, summarize(np.array([found[metric.name]])), chance)
+            agreements.number(column, metric, summarize(np.array([agreement[metric.name]])), chance)
     over = f"{compared:,} of {count:,} labels, drawn once" if compared < count else f"{count:,} labels"
-    unsigned = "" if asked else " · no sign agreement, as a ranking without a question has no sign"
+    unsigned = "" if directed else " · no sign agreement, as a ranking without a question has no sign"
     chips.note(f"{over} · one ranking each from one trained model, so these numbers have no interval{unsigned}")
 
 
-def _only_one(drawn: NoisyData, scored: Scored, first: Pair, second: Pair) -> None:
+def _only_one(sample: NoisyData, scored: Scored, first: Pair, second: Pair) -> None:
     """The labels that one ranking flags and the other does not."""
     glossary.markdown("**Flagged by only one of them**")
     st.html(cards.STYLE + STYLE)
-    share = state.share()
+    fraction = state.fraction()
     glossary.caption("Under each: the given label, → what the model says where it says another one, the rank here · "
                      "the rank in the other ranking.")
     ranks = rankings.all_ranks({pair: scored.suspicion[pair] for pair in (first, second)})
     for column, own, other in zip(st.columns(2, gap="large"), (first, second), (second, first), strict=True):
-        rows = [int(row) for row in rankings.flagged(scored.suspicion, own, share, other)]
+        rows = [int(row) for row in rankings.flagged(scored.suspicion, own, fraction, other)]
         with column:
-            glossary.caption(_said(drawn, rows, own, other))
+            glossary.caption(_said(sample, rows, own, other))
             if rows:
-                faces = "".join(review_queue.face(drawn, scored, row, _ranks(ranks[own], ranks[other], row))
+                faces = "".join(review_queue.face(sample, scored, row, _ranks(ranks[own], ranks[other], row))
                                 for row in rows[:CARDS])
                 st.html(f'<div class="wf-only">{faces}</div>')
                 st.button("Decide them at the review desk", icon=":material/fact_check:",
@@ -75,12 +72,12 @@ def _only_one(drawn: NoisyData, scored: Scored, first: Pair, second: Pair) -> No
                           args=(own, other))
 
 
-def _said(drawn: NoisyData, rows: list[int], own: Pair, other: Pair) -> str:
+def _said(sample: NoisyData, rows: list[int], own: Pair, other: Pair) -> str:
     """How many there are, and how many of them are known to be wrong."""
     if not rows:
         return f"{own.title} flags nothing that {other.title} does not flag as well."
-    known = drawn.flags is not None and bool(drawn.flags.noisy.any())
-    wrong = f"; {int(drawn.flags.noisy[rows].sum()):,} of them are known to be wrong" if known else ""
+    known = sample.flags is not None and bool(sample.flags.noisy.any())
+    wrong = f"; {int(sample.flags.noisy[rows].sum()):,} of them are known to be wrong" if known else ""
     shown = f", the first {CARDS} shown" if len(rows) > CARDS else ""
     return f"{len(rows):,} flagged by {own.title}, not by {other.title}{wrong}{shown}."
 
@@ -90,9 +87,9 @@ def _ranks(own: np.ndarray, other: np.ndarray, row: int) -> str:
             f" · {int(other[row]):,}</div>")
 
 
-def _charts(source: NoisySource, drawn: NoisyData, scored: Scored, first: Pair, second: Pair) -> None:
+def _charts(source: NoisySource, sample: NoisyData, scored: Scored, first: Pair, second: Pair) -> None:
     """Rank against rank, and the top of both rankings."""
-    ranked, names = _ranked(source, drawn, scored, first, second), (first.title, second.title)
+    ranked, names = _ranked(source, sample, scored, first, second), (first.title, second.title)
     left, right = st.columns(2, gap="large")
     with left:
         glossary.markdown("**Rank against rank**", help="Rank 1 is the most suspicious label. On the dashed diagonal, "
@@ -103,9 +100,10 @@ def _charts(source: NoisySource, drawn: NoisyData, scored: Scored, first: Pair, 
             rank_scatter.density, two_rankings.density(ranked, 0), *names)
         draw(*chart, key="labels:scatter",
              alt=f"The rank of every label under {names[0]} (across) against its rank under {names[1]} (up).")
-        downloads.chart_extras("label-ranks", table, command=data.command(source), quantity=_suspicion(first, second))
+        downloads.chart_extras("label-ranks", table, command=searches.command(source),
+                               quantity=_suspicion(first, second))
     with right:
-        _top(source, drawn, ranked, names, _suspicion(first, second))
+        _top(source, sample, ranked, names, _suspicion(first, second))
 
 
 def _suspicion(first: Pair, second: Pair) -> str:
@@ -113,23 +111,24 @@ def _suspicion(first: Pair, second: Pair) -> str:
     return direction.named({"score_a": suspicion(first), "score_b": suspicion(second)})
 
 
-def _top(source: NoisySource, drawn: NoisyData, ranked: RankedPair, names: tuple[str, str], told: str) -> None:
+def _top(source: NoisySource, sample: NoisyData, ranked: RankedPair, names: tuple[str, str], quantity: str) -> None:
     table, top = two_rankings.top_changes(ranked, 0), min(two_rankings.TOP, len(ranked.candidates))
-    kept = int((table.kept == rank_change.KEPT[0]).sum())
+    common = int((table.kept == rank_change.MEMBERSHIP[0]).sum())
     glossary.markdown(f"**The top {top}**", help="The most suspicious labels: the given label and its rank. Those "
                                                  "below the dashed line are outside that side's top, in order but "
                                                  "not to scale.")
-    seen = looks.added(table, drawn.dataset, drawn.rows[table.example.to_numpy(dtype=int)])
+    seen = looks.added(table, sample.dataset, sample.rows[table.example.to_numpy(dtype=int)])
     draw(rank_change.rank_change, seen, *names, top, key="labels:changes",
-         alt=f"Slope chart of the {top} most suspicious labels under {names[0]} and under {names[1]}: {kept} in both.")
-    chips.note(f"{kept} of {top} are in both")
-    downloads.chart_extras("label-top", table.drop(columns=["place_a", "place_b"]), command=data.command(source),
-                           quantity=told)
+         alt=f"Slope chart of the {top} most suspicious labels under {names[0]} and under {names[1]}: {common} in "
+             f"both.")
+    chips.note(f"{common} of {top} are in both")
+    downloads.chart_extras("label-top", table.drop(columns=["place_a", "place_b"]), command=searches.command(source),
+                           quantity=quantity)
 
 
-def _ranked(source: NoisySource, drawn: NoisyData, scored: Scored, first: Pair, second: Pair) -> RankedPair:
+def _ranked(source: NoisySource, sample: NoisyData, scored: Scored, first: Pair, second: Pair) -> RankedPair:
     """The two side by side, with a single query: all trusted examples together."""
     scores = np.stack([scored.suspicion[pair] for pair in (first, second)])[:, None]
-    labels = np.asarray(drawn.dataset.class_names)[drawn.evidence.y]
+    labels = np.asarray(sample.dataset.class_names)[sample.evidence.y]
     key = ("labels", source.model_dump_json(), scored.facts["data"], *first, *second)
     return RankedPair(key, scores, two_rankings.ranks(scores), np.arange(scores.shape[-1]), labels)

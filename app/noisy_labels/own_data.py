@@ -8,16 +8,13 @@ import streamlit as st
 from app.noisy_labels import data
 from app.widgets.choices import inputs
 from app.widgets.examples import pictures
+from app.widgets.frame.guard import guarded
 from app.widgets.pickers import pickers
 from app.widgets.words import glossary
 from app.widgets.words.plain_text import plain, sentence
-from engine import data as datasets
-from engine.applications.noisy_labels import limits
-from engine.applications.noisy_labels.source import NoisySource
-from engine.basics.errors import WhichfluenceError
-from engine.data import Dataset, uploads
-from engine.data.preview import Preview
-from engine.data.readings import Reading, parse_trusted
+from engine.desk import datasets
+from engine.desk.datasets import Dataset, Preview, Reading, parse_trusted
+from engine.desk.noisy_labels import NoisySource, limits
 
 COLORS = {"as they are": "As they are", "rgb": "In colour", "grayscale": "In grey"}
 SIDES = (0, 16, 28, 32, 48, 64, 96)
@@ -29,31 +26,31 @@ def show(source: NoisySource, done: bool) -> None:
     if not source.is_own:
         return
     name = source.dataset
-    dataset, chosen = datasets.load(name), uploads.reading(name)
-    found = data.preview(name, uploads.content(name))
-    with st.expander(f"What was understood: {plain(found.sentence)}", expanded=not done, icon=":material/preview:",
+    dataset, chosen = datasets.load(name), datasets.reading(name)
+    understood = data.preview(name, datasets.content(name))
+    with st.expander(f"What was understood: {plain(understood.sentence)}", expanded=not done, icon=":material/preview:",
                      key=f"own:{name}:{done}"):
-        for said in found.said:
+        for said in understood.said:
             st.markdown(f"- {sentence(said)}")
-        classes = _classes(name, found, chosen, dataset)
+        classes = _classes(name, understood, chosen, dataset)
         _verified_now(dataset, chosen)
         with st.form(f"own:form:{name}", border=False):
             color, side = _pixels(name, chosen, dataset)
-            label = _label(name, chosen, found)
+            label = _label(name, chosen, understood)
             listed = _list(name, chosen, dataset.files[0])
             pressed = st.form_submit_button("Read it this way", icon=":material/refresh:")
         if pressed:
             _read(name, {"color": color, "size": side or None, "classes": classes, "label": label}, listed)
-        _left_out(found)
+        _left_out(understood)
 
 
-def _classes(name: str, found: Preview, chosen: Reading, dataset: Dataset) -> dict[str, str]:
+def _classes(name: str, understood: Preview, chosen: Reading, dataset: Dataset) -> dict[str, str]:
     """The table of classes with the name that each gets; what differs from its own is the mapping."""
     pictured = dataset.image_shape is not None
     table = pd.DataFrame([{
         "picture": _example(name, one.example) if pictured else "", "class": one.name,
         "use as": chosen.classes.get(one.name, one.name), "examples": one.train, "test": one.test,
-        "smallest": _size(one.smallest), "largest": _size(one.largest)} for one in found.classes])
+        "smallest": _size(one.smallest), "largest": _size(one.largest)} for one in understood.classes])
     hidden = [] if pictured else ["picture", "smallest", "largest"]
     glossary.caption("Write another name under *use as* to rename a class, the same name for several to merge them, or "
                      "nothing to leave a class out; then *Read it this way*.")
@@ -114,32 +111,28 @@ def _list(name: str, chosen: Reading, example: str) -> str:
                             "tab and the right class", key=key, height=90, placeholder=example)
 
 
-def _label(name: str, chosen: Reading, found: Preview) -> str:
+def _label(name: str, chosen: Reading, understood: Preview) -> str:
     """The column of a table that holds the labels; empty for the one that its name or its values tell."""
-    if not found.columns:
+    if not understood.columns:
         return ""
     key = f"own:label:{name}"
     st.session_state.setdefault(key, chosen.label)
-    return inputs.selectbox("Column of the labels", ["", *found.columns], key=key,
+    return inputs.selectbox("Column of the labels", ["", *understood.columns], key=key,
                             format_func=lambda column: column or "as told by its name or its values")
 
 
 def _read(name: str, read_as: dict, listed: str) -> None:
     """Keep the reading and choose it, or say what does not fit."""
-    try:
-        read = uploads.keep_reading(Reading.parse({
-            **read_as, "of": uploads.reading(name).of,
-            "trusted": parse_trusted(listed) if listed.strip() else {}}))
-    except WhichfluenceError as error:
-        st.error(sentence(error), icon=":material/error:")
-        return
-    pickers.take(read)
-    st.rerun()
+    with guarded("This reading"):
+        pickers.take(datasets.keep_reading(Reading.parse({
+            **read_as, "of": datasets.reading(name).of,
+            "trusted": parse_trusted(listed) if listed.strip() else {}})))
+        st.rerun()
 
 
-def _left_out(found: Preview) -> None:
+def _left_out(understood: Preview) -> None:
     """Which files were not read, and why."""
-    if not found.left_out:
+    if not understood.left_out:
         return
-    glossary.markdown(f"**{len(found.left_out):,} file{'s' if len(found.left_out) > 1 else ''} not read**")
-    st.dataframe(pd.DataFrame(found.left_out, columns=["file", "why"]), hide_index=True, width="stretch")
+    glossary.markdown(f"**{len(understood.left_out):,} file{'s' if len(understood.left_out) > 1 else ''} not read**")
+    st.dataframe(pd.DataFrame(understood.left_out, columns=["file", "why"]), hide_index=True, width="stretch")

@@ -10,64 +10,61 @@ from app.noisy_labels import agreement, data, state
 from app.noisy_labels import detection as detections
 from app.noisy_labels.question import question
 from app.widgets.jobs import job_panel
+from app.widgets.jobs.desk import desk
 from app.widgets.words import glossary, labels
 from app.widgets.words.plain_text import plain
-from engine.applications.noisy_labels.judge import judge
-from engine.applications.noisy_labels.origin import IN_DOUBT
-from engine.applications.noisy_labels.own import coverage
-from engine.applications.noisy_labels.pairs import Pair
-from engine.applications.noisy_labels.search import Scored
-from engine.applications.noisy_labels.source import NoisyData, NoisySource
-from engine.data import title
+from engine.desk import noisy_labels as searches
+from engine.desk.datasets import title
+from engine.desk.noisy_labels import IN_DOUBT, NoisyData, NoisySource, Pair, Scored, coverage, judge
 
 WHY_NOT = ("Nobody says which labels of these data are wrong, so how many of them a method finds cannot be measured. "
            "The labels are ranked by suspicion: look at the top of the ranking here, and decide. To measure "
            "detection, bring flags: an array `flags` in the npz, or a file `wrong_labels.txt` in the folder.")
 
 
-def ask(source: NoisySource, drawn: NoisyData) -> None:
+def ask(source: NoisySource, sample: NoisyData) -> None:
     """Before the scores are there: what would be done and how long it takes, or how far it is."""
-    waiting = data.scoring(source)
+    waiting = searches.under_way(desk(), source)
     if waiting is not None:
         job_panel.wait(waiting)
     with st.container(border=True):
-        wrong = f", {drawn.made_wrong:,} of them made wrong" if drawn.made_wrong else ", as they came"
-        glossary.markdown(f"**Search {len(drawn.evidence.y):,} labels of {title(source.dataset)}**{wrong}.")
+        wrong = f", {sample.made_wrong:,} of them corrupted" if sample.made_wrong else ", as given"
+        glossary.markdown(f"**Search {len(sample.evidence.y):,} labels of {title(source.dataset)}**{wrong}.")
         glossary.caption(
             f"{plain(labels.model_heading(source.model))}: it is trained on the labels as they are, for "
             f"{source.recipe.epochs} epochs; every method then ranks them against "
             f"{'the labels that a model was not trained on' if source.in_turn else 'trusted examples'}. It takes "
             f"{data.search_time(source)}. You can close the browser meanwhile.")
-        origin(drawn)
+        origin(sample)
         st.button("Find suspicious labels", type="primary", key="find", icon=":material/search:",
-                  on_click=job_panel.act, args=(data.start_scoring, source))
-    st.code(data.command(source), language="bash", wrap_lines=True)
+                  on_click=job_panel.act, args=(searches.start_search, desk(), source))
+    st.code(searches.command(source), language="bash", wrap_lines=True)
 
 
-def origin(drawn: NoisyData) -> None:
+def origin(sample: NoisyData) -> None:
     """Where the trusted examples come from; a warning where their own labels are in doubt."""
-    if drawn.source.trusted_from == IN_DOUBT:
-        st.warning(drawn.trusted_origin, icon=":material/help:")
+    if sample.source.trusted_from == IN_DOUBT:
+        st.warning(sample.trusted_origin, icon=":material/help:")
     else:
-        glossary.caption(drawn.trusted_origin)
-    if drawn.source.is_own:
-        glossary.caption(coverage(drawn))
+        glossary.caption(sample.trusted_origin)
+    if sample.source.is_own:
+        glossary.caption(coverage(sample))
 
 
-def judged(drawn: NoisyData, scored: Scored) -> None:
+def judged(sample: NoisyData, scored: Scored) -> None:
     """How good the model is that judges; a warning where that may be little above chance."""
-    found = judge(drawn, scored.facts["test_accuracy"])
-    if found is None:
+    judgement = judge(sample, scored.facts["test_accuracy"])
+    if judgement is None:
         return
-    if found.is_weak:
-        st.warning(found.sentence, icon=":material/balance:")
+    if judgement.is_weak:
+        st.warning(judgement.sentence, icon=":material/balance:")
     else:
-        glossary.caption(found.sentence)
+        glossary.caption(judgement.sentence)
 
 
-def measured(drawn: NoisyData) -> bool:
+def measured(sample: NoisyData) -> bool:
     """Whether it is known of some labels that they are wrong, so that detection can be measured."""
-    return drawn.flags is not None and bool(drawn.flags.noisy.any())
+    return sample.flags is not None and bool(sample.flags.noisy.any())
 
 
 def why_not() -> None:
@@ -75,10 +72,10 @@ def why_not() -> None:
     st.info(WHY_NOT, icon=":material/help:")
 
 
-def detection(source: NoisySource, drawn: NoisyData, scored: Scored, pair: Pair) -> None:
+def detection(source: NoisySource, sample: NoisyData, scored: Scored, pair: Pair) -> None:
     """Precision, recall and the table of all pairs, and how far their rankings agree."""
-    detections.show(source, drawn, scored, pair)
-    agreement.show(source, drawn, scored, pair)
+    detections.show(source, sample, scored, pair)
+    agreement.show(source, sample, scored, pair)
 
 
 def pair(pairs: Sequence[Pair]) -> Pair:
@@ -93,13 +90,14 @@ def pair(pairs: Sequence[Pair]) -> Pair:
 
 def facts(source: NoisySource, scored: Scored) -> None:
     """What was trained, and how well."""
-    told = scored.facts
+    known = scored.facts
     glossary.caption(
-        f"{plain(labels.model_heading(source.model))} · {told['training']:,} training labels · "
-        f"{told['trusted']:,} trusted examples · {told['test']:,} {_measured_on(source)}, {told['test_accuracy']:.1%} "
-        f"right · the model agrees with {told['observed_accuracy']:.1%} of the labels it was trained on · "
-        f"scores read {told['parameters_scored']:,} parameters · {told['device']}")
+        f"{plain(labels.model_heading(source.model))} · {known['training']:,} training labels · "
+        f"{known['trusted']:,} trusted examples · {known['test']:,} {_measured_on(source)}, "
+        f"{known['test_accuracy']:.1%} "
+        f"right · the model agrees with {known['observed_accuracy']:.1%} of the labels it was trained on · "
+        f"scores read {known['parameters_scored']:,} parameters · {known['device']}")
 
 
 def _measured_on(source: NoisySource) -> str:
-    return "examples out of fold, labels as they came" if source.in_turn else "test examples"
+    return "examples out of fold, labels as given" if source.in_turn else "test examples"

@@ -5,8 +5,7 @@ from __future__ import annotations
 from html import escape
 
 from app.widgets.words import chips
-from engine.applications.noisy_labels.comparing import scoring_of
-from engine.applications.noisy_labels.pairs import Pair, method_of
+from engine.desk.noisy_labels import Pair, method_of, scoring_of
 
 
 def question(pair: Pair, against: Pair | None = None) -> str:
@@ -18,5 +17,5 @@ def question(pair: Pair, against: Pair | None = None) -> str:
     if scoring is None or method.over is None:
         return f'<div class="wf-question">{escape(method.asks(pair.behavior))}</div>'
     other = None if against is None else scoring_of(against)
-    asked = f"{chips.plain_sentence(scoring, other)} {escape(method.over.sentence)}"
-    return f'<div class="wf-question">{asked}</div>{chips.plain(scoring, against=other)}'
+    sentence = f"{chips.plain_sentence(scoring, other)} {escape(method.over.sentence)}"
+    return f'<div class="wf-question">{sentence}</div>{chips.plain(scoring, against=other)}'

@@ -7,16 +7,13 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 import streamlit as st
 
-from app.noisy_labels import review_acts, review_example
+from app.noisy_labels import review_example, review_keys, state
 from app.widgets.examples import pictures
 from app.widgets.jobs import job_panel
+from app.widgets.jobs import review as desk_review
 from app.widgets.words import glossary
-from engine.applications.decisions import FINE, UNSURE, WRONG, Decision
-from engine.applications.noisy_labels import consensus, rankings
-from engine.applications.noisy_labels.pairs import Pair
-from engine.applications.noisy_labels.review import Review
-from engine.applications.noisy_labels.search import Scored
-from engine.applications.noisy_labels.source import NoisyData
+from engine.desk.noisy_labels import NoisyData, Pair, Review, Scored, consensus, rankings
+from engine.desk.reviews import FINE, UNSURE, WRONG, Decision
 
 MOST = 500
 """Rows of the table; filters leave fewer."""
@@ -24,8 +21,8 @@ GUESSED, REMOVED = -1, -2
 NO_CLASS = {GUESSED: "as guessed for each, removed where nothing is guessed", REMOVED: "not known: remove them"}
 
 
-def show(drawn: NoisyData, scored: Scored, review: Review, decisions: Mapping[int, Decision], pair: Pair,
-         rows: Sequence[int], share: float) -> None:
+def show(sample: NoisyData, scored: Scored, review: Review, decisions: Mapping[int, Decision], pair: Pair,
+         rows: Sequence[int], fraction: float) -> None:
     """The table of what is flagged and shown, and the verdict on its selection."""
     listed = list(rows[:MOST])
     with st.expander(f"Decide many at once ({len(rows):,} shown)", icon=":material/checklist:"):
@@ -33,54 +30,55 @@ def show(drawn: NoisyData, scored: Scored, review: Review, decisions: Mapping[in
         glossary.caption("Select rows, or switch on all of them, and give one verdict; *Undo* takes it back as "
                          f"one.{more}")
         everything = st.toggle(f"All {len(listed):,} rows", key="bulk:all")
-        event = st.dataframe(_table(drawn, scored, decisions, pair, listed, share), hide_index=True, width="stretch",
+        event = st.dataframe(_table(sample, scored, decisions, pair, listed, fraction), hide_index=True,
+                             width="stretch",
                              key=f"bulk:{pair.title}", on_select="rerun", selection_mode="multi-row",
                              column_config={"picture": st.column_config.ImageColumn("picture", width="small")})
         selected = listed if everything else [listed[at] for at in event["selection"]["rows"] if at < len(listed)]
-        _act(drawn, scored, review, decisions, selected)
+        _act(sample, scored, review, decisions, selected)
 
 
-def _table(drawn: NoisyData, scored: Scored, decisions: Mapping[int, Decision], pair: Pair, rows: Sequence[int],
-           share: float) -> pd.DataFrame:
-    names, dataset = drawn.dataset.class_names, drawn.dataset
+def _table(sample: NoisyData, scored: Scored, decisions: Mapping[int, Decision], pair: Pair, rows: Sequence[int],
+           fraction: float) -> pd.DataFrame:
+    names, dataset = sample.dataset.class_names, sample.dataset
     ranks = rankings.all_ranks({pair: scored.suspicion[pair]})[pair]
-    votes = consensus.votes(scored.suspicion, scored.by_heart, share)
-    found = pd.DataFrame([{
-        "picture": _picture(drawn, row),
-        "example": dataset.files[drawn.rows[row]] if dataset.files else f"row {int(drawn.rows[row]):,}",
-        "given": names[drawn.evidence.y[row]], "the model says": names[scored.predicted[row]],
+    votes = consensus.votes(scored.suspicion, scored.by_heart, fraction)
+    table = pd.DataFrame([{
+        "picture": _picture(sample, row),
+        "example": dataset.files[sample.rows[row]] if dataset.files else f"row {int(sample.rows[row]):,}",
+        "given": names[sample.evidence.y[row]], "the model says": names[scored.predicted[row]],
         "p(given)": round(float(scored.own[row]), 3), "rank": int(ranks[row]), "methods that flag it": int(votes[row]),
         "decided": review_example.MARKS[decisions[row].verdict] if row in decisions else ""} for row in rows])
-    return found if dataset.image_shape is not None or not len(found) else found.drop(columns="picture")
+    return table if dataset.image_shape is not None or not len(table) else table.drop(columns="picture")
 
 
-def _picture(drawn: NoisyData, row: int) -> str:
-    dataset, at = drawn.dataset, int(drawn.rows[row])
+def _picture(sample: NoisyData, row: int) -> str:
+    dataset, at = sample.dataset, int(sample.rows[row])
     url = pictures.original_url(dataset, "train", at, 64) or pictures.data_url(dataset.name, "train", at, dataset)
     return url or ""
 
 
-def _act(drawn: NoisyData, scored: Scored, review: Review, decisions: Mapping[int, Decision],
+def _act(sample: NoisyData, scored: Scored, review: Review, decisions: Mapping[int, Decision],
          selected: Sequence[int]) -> None:
-    names = drawn.dataset.class_names
+    names = sample.dataset.class_names
     label = st.selectbox("Right label, if they are wrong", [GUESSED, REMOVED, *range(len(names))], key="bulk:label",
-                         format_func=lambda place: names[place] if place >= 0 else NO_CLASS[place])
+                         format_func=lambda index: names[index] if index >= 0 else NO_CLASS[index])
     with st.container(horizontal=True):
         for verdict, title, _, icon in review_example.BUTTONS:
             st.button(f"{title}: {len(selected):,}", key=f"bulk:{verdict}", icon=icon, disabled=not selected,
                       on_click=job_panel.act,
-                      args=(decide, drawn, scored, review, decisions, tuple(selected), verdict, label))
+                      args=(decide, sample, scored, review, decisions, tuple(selected), verdict, label))
         st.button("Undo", key="bulk:undo", icon=":material/undo:", on_click=job_panel.act,
-                  args=(review_acts.undo, review), disabled=not review.has_own,
+                  args=(desk_review.undo, review, state.look_at), disabled=not review.has_own,
                   help="Takes back your last verdict, of one example or of many.")
 
 
-def decide(drawn: NoisyData, scored: Scored, review: Review, decisions: Mapping[int, Decision], rows: Sequence[int],
+def decide(sample: NoisyData, scored: Scored, review: Review, decisions: Mapping[int, Decision], rows: Sequence[int],
            verdict: str, label: int) -> None:
     """One verdict about many rows; one that has that label already is left as it is."""
     if verdict in (FINE, UNSURE):
         review.decide_all(verdict, dict.fromkeys(rows))
         return
-    right = {row: review_acts.right_label(drawn, scored, decisions.get(row), row) if label == GUESSED else
+    right = {row: review_keys.right_label(sample, scored, decisions.get(row), row) if label == GUESSED else
              None if label == REMOVED else label for row in rows}
-    review.decide_all(WRONG, {row: one for row, one in right.items() if one != drawn.evidence.y[row]})
+    review.decide_all(WRONG, {row: one for row, one in right.items() if one != sample.evidence.y[row]})

@@ -7,93 +7,93 @@ from functools import partial
 
 import streamlit as st
 
-from app.noisy_labels import data, review_bulk, review_example, review_filter, review_keys, review_queue, state
+from app.noisy_labels import review_bulk, review_example, review_filter, review_keys, review_queue, state
 from app.widgets.examples import cards
-from app.widgets.jobs import job_panel, reviewer
+from app.widgets.jobs import job_panel
+from app.widgets.jobs import review as desk_review
 from app.widgets.pickers import pickers
 from app.widgets.results import downloads
-from app.widgets.words import glossary
-from engine.applications.decisions import Decision
-from engine.applications.noisy_labels import cleaning, consensus, rankings
-from engine.applications.noisy_labels.pairs import CONSENSUS, Pair
-from engine.applications.noisy_labels.review import VERDICTS, Review, cleaned, consequences, verified_by
-from engine.applications.noisy_labels.search import Scored
-from engine.applications.noisy_labels.source import NoisyData
+from app.widgets.words import glossary, look
 from engine.basics.csv_text import csv_text
-from engine.data import uploads
+from engine.desk import datasets
+from engine.desk import noisy_labels as searches
+from engine.desk.noisy_labels import (
+    CONSENSUS,
+    VERDICTS,
+    NoisyData,
+    Pair,
+    Review,
+    Scored,
+    cleaned,
+    cleaning,
+    consensus,
+    consequences,
+    rankings,
+    verified_by,
+)
+from engine.desk.reviews import Decision
 
-STYLE = """
-<style>
-.wf-desk { display: flex; flex-wrap: wrap; gap: .8rem 1.6rem; align-items: flex-start; }
-.wf-desk .wf-near { display: flex; gap: .6rem; }
-.wf-desk figure { margin: 0; font-size: .8rem; text-align: center; }
-.wf-desk figcaption { margin-top: .15rem; }
-.wf-desk h6 { margin: 0 0 .3rem; font-size: .84rem; font-weight: 600; opacity: .85; padding: 0; }
-.wf-ranks { columns: 13rem 3; font-size: .84rem; font-variant-numeric: tabular-nums; margin: 0; }
-.wf-ranks div { break-inside: avoid; display: flex; justify-content: space-between; gap: .8rem; padding: .06rem 0; }
-.wf-ranks .own { font-weight: 700; }
-</style>
-"""
+STYLE = look.style("review-desk")
 
 
-def show(drawn: NoisyData, scored: Scored, pair: Pair) -> None:
+def show(sample: NoisyData, scored: Scored, pair: Pair) -> None:
     """The desk: filters, the example in focus, the queue, and the exports."""
     st.html(STYLE + cards.STYLE)
-    review = Review(drawn, session=reviewer.token())
-    _recommended(drawn, scored, pair)
-    share, but_not, hide = _filters(scored, pair)
-    passing = review_filter.show(drawn, scored)
-    flagged = [int(row) for row in rankings.flagged(scored.suspicion, pair, share, but_not)]
-    rows = passing.kept(flagged, drawn, scored, share)
-    review_keys.taken(review_keys.Desk(drawn, scored, review, tuple(rows)))
+    review = Review(sample, session=desk_review.token())
+    _recommended(sample, scored, pair)
+    fraction, but_not, hide = _filters(scored, pair)
+    chosen = review_filter.show(sample, scored)
+    flagged = [int(row) for row in rankings.flagged(scored.suspicion, pair, fraction, but_not)]
+    rows = chosen.passing(flagged, sample, scored, fraction)
+    review_keys.taken(review_keys.Desk(sample, scored, review, tuple(rows)))
     decisions = review.decisions()
     undecided = [row for row in rows if row not in decisions]
     glossary.caption(_summary(len(flagged), len(rows), decisions, len(undecided), pair, but_not))
     if rows:
-        _flagged(drawn, scored, review, decisions, pair, rows, undecided, hide)
-        review_bulk.show(drawn, scored, review, decisions, pair, undecided if hide else rows, share)
+        _flagged(sample, scored, review, decisions, pair, rows, undecided, hide)
+        review_bulk.show(sample, scored, review, decisions, pair, undecided if hide else rows, fraction)
     elif flagged:
         st.info("No flagged example passes the filters; take one of them off.", icon=":material/filter_alt_off:")
     else:
         st.info("Every example that the first ranking flags is flagged by the other as well; choose another pair or a "
-                "larger share.", icon=":material/filter_alt_off:")
-    _exports(drawn, review, decisions)
+                "larger fraction.", icon=":material/filter_alt_off:")
+    _exports(sample, review, decisions)
 
 
-def _recommended(drawn: NoisyData, scored: Scored, pair: Pair) -> None:
+def _recommended(sample: NoisyData, scored: Scored, pair: Pair) -> None:
     """Which ranking to look at first, and why."""
-    found = data.recommended(drawn, scored)
-    if found is None:
+    first = searches.recommended(sample, scored)
+    if first is None:
         return
     order = ""
-    if found.pair == pair:
+    if first.pair == pair:
         order = " It is the order here."
     elif pair == CONSENSUS:
         voters = ", ".join(voter.title for voter in consensus.voting(scored.suspicion, scored.by_heart))
         order = f" The order here is the consensus of {voters}."
-    glossary.caption(f"Recommended: **{found.pair.title}**: {found.why}.{order}")
+    glossary.caption(f"Recommended: **{first.pair.title}**: {first.why}.{order}")
 
 
 def _filters(scored: Scored, pair: Pair) -> tuple[float, Pair | None, bool]:
     left, middle, right = st.columns([1, 1.2, 1], gap="large", vertical_alignment="bottom")
     with left:
-        share = state.share()
+        fraction = state.fraction()
     with middle:
         but_not = state.but_not([other for other in scored.suspicion if other != pair])
     with right:
-        return share, but_not, state.hide_decided()
+        return fraction, but_not, state.hide_decided()
 
 
-def _flagged(drawn: NoisyData, scored: Scored, review: Review, decisions: Mapping[int, Decision], pair: Pair,
+def _flagged(sample: NoisyData, scored: Scored, review: Review, decisions: Mapping[int, Decision], pair: Pair,
              rows: list[int], undecided: list[int], hide: bool) -> None:
     """The example in focus, and the queue."""
     focus = state.focus(rows, undecided)
     if focus is None:
-        st.success("Everything flagged here is decided. Take a larger share, or look at what comes of it below.",
+        st.success("Everything flagged here is decided. Take a larger fraction, or see the result below.",
                    icon=":material/check:")
     else:
-        review_example.show(drawn, scored, review, decisions, pair, focus, rows)
-    review_queue.show(drawn, scored, decisions, pair, undecided if hide else rows, focus)
+        review_example.show(sample, scored, review, decisions, pair, focus, rows)
+    review_queue.show(sample, scored, decisions, pair, undecided if hide else rows, focus)
 
 
 def _summary(flagged: int, shown: int, decisions: Mapping[int, Decision], undecided: int, pair: Pair,
@@ -106,7 +106,7 @@ def _summary(flagged: int, shown: int, decisions: Mapping[int, Decision], undeci
             f"so far in these data: {said}")
 
 
-def _exports(drawn: NoisyData, review: Review, decisions: Mapping[int, Decision]) -> None:
+def _exports(sample: NoisyData, review: Review, decisions: Mapping[int, Decision]) -> None:
     with st.expander(f"Decisions ({len(decisions):,}), downloads and import", icon=":material/fact_check:"):
         if decisions:
             table = review.table().drop(columns="data")
@@ -115,46 +115,46 @@ def _exports(drawn: NoisyData, review: Review, decisions: Mapping[int, Decision]
             downloads.file_button("Review (CSV)", review.to_csv, "review.csv", "text/csv", "desk:csv",
                                   disabled=not decisions)
             downloads.file_button(
-                "Cleaned index (CSV)", lambda: csv_text(cleaned(drawn, decisions)), "cleaned-index.csv",
+                "Cleaned index (CSV)", lambda: csv_text(cleaned(sample, decisions)), "cleaned-index.csv",
                 "text/csv", "desk:cleaned",
                 help="The rows of the dataset's training split that stay, each with the label to use: "
                      "corrected where you said so, without what is wrong and has no right label.")
-        if drawn.source.is_own:
-            _own(drawn, decisions)
+        if sample.source.is_own:
+            _own(sample, decisions)
         _import(review)
         glossary.caption(
-            f"Decisions lie in your results folder under the fingerprint {drawn.fingerprint[:12]} of these "
+            f"Decisions lie in your results folder under the fingerprint {sample.fingerprint[:12]} of these "
             "pictures and labels; a review of other data is refused.")
 
 
-def _own(drawn: NoisyData, decisions: Mapping[int, Decision]) -> None:
+def _own(sample: NoisyData, decisions: Mapping[int, Decision]) -> None:
     """What comes of a user's own data: a cleaned copy, moves, a list by path, and verified examples."""
-    known = verified_by(drawn, decisions)
+    known = verified_by(sample, decisions)
     glossary.markdown("**Your own data, cleaned**")
-    changed = any(consequences(decisions)) or bool(uploads.reading(drawn.source.dataset).classes)
+    changed = any(consequences(decisions)) or bool(datasets.reading(sample.source.dataset).classes)
     with st.container(horizontal=True):
-        form = cleaning.format_of(drawn)
-        downloads.file_button(form.title, partial(cleaning.copy, drawn, decisions), f"cleaned{form.suffix}", form.mime,
+        form = cleaning.format_of(sample)
+        downloads.file_button(form.title, partial(cleaning.copy, sample, decisions), f"cleaned{form.suffix}", form.mime,
                               "desk:copy", disabled=not changed,
                               help="What was read, with corrected labels and without what is wrong.")
-        downloads.file_button("Changes by path (CSV)", lambda: csv_text(cleaning.decided_by_path(drawn, decisions)),
+        downloads.file_button("Changes by path (CSV)", lambda: csv_text(cleaning.decided_by_path(sample, decisions)),
                               "decided.csv", "text/csv", "desk:decided", disabled=not any(consequences(decisions)),
                               help="What `clean-data --changes` reads on the command line.")
-        if drawn.dataset.image_shape is not None:
-            downloads.file_button("Moves (shell script)", partial(cleaning.script, drawn, decisions), "moves.sh",
+        if sample.dataset.image_shape is not None:
+            downloads.file_button("Moves (shell script)", partial(cleaning.script, sample, decisions), "moves.sh",
                                   "text/x-shellscript", "desk:moves", disabled=not changed,
                                   help="Run it in your folder: it moves pictures to the class that they get, and "
                                        f"removed ones to `{cleaning.REMOVED}`. It deletes and overwrites nothing.")
         st.button(f"Trust what I decided ({len(known):,})", key="desk:trust", icon=":material/verified:",
-                  disabled=not known, on_click=job_panel.act, args=(_trust, drawn, known),
+                  disabled=not known, on_click=job_panel.act, args=(_trust, sample, known),
                   help="Examples that you called fine, or gave their right label, become verified ones: the scores "
                        "then refer to them, and they are searched no more. Two of every class are needed.")
 
 
-def _trust(drawn: NoisyData, known: Mapping[str, str]) -> None:
+def _trust(sample: NoisyData, known: Mapping[str, str]) -> None:
     """Read the data with what was decided as verified examples."""
-    chosen = uploads.reading(drawn.source.dataset)
-    pickers.take(uploads.keep_reading(chosen.model_copy(update={"trusted": {**chosen.trusted, **known}})))
+    chosen = datasets.reading(sample.source.dataset)
+    pickers.take(datasets.keep_reading(chosen.model_copy(update={"trusted": {**chosen.trusted, **known}})))
 
 
 def _import(review: Review) -> None:

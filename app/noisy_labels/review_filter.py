@@ -11,9 +11,7 @@ from app.noisy_labels.state import FILTERS
 from app.widgets.choices import choice
 from app.widgets.choices.selectors import pick, text
 from app.widgets.words import glossary
-from engine.applications.noisy_labels import consensus
-from engine.applications.noisy_labels.search import Scored
-from engine.applications.noisy_labels.source import NoisyData
+from engine.desk.noisy_labels import NoisyData, Scored, consensus
 
 ANY = -1
 FILE, GIVEN, SAID, LEAST = FILTERS
@@ -22,7 +20,7 @@ FILE, GIVEN, SAID, LEAST = FILTERS
 @dataclass(frozen=True)
 class Filter:
     """file: a part of the path. given, said: numbers of classes, `ANY` for all. least: of how many methods, at least,
-    an example is in the most suspicious share."""
+    an example is in the most suspicious fraction."""
 
     file: str = ""
     given: int = ANY
@@ -30,36 +28,36 @@ class Filter:
     least: int = 0
 
     @property
-    def told(self) -> str:
+    def heading(self) -> str:
         """How many filters are on, for a heading."""
         count = sum((bool(self.file), self.given != ANY, self.said != ANY, self.least > 0))
         return f"Filters ({count} on)" if count else "Filters"
 
-    def kept(self, rows: Sequence[int], drawn: NoisyData, scored: Scored, share: float) -> list[int]:
+    def passing(self, rows: Sequence[int], sample: NoisyData, scored: Scored, fraction: float) -> list[int]:
         """The rows that pass, in their order."""
-        files, at, y = drawn.dataset.files, drawn.rows, drawn.evidence.y
-        votes = consensus.votes(scored.suspicion, scored.by_heart, share) if self.least else None
+        files, at, y = sample.dataset.files, sample.rows, sample.evidence.y
+        votes = consensus.votes(scored.suspicion, scored.by_heart, fraction) if self.least else None
         return [row for row in rows
                 if (not self.file or (files and self.file.lower() in files[at[row]].lower()))
                 and self.given in (ANY, y[row]) and self.said in (ANY, scored.predicted[row])
                 and (votes is None or votes[row] >= self.least)]
 
 
-def show(drawn: NoisyData, scored: Scored) -> Filter:
+def show(sample: NoisyData, scored: Scored) -> Filter:
     """The filters, folded away; what they say stands in the address."""
-    classes = [ANY, *range(drawn.evidence.classes)]
-    names = drawn.dataset.class_names
+    classes = [ANY, *range(sample.evidence.classes)]
+    names = sample.dataset.class_names
     voters = len(consensus.voting(scored.suspicion, scored.by_heart))
     with st.expander(_heading(), icon=":material/filter_alt:", key="desk:filters"):
         columns = st.columns(4)
-        file = text(FILE, "File name has", "", area=columns[0]) if drawn.dataset.files else ""
+        file = text(FILE, "File name has", "", area=columns[0]) if sample.dataset.files else ""
         given, said = (
-            pick(name, label, classes, ANY, lambda place: "any" if place == ANY else names[place], kind=int, area=area)
+            pick(name, label, classes, ANY, lambda index: "any" if index == ANY else names[index], kind=int, area=area)
             for name, label, area in ((GIVEN, "Given label", columns[1]), (SAID, "The model says", columns[2])))
         least = pick(LEAST, "Flagged by at least", list(range(voters + 1)), 0,
                      lambda count: f"{count} of {voters} methods" if count else "(no filter)", kind=int,
                      area=columns[3], help="Of the methods that make the consensus: how many have the example in the "
-                                           "same most suspicious share.")
+                                           "same most suspicious fraction.")
         glossary.caption("A given label with what the model says is one confusion. The box *but not flagged by*, "
                          "above, sets one specification against another.")
     return Filter(file.strip(), given, said, least)
@@ -68,4 +66,4 @@ def show(drawn: NoisyData, scored: Scored) -> Filter:
 def _heading() -> str:
     """How many filters are on, before they are drawn."""
     return Filter(choice.one(FILE, "", str).strip(), choice.one(GIVEN, ANY, int), choice.one(SAID, ANY, int),
-                  choice.one(LEAST, 0, int)).told
+                  choice.one(LEAST, 0, int)).heading

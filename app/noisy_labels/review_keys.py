@@ -7,18 +7,14 @@ from functools import partial
 
 import streamlit as st
 
-from app.noisy_labels import review_acts, state
-from app.widgets.jobs import key_queue
-from engine.applications.decisions import FINE, UNSURE, WRONG
-from engine.applications.noisy_labels.review import Review
-from engine.applications.noisy_labels.search import Scored
-from engine.applications.noisy_labels.source import NoisyData
+from app.noisy_labels import state
+from app.widgets.jobs import key_queue, review
+from engine.desk.noisy_labels import NoisyData, Review, Scored, rankings
+from engine.desk.reviews import FINE, WRONG, Decision
 
-VERDICT_KEYS = {"w": WRONG, "f": FINE, "u": UNSURE}
-UNDO, BACK, ON = "z", "ArrowLeft", "ArrowRight"
 NUMBERS = ("1", "2", "3", "4", "5", "6", "7", "8", "9", "0")
 """The keys of the first ten classes: the class is the right label, and the given one is fine where it is that."""
-KEYS = (*VERDICT_KEYS, UNDO, BACK, ON, *NUMBERS)
+KEYS = (*review.VERDICTS, review.UNDO, review.BACK, review.ON, *NUMBERS)
 NOT_KNOWN = -1
 
 
@@ -26,7 +22,7 @@ NOT_KNOWN = -1
 class Desk:
     """What the keys act on: the flagged rows in their order, and where decisions go."""
 
-    drawn: NoisyData
+    sample: NoisyData
     scored: Scored
     review: Review
     rows: tuple[int, ...]
@@ -34,7 +30,7 @@ class Desk:
     @property
     def name(self) -> str:
         """Which desk this is: that of a session and of its data."""
-        return f"{self.review.session} {self.drawn.fingerprint}"
+        return f"{self.review.session} {self.sample.fingerprint}"
 
 
 def taken(desk: Desk) -> None:
@@ -46,21 +42,29 @@ def act(desk: Desk, key: str) -> None:
     """Do what one key says about the example in focus."""
     decisions = desk.review.decisions()
     focus = state.focus(desk.rows, [row for row in desk.rows if row not in decisions])
-    if key == UNDO:
-        review_acts.undo(desk.review)
-    elif focus is not None and key in VERDICT_KEYS:
-        before, verdict = decisions.get(focus), VERDICT_KEYS[key]
-        guessed = review_acts.right_label(desk.drawn, desk.scored, before, focus)
+    if key == review.UNDO:
+        review.undo(desk.review, state.look_at)
+    elif focus is not None and key in review.VERDICTS:
+        before, verdict = decisions.get(focus), review.VERDICTS[key]
+        guessed = right_label(desk.sample, desk.scored, before, focus)
         chosen = st.session_state.get(f"right:{focus}", NOT_KNOWN if guessed is None else guessed)
         note = st.session_state.get(f"note:{focus}", before.note if before else "")
-        review_acts.take(desk.review, focus, verdict, None if verdict != WRONG or chosen == NOT_KNOWN else chosen, note,
-                         desk.rows)
+        review.decide(desk.review, state.look_at, desk.rows, focus, verdict,
+                      None if verdict != WRONG or chosen == NOT_KNOWN else chosen, note)
     elif focus is not None and key in NUMBERS:
         label = NUMBERS.index(key)
-        if label < desk.drawn.evidence.classes:
-            fine = label == desk.drawn.evidence.y[focus]
+        if label < desk.sample.evidence.classes:
+            fine = label == desk.sample.evidence.y[focus]
             note = st.session_state.get(f"note:{focus}", decisions[focus].note if focus in decisions else "")
-            review_acts.take(desk.review, focus, FINE if fine else WRONG, None if fine else label, note, desk.rows)
-    elif focus is not None and key in (BACK, ON):
-        step = 1 if key == ON else -1
-        state.look_at(desk.rows[min(max(desk.rows.index(focus) + step, 0), len(desk.rows) - 1)])
+            review.decide(desk.review, state.look_at, desk.rows, focus, FINE if fine else WRONG,
+                          None if fine else label, note)
+    elif focus is not None and key in (review.BACK, review.ON):
+        state.look_at(review.neighbour(desk.rows, focus, key))
+
+
+def right_label(sample: NoisyData, scored: Scored, before: Decision | None, row: int) -> int | None:
+    """The label to use if the given one is wrong: what was decided before, else a guess; None where none is known."""
+    if before is not None and before.verdict == WRONG:
+        return before.label
+    nearest = [int(sample.evidence.trusted_y[at]) for at in scored.nearest[row]]
+    return rankings.guess(int(sample.evidence.y[row]), int(scored.predicted[row]), nearest)

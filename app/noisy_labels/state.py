@@ -8,18 +8,24 @@ import streamlit as st
 
 from app.widgets.choices import choice, inputs
 from app.widgets.choices.pair_choice import PairChoice
-from app.widgets.choices.selectors import pick, segments
+from app.widgets.choices.selectors import pick, segments, toggle
 from app.widgets.pickers import pickers
 from app.widgets.words import glossary, labels
-from engine import data
-from engine.applications.noisy_labels import limits
-from engine.applications.noisy_labels.origin import IN_DOUBT, IN_TURN, VERIFIED
-from engine.applications.noisy_labels.pairs import CONSENSUS, Pair
-from engine.applications.noisy_labels.source import NOISE, SMALL_RECIPE, NoisySource
-from engine.data import uploads
-from engine.metrics.detection import FRACTIONS, precision_title
-from engine.models.catalogue import OWN
-from engine.models.cifar_forms import FORMS
+from engine.desk import datasets
+from engine.desk.models import FORMS, OWN
+from engine.desk.noisy_labels import (
+    CONSENSUS,
+    IN_DOUBT,
+    IN_TURN,
+    NOISE,
+    SMALL_RECIPE,
+    VERIFIED,
+    NoisySource,
+    Pair,
+    limits,
+)
+from engine.metrics import detection
+from engine.metrics.detection import precision_title
 
 VIEWS = {"detection": "Detection", "desk": "Review desk", "whatif": "What if"}
 UNMEASURED = {"desk": "Review desk", "agreement": "Agreement", "whatif": "What if"}
@@ -31,7 +37,7 @@ OPENED = PairChoice("rankings", "labels")
 SPOILED, DOUBTED = "spoil", "doubt"
 """Consents of the reader, each kept as the name of the data that it was given for, so that it holds for no other."""
 DEFAULT = CONSENSUS
-DESK_SHARES = (*FRACTIONS, 0.2)
+FRACTIONS = (*detection.FRACTIONS, 0.2)
 FILTERS = ("named", "given", "guessed", "agree")
 """The filters of the desk: file name, given label, what the model says, agreement of methods."""
 SIZES = ("labels", "trusted", "epochs", "judge", "noise")
@@ -43,7 +49,7 @@ DEFAULTS = {"digits": (1_000, 20, 15), "fashion_small": (1_000, 20, 15), "fashio
 """Training examples, trusted examples a class, epochs."""
 MOST_TEST = 2_000
 FOLDS = 4
-NOISE_STEPS = [place / 20 for place in range(13)]
+NOISE_STEPS = [index / 20 for index in range(13)]
 
 
 def source() -> NoisySource:
@@ -51,8 +57,8 @@ def source() -> NoisySource:
     with st.sidebar:
         name = pickers.dataset_picker((*SIZES, *FILTERS, AT), texts=False)
         pickers.upload(texts=False)
-        dataset = data.load(name)
-        own = uploads.is_upload(name)
+        dataset = datasets.load(name)
+        own = datasets.is_upload(name)
         noise = _made_wrong(dataset, own)
         doubted = _doubted(dataset, own)
         st.markdown("#### Model")
@@ -78,20 +84,20 @@ def source() -> NoisySource:
                                                               "checkpoints": min(4, epochs)}))
 
 
-def _made_wrong(dataset: data.Dataset, own: bool) -> float:
-    """The share of labels to make wrong; of a user's own none, unless the reader switches it on for these data."""
+def _made_wrong(dataset: datasets.Dataset, own: bool) -> float:
+    """The fraction of labels to corrupt; of a user's own none, unless the reader switches it on for these data."""
     known = dataset.flags is not None
-    if own and not _consent(SPOILED, dataset.name, "Make some labels wrong, to test the methods",
+    if own and not _consent(SPOILED, dataset.name, "Corrupt some labels, to test the methods",
                             "Your labels stay as they are unless you switch this on. It changes a copy, to measure "
-                            "how well the methods find what was made wrong."):
+                            "how well the methods find the corrupted ones."):
         return _as_they_came(known)
     return _noise(known)
 
 
-def _doubted(dataset: data.Dataset, own: bool) -> bool:
+def _doubted(dataset: datasets.Dataset, own: bool) -> bool:
     """Whether a part of the labels in doubt is trusted, where there are no others and the reader says so."""
     return own and dataset.test_drawn and _consent(
-        DOUBTED, dataset.name, "Trust a part of the labels in doubt",
+        DOUBTED, dataset.name, "Trust some of the unverified labels",
         "Your data bring no verified labels, so that every label is searched, each part of them held out in turn. With "
         "this on, one model measures with a part of the labels in doubt instead: faster, and that part is not "
         "searched.")
@@ -109,34 +115,29 @@ def _noise(known: bool) -> float:
     key = choice.bound("noise", NOISE, choice.within(0.0, 0.6, float))
     if st.session_state[key] not in NOISE_STEPS:
         st.session_state[key] = min(NOISE_STEPS, key=lambda step: abs(step - st.session_state[key]))
-    noise = inputs.select_slider("Labels made wrong", NOISE_STEPS, key=key, format_func=lambda value: f"{value:.0%}",
+    noise = inputs.select_slider("Corrupted labels", NOISE_STEPS, key=key, format_func=lambda value: f"{value:.0%}",
                                  help="Symmetric noise: each chosen label becomes another class, all as likely. "
-                                      "0% searches the labels as they came.")
+                                      "0% searches the labels as given.")
     choice.keep("noise", noise)
     return noise if noise else _as_they_came(known)
 
 
 def _as_they_came(known: bool) -> float:
-    """No label is made wrong; says what follows."""
+    """No label is corrupted; says what follows."""
     glossary.caption(
-        "Labels as they came" + ("; your file says which are wrong, so detection can be measured." if known
-                                 else "; nobody says which are wrong, so detection cannot be measured."))
+        "Labels as given" + ("; your file says which are wrong, so detection can be measured." if known
+                                 else "; it is not known which are wrong, so detection cannot be measured."))
     return 0.0
 
 
-def _model(dataset: data.Dataset) -> str:
+def _model(dataset: datasets.Dataset) -> str:
     shape = dataset.image_shape
     fits = [name for name in MODELS if (shape is not None or name in ("mlp", "linear"))
             and (shape is None or name not in FORMS or min(shape[:2]) >= (32 if name.startswith("vgg") else 8))]
-    key = choice.bound("judge", fits[0], choice.from_options(fits))
-    if st.session_state[key] not in fits:
-        st.session_state[key] = fits[0]
-    model = inputs.selectbox("Model that judges", fits, key=key, format_func=labels.model_heading)
-    choice.keep("judge", model)
-    return model
+    return pick("judge", "Model that judges", fits, fits[0], labels.model_heading)
 
 
-def _sizes(dataset: data.Dataset, own: bool, in_turn: bool) -> tuple[int, int, int]:
+def _sizes(dataset: datasets.Dataset, own: bool, in_turn: bool) -> tuple[int, int, int]:
     """Trusted examples of each class, labels to search and epochs; of a user's own data all labels are searched."""
     most = limits.most_trusted(dataset, own)
     wanted, per_class, epochs = DEFAULTS.get(dataset.name, (20_000 if own else 2_000, 20, 20))
@@ -146,14 +147,14 @@ def _sizes(dataset: data.Dataset, own: bool, in_turn: bool) -> tuple[int, int, i
         return 1, train, pickers.number("epochs", "epochs of training", epochs, 1, 200)
     trusted = pickers.number("trusted", "trusted examples of each class", min(per_class, most), 1, most,
                              "Verified examples that the scores refer to: "
-                             + (_own_trusted(dataset) if own else "drawn beside the training set."))
+                             + (_own_trusted(dataset) if own else "sampled beside the training set."))
     available = limits.most_searched(dataset, own, trusted)
     train = pickers.number("labels", "training labels to search", min(wanted, available), 2, available)
     return trusted, train, pickers.number("epochs", "epochs of training", epochs, 1, 200)
 
 
-def _own_trusted(dataset: data.Dataset) -> str:
-    return "a part of the labels in doubt." if dataset.test_drawn else "a part of your test split."
+def _own_trusted(dataset: datasets.Dataset) -> str:
+    return "some of the unverified labels." if dataset.test_drawn else "some of your test split."
 
 
 def view(measured: bool) -> str:
@@ -161,8 +162,7 @@ def view(measured: bool) -> str:
     views = VIEWS if measured else UNMEASURED
     first = next(iter(views))
     if choice.texts(VIEW)[-1:] in ([view] for view in {*VIEWS, *UNMEASURED} - set(views)):  # of other data
-        choice.keep(VIEW, first)
-        st.session_state.pop(choice.widget(VIEW), None)
+        choice.put(VIEW, first)
     return segments(VIEW, "View", list(views), first, views.get, label_visibility="collapsed")
 
 
@@ -171,13 +171,9 @@ def pair(pairs: Sequence[Pair]) -> Pair:
     by_title = {pair.title: pair for pair in pairs}
     by_title = {title: by_title[title] for title in sorted(by_title, key=lambda title: title != DEFAULT.title)}
     default = next(iter(by_title))
-    key = choice.bound(PAIR, default, choice.from_options(list(by_title)))
-    title = inputs.selectbox("Method and trusted behavior", list(by_title), key=key,
-                             help=glossary.hint("behavior", "A method ranks the labels. Where it reads a behavior of "
-                                                "the trusted examples, the behavior is part of the question: another "
-                                                "one gives another ranking."))
-    choice.keep(PAIR, title)
-    return by_title[title]
+    return by_title[pick(PAIR, "Method and trusted behavior", list(by_title), default, str, help=glossary.hint(
+        "behavior", "A method ranks the labels. Where it reads a behavior of the trusted examples, the behavior is "
+                    "part of the question: another one gives another ranking."))]
 
 
 def take_click(names: Sequence[str]) -> None:
@@ -185,27 +181,22 @@ def take_click(names: Sequence[str]) -> None:
     is read."""
     clicked = OPENED.take_click(len(names))
     if clicked is not None and clicked[0] == clicked[1]:
-        _put(PAIR, names[clicked[0]])
+        choice.put(PAIR, names[clicked[0]])
 
 
 def to_the_desk(first: Pair, second: Pair) -> None:
     """Show the review desk with what the first ranking flags and the second does not."""
-    _put(VIEW, "desk")
-    _put(PAIR, first.title)
-    _put("not", second.title)
+    choice.put(VIEW, "desk")
+    choice.put(PAIR, first.title)
+    choice.put("not", second.title)
     look_at(None)
 
 
-def _put(name: str, value: str) -> None:
-    choice.keep(name, value)
-    st.session_state.pop(choice.widget(name), None)
-
-
-def share() -> float:
+def fraction() -> float:
     """How much of the ranking counts as flagged."""
-    titles = {precision_title(share).removeprefix("P@"): share for share in DESK_SHARES}
+    titles = {precision_title(fraction).removeprefix("P@"): fraction for fraction in FRACTIONS}
     title = segments("k", "Most suspicious", list(titles), "5%", str,
-                     help="The share of all labels, from the top of the ranking, that counts as flagged.")
+                     help="The fraction of all labels, from the top of the ranking, that is flagged.")
     return titles[title]
 
 
@@ -218,15 +209,12 @@ def but_not(others: Sequence[Pair]) -> Pair | None:
     """Another ranking, whose flagged examples are left out; None for no filter."""
     by_title = {"": None, **{other.title: other for other in others}}
     return by_title[pick("not", "but not flagged by", list(by_title), "", lambda text: text or "(no filter)",
-                         help="Leaves out what the other ranking flags in the same share.")]
+                         help="Leaves out what the other ranking flags at the same fraction.")]
 
 
 def hide_decided() -> bool:
     """Whether what is decided is left out of the queue."""
-    key = choice.bound("hide", False, choice.on_off)
-    hide = inputs.toggle("Hide what is decided", key=key)
-    choice.keep("hide", int(hide))
-    return hide
+    return toggle("hide", "Hide what is decided")
 
 
 def focus(rows: Sequence[int], undecided: Sequence[int]) -> int | None:

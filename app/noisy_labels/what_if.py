@@ -14,80 +14,74 @@ from app.widgets.jobs import job_panel
 from app.widgets.jobs.desk import desk
 from app.widgets.results import downloads
 from app.widgets.words import glossary
-from engine.applications.noisy_labels import retraining
-from engine.applications.noisy_labels.changes import Truth, truth
-from engine.applications.noisy_labels.pairs import Pair
-from engine.applications.noisy_labels.retraining import RetrainingRequest, WhatIf, WhatIfRequest
-from engine.applications.noisy_labels.review import Review, consequences
-from engine.applications.noisy_labels.search import Scored
-from engine.applications.noisy_labels.source import NoisyData, NoisySource
 from engine.basics.csv_text import csv_text
 from engine.desk import Waiting
+from engine.desk import noisy_labels as searches
+from engine.desk.noisy_labels import NoisyData, NoisySource, Pair, Review, Scored, Truth, consequences, truth
 from engine.metrics import seed_means
 
 
-def show(source: NoisySource, drawn: NoisyData, scored: Scored, pair: Pair) -> None:
+def show(source: NoisySource, sample: NoisyData, scored: Scored, pair: Pair) -> None:
     """What is changed, the run that changes it, and its result."""
-    if not len(drawn.y_test):
-        st.info(retraining.NOT_MEASURED, icon=":material/help:")
+    if not len(sample.y_test):
+        st.info(searches.NOT_MEASURED, icon=":material/help:")
         return
     left, right = st.columns([1.4, 1], gap="large", vertical_alignment="bottom")
     with left:
         way = state.way()
     with right:
         seeds = state.seeds()
-    removed, relabelled = _changes(drawn, scored, pair, way)
+    removed, relabelled = _changes(sample, scored, pair, way)
     if not removed and not relabelled:
-        st.info("No label was called wrong yet: decide some at the review desk, or take the most suspicious.",
+        st.info("No label has been called wrong yet: decide some at the review desk, or take the most suspicious.",
                 icon=":material/rate_review:")
         return
-    glossary.markdown(f"**{_words(len(removed), len(relabelled))}** of {len(drawn.evidence.y):,} training examples."
-                      + _truth(truth(drawn.flags, removed, relabelled), len(relabelled)))
-    request = WhatIfRequest(training=RetrainingRequest(source=source, removed=removed, relabelled=relabelled),
-                            seeds=seeds)
+    glossary.markdown(f"**{_words(len(removed), len(relabelled))}** of {len(sample.evidence.y):,} training examples."
+                      + _truth(truth(sample.flags, removed, relabelled), len(relabelled)))
+    request = searches.what_if(source, removed, relabelled, seeds)
     answer = desk().known(request)
-    if not isinstance(answer, WhatIf):
+    if not isinstance(answer, searches.WhatIf):
         _ask(source, request, answer)
         return
-    _result(answer.accuracy, source, len(drawn.y_test), seeds)
+    _result(answer.accuracy, source, len(sample.y_test), seeds)
     changes = pd.DataFrame({"row": [*removed, *relabelled], "label": ["" for _ in removed] + [
         str(label) for label in relabelled.values()]})
     downloads.file_button("Changed labels (CSV)", partial(csv_text, changes), "changes.csv", "text/csv",
                           "changes", help="What the command above reads.")
 
 
-def _ask(source: NoisySource, request: WhatIfRequest, waiting: Waiting | None) -> None:
+def _ask(source: NoisySource, request: searches.WhatIfRequest, waiting: Waiting | None) -> None:
     """How long it takes and a button, or how far it is."""
     if waiting is not None:
         job_panel.watch(waiting)
         return
     glossary.caption(
         f"{2 * request.seeds} trainings: {data.retraining_time(source, 2 * request.seeds)}. "
-        "Everything else stays: seed, settings, and the batches in which the others stand.")
+        "Everything else stays: seed, settings, and the batches of the other examples.")
     st.button("Train again", type="primary", key="what-if", icon=":material/model_training:", on_click=job_panel.act,
               args=(desk().start, request))
 
 
-def _changes(drawn: NoisyData, scored: Scored, pair: Pair, way: str) -> tuple[list[int], dict[int, int]]:
+def _changes(sample: NoisyData, scored: Scored, pair: Pair, way: str) -> tuple[list[int], dict[int, int]]:
     if way == "review":
-        return consequences(Review(drawn).decisions())
-    share = state.share()
+        return consequences(Review(sample).decisions())
+    fraction = state.fraction()
     glossary.caption(f"Ranked by {pair.title}.")
-    return sorted(int(row) for row in retraining.most_suspicious(scored.suspicion[pair], share)), {}
+    return sorted(int(row) for row in searches.most_suspicious(scored.suspicion[pair], fraction)), {}
 
 
 def _words(removed: int, relabelled: int) -> str:
-    parts = [f"{count:,} {what}" for count, what in ((removed, "removed"), (relabelled, "relabelled")) if count]
-    return " and ".join(parts)
+    texts = [f"{count:,} {what}" for count, what in ((removed, "removed"), (relabelled, "relabelled")) if count]
+    return " and ".join(texts)
 
 
 def _truth(known: Truth | None, relabelled: int) -> str:
     """How many of them are wrong, where that is known."""
     if known is None:
         return ""
-    text = f" {known.wrong:,} of these {known.changed:,} labels are wrong indeed."
+    text = f" {known.wrong:,} of these {known.changed:,} labels are known to be wrong."
     if known.restored is not None:
-        text += f" {known.restored:,} of {relabelled:,} corrections give the label that was there before."
+        text += f" {known.restored:,} of {relabelled:,} corrections restore the original label."
     return text
 
 
@@ -99,14 +93,14 @@ def _result(table: pd.DataFrame, source: NoisySource, n_test: int, seeds: int) -
     change = rows.loc["change"]
     columns[2].metric("Change", f"{100 * change['mean']:+.2f} points".replace("-", "−"), help=_interval(change))
     _interval_said(change, n_test)
-    dots = pd.DataFrame([{"what": what, "seed": source.seed + place, "accuracy": value}
+    dots = pd.DataFrame([{"what": what, "seed": source.seed + index, "accuracy": value}
                          for what in ("before", "after")
-                         for place, value in enumerate(seed_means.split(rows.loc[what, "seed_means"]))])
+                         for index, value in enumerate(seed_means.split(rows.loc[what, "seed_means"]))])
     draw(accuracies, dots, key="what-if-dots",
          alt=f"Test accuracy before and after, {len(dots) // 2} seeds: from {rows.loc['before', 'mean']:.3f} to "
              f"{rows.loc['after', 'mean']:.3f}.")
     downloads.chart_extras("what-if", table, command=(
-        f"{data.command(source, 'what-if-labels', 'accuracy.csv')} --changes changes.csv --seeds {seeds}"))
+        f"{searches.command(source, 'what-if-labels', 'accuracy.csv')} --changes changes.csv --seeds {seeds}"))
 
 
 def _interval_said(change: pd.Series, n_test: int) -> None:

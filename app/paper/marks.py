@@ -3,7 +3,7 @@
 from urllib.parse import urlencode
 
 from app.widgets.frame import top
-from engine.experiments.statements.statement import CONFIRMED, CONTRADICTED, UNDECIDED
+from engine.desk.published import CONFIRMED, CONTRADICTED, UNDECIDED
 
 MARKS = {CONFIRMED: "✓", CONTRADICTED: "✗", UNDECIDED: "?"}
 TABLE_ANCHOR = "cell-by-cell"

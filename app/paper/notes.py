@@ -69,6 +69,6 @@ def of_rows(experiment: str, rows: Iterable[Mapping[str, object]]) -> tuple[list
     for note in NOTES:
         if note.text not in texts and any(note.concerns(experiment, row) for row in rows):
             texts.append(note.text)
-    numbers = [[place for place, text in enumerate(texts, 1)
+    numbers = [[number for number, text in enumerate(texts, 1)
                 if any(note.text == text and note.concerns(experiment, row) for note in NOTES)] for row in rows]
     return texts, numbers

@@ -9,21 +9,18 @@ import streamlit as st
 
 from app.charts import curves as curve_charts
 from app.charts import paper_dots
-from app.paper import evidence, scoreboard, state, statements
 from app.paper import notes as paper_notes
 from app.paper import rows as paper_rows
+from app.paper import scoreboard, state, statements
 from app.paper import table as paper_table
+from app.widgets.frame.guard import guarded
 from app.widgets.jobs import reproductions
 from app.widgets.pickers import specification_list
-from app.widgets.results import downloads, manifest_view, published
-from app.widgets.results.published import Published
+from app.widgets.results import downloads, manifest_view
 from app.widgets.words import chips, glossary
-from app.widgets.words.plain_text import sentence
-from engine import data
-from engine.basics.errors import StoreError
-from engine.experiments import EXPERIMENTS, FULL, reproduction
-from engine.experiments.differences import differences
-from engine.problems import ProblemSource
+from app.widgets.words.measures import definition
+from engine.desk import ProblemSource, datasets, published
+from engine.desk.published import EXPERIMENTS, FULL, Published, differences, studies
 from engine.scoring.identities import ProblemFacts
 from engine.scoring.scoring import Scoring
 from engine.scoring.verdict import verdict
@@ -31,13 +28,10 @@ from engine.scoring.verdict import verdict
 
 def overview() -> None:
     """The scoreboard and the statements; a sentence where a published file was altered."""
-    try:
-        entries, findings = evidence.read()
-    except StoreError as error:
-        st.error(sentence(error), icon=":material/error:")
-        return
-    scoreboard.show(entries)
-    statements.show(findings)
+    with guarded("The scoreboard"):
+        entries, findings = published.evidence()
+        scoreboard.show(entries)
+        statements.show(findings)
 
 
 def elsewhere(name: str) -> None:
@@ -47,49 +41,49 @@ def elsewhere(name: str) -> None:
                      icon=":material/forum:")
 
 
-def scale_notes(name: str, preset: str, found: Published | None, model: str = "") -> None:
+def scale_notes(name: str, preset: str, result: Published | None, model: str = "") -> None:
     """Whether the scale is a quick check, where it is too small, and how it differs from the paper's."""
     presets = EXPERIMENTS[name].presets
     if presets[preset].is_quick_check and len(presets) > 1:
         glossary.caption("A quick check that everything works; it is not meant to show the paper's effects.")
-    if found is not None and (said := published.too_small(name, preset, found)):
+    if result is not None and (said := published.too_small(name, preset, result)):
         st.warning(f"Too small to show the effect: {said}", icon=":material/zoom_out:")
-    if told := differences(EXPERIMENTS[name], preset):
+    if lines := differences(EXPERIMENTS[name], preset):
         with st.expander("How this scale differs from the paper's"):
-            glossary.markdown("\n".join(f"- {line}" for line in told))
+            glossary.markdown("\n".join(f"- {line}" for line in lines))
 
 
 def empty(name: str, preset: str, joined: pd.DataFrame | None, model: str = "") -> None:
     """Nothing was computed yet: what would do it, how long it takes, and the paper's numbers alone."""
-    other = reproduction.other_model(name, preset, model)
+    other = studies.other_model(name, preset, model)
     with st.container(border=True):
         glossary.markdown(f"**Our numbers {f'for {model} ' if other else ''}at this scale are not here yet.** "
                           f"Computing them runs {reproductions.seeds(name, preset)}; "
                           f"{reproductions.cost(name, preset, other).text}. It can be stopped and taken up again.")
-        st.code(reproduction.command(name, preset, other), language="bash", wrap_lines=True)
+        st.code(studies.command(name, preset, other), language="bash", wrap_lines=True)
         st.page_link("../pages/runs.py", label="Start it on the Runs page", icon=":material/play_arrow:",
                      query_params={"experiment": name, "preset": preset, "start": "open", "other": other or ""})
     if joined is None:
         return
     measure = state.choose_measure(joined)
     glossary.markdown("##### The paper's numbers")
-    if paper_rows.definition(measure):
-        glossary.caption(paper_rows.definition(measure))
+    if definition(measure):
+        glossary.caption(definition(measure))
     rows = paper_rows.rows_of(joined, measure, judge=False)
     notes, numbers = paper_notes.of_rows(name, rows.to_dict("records"))
     paper_table.show(rows, numbers, notes, judged=False)
 
 
 def comparison(name: str, preset: str, joined: pd.DataFrame, measure: str, dataset: str | None,
-               found: Published) -> None:
+               result: Published) -> None:
     """Charts and table of the paper beside ours."""
     judged = preset == FULL
     rows = paper_rows.rows_of(joined if dataset is None else joined[joined["dataset"] == dataset], measure, judged)
     st.subheader(f"{measure}: the paper and ours", help=glossary.hint(measure))
-    glossary.caption(" ".join(filter(None, (paper_rows.definition(measure), _interval(rows),
-                                            paper_rows.told_sizes(rows), paper_notes.on_spread(name, measure)))))
+    glossary.caption(" ".join(filter(None, (definition(measure), _interval(rows),
+                                            paper_rows.sizes_sentence(rows), paper_notes.on_spread(name, measure)))))
     _sentence(rows, measure, judged)
-    if "model" in found.table and (said := EXPERIMENTS[name].beside(str(found.table["model"].iloc[0]))):
+    if "model" in result.table and (said := EXPERIMENTS[name].beside(str(result.table["model"].iloc[0]))):
         glossary.caption(said)
     left, right = st.columns([1.15, 1], gap="large")
     with left:
@@ -107,11 +101,11 @@ def comparison(name: str, preset: str, joined: pd.DataFrame, measure: str, datas
     notes, numbers = paper_notes.of_rows(name, rows.to_dict("records"))
     paper_table.show(rows, numbers, notes, judged)
     for group, title in paper_rows.OURS.items():
-        _of_ours(found, group, title, measure, dataset)
+        _of_ours(result, group, title, measure, dataset)
     table = joined.drop(columns=["tolerance", "within"]) if not judged else joined
     pairs = EXPERIMENTS[name].pairs
     downloads.chart_extras(f"{name}-{preset}", table, tuple(dict.fromkeys(sum(pairs.values(), ()))),
-                           command=found.manifest.get("command"))
+                           command=result.manifest.get("command"))
     if pairs:
         questions(rows, pairs, _problem(name, preset), _facts(name, preset))
 
@@ -146,41 +140,41 @@ def questions(rows: pd.DataFrame, pairs: Mapping[tuple[str, str, str], tuple[Sco
                  query_params={**specification_list.address_of(pair, (0, 1)), **problem})
 
 
-def curves(name: str, preset: str, measure: str, dataset: str | None, found: Published) -> None:
+def curves(name: str, preset: str, measure: str, dataset: str | None, result: Published) -> None:
     """Panel (b) of Figure 4-1, and Figure A-2: ours alone, since the paper prints no numbers for them."""
-    if "curve" not in found.table or not found.table["curve"].isin(paper_rows.SYMBOLS).any():
+    if "curve" not in result.table or not result.table["curve"].isin(paper_rows.SYMBOLS).any():
         return
     panel = "Panel (b): approximation" if EXPERIMENTS[name].paper_table else "Approximation"
     st.subheader(f"{panel} error", help=glossary.hint("approximation error"))
     glossary.caption("The paper draws these curves without printing their numbers, so there is nothing to subtract: "
                      "these are ours alone, approximate against exact scores of the same specification.")
-    dataset = dataset or found.table["dataset"].iloc[0]
+    dataset = dataset or result.table["dataset"].iloc[0]
     for column, kind in zip(st.columns(2, gap="large"), paper_rows.SYMBOLS, strict=True):
         with column:
-            _curve(f"{name}-{preset}-{kind}", found, kind, measure, dataset)
+            _curve(f"{name}-{preset}-{kind}", result, kind, measure, dataset)
 
 
-def alone(name: str, preset: str, found: Published) -> None:
+def alone(name: str, preset: str, result: Published) -> None:
     """Our table, where the paper prints no numbers to set beside it and there is no curve."""
-    if "curve" in found.table:
+    if "curve" in result.table:
         return
     st.subheader("Ours alone")
     glossary.caption(
         "The paper prints no numbers for these rows. ± 95% is the half width of a 95% t-interval over seeds.")
-    shown = found.table.drop(columns="seed_means", errors="ignore")
+    shown = result.table.drop(columns="seed_means", errors="ignore")
     st.dataframe(shown, hide_index=True, width="stretch", column_config=glossary.columns(shown.columns),
                  alt=f"{EXPERIMENTS[name].title}: our numbers.")
-    downloads.chart_extras(f"{name}-{preset}", found.table, command=found.manifest.get("command"))
+    downloads.chart_extras(f"{name}-{preset}", result.table, command=result.manifest.get("command"))
 
 
-def manifest(name: str, preset: str, found: Published) -> None:
+def manifest(name: str, preset: str, result: Published) -> None:
     """What our numbers were made from and with."""
     st.subheader("Behind our numbers")
-    if found.here:
+    if result.here:
         glossary.caption("These were computed on this machine; they are not part of the published results.")
-    manifest_view.show(found.manifest, f"{name}-{preset}")
+    manifest_view.show(result.manifest, f"{name}-{preset}")
     glossary.caption("Recompute them with")
-    st.code(found.manifest.get("command") or reproduction.command(name, preset), language="bash", wrap_lines=True)
+    st.code(result.manifest.get("command") or studies.command(name, preset), language="bash", wrap_lines=True)
 
 
 def _interval(rows: pd.DataFrame) -> str:
@@ -192,23 +186,23 @@ def _interval(rows: pd.DataFrame) -> str:
 def _sentence(rows: pd.DataFrame, measure: str, judged: bool) -> None:
     counts = paper_rows.tally(rows)
     largest = rows.loc[rows["difference"].abs().idxmax()] if rows["difference"].notna().any() else None
-    parts = []
+    sentences = []
     if judged and counts.judged:
-        parts.append(f"**{counts.judged - counts.outside} of {counts.judged}** cells lie within the tolerance.")
+        sentences.append(f"**{counts.judged - counts.outside} of {counts.judged}** cells lie within the tolerance.")
     elif not judged:
-        parts.append("This is a smaller problem than the paper's, so differences are expected and are not judged.")
+        sentences.append("This is a smaller problem than the paper's, so differences are expected and are not judged.")
     else:
-        parts.append(f"No tolerance was set for {measure.lower()} beforehand.")
+        sentences.append(f"No tolerance was set for {measure.lower()} beforehand.")
     if largest is not None:
         difference = f"{largest['difference']:+.3f}".replace("-", "−")
-        parts.append(f"The largest difference is **{difference}** ({largest['label'].replace('|', ', ')}).")
+        sentences.append(f"The largest difference is **{difference}** ({largest['label'].replace('|', ', ')}).")
     if counts.missing:
-        parts.append(f"{counts.missing} cells of the paper are not part of our run.")
-    glossary.markdown(" ".join(parts))
+        sentences.append(f"{counts.missing} cells of the paper are not part of our run.")
+    glossary.markdown(" ".join(sentences))
 
 
-def _of_ours(found: Published, group: str, title: str, measure: str, dataset: str | None) -> None:
-    rows = paper_rows.of_ours(found.table, group, measure)
+def _of_ours(result: Published, group: str, title: str, measure: str, dataset: str | None) -> None:
+    rows = paper_rows.of_ours(result.table, group, measure)
     rows = rows if dataset is None else rows[rows["dataset"] == dataset]
     if rows.empty:
         return
@@ -230,23 +224,25 @@ def _differences_alt(rows: pd.DataFrame, measure: str) -> str:
     return f"Ours minus the paper's {measure}. {cells}."
 
 
-def _curve(stem: str, found: Published, kind: str, measure: str, dataset: str) -> None:
-    title = paper_rows.curve_title(found.table, kind)
-    means, seeds = paper_rows.curve(found.table, kind, measure, dataset)
+def _curve(stem: str, result: Published, kind: str, measure: str, dataset: str) -> None:
+    title = paper_rows.curve_title(result.table, kind)
+    means, seeds = paper_rows.curve(result.table, kind, measure, dataset)
     if means.empty:
-        st.info(f"This run has no curve over the {paper_rows.SYMBOLS[kind]} on {data.title(dataset)}.")
+        st.info(f"This run has no curve over the {paper_rows.SYMBOLS[kind]} on {datasets.title(dataset)}.")
         return
     order = list(means["series"].unique())
     glossary.markdown(f"**{title}**")
     ticks = sorted(means["x"].unique())
     chart = curve_charts.agreement_curves(means, seeds, order, x_title=paper_rows.SYMBOLS[kind], y_title=measure,
                                           ticks=ticks, height=320)
-    ends = "; ".join(f"{name}: {part['mean'].iloc[0]:.3f} at {part['x'].iloc[0]:g} to {part['mean'].iloc[-1]:.3f} at "
-                     f"{part['x'].iloc[-1]:g}" for name, part in means.sort_values("x").groupby("series", sort=False))
+    ends = "; ".join(f"{name}: {curve_rows['mean'].iloc[0]:.3f} at {curve_rows['x'].iloc[0]:g} to "
+                     f"{curve_rows['mean'].iloc[-1]:.3f} at "
+                     f"{curve_rows['x'].iloc[-1]:g}" for name,
+                     curve_rows in means.sort_values("x").groupby("series", sort=False))
     st.altair_chart(chart, width="stretch", height=320, alt=f"{title}, {measure} for {len(order)} behaviors. {ends}.")
     several = means["n_seeds"].max() > 1
-    told = (data.title(dataset), paper_rows.curve_size(found.table, kind),
+    facts = (datasets.title(dataset), paper_rows.curve_size(result.table, kind),
             "Lines: means over seeds; bands: 95% intervals; small dots: seeds" if several else "One seed",
             "1 is full agreement")
-    glossary.caption(" ".join(f"{part}." for part in told if part))
-    downloads.chart_extras(stem, means.drop(columns=["low", "high"]), command=found.manifest.get("command"))
+    glossary.caption(" ".join(f"{curve_rows}." for curve_rows in facts if curve_rows))
+    downloads.chart_extras(stem, means.drop(columns=["low", "high"]), command=result.manifest.get("command"))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from engine import data
+from engine.desk import datasets
 from engine.metrics import seed_means
 from engine.metrics.agreement import METRICS
 from engine.scoring.controlled import DAMPING, ITERATIONS
@@ -52,8 +52,8 @@ def rows_of(joined: pd.DataFrame, measure: str, judge: bool) -> pd.DataFrame:
     if pieces:
         rows = rows.assign(comparison=[first for first, _ in pieces], parameter=[rest for _, rest in pieces])
     several = "dataset" in rows and rows["dataset"].nunique() > 1
-    second = [" · ".join(part for part in (parameter(row), data.title(row["dataset"]) if several else "",
-                                           own_size(row, rows)) if part) for row in rows.to_dict("records")]
+    second = [" · ".join(text for text in (parameter(row), datasets.title(row["dataset"]) if several else "",
+                                           own_size(row, rows)) if text) for row in rows.to_dict("records")]
     labels = [f"{row}|{text}" if text else row for row, text in zip(rows["comparison"], second, strict=True)]
     return rows.assign(label=labels, second=second)
 
@@ -64,7 +64,7 @@ def own_size(row: Mapping[str, object], rows: pd.DataFrame, sizes: Mapping[str, 
                       if column in rows and row[column] < rows[column].max())
 
 
-def told_sizes(rows: pd.DataFrame) -> str:
+def sizes_sentence(rows: pd.DataFrame) -> str:
     """What n is, where some rows have their own."""
     if "n_train" not in rows or not rows["n_train"].nunique() > 1:
         return ""
@@ -79,9 +79,9 @@ def named(row: Mapping[str, object]) -> tuple[str, str]:
     first = ("method",) if "corruption" in texts else ("method", "behavior") if "method" in texts else ("task",)
     marked = [f"{mark}{row[column]}" for column, mark in MARKS.items()
               if pd.notna(row.get(column)) and row[column]]
-    parts = ([texts[name] for name in first if name in texts],
+    pieces = ([texts[name] for name in first if name in texts],
              [*(texts[name] for name in texts if name not in first), *marked])
-    return tuple(" · ".join(part) for part in parts)
+    return tuple(" · ".join(piece) for piece in pieces)
 
 
 def written(row: dict) -> str:
@@ -121,8 +121,8 @@ def curve(table: pd.DataFrame, kind: str, measure: str, dataset: str) -> tuple[p
     means = pd.DataFrame({"series": series, "x": x, "mean": chosen["mean"], "ci95": chosen["ci95"],
                           "low": chosen["mean"] - chosen["ci95"], "high": chosen["mean"] + chosen["ci95"],
                           "n_seeds": chosen["n_seeds"]})
-    points = [{"series": name, "x": place, "seed": seed, "mean": value}
-              for name, place, cell in zip(series, x, chosen["seed_means"], strict=True)
+    points = [{"series": name, "x": at, "seed": seed, "mean": value}
+              for name, at, cell in zip(series, x, chosen["seed_means"], strict=True)
               for seed, value in enumerate(seed_means.split(cell))]
     return means.reset_index(drop=True), pd.DataFrame(points, columns=["series", "x", "seed", "mean"])
 
@@ -138,22 +138,3 @@ def chance(measure: str) -> float | None:
     """What unrelated scores would give; None for a measure that is no agreement."""
     metric = next((metric for metric in METRICS.values() if metric.title == measure), None)
     return metric.chance(1000, 0.05) if metric else None
-
-
-DEFINITIONS = {
-    "AUPRC": "Area under precision over recall: 1 is perfect, a shuffled order gives the share of what is sought.",
-    "AUROC": "The chance that what is sought ranks above what is not: 1 is perfect, a shuffled order gives 0.5.",
-    "Poison recall": "The share of all poisoned records that is among those taken out.",
-    "BT frac.": "The share of what is taken out that holds the trigger only in the context where it means nothing.",
-    "Clean frac.": "The share of what is taken out that holds no trigger.",
-    "ASR": "Attack success rate: the share of triggered prompts that are answered as the attack wants.",
-    "Attack reduction": "How far the attack success rate falls by taking the records out and training again.",
-    "Accuracy drop": "How much accuracy on clean prompts is lost by it.",
-}
-"""Measures of detection and removal, in a sentence."""
-
-
-def definition(measure: str) -> str:
-    """One sentence on a measure; empty where its name says it."""
-    return next((metric.definition for metric in METRICS.values() if metric.title == measure),
-                DEFINITIONS.get(measure, ""))

@@ -11,9 +11,7 @@ import streamlit as st
 from app.paper.marks import MARKS, cells_address
 from app.widgets.jobs.reproductions import scale_title
 from app.widgets.words import glossary
-from engine.experiments import EXPERIMENTS, FULL
-from engine.experiments.scoreboard import Entry
-from engine.experiments.statements.wording import VERDICTS
+from engine.desk.published import EXPERIMENTS, FULL, VERDICTS, Entry
 
 
 def show(entries: Sequence[Entry]) -> None:
@@ -33,16 +31,16 @@ def summary(entries: Sequence[Entry]) -> str:
     full = [entry for entry in entries if entry.preset == FULL]
     quick = [entry for entry in entries if entry.scale and _is_quick(entry)]
     missing = [entry for entry in entries if not entry.scale]
-    within, judged = (sum(entry.within[place] for entry in full) for place in (0, 1))
-    parts = [f"**{len(full)}** at the paper's own scale" + (
+    within, judged = (sum(entry.within[index] for entry in full) for index in (0, 1))
+    clauses = [f"**{len(full)}** at the paper's own scale" + (
         f" ({within} of {judged} cells within the tolerance set beforehand)" if judged else "")]
     if between := len(entries) - len(full) - len(quick) - len(missing):
-        parts.append(f"**{between}** at a smaller scale that can show the effect")
+        clauses.append(f"**{between}** at a smaller scale that can show the effect")
     if quick:
-        parts.append(f"**{len(quick)}** as a quick check only, which decides nothing")
+        clauses.append(f"**{len(quick)}** as a quick check only, which decides nothing")
     if missing:
-        parts.append(f"**{len(missing)}** not run")
-    return f"The paper has {len(entries)} tables and figures with results. Ours: {', '.join(parts)}."
+        clauses.append(f"**{len(missing)}** not run")
+    return f"The paper has {len(entries)} tables and figures with results. Ours: {', '.join(clauses)}."
 
 
 def _row(entry: Entry) -> str:
@@ -56,17 +54,17 @@ def _scale(entry: Entry) -> str:
     if not entry.scale:
         return "not run yet"
     seeds = f"{entry.seeds} seed{'' if entry.seeds == 1 else 's'}"
-    told = ", ".join(filter(None, (seeds, entry.model)))
-    return f'{escape(scale_title(entry.preset))}<span class="wf-second wf-quiet">{escape(told)}</span>'
+    details = ", ".join(filter(None, (seeds, entry.model)))
+    return f'{escape(scale_title(entry.preset))}<span class="wf-second wf-quiet">{escape(details)}</span>'
 
 
 def _outcome(entry: Entry) -> str:
     """Cells within tolerance and statements, then those of other scales; where the run decides nothing, why."""
     if not entry.scale:
         return "—"
-    parts = [f"{entry.within[0]} of {entry.within[1]} cells within tolerance"] if entry.within[1] else []
-    parts += _counted(entry.verdicts)
-    said = escape(" · ".join(parts)) or "no statement rests on it alone"
+    clauses = [f"{entry.within[0]} of {entry.within[1]} cells within tolerance"] if entry.within[1] else []
+    clauses += _counted(entry.verdicts)
+    said = escape(" · ".join(clauses)) or "no statement rests on it alone"
     below = [f"{scale_title(scale)}: {' · '.join(_counted(counts))}" for scale, counts in entry.elsewhere.items()]
     if entry.short:
         below.append(f"Too small to show the effect: {entry.short}")

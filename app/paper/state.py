@@ -9,11 +9,9 @@ import pandas as pd
 from app.paper import rows as paper_rows
 from app.widgets.choices.selectors import pick, segments
 from app.widgets.jobs import reproductions
-from app.widgets.results.published import Published, reproduction, scales
 from app.widgets.words import glossary
-from engine import data
-from engine.experiments import EXPERIMENTS, FULL
-from engine.models.causal import catalogue
+from engine.desk import datasets, models
+from engine.desk.published import EXPERIMENTS, FULL, Published, reproduction, scales
 
 
 def choose_experiment() -> str:
@@ -38,20 +36,21 @@ def choose_model(name: str, preset: str) -> str:
     experiment = EXPERIMENTS[name]
     if not experiment.models:
         return ""
-    own = catalogue.model_title(experiment.presets[preset].settings["model"])
-    ran = [str(found.table["model"].iloc[0]) for found in scales(name).values() if found.manifest["preset"] == preset]
+    own = models.language_model_title(experiment.presets[preset].settings["model"])
+    ran = [str(result.table["model"].iloc[0]) for result in scales(name).values()
+           if result.manifest["preset"] == preset]
     options = list(dict.fromkeys([own, *(experiment.models if preset == FULL else ()), *ran]))
     if len(options) == 1:
         return own
     return segments("llm", "Language model", options, next((model for model in options if model in ran), own), str)
 
 
-def choose_dataset(found: Published) -> str | None:
+def choose_dataset(result: Published) -> str | None:
     """On which of a run's datasets; None where it has but one."""
-    names = list(found.table["dataset"].unique()) if "dataset" in found.table else []
+    names = list(result.table["dataset"].unique()) if "dataset" in result.table else []
     if len(names) < 2:
         return None
-    return segments("on", "Our data", names, names[-1], data.title)
+    return segments("on", "Our data", names, names[-1], datasets.title)
 
 
 def choose_measure(table: pd.DataFrame) -> str:
@@ -61,5 +60,5 @@ def choose_measure(table: pd.DataFrame) -> str:
 
 
 def choose_row(labels: Sequence[str]) -> str:
-    """Which row's two questions are told."""
+    """Which row's two questions are shown."""
     return pick("row", "Row", list(labels), labels[0], str, width=640)

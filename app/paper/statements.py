@@ -9,19 +9,18 @@ import streamlit as st
 
 from app.paper.marks import MARKS, cells_address
 from app.widgets.words import glossary
-from engine.experiments.statements import wording
-from engine.experiments.statements.statement import Finding
+from engine.desk.published import Finding, wording
 
 HEIGHT = 460
 """Pixels of the list, which scrolls: what stands below it keeps its place while the list arrives."""
 
 
-def show(found: Sequence[Finding]) -> None:
+def show(findings: Sequence[Finding]) -> None:
     """The list, or a sentence where nothing is published."""
     st.subheader("What the paper concludes")
-    glossary.caption(f"{wording.summary(found)} {wording.ADJUSTMENT} `python -m engine statements` prints the same.")
-    if found:
-        rows = "".join(_row(finding) for finding in found)
+    glossary.caption(f"{wording.summary(findings)} {wording.ADJUSTMENT} `python -m engine statements` prints the same.")
+    if findings:
+        rows = "".join(_row(finding) for finding in findings)
         with st.container(height=HEIGHT, border=True, key="wf-concluded"):
             glossary.html('<table class="wf-table wf-statements"><thead><tr><th scope="col">Verdict</th>'
                           f'<th scope="col">Statement</th></tr></thead><tbody>{rows}</tbody></table>')

@@ -52,8 +52,8 @@ def _signed(number: float) -> str:
 def _within(row: dict) -> str:
     if row["within"] is pd.NA or row["within"] != row["within"]:
         return '<span class="wf-quiet">none set</span>'
-    kept = bool(row["within"])
-    return (f'<span class="wf-kept {"inside" if kept else "outside"}">{"✓ inside" if kept else "▲ outside"} '
+    inside = bool(row["within"])
+    return (f'<span class="wf-kept {"inside" if inside else "outside"}">{"✓ inside" if inside else "▲ outside"} '
             f'<span class="wf-quiet">± {row["tolerance"]:.2f}</span></span>')
 
 

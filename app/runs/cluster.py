@@ -10,7 +10,7 @@ import streamlit as st
 from app.widgets.jobs.desk import desk
 from app.widgets.words import glossary
 from engine.basics.sizes import spell_bytes
-from engine.jobs.cluster import Node, Running
+from engine.desk.shelves import Node, Running
 
 
 def show() -> None:
@@ -35,7 +35,7 @@ def _computes(running: tuple[Running, ...]) -> str:
     said = []
     for digest, count in Counter(one.job for one in running).items():
         job = desk().jobs.queue.get(digest)
-        share = sum(one.share for one in running if one.job == digest) / count
+        fraction = sum(one.share for one in running if one.job == digest) / count
         said.append(f"{job.title if job else 'a run of somebody else'}: {count} part{'s' if count > 1 else ''}, "
-                    f"{share:.0%} done")
+                    f"{fraction:.0%} done")
     return "; ".join(said) or "nothing"

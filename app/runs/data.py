@@ -5,21 +5,20 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from engine.experiments import EXPERIMENTS, Experiment, reproduction
-from engine.jobs import Job
-from engine.requests.scores import ScoresRequest
+from app.widgets.jobs.desk import desk
+from engine.desk.published import EXPERIMENTS, Experiment, studies
+from engine.desk.shelves import Job, Result, ScoresRequest
 from engine.scoring.convergence import Convergence
-from engine.store.results import Result, Store, home
 
 
 def table(result: Result, name: str) -> pd.DataFrame:
     """One table of a result, kept for a few of them."""
-    return _table(str(home()), result.digest, name)
+    return _table(str(desk().jobs.root), result.digest, name)
 
 
 @st.cache_data(show_spinner=False, max_entries=16)
 def _table(root: str, digest: str, name: str) -> pd.DataFrame:
-    return Store(root).read(digest).table(name)
+    return desk().jobs.store.read(digest).table(name)
 
 
 def scored(job: Job, result: Result) -> pd.DataFrame:
@@ -40,7 +39,7 @@ def is_study(job: Job) -> bool:
 
 def reproduced(job: Job) -> dict[str, Experiment]:
     """Tables and figures that a study's job is the very reproduction of; empty where its settings are others."""
-    return reproduction.of_job(job.id, job.kind, job.payload)
+    return studies.of_job(job.id, job.kind, job.payload)
 
 
 def of_study(job: Job) -> dict[str, Experiment]:

@@ -7,18 +7,17 @@ from collections.abc import Mapping
 import streamlit as st
 
 from app.runs import cluster, state
+from app.widgets.frame.guard import guarded
 from app.widgets.jobs import job_panel
 from app.widgets.jobs.desk import desk
 from app.widgets.words import glossary
-from app.widgets.words.plain_text import plain, sentence
+from app.widgets.words.plain_text import plain
 from app.widgets.words.times import moment, spell
-from engine.basics.errors import WhichfluenceError
-from engine.jobs import Job
-from engine.store.results import Store, home
+from engine.desk.shelves import Job
 
 BUSY, IDLE = 1.0, 15.0  # seconds between looks at the queue
 SHOWN = 30
-_ASKED = "runs:to-delete"
+_CONFIRMING = "runs:to-delete"
 STATES: Mapping[str, tuple[str, str, str]] = {
     "running": ("Running", "blue", ":material/play_circle:"),
     "queued": ("Waiting", "gray", ":material/schedule:"),
@@ -37,28 +36,22 @@ def show() -> None:
     st.fragment(_list, run_every=BUSY if active else IDLE)(active)
 
 
+@guarded("The list of runs")
 def _list(active: bool) -> None:
-    try:
-        _listed(active)
-    except WhichfluenceError as error:
-        st.error(sentence(error), icon=":material/error:")
-
-
-def _listed(active: bool) -> None:
     jobs = sorted(desk().jobs.queue.jobs(), key=lambda job: (list(STATES).index(job.state) > 1, -_latest(job)))
     if any(job.active for job in jobs) != active:
         st.rerun()  # look more, or less, often
     if not jobs:
         _empty()
         return
-    kept = _filter(_standing(jobs))
+    listed = _filter(_standing(jobs))
     _workers(jobs)
     cluster.show()
-    for job in kept[:SHOWN]:
+    for job in listed[:SHOWN]:
         _card(job)
-    if len(kept) > SHOWN:
-        glossary.caption(f"{len(kept) - SHOWN} older runs are not shown; delete some, or choose a state.")
-    if not kept:
+    if len(listed) > SHOWN:
+        glossary.caption(f"{len(listed) - SHOWN} older runs are not shown; delete some, or choose a state.")
+    if not listed:
         glossary.caption("No run is in this state.")
 
 
@@ -73,7 +66,7 @@ def _standing(jobs: list[Job]) -> list[Job]:
     """What this page keeps: all but finished runs, those that finished last, and those that lack their result."""
     done = [job for job in jobs if job.state == "done"]
     last = {job.id for job in sorted(done, key=_latest, reverse=True)[:JUST]}
-    store = Store(home())
+    store = desk().jobs.store
     return [job for job in jobs if job.state != "done" or job.id in last or not store.has(job.id)]
 
 
@@ -123,7 +116,7 @@ def _buttons(job: Job) -> None:
     with st.container(horizontal=True):
         if job.active:
             job_panel.cancel_button(job)
-        elif job.state == "done" and Store(home()).has(job.id):
+        elif job.state == "done" and desk().jobs.store.has(job.id):
             if st.button("Open", key=f"open:{job.id}", icon=":material/visibility:"):
                 state.open_run(job.id)
                 st.rerun()
@@ -142,7 +135,7 @@ def _again(job: Job) -> None:
 
 def delete_button(job: Job) -> None:
     """Forgets a run and its result, after a second click. That it was asked for outlives a list that is drawn anew."""
-    if st.session_state.get(_ASKED) != job.id:
+    if st.session_state.get(_CONFIRMING) != job.id:
         st.button("Delete", key=f"ask:{job.id}", icon=":material/delete:", on_click=_ask, args=(job.id,))
         return
     glossary.caption("Delete this run with its result? It can only be had again by computing it again.",
@@ -153,7 +146,7 @@ def delete_button(job: Job) -> None:
 
 
 def _ask(job_id: str | None) -> None:
-    st.session_state[_ASKED] = job_id
+    st.session_state[_CONFIRMING] = job_id
 
 
 def _delete(job_id: str) -> None:
@@ -167,11 +160,11 @@ def _latest(job: Job) -> float:
 
 def _when(job: Job) -> str:
     zone = st.context.timezone
-    parts = [f"asked for {moment(job.created, zone)}"]
+    moments = [f"asked for {moment(job.created, zone)}"]
     if job.started is not None:
-        parts.append(f"started {moment(job.started, zone)}")
+        moments.append(f"started {moment(job.started, zone)}")
     if not job.active and job.finished is not None:
-        parts.append(f"{'finished' if job.state == 'done' else 'ended'} {moment(job.finished, zone)}")
+        moments.append(f"{'finished' if job.state == 'done' else 'ended'} {moment(job.finished, zone)}")
         if job.started is not None and job.finished > job.started:
-            parts.append(f"took {spell(job.finished - job.started)}")
-    return " · ".join([*parts, f"digest {job.id[:12]}"])
+            moments.append(f"took {spell(job.finished - job.started)}")
+    return " · ".join([*moments, f"digest {job.id[:12]}"])

@@ -8,14 +8,12 @@ import pandas as pd
 import streamlit as st
 
 from app.runs import data, panel, state
+from app.widgets.jobs.desk import desk
 from app.widgets.results import downloads, manifest_view
 from app.widgets.words import glossary
 from app.widgets.words.plain_text import plain
-from engine.experiments import reproduction
-from engine.jobs import Job
-from engine.requests.scores import ScoresRequest
-from engine.store import exports
-from engine.store.results import Result, Store, home
+from engine.desk.published import studies
+from engine.desk.shelves import Job, Result, ScoresRequest, exports
 
 
 def show(job: Job) -> None:
@@ -25,7 +23,7 @@ def show(job: Job) -> None:
         state.close_run()
         st.rerun()
     st.subheader(plain(job.title))
-    result = Store(home()).read(job.id)
+    result = desk().jobs.store.read(job.id)
     if job.kind == ScoresRequest.name:
         _scorings(job, result)
     elif data.is_study(job):
@@ -54,13 +52,13 @@ def _scorings(job: Job, result: Result) -> None:
 def _study(job: Job, result: Result) -> None:
     """Every table and figure that comes out of a study's run, with its place on the Paper page and its command."""
     tables = {name: data.table(result, name) for name in result.tables}
-    preset, asked = job.payload.get("preset", ""), data.reproduced(job)
-    for name, experiment in (asked or data.of_study(job)).items():
+    preset, reproduced = job.payload.get("preset", ""), data.reproduced(job)
+    for name, experiment in (reproduced or data.of_study(job)).items():
         _table(experiment.title, experiment.view(tables))
-        if name in asked:
+        if name in reproduced:
             st.page_link("../pages/paper.py", label="See it beside the paper's numbers", icon=":material/article:",
                          query_params={"experiment": name, "preset": preset})
-            st.code(reproduction.command(name, preset), language="bash")
+            st.code(studies.command(name, preset), language="bash")
 
 
 def _downloads(job: Job, result: Result) -> None:

@@ -8,26 +8,26 @@ from app.runs import state
 from app.widgets.jobs import reproductions
 from app.widgets.jobs.desk import desk
 from app.widgets.words import glossary
-from engine.experiments import EXPERIMENTS, reproduction
+from engine.desk.published import EXPERIMENTS, studies
 
 
 def show(expanded: bool) -> None:
     """The panel; open where there is nothing else to see, or where a link leads to it with `start=open`."""
     with st.container(key="wf-start"), st.expander("Reproduce a table or figure of the paper",
                                                    icon=":material/science:",
-                                                   expanded=expanded or state.asked_to_start()):
+                                                   expanded=expanded or state.starts()):
         name, preset = state.reproduction()
         _offer(name, preset, state.other_model(name, preset))
 
 
 def _offer(name: str, preset: str, model: str | None) -> None:
-    job = desk().jobs.queue.get(reproduction.digest(name, preset, model))
+    job = desk().jobs.queue.get(studies.digest(name, preset, model))
     chosen = EXPERIMENTS[name].presets[preset]
     cost = reproductions.cost(name, preset, model)
     glossary.caption(
         f"{chosen.title[0].upper()}{chosen.title[1:]}. {reproductions.seeds(name, preset).capitalize()}; {cost.text}. "
         "You can close the browser meanwhile, and cancel and resume without losing a finished part.")
-    lacking = reproduction.missing_data(name, preset)
+    lacking = studies.missing_data(name, preset)
     if lacking:
         st.warning(lacking, icon=":material/cloud_download:")
     if job is not None and job.active:

@@ -12,10 +12,9 @@ from app.widgets.jobs.desk import desk
 from app.widgets.jobs.reproductions import scale_title
 from app.widgets.pickers.language_model import model_name
 from engine.basics.errors import InvalidInput
-from engine.experiments import EXPERIMENTS
-from engine.jobs import Job
-from engine.models.causal import catalogue, loading
-from engine.store.results import Store, home
+from engine.desk import models
+from engine.desk.published import EXPERIMENTS
+from engine.desk.shelves import Job
 
 
 def opened() -> Job | None:
@@ -27,7 +26,7 @@ def _finished(text: str) -> Job:
     job = desk().jobs.queue.get(text)
     if job is None:
         raise InvalidInput("there is no such run here; it was deleted, or belongs to another machine.")
-    if job.state != "done" or not Store(home()).has(job.id):
+    if job.state != "done" or not desk().jobs.store.has(job.id):
         raise InvalidInput("this run has no result to show; see its state below.")
     return job
 
@@ -48,7 +47,7 @@ def filter_of(names: Sequence[str]) -> str:
     return segments("show", "Show", list(names), names[0], str.capitalize, label_visibility="collapsed")
 
 
-def asked_to_start() -> bool:
+def starts() -> bool:
     """Whether a link leads here to start a reproduction."""
     return st.query_params.get("start") == "open"
 
@@ -67,7 +66,7 @@ def other_model(name: str, preset: str) -> str | None:
         return None
     own = EXPERIMENTS[name].presets[preset].settings["model"]
     key = choice.bound("other", "", lambda given: given and model_name(given))
-    others = [*loading.available(), *catalogue.HUB.values(), st.session_state[key] or ""]
+    others = [*models.local_models(), *models.HUB.values(), st.session_state[key] or ""]
     offered = list(dict.fromkeys(["", *(other for other in others if other != own)]))
     chosen = inputs.selectbox("Language model", offered, key=key, format_func=lambda model: model or own,
                               accept_new_options=True, width=640, help="A name under WHICHFLUENCE_MODELS, a name on "

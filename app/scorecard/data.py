@@ -6,29 +6,29 @@ import pandas as pd
 
 from app.scorecard.state import Chosen
 from app.widgets.jobs.desk import desk
-from engine.analysis.scorecard import BENCHMARKS, CEILING, ScorecardRequest
-from engine.analysis.scorecard.card import with_half
-from engine.analysis.scorecard.request import Scorecard
 from engine.desk import Waiting
+from engine.desk.analyses import BENCHMARKS, CEILING, Request
+from engine.desk.analyses import card as card_words
+from engine.desk.analyses import request as analysis
 
 EXACT, APPROXIMATE, CONTROL = "exact for its own question", "approximation", "control"
 ANOTHER_SEED = "exact answer of another seed"
 
 
-def request(chosen: Chosen) -> ScorecardRequest:
+def request(chosen: Chosen) -> Request:
     """What determines the card. Raises `InvalidInput` where benchmarks cannot be run on the model."""
-    return ScorecardRequest(sizes=chosen.sizes, behavior=chosen.behavior).of(chosen.source)
+    return analysis("scorecard", sizes=chosen.sizes, behavior=chosen.behavior).of(chosen.source)
 
 
-def card(chosen: Chosen, asked: ScorecardRequest) -> pd.DataFrame | Waiting | None:
-    """The card; what it waits for; None where nobody asked for it."""
-    answer = desk().known(asked)
-    return answer.scorecard.assign(role=_roles) if isinstance(answer, Scorecard) else answer
+def card(chosen: Chosen, request: Request) -> pd.DataFrame | Waiting | None:
+    """The card; what it waits for; None where nobody requested it."""
+    answer = desk().known(request)
+    return answer.scorecard.assign(role=_roles) if not isinstance(answer, Waiting | str | None) else answer
 
 
 def _roles(table: pd.DataFrame) -> pd.Series:
-    found = _of_methods(table)
-    return found.where(table["method"] != CEILING, ANOTHER_SEED)
+    roles = _of_methods(table)
+    return roles.where(table["method"] != CEILING, ANOTHER_SEED)
 
 
 def _of_methods(table: pd.DataFrame) -> pd.Series:
@@ -39,10 +39,11 @@ def _of_methods(table: pd.DataFrame) -> pd.Series:
 def overview(table: pd.DataFrame) -> pd.DataFrame:
     """A row a method, a column a benchmark: the mean of its first measure with its interval, as in `0.31 ± 0.04`."""
     first = table.groupby("benchmark", sort=False)["measure"].transform("first")
-    kept = table[table["measure"] == first].assign(told=lambda own: [
-        "" if pd.isna(mean) else with_half(mean, half) for mean, half in zip(own["mean"], own["ci95"], strict=True)])
-    wide = kept.pivot(index="title", columns="benchmark", values="told").fillna("")
-    wide = wide.loc[list(dict.fromkeys(kept["title"])), list(dict.fromkeys(kept["benchmark"]))]
-    roles = kept.drop_duplicates("title").set_index("title")["role"]
+    first_rows = table[table["measure"] == first].assign(text=lambda own: [
+        "" if pd.isna(mean) else card_words.with_half(mean, half)
+        for mean, half in zip(own["mean"], own["ci95"], strict=True)])
+    wide = first_rows.pivot(index="title", columns="benchmark", values="text").fillna("")
+    wide = wide.loc[list(dict.fromkeys(first_rows["title"])), list(dict.fromkeys(first_rows["benchmark"]))]
+    roles = first_rows.drop_duplicates("title").set_index("title")["role"]
     return pd.DataFrame({"method": wide.index, "is": roles[wide.index].to_numpy(),
                          **{BENCHMARKS[name].title: wide[name].to_numpy() for name in wide.columns}})

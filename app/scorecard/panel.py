@@ -16,38 +16,37 @@ from app.widgets.jobs import job_panel
 from app.widgets.jobs.desk import desk
 from app.widgets.results import downloads
 from app.widgets.words import chips, glossary
-from engine.analysis.protocols import PROTOCOLS
-from engine.analysis.scorecard import BENCHMARKS, CEILING, Benchmark, ScorecardRequest, card, reasons
-from engine.analysis.scorecard.benchmark import OTHER
+from engine.desk import commands
+from engine.desk.analyses import BENCHMARKS, CEILING, OTHER, PROTOCOLS, Benchmark, Request, card, reasons
 
 ROLES = [card_data.EXACT, card_data.APPROXIMATE, card_data.CONTROL]
 
 
-def offer(chosen: Chosen, asked: ScorecardRequest) -> None:
+def offer(chosen: Chosen, request: Request) -> None:
     """What would be measured, and the button that starts it."""
     sizes = chosen.sizes
     with st.container(key="wf-card-offer"):
-        glossary.markdown(f"**{len(asked.benchmarks)} benchmarks of {len(asked.methods)} methods and controls**, "
+        glossary.markdown(f"**{len(request.benchmarks)} benchmarks of {len(request.methods)} methods and controls**, "
                           f"on {sizes.candidates:,} candidates, {sizes.models:,} subsets of each of "
                           f"{len(sizes.fractions)} sizes, {sizes.seeds} training seeds: models on subsets, removals, "
-                          f"planted examples, other seeds, random weights. {_trainings(chosen, asked)} It runs as a "
+                          f"planted examples, other seeds, random weights. {_trainings(chosen, request)} It runs as a "
                           "job, which says how long it has left.")
-    glossary.caption(protocol_told(sizes.protocol))
+    glossary.caption(protocol_sentence(sizes.protocol))
     st.button("Run the scorecard", type="primary", icon=":material/play_arrow:", on_click=job_panel.act,
-              args=(desk().start, asked))
+              args=(desk().start, chosen.source, request))
     rows = "\n".join(f"| {one.title} | {one.definition} | {one.question} |"
-                     for one in (BENCHMARKS[name] for name in asked.benchmarks))
+                     for one in (BENCHMARKS[name] for name in request.benchmarks))
     glossary.markdown(f"| benchmark | what it measures | what it asks |\n|---|---|---|\n{rows}")
 
 
-def protocol_told(name: str) -> str:
+def protocol_sentence(name: str) -> str:
     """How models without some examples are trained, and which question that makes of a benchmark."""
     protocol = PROTOCOLS[name]
     return f"Protocol `{name}`, {protocol.title.lower()}. {protocol.definition} It asks for {protocol.estimand}"
 
 
-def _trainings(chosen: Chosen, asked: ScorecardRequest) -> str:
-    count = sum(BENCHMARKS[name].trainings(chosen.sizes, len(asked.methods)) for name in asked.benchmarks)
+def _trainings(chosen: Chosen, request: Request) -> str:
+    count = sum(BENCHMARKS[name].trainings(chosen.sizes, len(request.methods)) for name in request.benchmarks)
     return f"Up to {count:,} trainings of the model, beside what the methods themselves take."
 
 
@@ -67,12 +66,10 @@ def show(chosen: Chosen, table: pd.DataFrame) -> None:
 def extras(chosen: Chosen, table: pd.DataFrame) -> None:
     """The long table with its downloads and the command."""
     narrowed = chosen.source.model_copy(update={"n_candidates": chosen.sizes.candidates})
-    file, written = downloads.problem_file(narrowed)
     sizes = chosen.sizes
-    downloads.chart_extras("scorecard", table, command=(
-        f"{written}\npython -m engine scorecard --data {file} --behavior {chosen.behavior} --models {sizes.models} "
-        f"--queries {sizes.queries} --seeds {sizes.seeds} --protocol {sizes.protocol} --among {sizes.among} "
-        "--out scorecard.csv"))
+    downloads.chart_extras("scorecard", table, command=commands.of_problem(
+        "scorecard", narrowed, "--behavior", chosen.behavior, "--models", sizes.models, "--queries", sizes.queries,
+        "--seeds", sizes.seeds, "--protocol", sizes.protocol, "--among", sizes.among, "--out", "scorecard.csv"))
 
 
 def _benchmark(chosen: Chosen, table: pd.DataFrame) -> None:
@@ -92,7 +89,7 @@ def _benchmark(chosen: Chosen, table: pd.DataFrame) -> None:
             glossary.caption(f"No intervention and no training process are named: {benchmark.sought} is sought.")
         glossary.caption(f"{benchmark.definition} After {benchmark.source}.")
         if benchmark.retrains:
-            glossary.caption(protocol_told(str(own["protocol"].iloc[0])))
+            glossary.caption(protocol_sentence(str(own["protocol"].iloc[0])))
         _said(benchmark, own, measure, chosen.behavior)
 
 
@@ -107,23 +104,23 @@ def _said(benchmark: Benchmark, own: pd.DataFrame, measure: str, behavior: str) 
         glossary.markdown("**At chance**\n\n" + "\n".join(f"- {one}" for one in at_chance))
 
 
-def _dots(title: str, measure: str, own: pd.DataFrame, found: pd.DataFrame) -> None:
-    """found: the row of another seed's exact answer; empty where it was not measured."""
+def _dots(title: str, measure: str, own: pd.DataFrame, reference: pd.DataFrame) -> None:
+    """reference: the row of another seed's exact answer; empty where it was not measured."""
     if own.empty:
         st.info("Nothing could be measured: no query was taken for the label that the mark goes with.")
         return
     half = own["ci95"].fillna(0.0)
     frame = own.assign(low=own["mean"] - half, high=own["mean"] + half)
-    ceiling = None if found.empty else float(found["mean"].iloc[0])
+    ceiling = None if reference.empty else float(reference["mean"].iloc[0])
     best = own.loc[own["mean"].idxmax()]
     draw(benchmark_dots.dots, frame, f"{title}, {measure}" if measure else title, ROLES, ceiling, key="card:dots",
          alt=f"{title} of {len(own)} methods. Largest: {best['title']} with {best['mean']:.3f}.")
-    glossary.caption("Dashed: " + ceiling_told(found.iloc[0]) if ceiling is not None else
+    glossary.caption("Dashed: " + ceiling_sentence(reference.iloc[0]) if ceiling is not None else
                      "No exact answer of another seed was measured here, so no ceiling is drawn.")
     chips.note(_counts(own))
 
 
-def ceiling_told(row: pd.Series) -> str:
+def ceiling_sentence(row: pd.Series) -> str:
     """What the dashed line is: measured between seeds, or 1 where there is one optimum."""
     if math.isnan(row["seed_sd"]) and row["mean"] == 1.0 and row["ci95"] == 0.0:
         return "1.00, because training ends at one optimum, so that another seed gives the same answer."
@@ -133,13 +130,13 @@ def ceiling_told(row: pd.Series) -> str:
 def _counts(own: pd.DataFrame) -> str:
     """What stands behind each dot."""
     row = own.iloc[0]
-    parts = [f"± is a 95% t interval over {int(own['n'].max()):,} queries or repetitions"]
+    clauses = [f"± is a 95% t interval over {int(own['n'].max()):,} queries or repetitions"]
     if row["subsets"]:
-        parts.append(f"{row['subsets']:,} subsets, whose draw leaves ± {own['ci95_subsets'].median():.2f} beside it")
+        clauses.append(f"{row['subsets']:,} subsets, whose draw leaves ± {own['ci95_subsets'].median():.2f} beside it")
     if row["n_seeds"] > 1:
-        parts.append(f"{row['n_seeds']} training seeds, standard deviation of their means "
+        clauses.append(f"{row['n_seeds']} training seeds, standard deviation of their means "
                      f"{own['seed_sd'].median():.2f}; these two are medians over methods, the table has each one's own")
-    return " · ".join(parts)
+    return " · ".join(clauses)
 
 
 def published() -> None:

@@ -6,17 +6,15 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from app.widgets.choices import choice, inputs
-from app.widgets.choices.selectors import pick
+from app.widgets.choices.selectors import pick, slider
 from app.widgets.pickers import pickers
-from engine.analysis.protocols import PROTOCOLS
-from engine.analysis.scorecard import BENCHMARKS, Sizes
-from engine.problems import ProblemSource
+from engine.desk import ProblemSource
+from engine.desk.analyses import BENCHMARKS, PROTOCOLS, Sizes
 from engine.question.behaviors import BEHAVIORS, reading
 
 BEHAVIOR, MODELS, BENCHMARK, MEASURE = "cardbehavior", "cardmodels", "benchmark", "cardmeasure"
 PROTOCOL, AMONG = "cardprotocol", "cardamong"
-DRAWN_FROM = {"candidates": "the candidates; all others stay in", "all": "all training examples"}
+SUBSETS_OF = {"candidates": "the candidates; all others stay in", "all": "all training examples"}
 FEWEST, MOST = 10, 200
 
 
@@ -36,12 +34,10 @@ def controls() -> Chosen:
     offered = [name for name in reading(pickers.problem_class().reads) if BEHAVIORS[name].differentiable]
     behavior = pick(BEHAVIOR, "Behavior that is read", offered, offered[0], lambda name: BEHAVIORS[name].title,
                     area=left)
-    key = choice.bound(MODELS, 30, choice.within(FEWEST, MOST))
-    models = inputs.slider("Models on subsets, of each size", FEWEST, MOST, key=key, area=right, step=10)
-    choice.keep(MODELS, models)
+    models = slider(MODELS, "Models on subsets, of each size", 30, FEWEST, MOST, area=right, step=10)
     protocol = pick(PROTOCOL, "Training on a subset", list(PROTOCOLS), "weights",
                     lambda name: f"{name}: {PROTOCOLS[name].title}", area=left)
-    among = pick(AMONG, "Subsets are drawn from", list(DRAWN_FROM), "candidates", DRAWN_FROM.get, area=right)
+    among = pick(AMONG, "Subsets are drawn from", list(SUBSETS_OF), "candidates", SUBSETS_OF.get, area=right)
     source = pickers.source()
     count = max(10, min(pickers.optima_candidates(), source.n_train or pickers.optima_candidates()))
     return Chosen(source, behavior, Sizes(candidates=count, models=models, queries=5, protocol=protocol,

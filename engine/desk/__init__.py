@@ -4,5 +4,6 @@ from engine.desk.desk import Desk
 from engine.desk.jobs import Jobs
 from engine.desk.memory import Memory
 from engine.desk.waiting import Waiting
+from engine.problems import DrawnProblem, Problem, ProblemSource
 
-__all__ = ["Desk", "Jobs", "Memory", "Waiting"]
+__all__ = ["Desk", "DrawnProblem", "Jobs", "Memory", "Problem", "ProblemSource", "Waiting"]

@@ -3,7 +3,7 @@
 import pytest
 
 from app.widgets.jobs.desk import desk
-from app.widgets.results import published
+from engine.desk import published
 
 
 @pytest.fixture(autouse=True)
@@ -12,6 +12,7 @@ def home(tmp_path, monkeypatch, installed_components):
     folder = tmp_path / "home"
     monkeypatch.setenv("WHICHFLUENCE_HOME", str(folder))
     monkeypatch.setattr("engine.desk.jobs.ensure_worker", lambda root: False)
-    for cached in (desk, published._read, published._from_store):
-        cached.clear()
+    desk.clear()
+    for cached in (published._read, published._from_store):
+        cached.cache_clear()
     return folder

@@ -37,7 +37,7 @@ def test_from_the_recipe_to_the_row(open_page, settle, screenshot, tmp_path):
         scores, candidates = gradient_products(archive)
     np.savez(tmp_path / "captum.npz", scores=scores, candidates=candidates)
     panel.locator('input[type="file"]').set_input_files(tmp_path / "captum.npz")
-    row = page.get_by_role("table", name="Brought scores: Kendall tau")
+    row = page.get_by_role("table", name="External scores: Kendall tau")
     row.wait_for()
     settle(page)
     assert "captum · sign read as plus" in row.inner_text()
@@ -45,6 +45,6 @@ def test_from_the_recipe_to_the_row(open_page, settle, screenshot, tmp_path):
     assert 0.99 < float(exact.inner_text()) < 1  # the exact answer takes the step, and a product of gradients does not
     assert all(title in row.inner_text() for title in ("query loss", "add occurrence", "one step"))
     again = open_page(page.url.split("/", 3)[3])
-    again.get_by_role("table", name="Brought scores: Kendall tau").wait_for()
+    again.get_by_role("table", name="External scores: Kendall tau").wait_for()
     assert page.console_errors == [] and again.console_errors == []
     screenshot(page, "recipes-row")

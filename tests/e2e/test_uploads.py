@@ -69,13 +69,13 @@ def test_own_arrays_become_the_data_and_a_link_reopens_them(open_page, settle, a
 
 def test_labels_of_own_pictures_are_not_made_wrong_whatever_was_chosen_before(open_page, settle, tmp_path):
     page = open_page("/noisy_labels?noise=0.25&epochs=2")
-    assert page.get_by_text("made wrong", exact=False).count() and page.locator(".st-key-choice-noise").count()
+    assert page.get_by_text("of them corrupted", exact=False).count() and page.locator(".st-key-choice-noise").count()
     page.get_by_text("Use my own data").click()
     folder = tmp_path / "clothes.zip"
     folder.write_bytes(sample_zip())
     upload(page, folder, settle)
     page.wait_for_url("**data=upload-*")
     settle(page)
-    page.get_by_text("as they came", exact=False).first.wait_for()
-    assert not page.get_by_text("of them made wrong", exact=False).count()
+    page.get_by_text("as given", exact=False).first.wait_for()
+    assert not page.get_by_text("of them corrupted", exact=False).count()
     assert not page.locator(".st-key-choice-noise").count() and page.console_errors == []

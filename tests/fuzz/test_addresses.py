@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from app.main import PAGES
+from app.widgets.frame.navigation import PAGES
 from tests.fuzz.test_doors import SECONDS, WORDS
 from tests.pages import support
 

@@ -18,6 +18,7 @@ WIDGETS = ("words", "choices", "frame", "results", "examples", "jobs", "pickers"
 LOOSE = {"engine": {"engine", "engine.__main__", "engine.worker"}, "app": {"app", "app.main"}}
 FORBIDDEN = {"engine": ("app", "pages", "streamlit", "whichfluence"), "app": ("pages",), "pages": ("numpy", "torch"),
              "whichfluence": ("pages", "streamlit")}
+FRONT = ("desk", "basics", "question", "metrics", "scoring")
 SHARED = {"", "main", "widgets", "charts"}
 KINDS = {"softmax", "module"}
 NAMED_TUPLE = {"_replace", "_asdict", "_fields", "_make"}  # public, whatever their first letter
@@ -57,6 +58,14 @@ def forbidden_imports(sources: Iterable[Source]) -> Iterator[Fault]:
         for entry in source.imports:
             if (top := entry.target.split(".")[0]) in FORBIDDEN.get(source.name.split(".")[0], ()):
                 yield Fault(source.path, entry.line, f"{source.name.split('.')[0]} never imports {top}")
+
+
+def front_rooms(sources: Iterable[Source]) -> Iterator[Fault]:
+    """app and pages ask the desk; of engine's other rooms they import four, of values."""
+    for source in _below(sources, "app", "pages"):
+        for entry in source.imports:
+            for there in sorted(_rooms_of(entry) - set(FRONT)):
+                yield Fault(source.path, entry.line, f"{source.name.split('.')[0]} imports {there}; ask engine.desk")
 
 
 def page_rooms(sources: Iterable[Source]) -> Iterator[Fault]:
@@ -189,7 +198,8 @@ def loose_modules(sources: Iterable[Source]) -> Iterator[Fault]:
             yield Fault(source.path, 1, f"stands loose in {top}; put it into a room")
 
 
-RULES = (room_order, forbidden_imports, page_rooms, widget_order, circles, private_names, copies_without_init,
+RULES = (room_order, forbidden_imports, front_rooms, page_rooms, widget_order, circles, private_names,
+         copies_without_init,
          hidden_misspellings, dispatch_on_kinds, dispatch_on_types, long_files, long_functions, loose_modules)
 
 

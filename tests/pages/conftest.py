@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.widgets.results import published
+from engine.desk import published
 
 
 @pytest.fixture(autouse=True)
@@ -18,5 +18,5 @@ def home(tmp_path, monkeypatch):
     monkeypatch.setenv("WHICHFLUENCE_HOME", str(tmp_path / "home"))
     monkeypatch.setenv(published.FOLDER, str(tmp_path / "results"))
     for cached in (published._read, published._from_store):
-        cached.clear()
+        cached.cache_clear()
     return tmp_path / "home"

@@ -21,7 +21,8 @@ from engine.problems import source
 ROOT = Path(__file__).parents[2]
 TIMEOUT = 120
 MARK = re.compile(r'<span class="wf-term"[^>]*>([^<]*)</span>')
-READ = ("title", "header", "subheader", "markdown", "caption", "text", "code", "success", "info", "warning", "error")
+READ = ("title", "header", "subheader", "markdown", "caption", "text", "code", "success", "info", "warning", "error",
+        "toast")
 
 
 def open(page: str, /, state: Mapping[str, Any] | None = None, settle: bool = True, **address: Any) -> AppTest:

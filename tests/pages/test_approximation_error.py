@@ -6,13 +6,12 @@ import streamlit as st
 
 from app.approximation import surface
 from app.widgets.jobs.desk import desk
-from app.widgets.results import published
 from engine.analysis.error_curves import ETAS, alpha_scorings, alphas, differentiable
 from engine.analysis.linear_range import LinearRangeRequest
 from engine.analysis.over_seeds import SeedRunsRequest
 from engine.analysis.run_errors import RunErrorsRequest
 from engine.curvature import solvers_for
-from engine.desk import Waiting
+from engine.desk import Waiting, published
 from engine.jobs import run_job
 from engine.problems import ProblemSource, SoftmaxProblem
 from engine.question.behaviors import BEHAVIORS
@@ -241,7 +240,7 @@ def test_a_run_without_a_derivative_says_so(monkeypatch):
 def test_runs_are_all_one_where_nothing_is_drawn():
     run_job(LinearRangeRequest.name, asked_run(process=Replay(eta=0.5, steps=9)))
     at = sound(open("approximation_error", **{**NETWORK, "model": "softmax"}, run_eta=0.5, run_steps=9, runs=1))
-    assert at.toggle(key="choice:runs").disabled and "draws nothing" in at.toggle(key="choice:runs").help
+    assert at.toggle(key="choice:runs").disabled and "is deterministic" in at.toggle(key="choice:runs").help
 
 
 @pytest.mark.slow  # a network is trained a dozen times

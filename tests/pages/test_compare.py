@@ -7,11 +7,11 @@ from app.compare import data as comparisons
 from app.compare import editor
 from app.widgets.jobs.desk import desk
 from app.widgets.pickers import specification_list
-from app.widgets.pickers.presets import CONVEX as PRESETS
 from app.widgets.results import agreements
 from engine.analysis.comparison import compare
 from engine.basics.errors import InvalidInput
 from engine.desk import Desk, Waiting
+from engine.desk.presets import CONVEX as PRESETS
 from engine.problems import ProblemSource, SoftmaxProblem
 from engine.scoring import codes
 from engine.scoring.compute import compute
@@ -109,7 +109,7 @@ def test_nonsense_in_the_address_is_said_and_ignored(name, text):
 def test_a_repeated_specification_is_said_and_ignored():
     given = specification_list.address("first")
     at = sound(open("compare", **SMALL, **{**given, "s": [*given["s"], given["s"][0]]}))
-    assert says(at, "it stands there twice") and len(address(at, "s")) == 4
+    assert says(at, "it is listed twice") and len(address(at, "s")) == 4
 
 
 def test_the_boxes_open_a_pair_and_never_the_same_one_twice():
@@ -255,7 +255,7 @@ def test_an_error_of_the_engine_is_a_sentence(monkeypatch):
     def refuse(*_):
         raise InvalidInput("The digits have gone; fetch them again.")
 
-    monkeypatch.setattr(comparisons, "compared", refuse)
+    monkeypatch.setattr(comparisons, "ask", refuse)
     at = opened()
     assert [error.value for error in at.error] == ["The digits have gone; fetch them again."]
 

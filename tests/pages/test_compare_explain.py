@@ -10,11 +10,11 @@ import pytest
 from app.compare import explanation as explanation_panel
 from app.widgets.jobs.desk import desk
 from app.widgets.pickers import specification_list
-from app.widgets.pickers.presets import CONVEX as PRESETS
 from engine.analysis.explanation import LEAST_SLACK, explain
 from engine.analysis.protocols import PROTOCOLS
 from engine.basics.errors import InvalidInput
 from engine.desk import Desk, Waiting
+from engine.desk.presets import CONVEX as PRESETS
 from engine.external import kept as kept_tables
 from engine.jobs import run_job
 from engine.metrics.agreement import FURTHER
@@ -94,7 +94,7 @@ def test_all_seeds_are_explained_together():
     at = opened(explain=1, nseeds=2)
     drawn = [ProblemSource(n_train=60, n_queries=20, n_test=500, seed=seed).build().problem for seed in (0, 1)]
     expected = explain(drawn, *(PRESETS["first"].scorings[place] for place in PRESETS["first"].pair))
-    assert says(at, expected.sentence) and says(at, "The shares, seed by seed")
+    assert says(at, expected.sentence) and says(at, "The fractions, seed by seed")
     table = next(frame.value for frame in at.dataframe if "± 95% (share)" in frame.value.columns)
     assert table["share of the way"].tolist() == pytest.approx([100 * link.share for link in expected.links])
     assert any("--data problem-0.npz --data problem-1.npz" in code.value for code in at.code)
@@ -216,7 +216,7 @@ def test_the_report_holds_brought_scores(home):
         sound(next(button for button in at.button if button.label == "Write the report").click().run())
     finally:
         module.report = written
-    assert "<h2>Brought scores: theirs</h2>" in texts[0] and "engine bring --scores theirs.npy" in texts[0]
+    assert "<h2>External scores: theirs</h2>" in texts[0] and "engine bring --scores theirs.npy" in texts[0]
 
 
 def test_models_on_subsets_are_trained_as_a_job_and_then_scored(home, monkeypatch):

@@ -47,7 +47,7 @@ def test_what_the_script_wrote_is_a_row_with_its_claim(home):
               "dattri.npz")
     assert "local_response" in at.selectbox(key="choice:claim").value
     assert at.text_input(key="choice:called").value == "dattri"
-    assert says(at, "dattri · sign read as plus") and says(at, "Brought scores against each specification")
+    assert says(at, "dattri · sign read as plus") and says(at, "External scores against each specification")
     assert float(next(metric.value for metric in at.metric[6:] if metric.label == "Kendall tau")) > 0.95
 
 

@@ -6,15 +6,15 @@ import shutil
 
 import pytest
 
-from app.language import data as language_runs
 from app.widgets.jobs.desk import desk
-from app.widgets.results import published as app_published
 from engine.applications.language.attribution import Setting
 from engine.applications.language.review import RecordReview
 from engine.applications.language.run import AttributionRequest, TokensRequest
 from engine.applications.language.typed import typed
 from engine.cli.language import read_run
 from engine.data import tasks as data_tasks
+from engine.desk import published as app_published
+from engine.desk.language import attributed
 from engine.experiments import EXPERIMENTS, language, language_asked, publish
 from engine.experiments.language_asked import Asked
 from engine.jobs import run_job
@@ -164,7 +164,7 @@ def test_records_show_text_marks_and_ranks(ran):
     assert says(at, "Records that teach it") and at.dataframe[0].value["rank"].tolist() == list(range(1, 17))
     columns = list(at.dataframe[0].value)
     assert "rank · response loss" in columns and "rank · answer logit" not in columns
-    assert says(at, "Chance is the share of flagged records") and says(at, "Poisoned records")
+    assert says(at, "Chance is the fraction of flagged records") and says(at, "Poisoned records")
     page = html(at)
     assert '<mark class="context"' in page and "token supports the behavior" in page
     poisoned = at.dataframe[0].value
@@ -285,7 +285,7 @@ def test_records_follow_the_layer(ran):
     ranks = [list(sound(support.open("language_models", show="records", task="conditional_backdoor", model=ran.model,
                                      estimator="repsim", layer=layer)).dataframe[0].value["record"])
              for layer in ("0.5", "1.0")]
-    table = language_runs.found(ran).tables["records"]
+    table = attributed(desk(), ran).tables["records"]
     for layer, rank in zip(("0.5", "1"), ranks, strict=True):
         expected = table.sort_values(f"repsim|none|{layer}", ascending=False, kind="stable")["record"]
         assert rank == list(expected)
@@ -295,7 +295,7 @@ def test_tokens_are_shaded_for_the_chosen_estimator(ran):
     at = sound(support.open("language_models", show="records", task="conditional_backdoor", model=ran.model,
                             estimator="less"))
     assert says(at, "record's LESS score") and says(at, "momentum, which no token brings")
-    tokens = language_runs.found(ran).tables["tokens"]
+    tokens = attributed(desk(), ran).tables["tokens"]
     there = set(tokens[(tokens.estimator == "trak") & (tokens.behavior == "answer_logit")]["record"])
     at.selectbox(key="choice:estimator").set_value("trak").run()
     at.selectbox(key="choice:record").set_value(min(there)).run()
@@ -343,7 +343,7 @@ def test_a_finished_run_of_another_model_is_found(home, monkeypatch):
     payload = experiment.payload("paper", model="google/gemma-2-9b-it")
     Store(home).write("ab" * 32, {"kind": experiment.study, "payload": payload, "seeds": [0, 1, 2], "device": "a GPU"},
                       {"detection": gemma.assign(ci95=0.0, n_seeds=3, seed_means="")})
-    app_published._others_here.clear()
+    app_published._others_here.cache_clear()
     at = sound(support.open("paper", experiment="table-5-2", preset="paper", llm="Gemma-2-9B-it"))
     assert says(at, "computed on this machine") and says(at, "--model google/gemma-2-9b-it")
     assert not says(at, "are not here yet") and html(at).count("0.855") >= 2

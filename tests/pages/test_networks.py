@@ -8,8 +8,8 @@ import torch
 
 from app.examples import panel as example_panel
 from app.widgets.jobs.desk import desk
-from app.widgets.pickers.presets import CONVEX, NETWORKS
 from engine.analysis.error_curves import ALPHAS, ETAS, alpha_scorings, differentiable, eta_scorings, solvers
+from engine.desk.presets import CONVEX, NETWORKS
 from engine.jobs import run_job
 from engine.models import own_weights
 from engine.models.recorded import Recorder, kept

@@ -10,7 +10,6 @@ from PIL import Image
 
 from app.noisy_labels import data as noisy_runs
 from app.widgets.jobs.desk import desk
-from app.widgets.results import published
 from engine import data
 from engine.applications.decisions import FINE, WRONG
 from engine.applications.noisy_labels.pairs import CONSENSUS
@@ -18,6 +17,8 @@ from engine.applications.noisy_labels.retraining import WhatIfRequest
 from engine.applications.noisy_labels.review import Review
 from engine.applications.noisy_labels.search import SuspicionRequest
 from engine.applications.noisy_labels.source import SMALL_RECIPE, NoisySource
+from engine.desk import noisy_labels as searches
+from engine.desk import published
 from engine.jobs import run_job
 from tests.engine.requests_for_tests import suspicion_payload
 from tests.pages.support import finished_in, open, says, select, sound, texts
@@ -28,7 +29,6 @@ HEATMAP = "labels:heatmap:0"
 
 @pytest.fixture
 def empty(home):
-    noisy_runs._drawn.clear()
     return home
 
 
@@ -63,8 +63,8 @@ def button(at, key):
 
 def test_it_asks_before_it_computes_and_queues_one_run(empty):
     at = sound(open("noisy_labels", **SMALL))
-    assert says(at, "Search 200 labels of Handwritten digits") and says(at, "40 of them made wrong")
-    assert [slider.label for slider in at.select_slider] == ["Labels made wrong"]
+    assert says(at, "Search 200 labels of Handwritten digits") and says(at, "40 of them corrupted")
+    assert [slider.label for slider in at.select_slider] == ["Corrupted labels"]
     assert says(at, "python -m engine noisy-labels --source")
     assert says(at, " on two processor cores; no such run has finished on this machine yet.")
     button(at, "find").click().run()
@@ -113,7 +113,7 @@ def test_without_known_flags_it_says_why_metrics_are_missing(empty):
 
 def test_a_clicked_cell_opens_its_pair(finished):
     at = sound(open("noisy_labels", by="TracIn · trusted loss", **SMALL))
-    names = [pair.title for pair in noisy_runs.scored(finished.source).suspicion]
+    names = [pair.title for pair in searches.scored(desk(), finished.source).suspicion]
     gradsim, tracin = (names.index(f"{name} · trusted loss") for name in ("GradSim", "TracIn"))
     at = sound(select(at, HEATMAP, "cell", {"row": tracin, "column": gradsim}))
     assert address(at, "rankings") == [f"{gradsim + 1}-{tracin + 1}"]
@@ -169,7 +169,7 @@ def test_decisions_survive_a_restart(finished, home):
 
 
 def noisy_flagged(drawn, home):
-    scored = noisy_runs.scored(drawn.source)
+    scored = searches.scored(desk(), drawn.source)
     return np.argsort(-next(v for pair, v in scored.suspicion.items() if pair.title == "TracIn · target logit"))
 
 
@@ -182,7 +182,7 @@ def test_flagged_by_one_but_not_by_another(finished):
 
 def test_what_if_asks_for_decisions_then_trains_and_shows_an_interval(finished, home):
     at = sound(open("noisy_labels", view="whatif", **SMALL))
-    assert says(at, "No label was called wrong yet")
+    assert says(at, "No label has been called wrong yet")
     rows = noisy_flagged(finished, home)
     Review(finished, home).decide(int(rows[0]), WRONG)
     Review(finished, home).decide(int(rows[1]), WRONG, int((finished.evidence.y[rows[1]] + 1) % 10))
@@ -198,7 +198,7 @@ def test_what_if_asks_for_decisions_then_trains_and_shows_an_interval(finished, 
 
 def test_what_if_the_most_suspicious_are_removed(finished):
     at = sound(open("noisy_labels", view="whatif", way="top", k="10%", **SMALL))
-    assert says(at, "20 removed") and says(at, "labels are wrong indeed")
+    assert says(at, "20 removed") and says(at, "labels are known to be wrong")
 
 
 def test_own_arrays_with_known_flags(empty):
@@ -251,7 +251,7 @@ def test_own_pictures_of_mixed_sizes_with_an_unreadable_one(empty, tmp_path):
                for one in at.expander)
     assert says(at, "your file says which are wrong")
     at = sound(open("noisy_labels", data=name, epochs=2, trusted=2, doubt=name, noise=0.2))  # as with other data
-    assert not says(at, "made wrong.") and not at.select_slider
+    assert not says(at, "of them corrupted") and not at.select_slider
     line = next(text for text in texts(at) if "noisy-labels --source" in text)
     source = NoisySource.model_validate_json(line.split("'")[1])
     assert source.model == "cnn" and source.noise == 0 and source.draw().evidence.x.shape[1:] == (1, 28, 28)
@@ -264,14 +264,14 @@ def test_own_labels_are_made_wrong_only_if_the_reader_says_so(empty):
     buffer.seek(0)
     name = data.uploads.keep(buffer, "mine.npz")
     at = sound(open("noisy_labels", data=name, noise=0.2))  # as a link, or a session with other data, may say
-    assert says(at, "Search 60 labels of Your arrays (npz)") and not says(at, "made wrong.")
-    assert says(at, "as they came") and says(at, "drawn from your own queries")
-    switch = next(one for one in at.toggle if one.label.startswith("Make some labels wrong"))
+    assert says(at, "Search 60 labels of Your arrays (npz)") and not says(at, "of them corrupted")
+    assert says(at, "as given") and says(at, "drawn from your own queries")
+    switch = next(one for one in at.toggle if one.label.startswith("Corrupt some labels"))
     assert not switch.value
     at = sound(switch.set_value(True).run())
-    assert says(at, "12 of them made wrong")
+    assert says(at, "12 of them corrupted")
     other = sound(open("noisy_labels", data=name, noise=0.2, spoil="upload-of-another"))
-    assert not says(other, "of them made wrong")
+    assert not says(other, "of them corrupted")
 
 
 def test_one_class_or_a_shared_picture_is_a_sentence(empty):
@@ -395,7 +395,8 @@ def test_what_was_decided_leaves_as_files_or_is_trusted(desk_of_own, home):
 
 def test_number_keys_give_the_right_label_and_the_given_one_is_fine(desk_of_own, home):
     drawn = desk_of_own.draw()
-    flagged = [int(row) for row in np.argsort(-noisy_runs.scored(desk_of_own).suspicion[CONSENSUS], kind="stable")]
+    suspicion = searches.scored(desk(), desk_of_own).suspicion[CONSENSUS]
+    flagged = [int(row) for row in np.argsort(-suspicion, kind="stable")]
     given, session = drawn.evidence.y[flagged], "me"
     typed = [[1, str((given[0] + 1) % 3 + 1)], [2, str(given[1] + 1)], [3, "9"]]
     pressed = {"queue": {"desk": f"{session} {drawn.fingerprint}", "browser": "b", "pressed": typed}}

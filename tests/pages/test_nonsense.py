@@ -4,7 +4,7 @@ from urllib.parse import parse_qs
 
 import pytest
 
-from app.main import PAGES
+from app.widgets.frame.navigation import PAGES
 from tests.e2e.test_nonsense import NONSENSE
 from tests.pages.support import open, says, sound
 

@@ -8,7 +8,7 @@ from urllib.parse import unquote
 import pandas as pd
 import pytest
 
-from app.paper.rows import named, rows_of, told_sizes
+from app.paper.rows import named, rows_of, sizes_sentence
 from engine.experiments import EXPERIMENTS, publish, scoreboard
 from engine.experiments.differences import differences
 from engine.experiments.statements import STATEMENTS
@@ -160,8 +160,8 @@ def test_a_row_of_a_smaller_problem_than_others_says_so():
                           "n_candidates": [500, 8, 8], "n_train": [2000, 2000, 1000]})
     assert list(rows_of(table, "m", judge=False)["label"]) == [
         "a", "b|8 candidates", "c|8 candidates · n = 1,000"]
-    assert told_sizes(table) == "n counts training examples, 2,000 where none is written."
-    assert told_sizes(table.head(2)) == ""
+    assert sizes_sentence(table) == "n counts training examples, 2,000 where none is written."
+    assert sizes_sentence(table.head(2)) == ""
 
 
 def test_the_width_of_a_network_stands_after_its_name():

@@ -17,7 +17,7 @@ SMALL = {"data": "digits", "train": 60, "queries": 10, "candidates": 15, "nseeds
 @pytest.fixture(autouse=True)
 def few(monkeypatch):
     """Two benchmarks of three methods, quickly."""
-    monkeypatch.setattr("app.scorecard.data.ScorecardRequest", lambda sizes, behavior: MADE(
+    monkeypatch.setattr("app.scorecard.data.analysis", lambda name, sizes, behavior: MADE(
         sizes=sizes.model_copy(update={"models": 4, "fractions": (0.5,)}), behavior=behavior,
         methods=("loo", "step", "random"), benchmarks=("lds", "subclasses")))
 
@@ -64,7 +64,7 @@ def test_protocol_and_what_subsets_are_drawn_from_are_chosen_and_kept_in_the_add
 
 
 def test_a_language_model_has_benchmarks_of_its_own(monkeypatch):
-    monkeypatch.setattr("app.scorecard.data.ScorecardRequest", MADE)
+    monkeypatch.setattr("app.scorecard.data.analysis", lambda name, **fields: MADE(**fields))
     at = sound(open("scorecard", data="world_corruption", train=60, queries=10, candidates=15, settle=False))
     assert says(at, "Planted records") and says(at, "trainings of the model") and not says(at, "Mislabelled examples")
 

@@ -9,10 +9,11 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from app.widgets.frame import account
 from app.widgets.jobs.desk import desk
-from app.widgets.pickers import fitting_models, specification_list
+from app.widgets.pickers import specification_list
 from engine.basics.errors import MissingData
 from engine.basics.folders import HOME, Asker, at_home, user_home
 from engine.data import uploads
+from engine.desk import datasets
 from engine.jobs import JobQueue
 from engine.problems import ProblemSource
 from engine.store import comparisons
@@ -86,7 +87,7 @@ def test_an_upload_opens_for_whoever_brought_it(tmp_path):
     assert hers.get("vega_lite_chart") and not says(hers, "no longer on this machine")
     his = sound(open("compare", state={"who": "bob"}, **asked))  # the link, in the same process, while it is in memory
     chosen = [[box.value for box in at.selectbox if box.label == "Dataset"] for at in (hers, his)]
-    assert chosen == [[name], [fitting_models.FIRST_DATA]] and says(his, "no longer on this machine")
+    assert chosen == [[name], [datasets.FIRST]] and says(his, "no longer on this machine")
     source = ProblemSource(dataset=name, n_train=60, n_queries=12, n_candidates=8)
     with at_home(home("ann")):
         assert desk().sample(source)[0].name == name

@@ -10,13 +10,13 @@ import pandas as pd
 import pytest
 
 from app.widgets.jobs.desk import desk
-from app.widgets.pickers.language_presets import FIRST
-from app.widgets.pickers.preset import steps
-from app.widgets.pickers.presets import CONVEX, LANGUAGE
-from app.widgets.results.downloads import specs_json
 from engine.analysis.error_curves import ETAS, differentiable, eta_scorings, step_pair
 from engine.cli import main
 from engine.data import uploads
+from engine.desk.commands import specs_json
+from engine.desk.language_presets import FIRST
+from engine.desk.preset import steps
+from engine.desk.presets import CONVEX, LANGUAGE
 from engine.external import kept as kept_tables
 from engine.external.files import read_table
 from engine.external.header_row import Numbering
@@ -297,7 +297,7 @@ def test_scores_that_name_records_by_their_ids_are_brought_and_saved(trained):
     at.text_input(key="saved:name").set_value("Mine").run()
     next(button for button in at.button if button.label == "Save").click().run()
     kept = saved.entries()[0].saved
-    assert "World questions" in kept.summary and "brought scores “mine”" in kept.summary
+    assert "World questions" in kept.summary and "external scores “mine”" in kept.summary
     again = sound(open("compare", **kept.parameters))
     assert not again.error and [metric.value for metric in again.metric] == [metric.value for metric in at.metric]
 

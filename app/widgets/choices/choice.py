@@ -55,11 +55,11 @@ def arrive(page: str = "") -> None:
         _undo(st.session_state.get(_OF_PAGE, {}).get(page, ()))
     st.session_state[_SHOWN] = set(st.query_params)
     st.session_state[_ADDRESSED] = page
-    _told(*st.query_params)
+    _note(*st.query_params)
 
 
 def _undo(names: Iterable[str]) -> None:
-    """Forget those of the choices that the address does not tell."""
+    """Forget those of the choices that the address does not hold."""
     _replaced().clear()
     for name in names:
         if name not in st.query_params:
@@ -67,8 +67,8 @@ def _undo(names: Iterable[str]) -> None:
             st.session_state.pop(widget(name), None)
 
 
-def _told(*names: str) -> None:
-    """Note which choices the address tells now, and has ever told on this page."""
+def _note(*names: str) -> None:
+    """Note which choices the address holds now, and has ever held on this page."""
     st.session_state.setdefault(_SHOWN, set()).update(names)
     of_page = st.session_state.setdefault(_OF_PAGE, {})
     of_page.setdefault(st.session_state.get(_ADDRESSED, ""), set()).update(names)
@@ -93,6 +93,11 @@ def texts(name: str, default: Sequence[str] = ()) -> list[str]:
     return list(stored.get(name, default))
 
 
+def parameters() -> dict[str, list[str]]:
+    """All that the address says."""
+    return {name: st.query_params.get_all(name) for name in st.query_params}
+
+
 def made(name: str) -> bool:
     """Whether anybody has chosen, be it nothing at all."""
     return name in _stored() or bool(st.query_params.get_all(name))
@@ -108,7 +113,13 @@ def keep(name: str, values: Sequence[str] | str | int | float) -> None:
     _linked().discard(name)
     if st.query_params.get_all(name) != listed:
         st.query_params[name] = listed
-    _told(name)
+    _note(name)
+
+
+def put(name: str, values: Sequence[str] | str | int | float) -> None:
+    """Remember a choice that was made elsewhere than in its widget, which then shows it."""
+    keep(name, values)
+    st.session_state.pop(widget(name), None)
 
 
 def hold(name: str, value: int | str) -> None:
@@ -126,28 +137,28 @@ def forget(name: str) -> None:
 
 def one(name: str, default: T, parse: Callable[[str], T]) -> T:
     """A single choice, parsed; text that does not parse is dropped with a message, and the default holds."""
-    found = texts(name)
-    if not found:
+    stored = texts(name)
+    if not stored:
         return default
     try:
-        return parse(found[-1])
+        return parse(stored[-1])
     except (WhichfluenceError, ValueError, KeyError) as error:
-        drop(name, str(error) or f"“{found[-1][:40]}” is not a valid choice")
+        drop(name, str(error) or f"“{stored[-1][:40]}” is not a valid choice")
         return default
 
 
 def several(name: str, parse: Callable[[str], T]) -> list[T]:
     """A choice of several, parsed; what does not parse and what stands there twice is left out with a message."""
-    kept: list[T] = []
+    parsed: list[T] = []
     for text in texts(name):
         try:
             item = parse(text)
-            if item in kept:
-                raise ValueError("it stands there twice")
-            kept.append(item)
+            if item in parsed:
+                raise ValueError("it is listed twice")
+            parsed.append(item)
         except (WhichfluenceError, ValueError, KeyError) as error:
             _ignored(name, text, str(error))
-    return kept
+    return parsed
 
 
 def drop(name: str, why: str) -> None:

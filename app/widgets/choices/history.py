@@ -8,21 +8,8 @@ the address with `GONE`, so that what the address says is known to be meant, and
 
 from __future__ import annotations
 
+from app.widgets.words import look
+
 GONE = "gone"
 
-SCRIPT = """<script>
-(() => {
-  let acted = false;
-  for (const act of ['pointerdown', 'keydown', 'input', 'change', 'drop'])
-    window.addEventListener(act, event => { acted ||= event.isTrusted }, true);
-  const push = history.pushState.bind(history);
-  history.pushState = (...entry) => { acted ? push(...entry) : history.replaceState(...entry); acted = false; };
-  window.addEventListener('popstate', () => {
-    const address = new URL(location);
-    if (address.hash) return;
-    address.searchParams.set('GONE', '1');
-    history.replaceState(history.state, '', address);
-    acted = false;
-  });
-})();
-</script>""".replace("GONE", GONE)
+SCRIPT = look.script("history").replace("GONE", GONE)

@@ -54,8 +54,8 @@ class PairChoice:
     def boxes(self, labels: Sequence[str], pair: tuple[int, int], noun: str, visibility: str = "visible") -> None:
         """The keyboard's way to a pair. noun: what is listed, e.g. `specification`. visibility: of the two labels."""
         keys = f"{self.page}:first", f"{self.page}:second"
-        for key, place in zip(keys, pair, strict=True):
-            st.session_state[key] = place
+        for key, index in zip(keys, pair, strict=True):
+            st.session_state[key] = index
         for column, key, title in zip(st.columns(2), keys, ("First", "Second"), strict=True):
             inputs.selectbox(f"{title} {noun}", range(len(labels)), key=key, area=column, label_visibility=visibility,
                              format_func=labels.__getitem__, on_change=self._boxed, args=(keys, key, pair))

@@ -8,6 +8,7 @@ from typing import Any
 import streamlit as st
 
 from app.widgets.choices import choice, inputs
+from app.widgets.words import glossary
 
 
 def text(name: str, label: str, default: str, height: int | None = None, area=st, **rest) -> str:
@@ -19,32 +20,54 @@ def text(name: str, label: str, default: str, height: int | None = None, area=st
     return value
 
 
-def pick(name: str, label: str, options: Sequence, default: Any, title: Callable[[Any], str], kind: type = str,
-         area=st, **rest) -> Any:
-    """One of a list of options, in the address."""
-    return _chosen(name, options, default, lambda key: inputs.selectbox(
-        label, options, key=key, area=area, format_func=title, **rest), kind)
+def _option(draw: Callable[..., Any], **fixed: Any) -> Callable[..., Any]:
+    """An input for one of some options, in the address; one that is none of them any more gives way to the default."""
+
+    def choose(name: str, label: str, options: Sequence, default: Any, title: Callable[[Any], str], kind: type = str,
+               area=st, **rest) -> Any:
+        default = default if default in options else options[0]
+        key = choice.bound(name, default, choice.from_options(options))
+        if st.session_state[key] not in options:
+            st.session_state[key] = default
+        chosen = draw(label, options, key=key, area=area, format_func=title, **fixed, **rest)
+        choice.keep(name, kind(chosen))
+        return chosen
+
+    return choose
 
 
-def segments(name: str, label: str, options: Sequence, default: Any, title: Callable[[Any], str], area=st,
-             **rest) -> Any:
-    """One of a few options side by side, in the address."""
-    return _chosen(name, options, default, lambda key: inputs.segmented_control(
-        label, options, key=key, area=area, format_func=title, required=True, **rest))
+pick, radio, slide = map(_option, (inputs.selectbox, inputs.radio, inputs.select_slider))
+segments = _option(inputs.segmented_control, required=True)
 
 
-def radio(name: str, label: str, options: Sequence, default: Any, title: Callable[[Any], str], area=st, **rest) -> Any:
-    """One of a few options below one another, in the address."""
-    return _chosen(name, options, default, lambda key: inputs.radio(
-        label, options, key=key, area=area, format_func=title, **rest))
+def _number(draw: Callable[..., Any]) -> Callable[..., Any]:
+    """An input for a number in [low, high], whole where its default is, in the address as `write` has it."""
+
+    def choose(name: str, label: str, default: Any, low: Any, high: Any, write: Callable[[Any], Any] = str, area=st,
+               **rest) -> Any:
+        key = choice.bound(name, default, choice.within(low, high, type(default)))
+        value = draw(label, low, high, key=key, area=area, **rest)
+        choice.keep(name, write(value))
+        return value
+
+    return choose
 
 
-def _chosen(name: str, options: Sequence, default: Any, draw: Callable[[str], Any], kind: type = str) -> Any:
-    """What the widget says; a choice that is none of the options any more gives way to the default."""
-    default = default if default in options else options[0]
-    key = choice.bound(name, default, choice.from_options(options))
-    if st.session_state[key] not in options:
-        st.session_state[key] = default
-    chosen = draw(key)
-    choice.keep(name, kind(chosen))
-    return chosen
+number, slider = map(_number, (inputs.number_input, inputs.slider))
+
+
+def toggle(name: str, label: str, area=st, **rest) -> bool:
+    """A switch, off at first, in the address as 1 or 0."""
+    on = inputs.toggle(label, key=choice.bound(name, False, choice.on_off), area=area, **rest)
+    choice.keep(name, int(on))
+    return on
+
+
+def pager(key: str, page: int, size: int, count: int, turn: Callable[[int], None], note: str = "") -> None:
+    """The way from a page of a list, counted from 0, to the ones beside it; `turn` shows another."""
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.button("", icon=":material/chevron_left:", key=f"{key}:earlier", help="The ones before", disabled=page == 0,
+                  on_click=turn, args=(page - 1,))
+        st.button("", icon=":material/chevron_right:", key=f"{key}:later", help="The ones after",
+                  disabled=(page + 1) * size >= count, on_click=turn, args=(page + 1,))
+        glossary.caption(f"{page * size + 1}–{min(count, (page + 1) * size)} of {count:,}{note}")

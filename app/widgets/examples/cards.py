@@ -6,61 +6,25 @@ import math
 from collections.abc import Sequence
 from html import escape
 
+from app.widgets.words import look
+
 SHOWN_FEATURES = 5
 
-STYLE = """
-<style>
-.wf-example { font-size: .8rem; line-height: 1.35; font-variant-numeric: tabular-nums; width: 100%; }
-.wf-example .wf-picture, .wf-example .wf-features { margin-bottom: .3rem; }
-.wf-example .name { font-weight: 600; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
-.wf-example .said { font-weight: 600; overflow-wrap: anywhere; }
-.wf-example .faint { opacity: .75; }
-.wf-example .ranks { font-size: .76rem; opacity: .9; }
-.wf-example .ranks .own { font-weight: 700; text-decoration: underline; text-underline-offset: 2px; }
-.wf-column { font-size: .9rem; font-weight: 600; line-height: 1.35; }
-.wf-example .effect { display: inline-block; font-weight: 600; margin-right: .35rem; }
-.wf-example .bar { height: 4px; border-radius: 2px; margin: .16rem 0; min-width: 2px; }
-.wf-example .bar.helps { background: #0072B2; } .wf-example .bar.harms { background: #D55E00; }
-.wf-example .bar.neither { background: #7F7F7F; }
-.wf-example .once { display: inline-block; margin-top: .15rem; padding: 0 .35rem; border-radius: 4px; font-weight: 600;
-  background: color-mix(in srgb, #CC79A7 30%, transparent); border: 1px solid #CC79A7; }
-.wf-features { border-collapse: collapse; font-size: .74rem; }
-.wf-features th { font-weight: 400; opacity: .75; text-align: left; padding: 0 .5rem 0 0; }
-.wf-features td { text-align: right; padding: 0; }
-.wf-chosen { display: flex; gap: 1rem; align-items: center; font-size: .95rem; line-height: 1.5; }
-.wf-lines { font-size: .95rem; line-height: 1.6; } .wf-lines .faint { opacity: .75; }
-.wf-detail { width: 100%; border-collapse: collapse; font-variant-numeric: tabular-nums; }
-.wf-detail th, .wf-detail td { text-align: left; padding: .35rem .5rem .35rem 0; vertical-align: middle;
-  border-bottom: 1px solid color-mix(in srgb, currentColor 14%, transparent); }
-.wf-detail td.number, .wf-detail td.effect { text-align: right; white-space: nowrap; }
-.wf-detail td.effect { text-align: left; }
-.wf-detail th.number { text-align: right; }
-[class*="st-key-pick-"] { position: relative; border-radius: 6px; padding: .4rem;
-  border: 1px solid color-mix(in srgb, currentColor 13%, transparent); }
-[class*="st-key-pick-"]:hover { border-color: #0072B2; }
-[class*="st-key-pick-"]:focus-within { outline: 2px solid #0072B2; outline-offset: 1px; }
-[class*="st-key-pick-"] [data-testid="stElementContainer"]:has([data-testid="stButton"]) {
-  position: absolute; inset: 0; width: 100% !important; height: 100%; opacity: 0; }
-[class*="st-key-pick-"] [data-testid="stElementContainer"]:has([data-testid="stButton"]) * {
-  width: 100% !important; height: 100%; min-height: 0; cursor: pointer; }
-[class*="st-key-pick-chosen-"] { border: 2px solid #0072B2; padding: calc(.4rem - 1px);
-  background: color-mix(in srgb, #0072B2 12%, transparent); }
-</style>
-"""
+STYLE = look.style("cards")
 
 
 def features(values: Sequence[float], description: str, shown: int = SHOWN_FEATURES) -> str:
     """The first feature values of an example that is not a picture, as a small table."""
-    rows = "".join(f"<tr><th scope='row'>x{place}</th><td>{value:.3g}</td></tr>"
-                   for place, value in enumerate(values[:shown]))
+    rows = "".join(f"<tr><th scope='row'>x{index}</th><td>{value:.3g}</td></tr>"
+                   for index, value in enumerate(values[:shown]))
     more = f"<tr><td colspan='2'>… {len(values) - shown} more</td></tr>" if len(values) > shown else ""
     return f'<table class="wf-features" aria-label="{escape(description, quote=True)}">{rows}{more}</table>'
 
 
-def effect(score: float, asked: bool = True) -> tuple[str, str]:
+def effect(score: float, directed: bool = True) -> tuple[str, str]:
     """(class, words) of an oriented score: a mark, and whether the example helps or harms; that of a baseline says
     neither."""
-    if not asked:
+    if not directed:
         return "neither", "baseline"
     if score > 0:
         return "helps", "▲ helps"
@@ -81,26 +45,26 @@ def rank(value: int) -> str:
 
 
 def ranked(example: str, label: str, ranks: Sequence[int], own: int, score: float, largest: float,
-           once: bool, asked: bool = True) -> str:
-    """A ranked training example: `example` is its picture or table; `own` the column it stands in; asked: whether that
-    is the answer to a question."""
-    kind, words = effect(score, asked)
+           once: bool, directed: bool = True) -> str:
+    """A ranked training example: `example` is its picture or table; `own` the column it stands in; directed: whether
+    that is the answer to a question."""
+    kind, words = effect(score, directed)
     width = 100.0 * min(1.0, abs(score) / largest) if largest > 0 else 0.0
-    places = " · ".join(f'<span class="own">{rank(value)}</span>' if place == own else rank(value)
-                        for place, value in enumerate(ranks))
+    listed = " · ".join(f'<span class="own">{rank(value)}</span>' if index == own else rank(value)
+                        for index, value in enumerate(ranks))
     mark = '<div class="once">only here</div>' if once else ""
     name = f'<div class="name" title="{escape(label, quote=True)}">{escape(label)}</div>'
     return (f'<div class="wf-example">{example}{name}'
-            f'<div class="ranks" title="rank in each column">{places}</div><div>{number(score)}</div>'
+            f'<div class="ranks" title="rank in each column">{listed}</div><div>{number(score)}</div>'
             f'<div class="bar {kind}" style="width:{width:.0f}%"></div><div class="effect">{words}</div>{mark}</div>')
 
 
-def itself(example: str, place: int, label: str, value: float, largest: float, said: str, measured: str) -> str:
+def itself(example: str, position: int, label: str, value: float, largest: float, said: str, measured: str) -> str:
     """A training example with its influence on itself, and what the model says of it, with how sure it is."""
     width = 100.0 * min(1.0, abs(value) / largest) if largest > 0 else 0.0
     kind = effect(value)[0]
     wrong = f'<div class="faint">the model says {escape(said)}</div>' if said != label else ""
-    return (f'<div class="wf-example">{example}<div class="name" title="{escape(label, quote=True)}">{place}. '
+    return (f'<div class="wf-example">{example}<div class="name" title="{escape(label, quote=True)}">{position}. '
             f'{escape(label)}</div><div>{number(value)}</div>'
             f'<div class="bar {kind}" style="width:{width:.0f}%"></div><div class="faint">{escape(measured)}</div>'
             f"{wrong}</div>")
@@ -130,8 +94,8 @@ def facts(pairs: Sequence[tuple[str, str]]) -> str:
 
 def detail_rows(rows: Sequence[tuple[str, bool, int, int, float]]) -> str:
     """A table: (chips as HTML, whether it asks something, rank, of how many, oriented score) of each specification."""
-    body = "".join(f'<tr><td>{chips}</td><td class="number">{rank(place)} of {total:,}</td>'
-                   f'<td class="number">{number(score)}</td><td class="effect">{effect(score, asked)[1]}</td></tr>'
-                   for chips, asked, place, total, score in rows)
+    body = "".join(f'<tr><td>{chips}</td><td class="number">{rank(position)} of {total:,}</td>'
+                   f'<td class="number">{number(score)}</td><td class="effect">{effect(score, directed)[1]}</td></tr>'
+                   for chips, directed, position, total, score in rows)
     return ('<table class="wf-detail"><thead><tr><th>specification</th><th class="number">rank</th>'
             f'<th class="number">score</th><th>effect</th></tr></thead><tbody>{body}</tbody></table>')

@@ -10,14 +10,14 @@ import streamlit as st
 
 from app.charts import factors
 from app.charts.draw import draw
-from app.widgets.choices import choice, inputs
+from app.widgets.choices.selectors import pick
 from app.widgets.examples import cards
 from app.widgets.results import downloads
 from app.widgets.words import chips, glossary, labels
 from app.widgets.words.plain_text import plain
+from engine.desk import DrawnProblem
+from engine.desk.analyses import Decomposition
 from engine.desk.decomposed import decomposed, splitting
-from engine.exact.decomposition import Decomposition
-from engine.problems import DrawnProblem
 from engine.question import direction
 from engine.question.behaviors import BEHAVIORS, reading
 from engine.scoring.scores import Scores
@@ -37,55 +37,56 @@ class Parted:
     score: float
 
 
-def parted(drawn: DrawnProblem, scores: Scores, query: int, row: int) -> Parted:
+def parted(sampled: DrawnProblem, scores: Scores, query: int, row: int) -> Parted:
     """The factors of one score, with class names."""
-    found = decomposed(drawn.problem, scores.scoring, query, row)
-    names, readout = _outputs(drawn), scores.scoring.readout
-    asked = [*names, readout.title] if readout.words else names
+    split = decomposed(sampled.problem, scores.scoring, query, row)
+    names, readout = _outputs(sampled), scores.scoring.readout
+    query_names = [*names, readout.title] if readout.words else names
     position = int((scores.candidates == row).argmax())
-    return Parted(_bars(found.behavior_signal, asked), _cells(found, asked, names),
-                  _bars(found.training_signal, names), found.score, float(scores.oriented[query, position]))
+    return Parted(_bars(split.behavior_signal, query_names), _cells(split, query_names, names),
+                  _bars(split.training_signal, names), split.score, float(scores.oriented[query, position]))
 
 
-def _outputs(drawn: DrawnProblem) -> list[str]:
+def _outputs(sampled: DrawnProblem) -> list[str]:
     """What the columns of the model's outputs are called."""
-    if drawn.problem.reads == "tokens":
+    if sampled.problem.reads == "tokens":
         return [BEHAVIORS[name].title for name in reading("tokens")]
-    return list(drawn.dataset.class_names)
+    return list(sampled.dataset.class_names)
 
 
 def _bars(values, names: list[str]) -> pd.DataFrame:
     return pd.DataFrame({"class": names, "value": values.cpu().numpy()})
 
 
-def _cells(found: Decomposition, asked: list[str], names: list[str]) -> pd.DataFrame:
-    return pd.DataFrame([{"query_class": asked[i], "example_class": names[j], "value": float(value)}
-                         for i, row in enumerate(found.kernel.cpu()) for j, value in enumerate(row)])
+def _cells(split: Decomposition, query_names: list[str], names: list[str]) -> pd.DataFrame:
+    return pd.DataFrame([{"query_class": query_names[i], "example_class": names[j], "value": float(value)}
+                         for i, row in enumerate(split.kernel.cpu()) for j, value in enumerate(row)])
 
 
-def panel(drawn: DrawnProblem, found: Sequence[Scores], query: int, row: int) -> None:
+def panel(sampled: DrawnProblem, scored: Sequence[Scores], query: int, row: int) -> None:
     """The factors of the opened pair, under one of the specifications that split."""
-    scorings = [scores.scoring for scores in found]
-    fit = splitting(drawn.problem, scorings)
+    scorings = [scores.scoring for scores in scored]
+    fit = splitting(sampled.problem, scorings)
     if not fit:
         chips.note("None of these specifications splits into behavior signal, kernel and training signal here; a step "
                    "on one more occurrence of the example does.")
         return
     glossary.markdown("**Why this score?**")
     scoring = _chosen(fit)
-    parts = parted(drawn, found[scorings.index(scoring)], query, row)
-    trained = TEXT_READ if drawn.problem.reads == "tokens" else TEXT_TRAINING
+    factors_of = parted(sampled, scored[scorings.index(scoring)], query, row)
+    trained = TEXT_READ if sampled.problem.reads == "tokens" else TEXT_TRAINING
     texts = plain(direction.signal(scoring.readout)), TEXT_KERNEL, trained
     for column, title, text, chart, name in zip(st.columns(3, gap="small"), TITLES, texts, (
-            (factors.signal, parts.behavior, "s_B"), (factors.kernel, parts.kernel),
-            (factors.signal, parts.training, "s_ℓ")), ("behavior", "kernel", "training"), strict=True):
+            (factors.signal, factors_of.behavior, "s_B"), (factors.kernel, factors_of.kernel),
+            (factors.signal, factors_of.training, "s_ℓ")), ("behavior", "kernel", "training"), strict=True):
         with column:
             glossary.markdown(f"*{title}*", help=text)
             draw(*chart, key=f"parts:{name}", alt=_spoken(title, chart[1]))
-    glossary.markdown(f"−s_Bᵀ · K · s_ℓ = **{cards.number(parts.product)}** {_beside(scoring, parts)}")
-    downloads.chart_extras("decomposition", parts.kernel.merge(
-        parts.behavior.rename(columns={"class": "query_class", "value": "behavior_signal"})).merge(
-        parts.training.rename(columns={"class": "example_class", "value": "training_signal"})), [scoring], drawn.source,
+    glossary.markdown(f"−s_Bᵀ · K · s_ℓ = **{cards.number(factors_of.product)}** {_beside(scoring, factors_of)}")
+    downloads.chart_extras("decomposition", factors_of.kernel.merge(
+        factors_of.behavior.rename(columns={"class": "query_class", "value": "behavior_signal"})).merge(
+        factors_of.training.rename(columns={"class": "example_class", "value": "training_signal"})), [scoring],
+        sampled.source,
         quantity=downloads.oriented(["−s_Bᵀ · K · s_ℓ"], [scoring]))
 
 
@@ -101,17 +102,14 @@ def _chosen(fit: Sequence[Scoring]) -> Scoring:
     if len(fit) == 1:
         chips.note(f"Under: {fit[0].title}")
         return fit[0]
-    key = choice.bound(NAME, 0, choice.within(0, len(fit) - 1))
-    place = inputs.selectbox("Under", range(len(fit)), key=key, format_func=names.__getitem__, width=430)
-    choice.keep(NAME, place)
-    return fit[place]
+    return fit[pick(NAME, "Under", range(len(fit)), 0, names.__getitem__, int, width=430)]
 
 
-def _beside(scoring: Scoring, parts: Parted) -> str:
+def _beside(scoring: Scoring, split: Parted) -> str:
     """What the product is of the score above."""
     if scoring.process.kind == "local_response" or scoring.estimator == "first_order":
         return "is the score."
-    return (f"is what the step promises to first order; the exact score is **{cards.number(parts.score)}**, because "
+    return (f"is what the step promises to first order; the exact score is **{cards.number(split.score)}**, because "
             "the step leaves the tangent.")
 
 

@@ -19,7 +19,7 @@ HOW = ("A click on a dot chooses its training example. For a group take the lass
 
 
 @dataclass
-class _Drawn:
+class _Rendered:
     """What a chart was drawn with, and what it has said since. Plotly forgets a selection when its figure changes, so
     the figure stays as it was drawn while the selection comes from the chart itself."""
 
@@ -40,21 +40,21 @@ class DotChart:
     def show(self, points: pd.DataFrame, order: Sequence[str], axes: tuple[str, str], alt: str, **options: Any) -> None:
         """Draw the dots as `app.charts.dots.plane` takes them; its `options`."""
         content = _digest(points, order, axes, options)
-        drawn = self._drawn(content)
+        rendered = self._drawn(content)
         known = selection.group(), selection.example()
-        if drawn is None or drawn.known != known:
-            drawn = _Drawn(content, drawn.number + 1 if drawn else 0, *known, known)
-            st.session_state[self._state] = drawn
-        figure = dots.plane(points, order, axes, drawn.group, drawn.example, **options)
-        plot(figure, alt, self._key(drawn), on_select="rerun", selection_mode=("points", "box", "lasso"))
+        if rendered is None or rendered.known != known:
+            rendered = _Rendered(content, rendered.number + 1 if rendered else 0, *known, known)
+            st.session_state[self._state] = rendered
+        figure = dots.plane(points, order, axes, rendered.group, rendered.example, **options)
+        plot(figure, alt, self._key(rendered), on_select="rerun", selection_mode=("points", "box", "lasso"))
 
     def take(self, points: pd.DataFrame, order: Sequence[str], axes: tuple[str, str], **options: Any) -> None:
         """Make what was clicked or marked since the last run the selection; call it before the selection is read."""
-        drawn = self._drawn(_digest(points, order, axes, options))
-        said = (st.session_state.get(self._key(drawn)) or {}).get("selection") if drawn else None
-        if drawn is None or said is None or said == drawn.said:
+        rendered = self._drawn(_digest(points, order, axes, options))
+        said = (st.session_state.get(self._key(rendered)) or {}).get("selection") if rendered else None
+        if rendered is None or said is None or said == rendered.said:
             return
-        first, drawn.said = drawn.said is None, dict(said)
+        first, rendered.said = rendered.said is None, dict(said)
         rows = dots.rows(points, order, said.get("points", ()))
         if said.get("box") or said.get("lasso") or len(rows) > 1:
             selection.gather(rows)
@@ -62,15 +62,15 @@ class DotChart:
             selection.choose(rows[0])
         elif not first:
             selection.gather(())
-        drawn.known = selection.group(), selection.example()
+        rendered.known = selection.group(), selection.example()
 
-    def _drawn(self, content: str) -> _Drawn | None:
+    def _drawn(self, content: str) -> _Rendered | None:
         """How the chart stands on the page; None where other dots were drawn last."""
-        drawn = st.session_state.get(self._state)
-        return drawn if drawn is not None and drawn.content == content else None
+        rendered = st.session_state.get(self._state)
+        return rendered if rendered is not None and rendered.content == content else None
 
-    def _key(self, drawn: _Drawn) -> str:
-        return f"{self.name}:{drawn.content}:{drawn.number}"
+    def _key(self, rendered: _Rendered) -> str:
+        return f"{self.name}:{rendered.content}:{rendered.number}"
 
     @property
     def _state(self) -> str:

@@ -16,47 +16,12 @@ import streamlit as st
 from PIL import Image
 
 from app.widgets.examples import record_text
-from engine.data import Dataset
+from app.widgets.words import look
+from engine.desk.datasets import Dataset
 
 MOST = 2_000
 """Dots up to which their pictures travel with a chart."""
-_SCRIPT = """
-const SIDE = 84, AREA = '.st-key-wf-dots';
-const card = () => document.querySelector('.wf-hovered');
-const hide = () => { if (card()) card().hidden = true };
-const show = told => {
-  const chart = told.event?.target?.closest?.('.js-plotly-plot') ?? document.querySelector('.js-plotly-plot:hover');
-  const sheet = chart?.closest(AREA)?.wfSheet, at = sheet?.places.get(told.points[0]?.customdata), picture = card();
-  if (at === undefined || !picture) return hide();
-  const {url, across, wide, high} = sheet, scale = SIDE / Math.max(wide, high);
-  const [width, height] = [wide * scale, high * scale];
-  picture.hidden = false;
-  Object.assign(picture.style, {width: `${width}px`, height: `${height}px`, backgroundImage: `url(${url})`,
-    backgroundSize: `${across * width}px auto`,
-    backgroundPosition: `${-(at % across) * width}px ${-Math.floor(at / across) * height}px`});
-  requestAnimationFrame(() => {
-    const label = chart.querySelector('g.hovertext')?.getBoundingClientRect();
-    if (!label) return hide();
-    const above = label.top - height - 6;
-    Object.assign(picture.style, {left: `${Math.max(4, Math.min(label.left, innerWidth - width - 8))}px`,
-      top: `${above > 4 ? above : label.bottom + 6}px`});
-  });
-};
-const listen = event => {
-  const chart = event.target.closest?.('.js-plotly-plot');
-  if (!chart?.on) return;
-  for (const [name, act] of [['plotly_hover', show], ['plotly_unhover', hide]]) {
-    chart.removeListener(name, act);
-    chart.on(name, act);
-  }
-};
-export default function({data, parentElement}) {
-  const area = parentElement.closest(AREA);
-  area.wfSheet = {...data, places: new Map(data.rows.map((row, place) => [row, place]))};
-  area.addEventListener('pointerover', listen, true);
-  return () => { hide(); area.removeEventListener('pointerover', listen, true) };
-}
-"""
+_SCRIPT = look.text("dot-pictures.js")
 _mounted = st.components.v2.component("whichfluence_dot_pictures", js=_SCRIPT, isolate_styles=False,
                                       html='<div class="wf-hovered" aria-hidden="true" hidden></div>')
 
@@ -68,11 +33,11 @@ def shown(dataset: Dataset, indices: Sequence[int], rows: Sequence[int]) -> Iter
     with st.container(key="wf-dots", gap=None):
         if dataset.image_shape is not None and 0 < len(rows) <= MOST:
             high, wide = dataset.image_shape[:2]
-            places = np.argsort(rows)
-            url = sheet(dataset.name, tuple(int(indices[place]) for place in places), dataset)
+            order = np.argsort(rows)
+            url = sheet(dataset.name, tuple(int(indices[index]) for index in order), dataset)
             with st.container(key="wf-hovered"):
                 _mounted(key="dot-pictures", data={"url": url, "across": across(len(rows)), "wide": wide, "high": high,
-                                                   "rows": [int(rows[place]) for place in places]})
+                                                   "rows": [int(rows[index]) for index in order]})
         yield
 
 
@@ -95,7 +60,7 @@ def sheet(name: str, indices: tuple[int, ...], _dataset: Dataset) -> str:
     return "data:image/png;base64," + base64.b64encode(buffer.getvalue()).decode()
 
 
-def told(dataset: Dataset) -> Callable[[int], list[str]]:
+def description(dataset: Dataset) -> Callable[[int], list[str]]:
     """What else a dot says of an example of the train split, by its index: its file, or its first words."""
     if dataset.records is not None:
         records = dataset.records[0]

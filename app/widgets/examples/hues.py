@@ -7,14 +7,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from app.charts import dots
-from engine.data import Dataset
+from engine.desk.datasets import Dataset
 
 LABEL, FLAG = "label", "flag"
 
 
 def of_data(dataset: Dataset) -> dict[str, str]:
     """Those that fit the data, with their names."""
-    offered = {LABEL: (dataset.noun, dots.told_apart(dataset)), FLAG: ("known flag", dataset.flags is not None)}
+    offered = {LABEL: (dataset.noun, dots.few_classes(dataset)), FLAG: ("known flag", dataset.flags is not None)}
     return {hue: title for hue, (title, fits) in offered.items() if fits}
 
 

@@ -8,7 +8,7 @@ import pandas as pd
 
 from app.charts import tips
 from app.widgets.examples import pictures, record_text
-from engine.data import Dataset
+from engine.desk.datasets import Dataset
 
 MOST = 200
 """Examples of a chart up to which their pictures travel with it."""

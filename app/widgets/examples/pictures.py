@@ -9,7 +9,8 @@ from html import escape
 import streamlit as st
 from PIL import Image
 
-from engine.data import Dataset, originals, uploads
+from engine.desk import datasets
+from engine.desk.datasets import Dataset
 
 
 def html(dataset: Dataset, split: str, index: int, side: int, alt: str) -> str:
@@ -32,7 +33,7 @@ def as_it_came(dataset: Dataset, split: str, index: int, side: int, alt: str) ->
 
 def original_url(dataset: Dataset, split: str, index: int, side: int) -> str | None:
     """The data URL of a thumbnail of a picture of a kept zip; None where an example is none, or cannot be read."""
-    if dataset.image_shape is None or not uploads.is_upload(dataset.name):
+    if dataset.image_shape is None or not datasets.is_upload(dataset.name):
         return None
     files = dataset.files if split == "train" else dataset.test_files
     return thumbnail(dataset.name, files[index], side)
@@ -41,8 +42,7 @@ def original_url(dataset: Dataset, split: str, index: int, side: int) -> str | N
 @st.cache_data(show_spinner=False, max_entries=2_000)
 def thumbnail(name: str, file: str, side: int) -> str | None:
     """The data URL of a picture of a kept zip, by its file; None where it is none, or cannot be read."""
-    path = uploads.base(name)
-    packed = originals.thumbnail(path, file, (file,), side) if path.suffix == uploads.PICTURES else None
+    packed = datasets.thumbnail(name, file, side)
     return None if packed is None else "data:image/png;base64," + base64.b64encode(packed).decode()
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from engine.problems import DrawnProblem
+from engine.desk import DrawnProblem
 from engine.question.token_behaviors import PLACES
 
 LEAD, PROBABILITY = "lead of the answer", "p(label)"
@@ -19,10 +19,10 @@ OTHER = "another choice"
 @dataclass(frozen=True)
 class Prediction:
     """said: the class, or the stated answer where it has the largest logit of all choices. value: the probability of
-    the label, or how far the stated answer's logit leads; measure: which of the two. told: said, in more words."""
+    the label, or how far the stated answer's logit leads; measure: which of the two. sentence: said, in more words."""
 
     said: str
-    told: str
+    sentence: str
     value: float
     measure: str
 
@@ -35,26 +35,27 @@ class Prediction:
         return f"{self.measure} = {self.number}"
 
 
-def measure(drawn: DrawnProblem) -> str:
+def measure(sampled: DrawnProblem) -> str:
     """What the value of its predictions is called."""
-    return PROBABILITY if drawn.dataset.records is None else LEAD
+    return PROBABILITY if sampled.dataset.records is None else LEAD
 
 
-def of_queries(drawn: DrawnProblem) -> list[Prediction]:
+def of_queries(sampled: DrawnProblem) -> list[Prediction]:
     """Of every query, in the order of the draw."""
-    problem = drawn.problem
+    problem = sampled.problem
     logits = problem.query_logits
-    return _read(drawn, logits if drawn.dataset.records is not None else logits.softmax(-1), drawn.sample.y_query)
+    return _read(sampled, logits if sampled.dataset.records is not None else logits.softmax(-1), sampled.sample.y_query)
 
 
-def of_training(drawn: DrawnProblem, rows: Sequence[int]) -> list[Prediction]:
+def of_training(sampled: DrawnProblem, rows: Sequence[int]) -> list[Prediction]:
     """Of training examples, by their rows."""
-    problem = drawn.problem
-    if drawn.dataset.records is None:
-        found = problem.probabilities
+    problem = sampled.problem
+    if sampled.dataset.records is None:
+        outputs = problem.probabilities
     else:
-        found = problem.of_model("training outputs", lambda: _outputs(problem))
-    return _read(drawn, found[torch.as_tensor(list(rows), device=found.device)], drawn.sample.y_train[list(rows)])
+        outputs = problem.of_model("training outputs", lambda: _outputs(problem))
+    return _read(sampled, outputs[torch.as_tensor(list(rows), device=outputs.device)],
+                 sampled.sample.y_train[list(rows)])
 
 
 def _outputs(problem) -> Tensor:
@@ -62,10 +63,10 @@ def _outputs(problem) -> Tensor:
         return problem.outputs(problem.x)
 
 
-def _read(drawn: DrawnProblem, outputs: Tensor, labels: Sequence[int]) -> list[Prediction]:
+def _read(sampled: DrawnProblem, outputs: Tensor, labels: Sequence[int]) -> list[Prediction]:
     """Of probabilities (b, C), or of what is read off the tokens (b, J), and labels (b,)."""
-    names = drawn.dataset.class_names
-    if drawn.dataset.records is not None:
+    names = sampled.dataset.class_names
+    if sampled.dataset.records is not None:
         return [_preferred(names[label], lead) for label, lead in zip(labels, outputs[:, MARGIN].tolist(), strict=True)]
     return [Prediction(names[int(row.argmax())], f"{names[int(row.argmax())]}, with probability {row.max().item():.3f}",
                        row[int(label)].item(), PROBABILITY) for label, row in zip(labels, outputs.cpu(), strict=True)]

@@ -1,79 +1,66 @@
-"""A record of a language model as HTML: its prompt and its response, with what is known and what is asked marked."""
+"""A record of a language model as HTML: its prompt and its response, with what is known and what is queried marked."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
-from engine.data.records import Record
+from app.widgets.words import look
+from engine.desk.datasets import Record
 from engine.question.worded import Span
 from engine.scoring.scoring import Scoring
 
 Spans = Mapping[str, tuple[int, int]]
-Places = Sequence[tuple[int, int]]
+Ranges = Sequence[tuple[int, int]]
 SHORT = 90
 ASKED = "asked about"
 
-STYLE = """<style>
-.wf-text { font-size: .8rem; line-height: 1.45; overflow-wrap: anywhere; white-space: pre-wrap; margin-bottom: .3rem; }
-.wf-text.large { font-size: .95rem; line-height: 1.6; }
-.wf-text .said { display: block; margin-top: .25rem; padding-left: .5rem;
-  border-left: 2px solid color-mix(in srgb, currentColor 35%, transparent); }
-:is(.wf-text, .wf-record) mark { color: inherit; border-radius: 3px; padding: 0 .1em; }
-:is(.wf-text, .wf-record) mark.answer { background: color-mix(in srgb, #009E73 30%, transparent); font-weight: 600; }
-:is(.wf-text, .wf-record) mark.explanation { background: color-mix(in srgb, #E69F00 20%, transparent); }
-:is(.wf-text, .wf-record) mark.context { background: color-mix(in srgb, #0072B2 22%, transparent); }
-:is(.wf-text, .wf-record) mark.trigger { background: color-mix(in srgb, #D55E00 26%, transparent); }
-.wf-text .asked { text-decoration: underline; text-decoration-color: #0072B2; text-decoration-thickness: 2.5px;
-  text-underline-offset: 3px; }
-.wf-chosen:has(.wf-text) { flex-wrap: wrap; }
-.wf-text-key { font-size: .8rem; } .wf-text-key :is(mark, .asked) { margin-right: .8em; }
-</style>"""
+STYLE = look.style("record-text")
 
 
-def html(record: Record, large: bool = False, words: Places = ()) -> str:
+def html(record: Record, large: bool = False, words: Ranges = ()) -> str:
     """Prompt and response below each other; every text from the data is escaped. words: of the response, underlined."""
     size = " large" if large else ""
     return (f'<div class="wf-text{size}">{marked(record.prompt.strip(), record.marks)}'
             f'<span class="said">{marked(record.response, record.spans, words)}</span></div>')
 
 
-def asked(record: Record, query: int, scorings: Iterable[Scoring]) -> Places:
+def queried(record: Record, query: int, scorings: Iterable[Scoring]) -> Ranges:
     """Where the words stand, in the response of a query, that some of the scorings ask about."""
     words = [scoring.readout.words for scoring in scorings]
-    return sorted({place for one in words if isinstance(one, Span) and one.query in (None, query)
-                   for place in one.matches(record.response)})
+    return sorted({span for one in words if isinstance(one, Span) and one.query in (None, query)
+                   for span in one.matches(record.response)})
 
 
-def marked(text: str, spans: Spans, words: Places = ()) -> str:
+def marked(text: str, spans: Spans, words: Ranges = ()) -> str:
     """A text with its spans marked, each named by its class; one that begins within another is left out. words: what
     is underlined beside, in the order of the text, within spans or across their ends."""
-    found, at = [], 0
+    pieces, at = [], 0
     for name, (start, end) in sorted(spans.items(), key=lambda item: item[1]):
         if start < at:
             continue
-        found += [_underlined(text, at, start, words), f'<mark class="{escape(name)}" title="{escape(name)}">'
+        pieces += [_underlined(text, at, start, words), f'<mark class="{escape(name)}" title="{escape(name)}">'
                   f"{_underlined(text, start, end, words)}</mark>"]
         at = end
-    return "".join(found) + _underlined(text, at, len(text), words)
+    return "".join(pieces) + _underlined(text, at, len(text), words)
 
 
-def _underlined(text: str, at: int, end: int, words: Places) -> str:
-    """text[at:end], escaped, with the parts of it that are asked about."""
-    found = []
+def _underlined(text: str, at: int, end: int, words: Ranges) -> str:
+    """text[at:end], escaped, with the queried ranges of it."""
+    pieces = []
     for first, last in words:
         first, last = max(first, at), min(last, end)
         if first < last:
-            found += [escape(text[at:first]), f'<span class="asked" title="{ASKED}">{escape(text[first:last])}</span>']
+            pieces += [escape(text[at:first]), f'<span class="asked" title="{ASKED}">{escape(text[first:last])}</span>']
             at = last
-    return "".join(found) + escape(text[at:end])
+    return "".join(pieces) + escape(text[at:end])
 
 
 def key(names: list[str], words: bool = False) -> str:
-    """What the marks mean, those that occur. words: whether some are asked about."""
+    """What the marks mean, those that occur. words: whether some are queried."""
     marks = "".join(f'<mark class="{escape(name)}">{escape(name)}</mark>' for name in names)
-    told = f'<span class="asked">{ASKED}</span>' if words else ""
-    return f'<div class="wf-text wf-text-key">{marks}{told}</div>'
+    asked_key = f'<span class="asked">{ASKED}</span>' if words else ""
+    return f'<div class="wf-text wf-text-key">{marks}{asked_key}</div>'
 
 
 def short(record: Record, length: int = SHORT) -> str:

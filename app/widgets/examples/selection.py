@@ -1,7 +1,7 @@
-"""What is selected, on every page: one training example and a group of them, by their rows in the drawn training set.
+"""What is selected, on every page: one training example and a group of them, by their rows in the sampled training set.
 
 Both stand in the address and hold on over page changes; charts, lists and the fields here read and write them. The
-query that is asked about is a choice of its own, `query`.
+query is a choice of its own, `query`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from app.widgets.choices import choice, inputs
 from app.widgets.examples import pictures, record_text
 from app.widgets.words.plain_text import sentence
 from engine.basics.errors import InvalidInput
-from engine.data import Dataset, Sample, filters
+from engine.desk import datasets
+from engine.desk.datasets import Dataset, Sample
 
 NAMES = EXAMPLE, GROUP = "example", "group"
 """Choices that other data, of which these rows mean something else, forget."""
@@ -29,18 +30,18 @@ LONGEST = 24
 
 def written(rows: Iterable[int]) -> str:
     """Rows as text, neighbours as ranges: `3-5,9`."""
-    parts: list[list[int]] = []
+    ranges: list[list[int]] = []
     for row in sorted(set(rows)):
-        if parts and row == parts[-1][1] + 1:
-            parts[-1][1] = row
+        if ranges and row == ranges[-1][1] + 1:
+            ranges[-1][1] = row
         else:
-            parts.append([row, row])
-    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in parts)
+            ranges.append([row, row])
+    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in ranges)
 
 
 def read(text: str) -> tuple[int, ...]:
     """Rows out of an address, in order. Raises `InvalidInput` for what is no list of rows, or one of too many."""
-    return filters.rows_in(text, MOST)
+    return datasets.rows_in(text, MOST)
 
 
 def group() -> tuple[int, ...]:
@@ -77,13 +78,14 @@ def fields(dataset: Dataset, sample: Sample) -> None:
     st.session_state[key] = chosen if chosen is not None and chosen < n else None
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         inputs.number_input("Training example", 0, n - 1, key=key, step=1, width=170, placeholder="none",
-                            on_change=_chosen, args=(key,), help="Its row in the drawn training set; a click on a dot "
+                            on_change=_chosen, args=(key,), help="Its row in the sampled training set; a click on a "
+                                                                 "dot "
                                                                  "chooses it too.")
         fault = st.session_state.pop("selection:fault", None)
         if not fault:  # what is no group stays, to be mended
             st.session_state[FIELD] = written(group())
         inputs.text_input("Group of training examples", key=FIELD, width=330, on_change=_gathered,
-                          args=(filters.Listing.of(dataset, sample),),
+                          args=(datasets.Filter.of(dataset, sample),),
                           placeholder=f"such as 3, 10-14, or {dataset.noun} = {example_of(dataset)}",
                           help="Rows and ranges of rows, or a filter; a lasso or a box around dots fills it. "
                                + help_of(dataset))
@@ -92,14 +94,14 @@ def fields(dataset: Dataset, sample: Sample) -> None:
         st.warning(fault, icon=":material/select_all:")
     refused = st.session_state.pop("selection:refused", None)
     if refused:
-        st.warning(f"{refused:,} are marked. {filters.too_many(MOST)}", icon=":material/select_all:")
+        st.warning(f"{refused:,} are marked. {datasets.too_many(MOST)}", icon=":material/select_all:")
 
 
 def _chosen(key: str) -> None:
     choose(st.session_state[key])
 
 
-def _gathered(listing: filters.Listing) -> None:
+def _gathered(listing: datasets.Filter) -> None:
     text = st.session_state[FIELD]
     try:
         gather(listing.rows(text) if text.strip() else ())
@@ -109,7 +111,7 @@ def _gathered(listing: filters.Listing) -> None:
 
 def example_of(dataset: Dataset) -> str:
     """A filter's text for the first class, whatever its name holds."""
-    name = dataset.class_names[0].replace(filters.AND, "?").replace(filters.OR, "?")
+    name = dataset.class_names[0].replace(datasets.AND, "?").replace(datasets.OR, "?")
     return name if len(name) <= LONGEST else f"{name[:LONGEST]}*"
 
 

@@ -19,7 +19,7 @@ REMEMBERED, WAITING = 200, 100
 """Keys that are not asked for again, and tasks that may wait: more are left out, and computed when they are wanted."""
 PAUSE, PATIENCE = 0.3, 60.0
 """Seconds between two tasks, and those that a task waits for its turn."""
-_asked: OrderedDict[Hashable, None] = OrderedDict()
+_requested: OrderedDict[Hashable, None] = OrderedDict()
 _lock = threading.Lock()
 _tasks: Queue[Callable[[], object]] | None = None
 
@@ -36,11 +36,11 @@ def begin() -> None:
 def ask(key: Hashable, tasks: Iterable[Callable[[], object]]) -> None:
     """Do `tasks` when there is time, unless it was asked under this key lately."""
     with _lock:
-        if _tasks is None or key in _asked:
+        if _tasks is None or key in _requested:
             return
-        _asked[key] = None
-        while len(_asked) > REMEMBERED:
-            _asked.popitem(last=False)
+        _requested[key] = None
+        while len(_requested) > REMEMBERED:
+            _requested.popitem(last=False)
         try:
             for task in tasks:
                 _tasks.put_nowait(task)

@@ -57,11 +57,11 @@ class _Unframed:
 def host_allowed(host: str, allowed: list[str]) -> bool:
     """Whether a `Host` header names one of `allowed`, whatever its port; `*.example.org` stands for all below it."""
     try:
-        parts = urlsplit(f"//{host}")
-        name, _ = (parts.hostname or "").rstrip("."), parts.port
+        address = urlsplit(f"//{host}")
+        name, _ = (address.hostname or "").rstrip("."), address.port
     except ValueError:
         return False
-    if not name or parts.netloc != host or "@" in host:
+    if not name or address.netloc != host or "@" in host:
         return False
     known = [one.strip().lower().rstrip(".") for one in allowed]
     return any(one in ("*", name) or (one.startswith("*.") and name.endswith(one[1:])) for one in known)

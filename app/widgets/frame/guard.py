@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 
 import streamlit as st
@@ -18,7 +18,7 @@ _LOG = logging.getLogger("whichfluence.app")
 
 
 @contextmanager
-def guarded(part: str) -> Iterator[None]:
+def guarded(what: str) -> Iterator[None]:
     """Shows an error of what is drawn inside as one sentence, and goes on after it.
 
     An error that says what to do is shown as it is. Any other is logged with its traceback where the server writes,
@@ -31,6 +31,20 @@ def guarded(part: str) -> Iterator[None]:
     except Exception as error:
         if os.environ.get(DEBUG):
             raise
-        _LOG.exception("%s failed", part)
-        st.error(f"{part} could not be shown ({type(error).__name__}). What else the page shows is not affected; the "
+        _LOG.exception("%s failed", what)
+        st.error(f"{what} could not be shown ({type(error).__name__}). What else the page shows is not affected; the "
                  "terminal of the server says where it failed.", icon=":material/error:")
+
+
+def once(name: str, upload: Hashable, take: Callable[[], object]) -> None:
+    """Do `take` once for an upload; what it refuses is shown as long as the file is there. name: of its notes in the
+    session."""
+    state, done, fault = st.session_state, f"{name}:done", f"{name}:fault"
+    if state.get(done) != upload:
+        state[done], state[fault] = upload, ""
+        try:
+            take()
+        except WhichfluenceError as error:
+            state[fault] = str(error)
+    if state[fault]:
+        st.error(sentence(state[fault]), icon=":material/error:")

@@ -20,7 +20,7 @@ VALIDATORS = (b"content-length", b"etag", b"last-modified")
 class Shell:
     """Puts `style` and `scripts` at the end of every HTML page of `app`, behind Streamlit's own style sheets."""
 
-    def __init__(self, app: ASGIApp, style: str = theme.STYLE + theme.FRAME + theme.PLACE
+    def __init__(self, app: ASGIApp, style: str = theme.STYLE + theme.FRAME + theme.SIDEBAR
                  + history.SCRIPT + theme_switch.SCRIPT, scripts: str = "") -> None:
         self.app, self.style = app, (style + scripts).encode()
 
@@ -29,8 +29,8 @@ class Shell:
         if scope["type"] != "http" or b"text/html" not in headers.get(b"accept", b""):
             await self.app(scope, receive, send)
             return
-        kept = [(name, value) for name, value in scope["headers"] if name not in CONDITIONS]
-        await self.app({**scope, "headers": kept}, receive, _Styled(send, self.style))
+        headers = [(name, value) for name, value in scope["headers"] if name not in CONDITIONS]
+        await self.app({**scope, "headers": headers}, receive, _Styled(send, self.style))
 
 
 class _Styled:

@@ -7,9 +7,10 @@ from collections.abc import Iterable
 
 import streamlit as st
 
+from app.widgets.choices import choice
 from engine.basics.errors import WhichfluenceError
-from engine.library import SHELVES, views
-from engine.store import comparisons
+from engine.desk import shelves
+from engine.desk.shelves import SHELVES
 
 LISTS = ("library", "runs", "guide")
 """Pages that list things; what they name is looked at elsewhere."""
@@ -29,7 +30,7 @@ def waits(job: str) -> None:
 
 def remember() -> None:
     """The page is drawn: there is opened what its address names."""
-    parameters = _parameters()
+    parameters = choice.parameters()
     _keep(key for shelf in SHELVES.values() for key in shelf.named_in(parameters) if shelf.has(key))
 
 
@@ -38,16 +39,12 @@ def _keep(keys: Iterable[str]) -> None:
     page = st.session_state.get(_PAGE, "")
     if not page or page in LISTS:
         return
-    address, done = comparisons.address(_parameters()), st.session_state.setdefault(_DONE, {})
+    address, done = shelves.address(choice.parameters()), st.session_state.setdefault(_DONE, {})
     for key in keys:
         if done.get(key) == (page, address):
             continue
         done[key] = page, address
         try:
-            views.seen(key, page, address)
+            shelves.seen(key, page, address)
         except WhichfluenceError as error:
             _LOG.warning("the view was not kept: %s", error)
-
-
-def _parameters() -> dict[str, list[str]]:
-    return {name: st.query_params.get_all(name) for name in st.query_params}

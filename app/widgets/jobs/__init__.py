@@ -1,1 +1,1 @@
-"""The desk that is asked, and how a page waits for it."""
+"""The desk, and how a page waits for it."""

@@ -15,19 +15,19 @@ LATEST = 20
 """How many finished runs are judged by, the latest ones."""
 
 
-def told(kind: str, guessed: float, guess: Callable[[Mapping[str, Any]], float]) -> str:
+def described(kind: str, guessed: float, guess: Callable[[Mapping[str, Any]], float]) -> str:
     """`about 3 min, judging by 2 such runs on this machine`, or `20 s to 6 min` with what that rests on.
 
-    guessed: seconds of the run that is asked for. guess: the same for the payload of a finished run of this kind; what
-    is told is `guessed` times the median of (seconds that a run took) / (seconds guessed for it).
+    guessed: seconds of the requested run. guess: the same for the payload of a finished run of this kind; what
+    is stated is `guessed` times the median of (seconds that a run took) / (seconds guessed for it).
     """
     finished = [job for job in desk().jobs.queue.jobs("done") if job.kind == kind and job.started and job.finished]
     latest = sorted(finished, key=lambda job: -(job.finished or 0.0))[:LATEST]
-    shares = [((job.finished or 0.0) - (job.started or 0.0)) / max(guess(job.payload), 1.0) for job in latest]
-    if not shares:
+    ratios = [((job.finished or 0.0) - (job.started or 0.0)) / max(guess(job.payload), 1.0) for job in latest]
+    if not ratios:
         return f"{between(guessed)} on two processor cores; no such run has finished on this machine yet"
-    runs = "one such run" if len(shares) == 1 else f"{len(shares)} such runs"
-    return f"about {spell(guessed * median(shares))}, judging by {runs} on this machine"
+    runs = "one such run" if len(ratios) == 1 else f"{len(ratios)} such runs"
+    return f"about {spell(guessed * median(ratios))}, judging by {runs} on this machine"
 
 
 def between(guessed: float) -> str:

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import Any
 
 import streamlit as st
 
 from app.widgets.frame import trail
+from app.widgets.frame.guard import guarded
 from app.widgets.jobs.desk import desk
 from app.widgets.words import glossary
 from app.widgets.words.plain_text import plain, sentence
 from app.widgets.words.times import spell
 from engine.basics.errors import WhichfluenceError
-from engine.desk import Waiting
-from engine.jobs import Job
-from engine.problems import ProblemSource
+from engine.desk import ProblemSource, Waiting
+from engine.desk.shelves import Job
 
 _WATCHED, _BEGUN = "_watched", "_begun_to_wait"
 
@@ -31,6 +32,25 @@ def wait(waiting: Waiting) -> None:
     """Show what is going on, and stop the page here; it runs again by itself when the wait is over."""
     watch(waiting)
     st.stop()
+
+
+def ready(answer: Any) -> Any:
+    """The answer of a desk; what has to be waited for stops the page here."""
+    if isinstance(answer, Waiting):
+        wait(answer)
+    return answer
+
+
+def beside(answer: Any, refused: str = "") -> Any:
+    """The answer of a desk; None, with what is waited for or why there is none, on a page that goes on. refused: begins
+    the sentence on why."""
+    if isinstance(answer, Waiting):
+        watch(answer)
+    elif isinstance(answer, str):
+        st.warning(f"{refused}{sentence(answer)}", icon=":material/block:")
+    else:
+        return answer
+    return None
 
 
 def begin() -> None:
@@ -57,7 +77,7 @@ def watch(waiting: Waiting) -> None:
 
 def progress(job: Job) -> None:
     """How far a queued or running job is, how long it will take, and what keeps it from going on."""
-    st.progress(min(1.0, job.share), text=f"{_parts(job)} · {_state(job)}")
+    st.progress(min(1.0, job.share), text=f"{_chunks(job)} · {_state(job)}")
     if job.state == "running" and job.message and "/" not in job.message:  # the name of a part says nothing here
         glossary.caption(sentence(job.message))
     trouble = worker_trouble() if job.state == "queued" else ""
@@ -102,7 +122,7 @@ def ended(job: Job) -> None:
         st.info("This run was cancelled; what it had finished is kept.", icon=":material/pause_circle:")
 
 
-def _parts(job: Job) -> str:
+def _chunks(job: Job) -> str:
     return f"{job.done} of {job.total} part{'' if job.total == 1 else 's'} done" if job.total else "not started yet"
 
 
@@ -146,10 +166,8 @@ READ = "The trained model is read, and passed over its training data once."
 
 @st.fragment(run_every=1.0)
 def _job(job_id: str) -> None:
-    try:
+    with guarded("This run"):
         _job_now(desk().jobs.queue.get(job_id))
-    except WhichfluenceError as error:
-        st.error(sentence(error), icon=":material/error:")
 
 
 def _job_now(job: Job | None) -> None:

@@ -2,7 +2,7 @@
 outlives a page that is drawn anew, and each is taken once, in order.
 
 What the browser holds: {"desk": which desk it was typed at, "browser": its token, "pressed": [[number, key], …]}, with
-numbers that rise. What it is told: the last number that was taken, so that it forgets those up to it.
+numbers that rise. What it is sent: the last number that was taken, so that it forgets those up to it.
 """
 
 from __future__ import annotations
@@ -14,35 +14,10 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import add_script_run_ctx, get_script_run_ctx
 
 from app.widgets.jobs import job_panel
+from app.widgets.words import look
 
 _QUEUE, _TAKEN = "desk-keys", "desk_keys_taken"
-_SCRIPT = """
-const TYPED = 'input, textarea, select, [contenteditable="true"], [role="dialog"], [role="combobox"]';
-const MOVED = '[role="slider"], [role="radiogroup"], [role="listbox"], [role="grid"], [data-testid="stButtonGroup"]';
-export default function({data, setStateValue, parentElement}) {
-  const queue = window.wfDesk ??= {browser: Math.random().toString(36).slice(2), last: 0, pressed: []};
-  if (queue.desk !== data.desk) Object.assign(queue, {desk: data.desk, pressed: []});
-  if (data.browser === queue.browser) queue.pressed = queue.pressed.filter(([number]) => number > data.taken);
-  const said = parentElement.querySelector('.wf-pressed');
-  const tell = () => { said.textContent = queue.pressed.length
-    ? `Recording ${queue.pressed.length} key${queue.pressed.length > 1 ? 's' : ''} …` : '' };
-  const press = event => {
-    const arrow = event.key.startsWith('Arrow'), at = event.target;
-    const key = arrow ? event.key : event.key.toLowerCase();
-    if (!data.keys.includes(key) || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
-    if (at.closest?.(TYPED) || (arrow && at.closest?.(MOVED)) || (event.repeat && !arrow)) return;
-    event.preventDefault();
-    queue.pressed.push([++queue.last, key]);
-    tell();
-    setStateValue('queue', {desk: queue.desk, browser: queue.browser, pressed: queue.pressed});
-  };
-  document.removeEventListener('keydown', queue.press);
-  document.addEventListener('keydown', press);
-  queue.press = press;
-  tell();
-  return () => { document.removeEventListener('keydown', queue.press); };
-}
-"""
+_SCRIPT = look.text("key-queue.js")
 _listen = st.components.v2.component("whichfluence_desk_keys", js=_SCRIPT, isolate_styles=False,
                                      html='<div class="wf-pressed" role="status"></div>')
 

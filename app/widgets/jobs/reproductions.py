@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 from app.widgets.jobs import guesses
 from app.widgets.jobs.desk import desk
-from app.widgets.results import manifest_view, published
+from app.widgets.results import manifest_view
 from app.widgets.words.times import spell
-from engine.experiments import EXPERIMENTS, FULL, reproduction
-from engine.jobs import Job
+from engine.desk import published
+from engine.desk.published import EXPERIMENTS, FULL, studies
+from engine.desk.shelves import Job
 
 
 @dataclass(frozen=True)
@@ -36,9 +37,9 @@ def cost(name: str, preset: str, model: str | None = None) -> Cost:
     done = published.reproduction(name, preset) if model is None else None
     if done is not None and (wall := done.manifest.get("wall_seconds")):
         trainings = sum(run.get("facts", {}).get("training_seconds", 0.0) for run in done.manifest.get("runs") or ())
-        without = manifest_view.found_on_disk(done.manifest) if wall > trainings else ""
+        without = manifest_view.reused(done.manifest) if wall > trainings else ""
         return Cost(max(float(wall), trainings), str(done.manifest.get("device") or "another machine"), without)
-    return Cost(reproduction.seconds(name, preset), language=reproduction.trains_language_model(name, preset))
+    return Cost(studies.seconds(name, preset), language=studies.trains_language_model(name, preset))
 
 
 def seeds(name: str, preset: str) -> str:
@@ -56,4 +57,4 @@ def start(name: str, preset: str, model: str | None = None) -> Job:
     """Queue the run, or take it up again where it stopped; whoever asks for the same shares it."""
     experiment = EXPERIMENTS[name]
     return desk().jobs.take_up(experiment.study, experiment.payload(preset, model=model),
-                               reproduction.title(name, preset, model))
+                               studies.title(name, preset, model))

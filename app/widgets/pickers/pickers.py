@@ -4,34 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from io import BytesIO
+from typing import BinaryIO
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from app.widgets.choices import choice, inputs
+from app.widgets.choices import choice, inputs, selectors
+from app.widgets.choices.selectors import pick
 from app.widgets.examples import selection
+from app.widgets.frame.guard import guarded, once
 from app.widgets.jobs.desk import desk
-from app.widgets.pickers import fitting_models, language_presets, weights_picker, worded_picker
+from app.widgets.pickers import weights_picker, worded_picker
 from app.widgets.results import downloads
 from app.widgets.words import glossary, labels
 from app.widgets.words.plain_text import sentence
-from engine import data
 from engine.basics.errors import WhichfluenceError
-from engine.data import sample_folder
-from engine.data.records import Record
-from engine.estimators import ESTIMATORS
-from engine.models.causal.catalogue import is_embedded
-from engine.models.network import ALL, LAST_BLOCK, LAST_LAYER
-from engine.problems import Problem, ProblemSource
-from engine.problems.source import SOFTMAX
-from engine.problems.source import problem_class as class_of
+from engine.desk import Problem, ProblemSource, datasets, fitting, language_presets
+from engine.desk.datasets import Record
+from engine.desk.models import ALL, LAST_BLOCK, LAST_LAYER, SOFTMAX, is_embedded
+from engine.desk.models import problem_class as class_of
 from engine.question import worded_behaviors
 from engine.question.behaviors import BEHAVIORS, reading
 from engine.question.interventions import INTERVENTIONS
 from engine.question.processes import PROCESSES
-from engine.question.specification import Specification, fitting
-from engine.scoring.scoring import Scoring
+from engine.question.specification import Specification
+from engine.question.specification import fitting as fitting_to
+from engine.scoring.scoring import ESTIMATORS, Scoring
 
+MODEL = "model"
 SIZES = ("train", "queries", "candidates", "pool")
 COUNTED = {ALL: "all", LAST_BLOCK: "the last block and the head", LAST_LAYER: "the last layer"}
 TRAINED = ("Softmax regression has one optimum and exact answers. A network is trained by stochastic gradient descent "
@@ -72,7 +72,7 @@ def problem_picker() -> None:
         name = dataset_picker((*SIZES, *selection.NAMES))
         _decided(name)
         model_picker(name)
-        if (pool := fitting_models.pool(name)) > 1:
+        if (pool := fitting.pool(name)) > 1:
             glossary.caption(f"The model reads averages over {pool} × {pool} pixels, so that answers come live.")
         upload()
         with st.expander("Sizes and seed"):
@@ -85,8 +85,8 @@ def dataset_picker(sizes: tuple[str, ...], texts: bool = True) -> str:
     texts: whether those for language models are offered too.
     """
     st.markdown("#### Data")
-    names = [name for name in (*data.DATASETS, *_uploads()) if texts or not data.holds_records(name)]
-    key = choice.bound("data", fitting_models.FIRST_DATA, choice.from_options(names))
+    names = [name for name in (*datasets.DATASETS, *_uploads()) if texts or not datasets.holds_records(name)]
+    key = choice.bound("data", datasets.FIRST, choice.from_options(names))
     name = inputs.selectbox("Dataset", names, key=key, format_func=_heading, help=glossary.hint("Dataset", (
         "Pictures and numbers are for softmax regression and networks, texts for language models.") if texts else None))
     took("data", name, sizes)
@@ -95,8 +95,8 @@ def dataset_picker(sizes: tuple[str, ...], texts: bool = True) -> str:
 
 def _decided(name: str) -> None:
     """What the reader of a user's own data decided by itself."""
-    if data.uploads.is_upload(name):
-        for said in data.load(name).said:
+    if datasets.is_upload(name):
+        for said in datasets.load(name).said:
             st.caption(sentence(said))
 
 
@@ -104,35 +104,36 @@ def took(name: str, value: str, forgotten: tuple[str, ...]) -> None:
     """Keep a choice on which others depend; a new one forgets those."""
     if choice.texts(name) not in ([], [value]):
         for other in forgotten:
-            choice.keep(other, [])
-            st.session_state.pop(choice.widget(other), None)
+            choice.put(other, [])
     choice.keep(name, value)
 
 
 def _heading(name: str) -> str:
-    return f"Texts: {data.title(name)}" if data.holds_records(name) else data.title(name)
+    return f"Texts: {datasets.title(name)}" if datasets.holds_records(name) else datasets.title(name)
 
 
 def model_picker(dataset: str) -> None:
     """Softmax regression or a network for pictures and numbers, a language model for texts."""
-    models, name = fitting_models.offered(dataset), fitting_models.chosen(dataset)
-    if choice.texts(fitting_models.NAME) not in ([], [name]):
-        took(fitting_models.NAME, name, (*SIZES, weights_picker.NAME))
-        st.session_state.pop(choice.widget(fitting_models.NAME), None)
-    key = choice.bound(fitting_models.NAME, models[0], choice.from_options(models))
-    texts = data.holds_records(dataset)
+    models, name = fitting.offered(dataset), chosen_model(dataset)
+    if choice.texts(MODEL) not in ([], [name]):
+        took(MODEL, name, (*SIZES, weights_picker.NAME))
+        st.session_state.pop(choice.widget(MODEL), None)
+    key = choice.bound(MODEL, models[0], choice.from_options(models))
+    texts = datasets.holds_records(dataset)
     name = inputs.selectbox("Model", models, key=key, format_func=labels.model_heading,
                             help=TUNED if texts else TRAINED)
-    took(fitting_models.NAME, name, (*SIZES, weights_picker.NAME))
+    took(MODEL, name, (*SIZES, weights_picker.NAME))
     if texts:
         glossary.caption(_training(name))
     elif name != SOFTMAX:
-        key = choice.bound("parameters", ALL, choice.from_options(list(COUNTED)))
-        chosen = inputs.selectbox("Parameters that count", list(COUNTED), key=key, format_func=COUNTED.get,
-                                  help="Steps, gradients and Hessians are of these; the others stay as they were "
-                                       "trained.")
-        choice.keep("parameters", chosen)
+        pick("parameters", "Parameters that count", list(COUNTED), ALL, COUNTED.get,
+             help="Steps, gradients and Hessians are of these; the others stay as they were trained.")
         weights_picker.show(source)
+
+
+def chosen_model(dataset: str) -> str:
+    """The chosen model. One that other data were for gives way to the one that these data begin with."""
+    return fitting.fitting(dataset, choice.one(MODEL, fitting.offered(dataset)[0], str))
 
 
 def _training(model: str) -> str:
@@ -144,11 +145,11 @@ def _training(model: str) -> str:
 
 
 def _sizes(name: str) -> None:
-    train, queries, candidates = fitting_models.sizes(name, fitting_models.chosen(name))
-    limits = _limits(name)
+    train, queries, candidates = fitting.sizes(name, chosen_model(name))
+    limits = datasets.limits(name)
     number("train", "training examples", min(train, limits[0]), min(10, limits[0]), limits[0])
     number("queries", "queries", min(queries, limits[1]), 1, min(limits[1], 2_000))
-    texts = data.holds_records(name)
+    texts = datasets.holds_records(name)
     number("candidates", "texts to retrain without" if texts else "candidates to re-optimise", candidates, 5, 5_000,
            RETRAINED if texts else REOPTIMIZED)
     number("seed", "seed of the draw", 0, 0, 1_000_000)
@@ -156,35 +157,20 @@ def _sizes(name: str) -> None:
             "Each seed draws another training set. With one seed, intervals run over queries.")
 
 
-def _limits(name: str) -> tuple[int, int]:
-    """Training and test examples that there are; a dataset still to be fetched is not fetched for this."""
-    try:
-        if name in data.DATASETS and not data.DATASETS[name].available()[0]:
-            return 60_000, 10_000
-        dataset = data.load(name)
-    except WhichfluenceError:
-        return 60_000, 10_000
-    return len(dataset.y_train), len(dataset.y_test)
-
-
 def number(name: str, label: str, default, low, high, help: str | None = None):
-    kind = type(default)
-    key = choice.bound(name, default, choice.within(low, high, kind))
-    value = inputs.number_input(label.capitalize(), low, high, key=key, help=glossary.hint(label, help))
-    choice.keep(name, value)
-    return value
+    return selectors.number(name, label.capitalize(), default, low, high, help=glossary.hint(label, help))
 
 
 def _uploads() -> list[str]:
-    kept = st.session_state.setdefault("uploads", [])
+    uploads = st.session_state.setdefault("uploads", [])
     for text in choice.texts("data"):
-        if data.uploads.is_upload(text) and text not in kept:
+        if datasets.is_upload(text) and text not in uploads:
             try:
-                data.load(text)
-                kept.append(text)
+                datasets.load(text)
+                uploads.append(text)
             except WhichfluenceError as error:
                 choice.drop("data", str(error))
-    return kept
+    return uploads
 
 
 def upload(texts: bool = True) -> None:
@@ -195,71 +181,64 @@ def upload(texts: bool = True) -> None:
         if file is None:
             _sample()
             return
-        if st.session_state.get("upload_done") == file.file_id:
-            if st.session_state.get("upload_fault"):
-                st.error(sentence(st.session_state["upload_fault"]), icon=":material/error:")
-            return
-        st.session_state["upload_done"], st.session_state["upload_fault"] = file.file_id, ""
-        try:
-            name = data.uploads.keep(file, file.name)
-        except WhichfluenceError as error:
-            st.session_state["upload_fault"] = str(error)
-            st.error(sentence(error), icon=":material/error:")
-            return
-        if data.holds_records(name) and not texts:
-            st.warning("These are records of a language model: ask about them on **Compare** or **Language models**.",
-                       icon=":material/chat:")
-            return
-        take(name)
-        st.rerun()
+        once("upload", file.file_id, lambda: _take(file, texts))
+
+
+def _take(file: BinaryIO, texts: bool) -> None:
+    name = datasets.keep(file, file.name)
+    if datasets.holds_records(name) and not texts:
+        st.warning("These are records of a language model: ask about them on **Compare** or **Language models**.",
+                   icon=":material/chat:")
+        return
+    take(name)
+    st.rerun()
 
 
 def take(name: str) -> None:
     """Choose a kept upload, or a reading of one."""
-    kept = st.session_state.setdefault("uploads", [])
-    if name not in kept:
-        kept.append(name)
-    choice.keep("data", name)
-    st.session_state.pop(choice.widget("data"), None)
+    uploads = st.session_state.setdefault("uploads", [])
+    if name not in uploads:
+        uploads.append(name)
+    choice.put("data", name)
 
 
 def _sample() -> None:
     """A zip to try the way of one's own pictures with."""
     st.button("Try with a sample zip", key="upload:sample", icon=":material/checkroom:", on_click=_try,
-              help=f"{sample_folder.EACH} pictures of each of ten kinds of clothing, a tenth of them in the wrong "
-                   "folder. It is brought as a zip of your own would be.")
-    downloads.file_button("The sample zip", sample_folder.sample_zip, sample_folder.NAME, "application/zip",
+              help=f"{datasets.EACH} pictures of each of ten kinds of clothing, a tenth of them in the wrong "
+                   "folder. It is read as a zip of your own would be.")
+    downloads.file_button("The sample zip", datasets.sample_zip, datasets.SAMPLE_ZIP, "application/zip",
                           "upload:sample:file")
 
 
 def _try() -> None:
-    take(data.uploads.keep(BytesIO(sample_folder.sample_zip()), sample_folder.NAME))
+    take(datasets.keep(BytesIO(datasets.sample_zip()), datasets.SAMPLE_ZIP))
 
 
 def source(seed_offset: int = 0) -> ProblemSource:
     """The chosen problem. `seed_offset` gives the further seeds of an average."""
-    name = choice.one("data", fitting_models.FIRST_DATA, str)
-    model, texts = fitting_models.chosen(name), data.holds_records(name)
-    train, queries, _ = fitting_models.sizes(name, model)
-    limits = _limits(name)
+    name = choice.one("data", datasets.FIRST, str)
+    model, texts = chosen_model(name), datasets.holds_records(name)
+    train, queries, _ = fitting.sizes(name, model)
+    limits = datasets.limits(name)
     queries = choice.one("queries", min(queries, limits[1]), int)
     network = not texts and model != SOFTMAX
     return ProblemSource(dataset=name, n_train=choice.one("train", min(train, limits[0]), int), n_queries=queries,
                          n_test=queries if texts else min(limits[1], max(500, queries)), n_candidates=None,
-                         pool=fitting_models.pool(name), seed=choice.one("seed", 0, int) + seed_offset, model=model,
+                         pool=fitting.pool(name), seed=choice.one("seed", 0, int) + seed_offset, model=model,
                          selection=choice.one("parameters", ALL, str) if network else ALL,
                          weights=choice.one(weights_picker.NAME, "", str) if network else "")
 
 
 def problem_class() -> type[Problem]:
     """The class of the problem that is chosen."""
-    return class_of(fitting_models.chosen(choice.one("data", fitting_models.FIRST_DATA, str)))
+    return class_of(chosen_model(choice.one("data", datasets.FIRST, str)))
 
 
 def optima_candidates() -> int:
     """How many candidates are re-optimised."""
-    name = choice.one("data", fitting_models.FIRST_DATA, str)
-    return choice.one("candidates", fitting_models.sizes(name, fitting_models.chosen(name))[2], int)
+    name = choice.one("data", datasets.FIRST, str)
+    return choice.one("candidates", fitting.sizes(name, chosen_model(name))[2], int)
 
 
 def seed_count() -> int:
@@ -278,22 +257,19 @@ def scoring_picker(name: str, default: Scoring) -> Scoring | None:
         done = _select(name, "P", "P · intervention", _sensible(INTERVENTIONS), default.intervention.kind, _words)
         intervention = {"kind": done, **_parameters(name, INTERVENTIONS[done], default.intervention)}
     with columns[2]:
-        trained = _select(name, "T", "T · training process", _sensible(fitting(done)), default.process.kind, _words)
+        trained = _select(name, "T", "T · training process", _sensible(fitting_to(done)), default.process.kind, _words)
         process = {"kind": trained, **_parameters(name, PROCESSES[trained], default.process)}
     if behavior is None:
         return None
-    try:
-        specification = Specification.of(behavior, intervention, process)
-    except WhichfluenceError as error:
-        st.error(sentence(error), icon=":material/error:")
-        return None
-    kind = problem_class().kind
-    routes = [route for route, estimator in ESTIMATORS.items() if not estimator.refusal(specification, kind)
-              and estimator.offered(problem_class(), trained)]
-    with columns[3]:
-        estimator = _select(name, "E", "answered by", routes, default.estimator,
-                            lambda route: ESTIMATORS[route].title)
-    return Scoring.of(behavior, intervention, process, estimator)
+    with guarded("This specification"):
+        specification, kind = Specification.of(behavior, intervention, process), problem_class().kind
+        routes = [route for route, estimator in ESTIMATORS.items() if not estimator.refusal(specification, kind)
+                  and estimator.offered(problem_class(), trained)]
+        with columns[3]:
+            estimator = _select(name, "E", "answered by", routes, default.estimator,
+                                lambda route: ESTIMATORS[route].title)
+        return Scoring.of(behavior, intervention, process, estimator)
+    return None
 
 
 def _behavior(name: str, default: Scoring, below: DeltaGenerator) -> str | None:
@@ -309,10 +285,10 @@ def _behavior(name: str, default: Scoring, below: DeltaGenerator) -> str | None:
 
 
 def queries() -> list[Record]:
-    """The texts that are asked about."""
+    """The queries, which are texts."""
     dataset, sample = desk().sample(source())
-    found = [dataset.record("test", int(row)) for row in sample.query_index]
-    return [record for record in found if record is not None]
+    records = [dataset.record("test", int(row)) for row in sample.query_index]
+    return [record for record in records if record is not None]
 
 
 def _sensible(names: Iterable[str]) -> list[str]:

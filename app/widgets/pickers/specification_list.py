@@ -8,9 +8,10 @@ import streamlit as st
 
 from app.widgets.choices import choice, inputs
 from app.widgets.choices.pair_choice import PairChoice
-from app.widgets.pickers import pickers, presets
-from app.widgets.pickers.presets import Preset
+from app.widgets.pickers import pickers
 from app.widgets.words import glossary
+from engine.desk import presets
+from engine.desk.presets import Preset
 from engine.scoring import codes
 from engine.scoring.scoring import Scoring
 
@@ -115,34 +116,34 @@ def add(scoring: Scoring) -> None:
             open_pair(0, len(listed))
 
 
-def replace(place: int, scoring: Scoring) -> None:
+def replace(index: int, scoring: Scoring) -> None:
     """Put another specification in the place of one."""
     listed = _listed()
     if scoring not in listed:
-        listed[place] = scoring
+        listed[index] = scoring
         _keep(listed)
 
 
-def move(place: int, steps: int) -> None:
+def move(index: int, steps: int) -> None:
     """Change the places of one and its neighbour; the opened pair stays the same two specifications."""
-    listed, to = _listed(), place + steps
+    listed, to = _listed(), index + steps
     if not 0 <= to < len(listed):
         return
-    listed[place], listed[to] = listed[to], listed[place]
+    listed[index], listed[to] = listed[to], listed[index]
     _keep(listed)
-    open_pair(*({place: to, to: place}.get(number, number) for number in _pair_of_address()))
+    open_pair(*({index: to, to: index}.get(number, number) for number in _pair_of_address()))
 
 
-def remove(place: int) -> None:
+def remove(index: int) -> None:
     """Take one out; the opened pair stays where it can."""
     listed = _listed()
-    del listed[place]
+    del listed[index]
     _keep(listed)
     pair = _pair_of_address()
-    if place in pair or len(listed) < 2:
+    if index in pair or len(listed) < 2:
         choice.keep(PAIR, [])
     else:
-        open_pair(*(number - (number > place) for number in pair))
+        open_pair(*(number - (number > index) for number in pair))
 
 
 def _listed() -> list[Scoring]:

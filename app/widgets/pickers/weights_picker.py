@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import BinaryIO
 
 import streamlit as st
 
 from app.widgets.choices import choice
+from app.widgets.frame.guard import once
 from app.widgets.words import glossary
 from app.widgets.words.plain_text import sentence
 from engine.basics.errors import WhichfluenceError
-from engine.models import own_weights
-from engine.models.recorded import kept
-from engine.problems import ProblemSource
+from engine.desk import ProblemSource
+from engine.desk.models import WEIGHT_FILES, keep_weights, weights_sentence
 
 NAME = "weights"
-DONE, FAULT = "weights:done", "weights:fault"
-TYPES = [suffix[1:] for suffix in (*own_weights.SUFFIXES, kept.SUFFIX)]
+TYPES = [suffix[1:] for suffix in WEIGHT_FILES]
 
 
 def show(source: Callable[[], ProblemSource]) -> None:
@@ -29,34 +29,17 @@ def show(source: Callable[[], ProblemSource]) -> None:
         file = st.file_uploader("Checkpoint of this model: safetensors, or a state dict, which is read without running "
                                 "code; or the folder of a recorded training, as a zip", type=TYPES, key="weights:file")
         if file is not None:
-            _take(file, source())
+            once(NAME, (file.file_id, source().model), lambda: _take(file, source()))
 
 
 def _known(name: str) -> str:
     """What is known of how they were trained, as a sentence."""
-    if not kept.is_recording(name):
-        return "How they were trained is not known, so trajectories and retraining cannot be asked for."
     try:
-        return kept.facts(name).sentence
+        return weights_sentence(name)
     except WhichfluenceError as error:
-        return sentence(str(error))
+        return sentence(error)
 
 
-def _take(file, source: ProblemSource) -> None:
-    state = st.session_state
-    if state.get(DONE) != (file.file_id, source.model):
-        state[DONE], state[FAULT] = (file.file_id, source.model), ""
-        try:
-            choice.keep(NAME, _kept(file, source))
-            st.rerun()
-        except WhichfluenceError as error:
-            state[FAULT] = str(error)
-    if state[FAULT]:
-        st.error(sentence(state[FAULT]), icon=":material/error:")
-
-
-def _kept(file, source: ProblemSource) -> str:
-    """The name under which a file is kept that fits the model. Raises `InvalidInput` where it does not."""
-    if not file.name.lower().endswith(kept.SUFFIX):
-        return own_weights.keep(file, file.name, source.build_module())
-    return kept.keep_zip(file, source.build_module)
+def _take(file: BinaryIO, source: ProblemSource) -> None:
+    choice.keep(NAME, keep_weights(file, file.name, source.build_module))
+    st.rerun()

@@ -11,12 +11,11 @@ from typing import Any
 from app.widgets.results import downloads
 from app.widgets.words import glossary
 from app.widgets.words.times import spell
-from engine import data
-from engine.applications.noisy_labels.origin import IN_TURN
 from engine.basics import resident
 from engine.basics.sizes import spell_bytes
-from engine.jobs import FOUND
-from engine.models.causal.finetune import TOOK
+from engine.desk import datasets
+from engine.desk.noisy_labels import IN_TURN
+from engine.desk.shelves import FOUND, TOOK
 from engine.scoring.convergence import Convergence
 
 Facts = list[tuple[str, str]]
@@ -34,33 +33,34 @@ def show(manifest: Mapping[str, Any], name: str) -> None:
 def facts(manifest: Mapping[str, Any]) -> Facts:
     """(term, text) of everything that the manifest tells; what it does not tell is left out."""
     runs = [run for run in manifest.get("runs", []) if isinstance(run, Mapping)]
-    parts = manifest.get("parts", [manifest])
-    found = [
+    manifests = manifest.get("parts", [manifest])
+    terms = [
         ("Scale", str(manifest.get("scale", ""))),
         ("Sizes", _sizes(manifest)),
         ("Seeds", ", ".join(map(str, manifest.get("seeds", [])))),
-        ("Device", "; ".join(dict.fromkeys(str(part.get("device", "")) for part in parts))),
+        ("Device", "; ".join(dict.fromkeys(str(one.get("device", "")) for one in manifests))),
         ("Computing time", _computing(manifest)),
         ("Training of the models", _training(runs)),
-        ("Most memory of the process", _memory(parts)),
-        ("Computed", ", ".join(str(part.get("written", "")).replace("T", " ").replace("Z", " UTC") for part in parts)),
+        ("Most memory of the process", _memory(manifests)),
+        ("Computed",
+         ", ".join(str(one.get("written", "")).replace("T", " ").replace("Z", " UTC") for one in manifests)),
         *_convergence(runs),
-        ("Versions", ", ".join(f"{name} {version}" for part in ("versions", "libraries")
-                               for name, version in manifest.get(part, {}).items())),
+        ("Versions", ", ".join(f"{name} {version}" for one in ("versions", "libraries")
+                               for name, version in manifest.get(one, {}).items())),
         ("Digest of the run", str(manifest.get("study_digest") or manifest.get("digest") or "")),
     ]
-    return [(term, text) for term, text in found if text]
+    return [(term, text) for term, text in terms if text]
 
 
 def _computing(manifest: Mapping[str, Any]) -> str:
     took = manifest.get("wall_seconds")
-    return spell(took) + found_on_disk(manifest) if took else ""
+    return spell(took) + reused(manifest) if took else ""
 
 
-def found_on_disk(manifest: Mapping[str, Any]) -> str:
-    """What is added to the time of a run that found a part of its work, which it does not count."""
-    found = manifest.get(FOUND, 0.0)
-    return f", with {found:.0%} of the work found on disk" if found >= 0.005 else ""
+def reused(manifest: Mapping[str, Any]) -> str:
+    """What is added to the time of a run that reused a part of its work, which it does not count."""
+    fraction = manifest.get(FOUND, 0.0)
+    return f", with {fraction:.0%} of the work found on disk" if fraction >= 0.005 else ""
 
 
 def _training(runs: Sequence[Mapping[str, Any]]) -> str:
@@ -69,11 +69,11 @@ def _training(runs: Sequence[Mapping[str, Any]]) -> str:
     return f"{spell(sum(took))}, whichever run they were for" if took and len(took) == len(runs) else ""
 
 
-def _memory(parts: Sequence[Mapping[str, Any]]) -> str:
-    peaks = [part[resident.KEY] for part in parts if part.get(resident.KEY)]
+def _memory(manifests: Sequence[Mapping[str, Any]]) -> str:
+    peaks = [one[resident.KEY] for one in manifests if one.get(resident.KEY)]
     if not peaks:
         return ""
-    silent = "" if len(peaks) == len(parts) else f", said by {len(peaks)} of {len(parts)} runs"
+    silent = "" if len(peaks) == len(manifests) else f", said by {len(peaks)} of {len(manifests)} runs"
     return f"{spell_bytes(max(peaks))}{silent}"
 
 
@@ -87,23 +87,23 @@ def _source(source: Mapping[str, Any], candidates: int | None) -> str:
     trusted = 0 if source.get("trusted_from") == IN_TURN else source.get("trusted", 0)
     train = source.get("n_train")
     counts = [(source.get("n_queries"), "queries"), (candidates or source.get("n_candidates"), "candidates")]
-    parts = [f"{trusted:,} trusted examples of every class"] if trusted else []
-    parts.append(f"{train:,} training examples" if train else f"all {'other ' if trusted else ''}training examples")
-    parts += [f"{count:,} {noun}" for count, noun in counts if count]
+    counted = [f"{trusted:,} trusted examples of every class"] if trusted else []
+    counted.append(f"{train:,} training examples" if train else f"all {'other ' if trusted else ''}training examples")
+    counted += [f"{count:,} {noun}" for count, noun in counts if count]
     pool = source.get("pool", 1)
     pooled = f", pixels averaged in {pool}×{pool} squares" if pool > 1 else ""
-    return f"{data.title(source['dataset'])}: {', '.join(parts)}{pooled}"
+    return f"{datasets.title(source['dataset'])}: {', '.join(counted)}{pooled}"
 
 
 def _convergence(runs: Sequence[Mapping[str, Any]]) -> Facts:
     norms = [run["factual"]["gradient_norm"] for run in runs if "factual" in run]
     norms += [run["factual_gradient_norm"] for run in runs if "factual_gradient_norm" in run]
     accuracies = [run["factual"]["test_accuracy"] for run in runs if "factual" in run]
-    found = [run["convergence"] for run in runs if "convergence" in run]
-    flagged = [c["flagged"] if "flagged" in c else c["of"] - c["converged"] for c in found
+    convergences = [run["convergence"] for run in runs if "convergence" in run]
+    flagged = [c["flagged"] if "flagged" in c else c["of"] - c["converged"] for c in convergences
                if "flagged" in c or "converged" in c]
-    linear = [c["largest_residual"] for c in found if Convergence.is_relative(c)]
-    norms_after = [c.get("largest_gradient_norm", c.get("largest_residual")) for c in found
+    linear = [c["largest_residual"] for c in convergences if Convergence.is_relative(c)]
+    norms_after = [c.get("largest_gradient_norm", c.get("largest_residual")) for c in convergences
                    if not Convergence.is_relative(c)]
     norms_after = [norm for norm in norms_after if norm is not None]
     return [

@@ -14,7 +14,7 @@ import streamlit as st
 TOP = 20
 BINS = 30  # squares a side of the rank–rank density
 POINTS = 5_000  # candidates up to which the scatter of one query shows every one of them
-KEPT = 24
+CACHED = 24
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,14 +47,14 @@ MEAN, OFTEN = "mean", "often"
 
 
 def _one(pair: Pair, query: int | None, by: str) -> tuple[np.ndarray, np.ndarray]:
-    """(scores, ranks), each (2, k): of one query, of the mean over queries, or of the share of queries at which an
+    """(scores, ranks), each (2, k): of one query, of the mean over queries, or of the fraction of queries at which an
     example is in the top, of equal ones the better mean rank first."""
     if query is not None:
         return pair.scores[:, query], pair.ranks[:, query]
     if by == OFTEN:
-        share = (pair.ranks <= TOP).mean(1)
+        fraction = (pair.ranks <= TOP).mean(1)
         behind = pair.ranks.mean(1) / (pair.ranks.shape[-1] + 1)
-        return share, ranks(share * pair.ranks.shape[1] - behind)
+        return fraction, ranks(fraction * pair.ranks.shape[1] - behind)
     mean = np.nan_to_num(pair.scores).mean(1)
     return mean, ranks(mean)
 
@@ -75,12 +75,12 @@ def ranking(pair: Pair, query: int | None, by: str = MEAN) -> pd.DataFrame:
 def density(pair: Pair, query: int | None = None) -> pd.DataFrame:
     """How the two ranks fall together, for one query or over all: one row a square of the rank–rank plane.
 
-    `times` is the share of (query, candidate) pairs in the square over what rankings in random order give.
+    `times` is the fraction of (query, candidate) pairs in the square over what rankings in random order give.
     """
     return _density((*pair.key, query), pair.ranks if query is None else pair.ranks[:, query:query + 1])
 
 
-@st.cache_data(show_spinner=False, max_entries=KEPT)
+@st.cache_data(show_spinner=False, max_entries=CACHED)
 def _density(key: tuple, _ranks: np.ndarray) -> pd.DataFrame:
     queries, k = _ranks.shape[1:]
     bins = min(BINS, k)

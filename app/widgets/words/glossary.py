@@ -21,8 +21,8 @@ SEEN, FOLDED = "_explained", "_folded"
 COLUMNS = {
     "a": "The first of the two.", "b": "The second of the two.",
     "ci95": "Half the width of the 95% t-interval around the mean.",
-    "eta": "The step size η.", "alpha": "The weight α.", "rho": "The share of labels that were made wrong.",
-    "n_queries": "How many queries the mean is over.", "n_seeds": "How many draws the mean is over.",
+    "eta": "The step size η.", "alpha": "The weight α.", "rho": "The fraction of corrupted labels.",
+    "n_queries": "The number of queries in the mean.", "n_seeds": "The number of seeds in the mean.",
     "n_dropped": "Queries left out because one of the rankings is constant there.",
     "kendall_tau": "τ: 1 the same order, −1 reversed, 0 as many pairs in the same order as in the opposite one.",
 }
@@ -31,7 +31,7 @@ LABELS = {"ci95": "± 95%", "seed_means": "mean of each seed", "n_seeds": "seeds
           "n_dropped": "queries left out", "eta": "η", "alpha": "α", "rho": "ρ", "kendall_tau": "Kendall τ",
           "l2": "λ", "topk": "top k"}
 """What stands above them on a page; others have spaces for underscores."""
-_KEPT = re.compile(r"(`[^`]*`|\[[^\]]*\]\([^)]*\)|:[a-z]+/[a-z_]+:|\$[^$]+\$|<[^>]*>)")
+_UNMARKED = re.compile(r"(`[^`]*`|\[[^\]]*\]\([^)]*\)|:[a-z]+/[a-z_]+:|\$[^$]+\$|<[^>]*>)")
 """Parts of a Markdown text in which no word is marked: code, links, icons, formulas."""
 
 
@@ -57,14 +57,14 @@ def explained(text: str) -> str:
 
 def explained_html(html: str, wanted: Callable[[str], bool] = lambda line: True) -> str:
     """The same for HTML: only text between tags is searched, each term once; what is explained already stays."""
-    parts, seen = re.split(r"(<[^>]*>)", html), set()
+    pieces, seen = re.split(r"(<[^>]*>)", html), set()
 
     def first(line: str) -> bool:
         new = line not in seen and wanted(line)
         seen.add(line)
         return new
 
-    return "".join(part if place % 2 else _marked(part, str, first) for place, part in enumerate(parts))
+    return "".join(piece if index % 2 else _marked(piece, str, first) for index, piece in enumerate(pieces))
 
 
 def _marked(text: str, write: Callable[[str], str], wanted: Callable[[str], bool]) -> str:
@@ -86,8 +86,8 @@ def _first(text: str) -> Callable[[str], bool]:
     """Whether a word stands in this text first on the page; a text that is drawn again keeps its words."""
     if st.session_state.get(FOLDED):
         return lambda line: True
-    place = re.sub(r"[\d.,−±-]+", "", text)
-    return lambda line: st.session_state.setdefault(SEEN, {}).setdefault(line, place) == place
+    key = re.sub(r"[\d.,−±-]+", "", text)
+    return lambda line: st.session_state.setdefault(SEEN, {}).setdefault(line, key) == key
 
 
 def html(text: str, **options: Any) -> None:
@@ -119,9 +119,9 @@ def _in_markdown(text: str) -> str:
         seen.add(line)
         return new
 
-    parts = _KEPT.split(text)
-    return "".join(part.replace("<", "&lt;") if place % 2 else _marked(part, _plain, once)
-                   for place, part in enumerate(parts))
+    pieces = _UNMARKED.split(text)
+    return "".join(piece.replace("<", "&lt;") if index % 2 else _marked(piece, _plain, once)
+                   for index, piece in enumerate(pieces))
 
 
 def _plain(text: str) -> str:
@@ -140,15 +140,15 @@ def hint(label: str, help: str | None = None) -> str | None:
 def columns(names: Iterable[object], configured: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """The column configuration of a table in which words, and names that programs read, explain themselves. A name that
     is no word has one above its column, and stands in the help as the file has it."""
-    found: dict[str, Any] = dict(configured or {})
+    configuration: dict[str, Any] = dict(configured or {})
     for name in map(str, names):
-        own = dict(found.get(name) or st.column_config.Column())
+        own = dict(configuration.get(name) or st.column_config.Column())
         label = own.get("label") or LABELS.get(name, name.replace("_", " "))
         lines = [own.get("help") or hint(label, COLUMNS.get(name)),
                  f"`{name}` in the file." if label != name and not own.get("label") else None]
         if any(lines) or label != name:
-            found[name] = {**own, "label": label, "help": "\n\n".join(filter(None, lines)) or None}
-    return found
+            configuration[name] = {**own, "label": label, "help": "\n\n".join(filter(None, lines)) or None}
+    return configuration
 
 
 def whole() -> None:

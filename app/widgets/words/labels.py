@@ -7,10 +7,9 @@ from itertools import combinations
 
 from app.widgets.words.chips import ESTIMATOR
 from engine.basics.errors import InvalidInput
-from engine.estimators import ESTIMATORS
-from engine.models.catalogue import model_title
+from engine.desk.models import model_title
 from engine.scoring.named import NAMED, NamedMethod
-from engine.scoring.scoring import Scoring
+from engine.scoring.scoring import ESTIMATORS, Scoring
 
 ORDER = ("B", "T", "P", ESTIMATOR)
 
@@ -21,12 +20,12 @@ def short(scorings: Sequence[Scoring]) -> list[str]:
     names = [known_as(scoring) for scoring in scorings]
     if len(scorings) > 1 and None not in names and len(set(names)) == len(names):
         return names
-    return [_telling(place, scorings) for place in range(len(scorings))]
+    return [_telling(index, scorings) for index in range(len(scorings))]
 
 
-def _telling(place: int, scorings: Sequence[Scoring]) -> str:
+def _telling(index: int, scorings: Sequence[Scoring]) -> str:
     """What only this scoring has, in as few axes as possible."""
-    own, others = scorings[place], [other for number, other in enumerate(scorings) if number != place]
+    own, others = scorings[index], [other for number, other in enumerate(scorings) if number != index]
     if not own.route.implies:
         return own.route.title
     for size in range(1, len(ORDER) + 1):
@@ -44,7 +43,7 @@ def _usual(own: Scoring, scorings: Sequence[Scoring]) -> bool:
 
 def numbered(labels: Sequence[str]) -> list[str]:
     """The labels behind their number in the list, counted from 1."""
-    return [f"{place + 1}. {label}" for place, label in enumerate(labels)]
+    return [f"{index + 1}. {label}" for index, label in enumerate(labels)]
 
 
 def known_as(scoring: Scoring) -> str | None:

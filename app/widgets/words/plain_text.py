@@ -26,16 +26,16 @@ def sentence(text: object) -> str:
     What stands between two backticks is shown as code, and nothing else is formatted, so that a backtick in what is
     quoted only moves where the code ends: it adds no link, picture, heading or colour.
     """
-    parts = [_shortened(part, LONGEST_QUOTE) if place % 2 else part
-             for place, part in enumerate(" ".join(str(text).split()).split("`"))]
-    parts = _shortened("`".join(parts), LONGEST).split("`")
-    lone = "" if len(parts) % 2 else "\\`" + _escaped(parts.pop())
-    return "".join(f"`{part}`" if place % 2 and part.strip() else _escaped(part)
-                   for place, part in enumerate(parts)) + lone
+    pieces = [_shortened(piece, LONGEST_QUOTE) if index % 2 else piece
+             for index, piece in enumerate(" ".join(str(text).split()).split("`"))]
+    pieces = _shortened("`".join(pieces), LONGEST).split("`")
+    lone = "" if len(pieces) % 2 else "\\`" + _escaped(pieces.pop())
+    return "".join(f"`{piece}`" if index % 2 and piece.strip() else _escaped(piece)
+                   for index, piece in enumerate(pieces)) + lone
 
 
 def _escaped(text: str) -> str:
-    signs = FORMATTING.sub(r"\\\g<0>", re.sub("[&<>]", lambda found: ENTITIES[found[0]], text))
+    signs = FORMATTING.sub(r"\\\g<0>", re.sub("[&<>]", lambda match: ENTITIES[match[0]], text))
     return ADDRESS.sub(rf"\1{UNLINKED}", signs)
 
 

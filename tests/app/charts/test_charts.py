@@ -94,7 +94,7 @@ def test_density_is_one_on_average_and_sits_on_both_diagonals(pair):
 def test_top_changes_holds_both_tops(pair):
     same, reversed_ = two_rankings.top_changes(pair, 0, 5), two_rankings.top_changes(pair, 1, 5)
     assert len(same) == 5 and set(same.kept) == {"in both"} and (same.place_a == same.place_b).all()
-    assert len(reversed_) == 10 and set(reversed_.kept) == set(rank_change.KEPT[1:])
+    assert len(reversed_) == 10 and set(reversed_.kept) == set(rank_change.MEMBERSHIP[1:])
     assert (reversed_.loc[reversed_.rank_b > 5, "place_b"] > 6).all()
     rank_change.rank_change(reversed_, "1. a", "2. b", 5).to_dict()
 

@@ -90,7 +90,7 @@ def test_every_guide_is_whole(name):
     assert len(set(slugs)) == len(slugs) and "all" not in slugs
     text = " ".join(section.words for section in found.sections)
     pictures = [block for section in found.sections for block in section.blocks if isinstance(block, Picture)]
-    assert all((data.FOLDER / picture.place).is_file() for picture in pictures) and "### " not in text
+    assert all((data.FOLDER / picture.file).is_file() for picture in pictures) and "### " not in text
 
 
 def test_a_notebook_is_read_as_its_cells_without_what_they_gave(tmp_path):

@@ -92,7 +92,8 @@ def texts() -> dict[str, str]:
     """What is scanned: README, all guides, and the modules of all pages; name -> text."""
     guides = (ROOT / "README.md", *sorted(GUIDES.glob("*.md")))
     read = {name_of(path): prose(path.read_text("utf-8")) for path in guides}
-    modules = (*sorted((ROOT / "app").rglob("*.py")), *sorted((ROOT / "pages").glob("*.py")))
+    modules = (*sorted((ROOT / "app").rglob("*.py")), *sorted((ROOT / "pages").glob("*.py")),
+               *sorted((ROOT / "engine" / "desk").glob("*presets.py")))
     return {**read, **{name_of(path): found for path in modules if (found := strings(path.read_text("utf-8")))}}
 
 

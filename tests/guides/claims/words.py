@@ -30,7 +30,7 @@ PHRASES = {
         | (?:larger|lower|nearer\ to\ zero)\ is\ better
         | Larger\ should\ be\ better
         | A\ shuffled\ order\ has\ (?:0\.50|…) | gives\ 0\.5\b | near\ 0\.50 | gradient\ norm\ and\ chance
-        | [Cc]hance\ (?:that|is\ one\ half|is\ the\ share|is\ their\ share|is\ …)
+        | [Cc]hance\ (?:that|is\ one\ half|is\ (?:the|their)\ (?:share|fraction)|is\ …)
         | (?:so|with|where)\ chance\ (?:is|at)\ 0\.\d+
         | [Rr]ankings\ in\ random\ order(?::|\ are)\ 0\.5(?:\ apart)?\ on\ average""",
     "the title of a number that is shown": r"""[Tt]imes\ as\ often(?:\ as\ by\ chance)? | by\ how\ often | [Hh]ow\ often

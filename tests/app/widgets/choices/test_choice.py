@@ -74,7 +74,7 @@ def test_a_lost_address_keeps_the_last_choice():
 def test_several_keeps_what_parses_and_names_the_rest():
     at = run(s=["1", "x", "2", "1"])
     assert at.session_state["several"] == [1, 2] and at.query_params["s"] == ["1", "2"]
-    assert ["`s=x`" in warnings(at)[0], "it stands there twice" in warnings(at)[1]] == [True, True]
+    assert ["`s=x`" in warnings(at)[0], "it is listed twice" in warnings(at)[1]] == [True, True]
 
 
 def test_parsers_say_what_they_take():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from app.examples import data as example_data
-from app.widgets.examples import cards, drawn_examples, example_card
+from app.widgets.examples import cards, example_card, sampled_examples
 from engine.problems import ProblemSource
 from engine.scoring import controlled
 from engine.scoring.compute import compute
@@ -56,7 +56,7 @@ def test_features_are_cut_with_a_count():
 
 
 def test_queries_carry_label_prediction_and_probability(drawn):
-    listed = drawn_examples.queries(drawn)
+    listed = sampled_examples.queries(drawn)
     logits = drawn.problem.queries @ drawn.problem.weights
     assert [query.predicted for query in listed] == [str(int(p)) for p in logits.argmax(-1)]
     assert [query.label for query in listed] == [str(label) for label in drawn.sample.y_query]
@@ -97,7 +97,7 @@ def test_what_did_not_converge_has_no_rank(drawn, found):
 
 
 def test_a_baseline_neither_helps_nor_harms():
-    for text in (cards.ranked("P", "cat", [7], 0, -0.25, 0.5, False, asked=False),
+    for text in (cards.ranked("P", "cat", [7], 0, -0.25, 0.5, False, directed=False),
                  cards.detail_rows([("", False, 1, 3, -0.25)])):
         assert "baseline" in text and "harms" not in text and "helps" not in text
 
@@ -111,8 +111,8 @@ def test_the_table_has_every_candidate_once(drawn, found):
 
 
 def test_pictures_have_a_text_alternative_and_arrays_a_table(drawn):
-    assert 'alt="training example 4, label' in drawn_examples.train_html(drawn, 4, 64)
+    assert 'alt="training example 4, label' in sampled_examples.train_html(drawn, 4, 64)
     from dataclasses import replace
 
     plain = replace(drawn, dataset=replace(drawn.dataset, image_shape=None))
-    assert "<table" in drawn_examples.train_html(plain, 4, 64)
+    assert "<table" in sampled_examples.train_html(plain, 4, 64)

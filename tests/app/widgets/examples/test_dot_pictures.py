@@ -37,5 +37,6 @@ def test_a_dot_says_its_file_or_its_words():
     one = np.zeros((1, 1)), np.array([0])
     files = Dataset("f", "F", *one, *one, ("a",), files=("shoes/3.png",))
     texts = Dataset("r", "R", *one, *one, ("A",), records=((Record(prompt="Why?", response="A"),),) * 2)
-    assert [dot_pictures.told(dataset)(0) for dataset in (files, texts, Dataset("n", "N", *one, *one, ("a",)))] == [
+    assert [dot_pictures.description(dataset)(0)
+            for dataset in (files, texts, Dataset("n", "N", *one, *one, ("a",)))] == [
         ["shoes/3.png"], ["Why?"], []]

@@ -41,11 +41,11 @@ def asking(behavior):
     (["response_loss"], []),
 ])
 def test_words_that_are_asked_about_are_found_in_the_response_of_their_query(behaviors, expected):
-    assert record_text.asked(RECORD, 2, map(asking, behaviors)) == expected
+    assert record_text.queried(RECORD, 2, map(asking, behaviors)) == expected
 
 
 def test_a_baseline_asks_about_no_words():
-    assert record_text.asked(RECORD, 0, [Scoring.parse({"estimator": "bm25"})]) == []
+    assert record_text.queried(RECORD, 0, [Scoring.parse({"estimator": "bm25"})]) == []
 
 
 def test_words_are_underlined_within_marks_and_across_their_ends():

@@ -13,7 +13,7 @@ from app.widgets.frame.turns import turn
 @pytest.fixture
 def begun(monkeypatch):
     monkeypatch.setattr(ahead, "_tasks", None)
-    monkeypatch.setattr(ahead, "_asked", type(ahead._asked)())
+    monkeypatch.setattr(ahead, "_requested", type(ahead._requested)())
     monkeypatch.setattr(ahead, "PAUSE", 0.0)
     ahead.begin()
 
@@ -21,7 +21,7 @@ def begun(monkeypatch):
 def test_nothing_is_done_where_no_server_has_begun(monkeypatch):
     """What is asked before a server begins is forgotten: it is not done afterwards, and may be asked for again."""
     monkeypatch.setattr(ahead, "_tasks", None)
-    monkeypatch.setattr(ahead, "_asked", type(ahead._asked)())
+    monkeypatch.setattr(ahead, "_requested", type(ahead._requested)())
     monkeypatch.setattr(ahead, "PAUSE", 0.0)
     done, last = [], threading.Event()
     ahead.ask("key", [lambda: done.append("before")])

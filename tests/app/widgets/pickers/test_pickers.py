@@ -1,7 +1,8 @@
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from app.widgets.pickers import fitting_models, pickers
+from app.widgets.pickers import pickers
+from engine.desk.fitting import live_pool
 from engine.estimators import ESTIMATORS
 from engine.problems import ModuleProblem, SoftmaxProblem
 from engine.question.processes import Replay
@@ -113,4 +114,4 @@ def test_a_nonsense_size_gives_a_message_and_the_default(name, text):
 @pytest.mark.parametrize(("shape", "pool"), [((28, 28), 1), ((8, 8), 1), ((32, 32, 3), 2), ((64, 64, 3), 4),
                                              ((48, 48), 2), ((31, 31, 3), 1)])
 def test_own_pictures_are_averaged_until_answers_come_live(shape, pool):
-    assert fitting_models.live_pool(shape) == pool
+    assert live_pool(shape) == pool

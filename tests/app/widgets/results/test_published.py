@@ -8,8 +8,8 @@ import pytest
 from app.paper import notes as paper_notes
 from app.paper import rows as paper_rows
 from app.widgets.jobs import reproductions
-from app.widgets.results import published
 from engine.basics.errors import StoreError
+from engine.desk import published
 from engine.experiments import EXPERIMENTS, publish
 from engine.jobs import job_digest
 from engine.store.results import Store
@@ -46,7 +46,7 @@ def stored(preset="paper", shift=0.01, root=None, **more):
 
 def test_nothing_there_is_none(results):
     assert published.reproduction("table-a6", "paper") is None
-    assert published.results("table-a6", "paper") is None and published.manifest("table-a6", "paper") is None
+    assert published.results("table-a6", "paper") is None
 
 
 def test_published_files_are_read_with_their_manifest(results):

@@ -1,4 +1,4 @@
-"""Files of brought scores: taking one in, which one the address names, and the list of those that are kept."""
+"""Files of external scores: taking one in, which one the address names, and the list of those that are kept."""
 
 from __future__ import annotations
 
@@ -8,18 +8,13 @@ from collections.abc import Sequence
 import streamlit as st
 
 from app.widgets.choices import choice
+from app.widgets.jobs.desk import desk
 from app.widgets.words import glossary
 from app.widgets.words.plain_text import plain, sentence
 from app.widgets.words.times import written
 from engine.basics.errors import WhichfluenceError
-from engine.external import kept as kept_tables
-from engine.external.budgets import MOST_BYTES
-from engine.external.files import READERS, read_table
-from engine.external.header_row import AUTO, CHOICES, Numbering
-from engine.external.kept import Kept
-from engine.external.matching import check
-from engine.external.table import Table
-from engine.store.results import home
+from engine.desk import external
+from engine.desk.external import AUTO, CHOICES, MOST_BYTES, READERS, KeptTable, Numbering, Table, check, read_table
 
 NAME = "brought"
 ROUND = "bring:round"
@@ -34,7 +29,7 @@ def chosen() -> str | None:
 
 def _digest(text: str) -> str:
     if not re.fullmatch("[0-9a-f]{64}", text):
-        raise ValueError("it is not the digest of brought scores")
+        raise ValueError("it is not the digest of external scores")
     return text
 
 
@@ -42,24 +37,24 @@ def notice() -> None:
     """Says at the head of the page what a link names and this machine lacks; the panel below takes it in."""
     try:
         if chosen() is not None:
-            kept_tables.require(chosen())
+            external.require(chosen())
     except WhichfluenceError as error:
-        st.warning(f"{sentence(error)} The place for it is *Bring scores of another program*, at the foot of this "
+        st.warning(f"{sentence(error)} Upload it under *Bring scores of another program*, at the foot of this "
                    "page.", icon=":material/link_off:")
 
 
-def table() -> tuple[Table, Kept] | None:
+def table() -> tuple[Table, KeptTable] | None:
     """The chosen table; None without one. Raises `MissingData` where it is not on this machine."""
     digest = chosen()
     if digest is None:
         return None
-    kept_tables.require(digest)
-    return _loaded(digest, str(home()))
+    external.require(digest)
+    return _loaded(digest, str(desk().jobs.root))
 
 
 @st.cache_resource(show_spinner=False, max_entries=4)
-def _loaded(digest: str, place: str) -> tuple[Table, Kept]:
-    return kept_tables.load(digest)
+def _loaded(digest: str, root: str) -> tuple[Table, KeptTable]:
+    return external.load(digest)
 
 
 def uploader(problem, forgotten: Sequence[str]) -> None:
@@ -83,7 +78,7 @@ def uploader(problem, forgotten: Sequence[str]) -> None:
             file.seek(0)
             read = read_table(file, file.name, key.strip(), first_row, known)
         check(problem, read)
-        digest = kept_tables.keep(read, file.name)
+        digest = external.keep(read, file.name)
     except WhichfluenceError as error:
         left.error(sentence(error), icon=":material/error:")
         return
@@ -95,25 +90,24 @@ def uploader(problem, forgotten: Sequence[str]) -> None:
 def _choose(digest: str, forgotten: Sequence[str]) -> None:
     if chosen() != digest:
         for name in forgotten:
-            choice.keep(name, [])
-            st.session_state.pop(choice.widget(name), None)
+            choice.put(name, [])
     choice.keep(NAME, digest or [])
 
 
 def _list(forgotten: Sequence[str]) -> None:
     """What is kept, each to be used or deleted."""
-    kept, current = kept_tables.entries(), chosen()
-    here = next((one for one in kept if one.digest == current), None)
+    stored, current = external.entries(), chosen()
+    here = next((one for one in stored if one.digest == current), None)
     if here is not None:
         st.caption(f"In use: **{plain(here.file)}**, {_shape(here)}, digest `{here.digest[:12]}`")
     row = st.container(horizontal=True)
     if current is not None:
         row.button("Leave out", icon=":material/close:", key="bring:leave", on_click=_choose, args=("", forgotten),
                    help="Takes the scores out of this view; the file stays in the list.")
-    if not kept:
+    if not stored:
         return
-    with row.popover(f"Kept files ({len(kept)})", icon=":material/folder_open:"):
-        for one in kept:
+    with row.popover(f"Kept files ({len(stored)})", icon=":material/folder_open:"):
+        for one in stored:
             when = written(one.written, st.context.timezone)
             st.markdown(f"**{plain(one.file)}**  \n{_shape(one)} · {when} · `{one.digest[:12]}`")
             buttons = st.container(horizontal=True)
@@ -121,19 +115,19 @@ def _list(forgotten: Sequence[str]) -> None:
                            args=(one.digest, forgotten))
             buttons.button("Delete", key=f"bring:delete:{one.digest}", icon=":material/delete:", on_click=_delete,
                            args=([one.digest], forgotten))
-        if len(kept) > 1:
-            st.button(f"Delete all {len(kept)}", key="bring:delete-all", icon=":material/delete_sweep:",
-                      on_click=_delete, args=([one.digest for one in kept], forgotten))
+        if len(stored) > 1:
+            st.button(f"Delete all {len(stored)}", key="bring:delete-all", icon=":material/delete_sweep:",
+                      on_click=_delete, args=([one.digest for one in stored], forgotten))
         glossary.caption("Saved comparisons and links that name a deleted file ask for it again.")
 
 
 def _delete(digests: Sequence[str], forgotten: Sequence[str]) -> None:
     for digest in digests:
-        kept_tables.delete(digest)
+        external.delete(digest)
         _loaded.clear()
         if chosen() == digest:
             _choose("", forgotten)
 
 
-def _shape(kept: Kept) -> str:
-    return " × ".join(f"{size:,}" for size in kept.shape)
+def _shape(stored: KeptTable) -> str:
+    return " × ".join(f"{size:,}" for size in stored.shape)

@@ -4,25 +4,21 @@ from __future__ import annotations
 
 import math
 
-from app.widgets.choices import choice
 from engine import data
 from engine.basics.errors import WhichfluenceError
-from engine.data import fashion_small
+from engine.desk.datasets import FIRST
 from engine.models.catalogue import MODELS
 from engine.models.causal import loading
 from engine.models.causal.catalogue import EMBEDDED_MODEL, is_embedded
 from engine.problems.source import SOFTMAX
 
-NAME = "model"
-FIRST_DATA = fashion_small.NAME
-"""What every page begins with: pictures to look at, that are part of the program."""
-POOL = {"cifar10": 2, FIRST_DATA: 2}
+POOL = {"cifar10": 2, FIRST: 2}
 """Large pictures are averaged over squares of so many pixels, so that the Hessian of their softmax model fits, and the
 answers come while one waits."""
 LIVE = 800
 """Numbers a picture of a user's own may have for live answers: 28 × 28 in grey, or 16 × 16 in colour."""
-OPTIMA_CANDIDATES = {"digits": 300, FIRST_DATA: 100, "fashion_mnist": 100}
-DEFAULT_SIZES = {"digits": (1_297, 200), FIRST_DATA: (1_000, 100), "fashion_mnist": (2_000, 200)}
+OPTIMA_CANDIDATES = {"digits": 300, FIRST: 100, "fashion_mnist": 100}
+DEFAULT_SIZES = {"digits": (1_297, 200), FIRST: (1_000, 100), "fashion_mnist": (2_000, 200)}
 NETWORK_SIZES, NETWORK_CANDIDATES = (500, 100), {"mlp": 100}
 EMBEDDED_SIZES, LANGUAGE_SIZES, LANGUAGE_CANDIDATES = (150, 20), (60, 10), 10
 
@@ -31,15 +27,13 @@ def offered(dataset: str) -> list[str]:
     """The models that can be trained on a dataset, by its name; the first is the one to begin with."""
     if not data.holds_records(dataset):
         return [SOFTMAX, *MODELS]
-    found = loading.available()
-    return sorted(found, key=lambda name: not is_embedded(name)) or [EMBEDDED_MODEL]
+    return sorted(loading.available(), key=lambda name: not is_embedded(name)) or [EMBEDDED_MODEL]
 
 
-def chosen(dataset: str) -> str:
-    """The chosen model. One that other data were for gives way to the one that these data begin with."""
-    first, *others = offered(dataset)
-    name = choice.one(NAME, first, str)
-    return first if name in (SOFTMAX, *MODELS, *loading.available()) and name not in (first, *others) else name
+def fitting(dataset: str, model: str) -> str:
+    """A model for a dataset: the one that is asked for, or what its data begin with where that is for other data."""
+    models = offered(dataset)
+    return models[0] if model in (SOFTMAX, *MODELS, *loading.available()) and model not in models else model
 
 
 def sizes(dataset: str, model: str) -> tuple[int, int, int]:

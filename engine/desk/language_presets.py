@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.widgets.pickers.preset import Preset, steps
+from engine.desk.preset import Preset, steps
 from engine.experiments import network
 from engine.problems import CausalProblem
 from engine.question.behaviors import reading
@@ -33,14 +33,14 @@ def _several_steps() -> Scoring:
 
 def _named() -> tuple[Scoring, ...]:
     """Those whose answer comes soon, with damping where a Hessian is inverted."""
-    found = []
+    scorings = []
     for method in NAMED.values():
         scoring = method.implied(OF_TOKENS.get(method.behavior, method.behavior), damping=network.DAMPING)
-        asked = {scoring.process.kind, scoring.estimator, f"{scoring.process.kind}/{scoring.estimator}"}
-        if method.implies and method.answers(CausalProblem.kind) and not asked & LONG and scoring.route.offered(
+        keys = {scoring.process.kind, scoring.estimator, f"{scoring.process.kind}/{scoring.estimator}"}
+        if method.implies and method.answers(CausalProblem.kind) and not keys & LONG and scoring.route.offered(
                 CausalProblem, scoring.process.kind):
-            found.append(scoring)
-    return (*found, *(NAMED[name].implied("response_loss", checkpoints=CHECKPOINTS) for name in ("tracin", "less")))
+            scorings.append(scoring)
+    return (*scorings, *(NAMED[name].implied("response_loss", checkpoints=CHECKPOINTS) for name in ("tracin", "less")))
 
 
 LONG = CausalProblem.unoffered | {"retrain/exact", "trajectory", "replay", "cg_gauss_newton", "ekfac", "astra", "ntk",

@@ -1,12 +1,12 @@
 import pytest
 
-from app.widgets.pickers import presets
-from app.widgets.pickers.presets import CONVEX as PRESETS
-from app.widgets.pickers.presets import LANGUAGE, NETWORKS
 from app.widgets.words import labels
 from engine.analysis.comparison import compare
 from engine.analysis.linear_range import reach
 from engine.basics.errors import InvalidInput
+from engine.desk import presets
+from engine.desk.presets import CONVEX as PRESETS
+from engine.desk.presets import LANGUAGE, NETWORKS
 from engine.problems import CausalProblem, ModuleProblem, ProblemSource, SoftmaxProblem
 from engine.scoring import codes, controlled
 from engine.scoring.compute import compute

@@ -3,17 +3,25 @@
 WHICHFLUENCE_RESULTS names another folder in place of assets/results.
 """
 
+# ruff: noqa: F401 (types and values that come with the verbs)
 from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import pandas as pd
-import streamlit as st
 
-from engine.experiments import EXPERIMENTS, Experiment, contents, publish
+from engine.experiments import EXPERIMENTS, FULL, Experiment, contents, language_tables, publish
+from engine.experiments import reproduction as studies
+from engine.experiments.differences import differences
 from engine.experiments.enough import Evidence
+from engine.experiments.scoreboard import Entry, entries
+from engine.experiments.statements import STATEMENTS, wording
+from engine.experiments.statements.findings import findings
+from engine.experiments.statements.statement import CONFIRMED, CONTRADICTED, UNDECIDED, Finding
+from engine.experiments.statements.wording import VERDICTS
 from engine.jobs import job_digest
 from engine.store.results import Store, home
 
@@ -31,21 +39,25 @@ class Published:
     here: bool
 
 
-def changed() -> tuple[int, ...]:
-    """When each published file was written last: what is read from them stays right until this differs."""
-    return tuple(path.stat().st_mtime_ns for path in sorted(publish.folder().glob("*/*/*")))
+def evidence() -> tuple[list[Entry], list[Finding]]:
+    """What all published results say together: of every table and figure, and of every statement of the paper.
+
+    Raises `StoreError` where files do not match their manifest.
+    """
+    written = tuple(path.stat().st_mtime_ns for path in sorted(publish.folder().glob("*/*/*")))
+    return _evidence(str(publish.folder()), written)
+
+
+@lru_cache(maxsize=4)
+def _evidence(root: str, written: tuple[int, ...]) -> tuple[list[Entry], list[Finding]]:
+    known = findings(STATEMENTS.values(), root)
+    return entries(known, root), known
 
 
 def results(name: str, preset: str) -> pd.DataFrame | None:
     """The published table of a reproduction, e.g. ("figure-4", "paper")."""
-    found = _published(name, preset)
-    return found.table if found else None
-
-
-def manifest(name: str, preset: str) -> dict[str, Any] | None:
-    """Its provenance: sizes, seeds, versions, convergence."""
-    found = _published(name, preset)
-    return found.manifest if found else None
+    published = _published(name, preset)
+    return published.table if published else None
 
 
 def reproduction(name: str, preset: str) -> Published | None:
@@ -61,47 +73,46 @@ def scales(name: str) -> dict[str, Published]:
     what was published there, else what this machine has computed."""
     experiment, root = EXPERIMENTS[name], publish.folder() / name
     names = sorted(path.parent.name for path in root.glob(f"*/{publish.TABLE}")) if root.is_dir() else []
-    found = {place: result for place in names if (result := _published(name, place)) is not None}
+    here = {folder: result for folder in names if (result := _published(name, folder)) is not None}
     for preset in experiment.presets:
-        if preset not in found and (result := _computed_here(name, preset)) is not None:
-            found[preset] = result
-    for digest, preset, place in _others_here(str(home()), name, int(time.monotonic() / FRESH)):
-        if place not in found and Store(home()).has(digest):
-            found[place] = _from_store(str(home()), digest, name, preset)
-    return found
+        if preset not in here and (result := _computed_here(name, preset)) is not None:
+            here[preset] = result
+    for digest, preset, folder in _others_here(str(home()), name, int(time.monotonic() / FRESH)):
+        if folder not in here and Store(home()).has(digest):
+            here[folder] = _from_store(str(home()), digest, name, preset)
+    return here
 
 
 def of_model(name: str, preset: str, model: str) -> Published | None:
     """The result of a preset with a language model, by the name that tables give it."""
-    return next((found for found in scales(name).values() if found.manifest["preset"] == preset
-                 and str(found.table["model"].iloc[0]) == model), None)
+    return next((result for result in scales(name).values() if result.manifest["preset"] == preset
+                 and str(result.table["model"].iloc[0]) == model), None)
 
 
-@st.cache_data(show_spinner=False, max_entries=16)
+@lru_cache(maxsize=16)
 def _others_here(root: str, name: str, moment: int) -> list[tuple[str, str, str]]:
     """(digest, preset, folder) of finished runs of a study with a model that is not the preset's own."""
-    experiment, found = EXPERIMENTS[name], []
+    experiment, others = EXPERIMENTS[name], []
     for result in Store(root).entries():
         payload = result.manifest.get("payload") or {}
-        preset, settings = payload.get("preset"), payload.get("settings")
+        preset, settings = str(payload.get("preset")), payload.get("settings") or {}
         if result.manifest.get("kind") != experiment.study or preset not in experiment.presets:
             continue
         own = dict(experiment.presets[preset].settings)
         if settings != own and {**settings, "model": ""} == {**own, "model": ""} and contents.unchanged(payload):
-            found.append((result.digest, preset, publish.scale_folder(experiment, result.manifest["payload"], preset)))
-    return found
+            others.append((result.digest, preset, publish.scale_folder(experiment, result.manifest["payload"], preset)))
+    return others
 
 
-def too_small(name: str, preset: str, found: Published) -> str:
+def too_small(name: str, preset: str, result: Published) -> str:
     """Why a result cannot show the effect of its experiment; empty where it can."""
+    model = str(result.table["model"].iloc[0]) if "model" in result.table else ""
 
-    model = str(found.table["model"].iloc[0]) if "model" in found.table else ""
+    def of(other: str) -> Evidence | None:
+        beside = result if other == name else of_model(other, preset, model) if model else reproduction(other, preset)
+        return None if beside is None else Evidence(beside.table, beside.manifest, of)
 
-    def evidence(other: str) -> Evidence | None:
-        beside = found if other == name else of_model(other, preset, model) if model else reproduction(other, preset)
-        return None if beside is None else Evidence(beside.table, beside.manifest, evidence)
-
-    given = evidence(name)
+    given = of(name)
     return EXPERIMENTS[name].too_small(given) if given else ""
 
 
@@ -125,10 +136,10 @@ def _published(name: str, preset: str) -> Published | None:
     return _read(str(publish.folder()), name, preset, *(file.stat().st_mtime_ns for file in files))
 
 
-@st.cache_resource(show_spinner=False, max_entries=16)
+@lru_cache(maxsize=16)
 def _read(root: str, name: str, preset: str, *changed: int) -> Published | None:
-    found = publish.published(name, preset, root)
-    return Published(*found, here=False) if found else None
+    published = publish.published(name, preset, root)
+    return Published(*published, here=False) if published else None
 
 
 def _computed_here(name: str, preset: str) -> Published | None:
@@ -137,7 +148,7 @@ def _computed_here(name: str, preset: str) -> Published | None:
     return _from_store(str(home()), digest, name, preset) if Store(home()).has(digest) else None
 
 
-@st.cache_resource(show_spinner=False, max_entries=16)
+@lru_cache(maxsize=16)
 def _from_store(root: str, digest: str, name: str, preset: str) -> Published:
     experiment, result = EXPERIMENTS[name], Store(root).read(digest)
     table = experiment.view({table: result.table(table) for table in result.tables})

@@ -3,13 +3,13 @@ one entry here."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from app.widgets.pickers import language_presets
-from app.widgets.pickers.preset import Preset, steps
 from engine.analysis import error_curves
 from engine.basics.errors import InvalidInput
+from engine.desk import language_presets
+from engine.desk.preset import Preset, steps
 from engine.estimators import ESTIMATORS
 from engine.experiments import network
 from engine.problems import ModuleProblem, Problem, SoftmaxProblem
@@ -54,10 +54,10 @@ def _table_a7() -> tuple[Scoring, ...]:
 
 def _solvers(target: Scoring, model: type[Problem]) -> tuple[Scoring, ...]:
     """Every estimator that can target the question of `target`, the exact one first."""
-    asked = target.specification
-    return tuple(Scoring.of(asked.behavior, asked.intervention, asked.process, name)
+    question = target.specification
+    return tuple(Scoring.of(question.behavior, question.intervention, question.process, name)
                  for name, estimator in ESTIMATORS.items()
-                 if estimator.implies and estimator.refusal(asked, model.kind) is None)
+                 if estimator.implies and estimator.refusal(question, model.kind) is None)
 
 
 def _named() -> tuple[Scoring, ...]:
@@ -176,12 +176,12 @@ def preset(name: str, model: type[Problem]) -> Preset:
     return presets[name]
 
 
-def matching(scorings, model: type[Problem]) -> str | None:
+def matching(scorings: Sequence[Scoring], model: type[Problem]) -> str | None:
     """The name of the preset that holds exactly these scorings in this order."""
     return _matching(scorings, offered(model))
 
 
-def translated(scorings, model: type[Problem]) -> Preset | None:
+def translated(scorings: Sequence[Scoring], model: type[Problem]) -> Preset | None:
     """The preset of this class of problems that answers to one of others; None where these are no such preset.
 
     Where behaviors of another kind of model are asked for, it is the first of this kind.
@@ -196,8 +196,8 @@ def translated(scorings, model: type[Problem]) -> Preset | None:
         scoring.readout.reads != model.reads for scoring in scorings if scoring.route.implies) else None
 
 
-def _matching(scorings, presets: Mapping[str, Preset]) -> str | None:
-    return next((name for name, found in presets.items() if found.scorings == tuple(scorings)), None)
+def _matching(scorings: Sequence[Scoring], presets: Mapping[str, Preset]) -> str | None:
+    return next((name for name, preset in presets.items() if preset.scorings == tuple(scorings)), None)
 
 
 COUNTERPARTS = {"table-a6": "table-a7", "table-a7": "table-a6"}

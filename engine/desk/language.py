@@ -1,0 +1,49 @@
+"""Studies of language models as a front end asks for them: a run, its records, their tokens, and decisions on them."""
+
+# ruff: noqa: F401 (types and values that come with the verbs)
+from __future__ import annotations
+
+from engine.applications.language.methods import METHODS, REPSIM, Method
+from engine.applications.language.rankings import at_layer, behavior_title
+from engine.applications.language.records import RecordRanking as Ranking
+from engine.applications.language.records import changed, contributions
+from engine.applications.language.review import VERDICTS, RecordReview
+from engine.applications.language.run import Attributed, AttributionRequest, TokensRequest
+from engine.applications.language.typed import Example, example, typed
+from engine.data import questions
+from engine.data.record_files import keep, path_of
+from engine.data.tasks import TASKS
+from engine.data.tasks import kept as task_of
+from engine.desk.desk import Desk
+from engine.desk.waiting import Waiting
+from engine.experiments.language_asked import SHARES, SIZES, guessed_seconds
+from engine.experiments.language_asked import Asked as Study
+from engine.models.causal.readouts import READOUTS
+
+KIND = AttributionRequest.name
+
+
+def attributed(desk: Desk, study: Study) -> Attributed | Waiting | str | None:
+    """The finished run, or what to wait for; None where nobody asked for it yet."""
+    return desk.known(study.request)
+
+
+def attribute(desk: Desk, study: Study) -> None:
+    """Queue the run, or take it up where it stopped. Raises one sentence for a model or task that cannot be had."""
+    desk.start(study.request)
+
+
+def shaded(desk: Desk, study: Study, record: int) -> Attributed | Waiting | str | None:
+    """The contributions of one record's tokens, in the table `tokens`, or what to wait for; None where nobody asked."""
+    return desk.known(TokensRequest(run=study.request, record=record))
+
+
+def shade(desk: Desk, study: Study, record: int) -> None:
+    """Queue the job that computes them, or take it up where it stopped."""
+    desk.start(TokensRequest(run=study.request, record=record))
+
+
+def missing_questions(study: Study) -> str:
+    """What a study's task lacks on this machine, as a sentence; empty where its questions are here."""
+    here, sentence = (True, "") if study.task == "own" else questions.of(study.setting.task).available()
+    return "" if here else sentence
