@@ -40,13 +40,13 @@ def show(compared: Compared, names: Sequence[str]) -> None:
     worded = [scoring.behavior for scoring in compared.scorings if scoring.readout.words]
     protocol, among = _chosen()
     request = analysis("datamodel", candidates=len(compared.scores[0][0].candidates), subsets=SUBSETS, behaviors=worded,
-                                  protocol=protocol, among=among)
-    models = desk().known(request.of(source))
+                                  protocol=protocol, among=among).of(source)
+    models = desk().known(request)
     if isinstance(models, Retrained):
         _table(compared, names, request, models)
         return
     plain = request.model_copy(update={"behaviors": ()})
-    if worded and isinstance(others := desk().known(plain.of(source)), Retrained):
+    if worded and isinstance(others := desk().known(plain), Retrained):
         _table(compared, names, plain, others)
     if isinstance(models, Waiting):
         job_panel.watch(models)
