@@ -37,7 +37,8 @@ def offer(chosen: Chosen, asked: ScorecardRequest) -> None:
               args=(desk().start, chosen.source, asked))
     rows = "\n".join(f"| {one.title} | {one.definition} | {one.question} |"
                      for one in (BENCHMARKS[name] for name in asked.benchmarks))
-    glossary.markdown(f"| benchmark | what it measures | what it asks |\n|---|---|---|\n{rows}")
+    with st.container(key="wf-card-benchmarks"):
+        glossary.markdown(f"| benchmark | what it measures | what it asks |\n|---|---|---|\n{rows}")
 
 
 def protocol_told(name: str) -> str:
@@ -144,5 +145,5 @@ def _counts(own: pd.DataFrame) -> str:
 
 def published() -> None:
     """On to the cards that came with the program."""
-    st.page_link("../pages/paper.py", label="Published scorecards, with seeds, intervals and manifests",
+    st.page_link("../pages/paper.py", label="Published scorecards",
                  icon=":material/fact_check:", query_params={"experiment": "scorecard"})

@@ -213,6 +213,10 @@ button[data-variant][data-selected="true"], button[data-variant][data-selected="
 @media (max-width: 640px) { .st-key-wf-same-question { min-height: 7rem; }
   :is(.st-key-wf-paper-lead, .st-key-wf-card-lead) { min-height: 6.5rem; }
   .st-key-wf-paper-counted { min-height: 8rem; } .st-key-wf-card-offer { min-height: 9.6rem; }
+  .st-key-wf-card-benchmarks :is(table, tbody, tr, td) { display: block; }
+  .st-key-wf-card-benchmarks thead { display: none; }
+  .st-key-wf-card-benchmarks td { border: 0; padding: .1rem 0; } .st-key-wf-card-benchmarks tr { padding: .5rem 0; }
+  .st-key-wf-card-benchmarks td:first-child { font-weight: 600; }
   .st-key-wf-library-lead { min-height: 8.1rem; }
   .st-key-wf-error-asked:has([data-testid="stSkeleton"]) { min-height: 20.25rem; }
   .st-key-wf-error-lead:has([data-testid="stSkeleton"]) { min-height: 3.25rem; max-height: none; }
