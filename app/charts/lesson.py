@@ -25,7 +25,8 @@ def changes(frame: pd.DataFrame, title: Sequence[str]) -> alt.LayerChart:
         x=alt.X("change:Q", title=list(title), axis=alt.Axis(format="+.2~g", tickCount=5)),
         color=alt.condition("datum.change < 0", alt.value(HELPS), alt.value(HARMS)),
         opacity=alt.condition("datum.chosen", alt.value(1), alt.value(0.35)),
-        tooltip=[alt.Tooltip("name:N", title="left out"), alt.Tooltip("change:Q", format="+.4f", title=" ".join(title))])
+        tooltip=[alt.Tooltip("name:N", title="left out"),
+                 alt.Tooltip("change:Q", format="+.4f", title=" ".join(title))])
     zero = alt.Chart(pd.DataFrame({"change": [0.0]})).mark_rule(color=GREY).encode(x="change:Q")
     return alt.layer(bars, zero).properties(height=max(180, 34 * len(frame)))
 

@@ -39,7 +39,8 @@ def show() -> Link:
     frame = pd.DataFrame({"name": names, "change": change, "chosen": [place == chosen for place in range(len(rows))]})
     with right:
         draw(charts.changes, frame, (f"change of the probability of {label}", "without the example"),
-             key="learn:changes", alt=f"Bars: how the probability of {label} changes when each of six training examples is left out; "
+             key="learn:changes",
+             alt=f"Bars: how the probability of {label} changes when each of six training examples is left out; "
                  f"example {chosen + 1} changes it by {change[chosen]:+.3f}.")
         narrowed = SOURCE.model_copy(update={"n_candidates": len(found.candidates)})
         extras("counterfactual", frame.drop(columns="chosen"), [LEFT_OUT], narrowed,
