@@ -92,7 +92,7 @@ def controls(panel: str) -> Chosen | None:
 
 
 def _default_draws() -> int:
-    digits = choice.one("data", fitting_models.FIRST_DATA, str) == "digits"
+    digits = choice.one("data", fitting_models.first_data(), str) == "digits"
     return 3 if digits and pickers.problem_class().convex else 1
 
 

@@ -10,7 +10,7 @@ import streamlit as st
 
 from app.widgets.jobs import guesses
 from app.widgets.jobs.desk import desk
-from app.widgets.results import published
+from app.widgets.results import downloads, published
 from engine import data
 from engine.applications.noisy_labels.recommended import Recommended, by_flags, by_publication
 from engine.applications.noisy_labels.source import NoisyData, NoisySource
@@ -109,5 +109,5 @@ def retraining_time(source: NoisySource, trainings: int) -> str:
 
 def command(source: NoisySource, name: str = "noisy-labels", out: str = "suspicion.csv") -> str:
     """The command line that recomputes the scores, or what `name` computes."""
-    return (f"python -m engine {name} --source "
+    return (f"{downloads.declaration(source.model)}python -m engine {name} --source "
             f"{shlex.quote(json.dumps(source.stated))} --out {out}")

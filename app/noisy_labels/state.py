@@ -18,7 +18,7 @@ from engine.applications.noisy_labels.pairs import CONSENSUS, Pair
 from engine.applications.noisy_labels.source import NOISE, SMALL_RECIPE, NoisySource
 from engine.data import uploads
 from engine.metrics.detection import SHARES, precision_title
-from engine.models.catalogue import OWN
+from engine.models.catalogue import OWN, OWNED
 from engine.models.cifar_forms import FORMS
 
 VIEWS = {"detection": "Detection", "desk": "Review desk", "whatif": "What if"}
@@ -126,7 +126,7 @@ def _as_they_came(known: bool) -> float:
 
 def _model(dataset: data.Dataset) -> str:
     shape = dataset.image_shape
-    fits = [name for name in MODELS if (shape is not None or name in ("mlp", "linear"))
+    fits = [name for name in (*MODELS, *OWNED) if (shape is not None or name in ("mlp", "linear"))
             and (shape is None or name not in FORMS or min(shape[:2]) >= (32 if name.startswith("vgg") else 8))]
     key = choice.bound("judge", fits[0], choice.from_options(fits))
     if st.session_state[key] not in fits:

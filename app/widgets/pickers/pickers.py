@@ -72,7 +72,7 @@ def problem_picker() -> None:
         name = dataset_picker((*SIZES, *selection.NAMES))
         _decided(name)
         model_picker(name)
-        if (pool := fitting_models.pool(name)) > 1:
+        if (pool := fitting_models.pool(name, fitting_models.chosen(name))) > 1:
             glossary.caption(f"The model reads averages over {pool} × {pool} pixels, so that answers come live.")
         upload()
         with st.expander("Sizes and seed"):
@@ -86,7 +86,7 @@ def dataset_picker(sizes: tuple[str, ...], texts: bool = True) -> str:
     """
     st.markdown("#### Data")
     names = [name for name in (*data.DATASETS, *_uploads()) if texts or not data.holds_records(name)]
-    key = choice.bound("data", fitting_models.FIRST_DATA, choice.from_options(names))
+    key = choice.bound("data", fitting_models.first_data(), choice.from_options(names))
     name = inputs.selectbox("Dataset", names, key=key, format_func=_heading, help=glossary.hint("Dataset", (
         "Pictures and numbers are for softmax regression and networks, texts for language models.") if texts else None))
     took("data", name, sizes)
@@ -177,7 +177,7 @@ def number(name: str, label: str, default, low, high, help: str | None = None):
 
 def _uploads() -> list[str]:
     kept = st.session_state.setdefault("uploads", [])
-    for text in choice.texts("data"):
+    for text in (fitting_models.first_data(), *choice.texts("data")):
         if data.uploads.is_upload(text) and text not in kept:
             try:
                 data.load(text)
@@ -238,27 +238,28 @@ def _try() -> None:
 
 def source(seed_offset: int = 0) -> ProblemSource:
     """The chosen problem. `seed_offset` gives the further seeds of an average."""
-    name = choice.one("data", fitting_models.FIRST_DATA, str)
+    name = choice.one("data", fitting_models.first_data(), str)
     model, texts = fitting_models.chosen(name), data.holds_records(name)
     train, queries, _ = fitting_models.sizes(name, model)
     limits = _limits(name)
     queries = choice.one("queries", min(queries, limits[1]), int)
-    network = not texts and model != SOFTMAX
+    network, own = not texts and model != SOFTMAX, fitting_models.declared_for(name, model)
     return ProblemSource(dataset=name, n_train=choice.one("train", min(train, limits[0]), int), n_queries=queries,
                          n_test=queries if texts else min(limits[1], max(500, queries)), n_candidates=None,
-                         pool=fitting_models.pool(name), seed=choice.one("seed", 0, int) + seed_offset, model=model,
-                         selection=choice.one("parameters", ALL, str) if network else ALL,
-                         weights=choice.one(weights_picker.NAME, "", str) if network else "")
+                         pool=fitting_models.pool(name, model), seed=choice.one("seed", 0, int) + seed_offset,
+                         model=model, selection=choice.one("parameters", ALL, str) if network else ALL,
+                         weights=weights_picker.chosen(name, model) if network else "",
+                         recipe=own.recipe if own else None)
 
 
 def problem_class() -> type[Problem]:
     """The class of the problem that is chosen."""
-    return class_of(fitting_models.chosen(choice.one("data", fitting_models.FIRST_DATA, str)))
+    return class_of(fitting_models.chosen(choice.one("data", fitting_models.first_data(), str)))
 
 
 def optima_candidates() -> int:
     """How many candidates are re-optimised."""
-    name = choice.one("data", fitting_models.FIRST_DATA, str)
+    name = choice.one("data", fitting_models.first_data(), str)
     return choice.one("candidates", fitting_models.sizes(name, fitting_models.chosen(name))[2], int)
 
 

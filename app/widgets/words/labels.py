@@ -72,7 +72,7 @@ def _implied(method: NamedMethod, behavior: str, eta: float) -> Scoring | None:
 def model_heading(name: str) -> str:
     """What a model is called in a list to choose from."""
     title = model_title(name)
-    return title[:1].upper() + title[1:]
+    return title if title == name else title[:1].upper() + title[1:]
 
 
 def _axis(scoring: Scoring, axis: str) -> str:
