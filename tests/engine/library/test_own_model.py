@@ -58,3 +58,20 @@ def test_a_declared_shape_has_to_hold_the_features(files):
     assert input_shape(own.name, source.draw()[0], 1) == (1, 3, 1)
     with pytest.raises(InvalidInput, match=r"takes inputs of shape \(1, 3, 1\)"):
         ProblemSource(dataset="digits", model=own.name).build_module()
+
+
+@pytest.mark.parametrize(("side", "read", "channels"), [(20, 28, 1), (20, 32, 3), (120, 64, 3)])
+def test_pictures_reach_the_model_from_0_to_1_channels_first(files, side, read, channels):
+    from PIL import Image
+
+    rng = np.random.default_rng(1)
+    for split, name, at in ((split, name, at) for split in ("train", "val") for name in "ab" for at in range(3)):
+        path = files / "pictures" / split / name / f"{at}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        pixels = rng.integers(0, 256, (side, side, 3) if channels == 3 else (side, side), dtype=np.uint8)
+        Image.fromarray(pixels).save(path)
+    list(declare(model=f"{files}/stranger.py:make", data=files / "pictures"))
+    own = declared()
+    problem = ProblemSource(dataset=own.data, model=own.name, recipe={"epochs": 1, "learning_rate": 0.1, "batch_size": 4}).build().problem
+    assert problem.x.shape[1:] == (channels, read, read)
+    assert problem.x.min() >= 0 and 0.5 < problem.x.max() <= 1
