@@ -17,6 +17,7 @@ from app.widgets.examples.drawn_examples import Query
 from app.widgets.pickers import language_presets, pickers, preset, specification_list
 from app.widgets.results import downloads
 from app.widgets.words import chips, glossary
+from app.widgets.words.plain_text import plain
 from engine.problems import DrawnProblem, Problem, ProblemSource
 from engine.question import direction
 from engine.scoring import codes, controlled
@@ -137,7 +138,7 @@ def _pager(page: int, pages: int, count: int) -> None:
 def _thumbnail(drawn: DrawnProblem, query: Query, chosen: bool) -> None:
     with st.container(key=f"pick-{'chosen-' if chosen else ''}query-{query.place}", width=76, gap=None):
         st.html(cards.query(drawn_examples.query_html(drawn, query, 56), query.label, query.predicted))
-        st.button(f"Choose query {query.place}, label {query.label}, predicted {query.predicted}",
+        st.button(plain(f"Choose query {query.place}, label {query.label}, predicted {query.predicted}"),
                   key=f"query:{query.place}", on_click=_choose_query, args=(query.place,))
 
 
@@ -242,8 +243,8 @@ def _card(drawn: DrawnProblem, card: Card, column: Column, place: int, end: str,
     with st.container(key=f"pick-{end}-{place}-{card.row}", width=_width(drawn), gap=None):
         st.html(cards.ranked(example, card.label, card.ranks, place, card.score, column.largest, card.once,
                              asked))
-        st.button(f"Open training example {card.row}, {drawn_examples.noun(drawn)} {card.label}, rank "
-                  f"{card.ranks[place]} in column {place + 1}", key=f"open:{end}:{place}:{card.row}",
+        st.button(plain(f"Open training example {card.row}, {drawn_examples.noun(drawn)} {card.label}, rank "
+                        f"{card.ranks[place]} in column {place + 1}"), key=f"open:{end}:{place}:{card.row}",
                   on_click=choice.keep, args=(EXAMPLE, card.row))
 
 

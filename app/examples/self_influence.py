@@ -20,7 +20,7 @@ from app.widgets.jobs import job_panel
 from app.widgets.jobs.desk import desk
 from app.widgets.results import downloads
 from app.widgets.words import chips, glossary
-from app.widgets.words.plain_text import sentence
+from app.widgets.words.plain_text import plain, sentence
 from engine.analysis.self_influence import SelfInfluenceRequest
 from engine.basics.errors import WhichfluenceError
 from engine.desk import Waiting
@@ -103,7 +103,8 @@ def _card(drawn: DrawnProblem, number: int, row: int, value: float, largest: flo
     with st.container(key=f"pick-self-{row}", width=112 if drawn.dataset.records is None else 260, gap=None):
         st.html(cards.itself(drawn_examples.train_html(drawn, row, drawn_examples.SMALL), number, label, value, largest,
                              said.said, said.measured))
-        st.button(f"Open training example {row}, {drawn_examples.noun(drawn)} {label}, self-influence rank {number}",
+        st.button(plain(f"Open training example {row}, {drawn_examples.noun(drawn)} {label}, self-influence rank "
+                        f"{number}"),
                   key=f"open:self:{row}", on_click=choice.keep, args=(EXAMPLE, row))
 
 

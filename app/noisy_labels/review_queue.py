@@ -10,6 +10,7 @@ import streamlit as st
 
 from app.noisy_labels import review_example, state
 from app.widgets.words import glossary
+from app.widgets.words.plain_text import plain
 from engine.applications.decisions import Decision
 from engine.applications.noisy_labels import rankings
 from engine.applications.noisy_labels.pairs import Pair
@@ -47,8 +48,8 @@ def _card(drawn: NoisyData, scored: Scored, decision: Decision | None, row: int,
     names, given = drawn.dataset.class_names, int(drawn.evidence.y[row])
     below = f'<div class="ranks">rank {int(ranking[row]):,}</div>{review_example.mark(decision)}'
     st.html(face(drawn, scored, row, below))
-    st.button(f"Look at training example {row}, given {names[given]}, rank {int(ranking[row])}", key=f"look:{row}",
-              on_click=state.look_at, args=(row,))
+    st.button(plain(f"Look at training example {row}, given {names[given]}, rank {int(ranking[row])}"),
+              key=f"look:{row}", on_click=state.look_at, args=(row,))
 
 
 def _turn(page: int, pages: int, count: int) -> None:

@@ -114,7 +114,7 @@ def _middle(job: Job) -> None:
         job_panel.progress(job)
     elif job.state in ("failed", "cancelled"):
         if job.state == "failed":
-            st.error(job.error, icon=":material/error:")
+            st.error(sentence(job.error), icon=":material/error:")
         if job.total:
             glossary.caption(f"{job.done} of {job.total} parts are done and kept.")
 
