@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 
 from torch import Tensor
 
 from engine.basics.errors import InvalidInput
+from engine.basics.settings import Settings
 from engine.estimators.cost import Cost
 from engine.estimators.held import NOWHERE, HeldForm
 from engine.estimators.named import Named
@@ -34,7 +36,8 @@ class Estimator:
     (intervention kind, process kind) -> how it answers from gradients that are held as arrays. cost: of its answers.
     named: the names of the literature that it answers for. by_hessian: the process kinds that it answers by many
     products with the Hessian, or by second derivatives of behaviors, which not every kind of problem has in sensible
-    time. pooled: (intervention kind, process kind) -> (network, u (r, P), process, options) -> d (r, P), where it
+    time. settings: what of its approximation can be chosen, as keyword arguments of its routes; None where nothing can.
+    pooled: (intervention kind, process kind) -> (network, u (r, P), process, options) -> d (r, P), where it
     scores ⟨d, ∇ℓ(z_k; θ_D)⟩ for the gradient u of a behavior or of a mean of queries' behaviors.
     """
 
@@ -53,12 +56,19 @@ class Estimator:
     named: Sequence[Named] = ()
     by_hessian: Sequence[str] = ()
     pooled: Mapping[tuple[str, str], Pooled] = field(default_factory=dict, repr=False)
+    settings: type[Settings] | None = None
     cost: Cost = field(kw_only=True, repr=False)
 
     @property
     def short_title(self) -> str:
         """Where there is little room."""
         return self.title
+
+    def configured(self, settings: Settings) -> Estimator:
+        """The same estimator with other settings than its defaults, said in its title."""
+        given = settings.model_dump()
+        return replace(self, title=f"{self.title}, {settings.words}", cost=self.cost.scaled(settings.effort),
+                       routes={kind: partial(respond, **given) for kind, respond in self.routes.items()})
 
     def implied(self, intervention: Intervention) -> tuple[Departure, ...]:
         """How the specification that it implies departs from one with this intervention."""

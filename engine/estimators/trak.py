@@ -14,12 +14,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from typing import Literal
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from engine.basics.options import Options
+from engine.basics.settings import Settings, setting
+from engine.basics.values import Count, Number
 from engine.estimators.cost import Cost, products
 from engine.estimators.estimator import Estimator
 from engine.estimators.held import Features, Linear, Term
@@ -36,6 +39,20 @@ from engine.question.processes import LocalSearch, Reoptimize, Retrain
 DIMENSION = 512
 PROJECTOR = "rademacher"
 RIDGE = 1e-2
+
+
+class TrakSettings(Settings):
+    """Settings of TRAK."""
+
+    dimension: Count = setting(DIMENSION, "Numbers that a gradient is projected to.", "this program", ge=1, le=65_536)
+    projector: Literal["rademacher", "gaussian", "count_sketch"] = setting(
+        PROJECTOR, "The random projection.", "Park et al. 2023")
+    ridge: Number = setting(RIDGE, "λ as a fraction of the mean nonzero eigenvalue of ΦᵀΦ.", "this program", gt=0,
+                            le=1e6)
+
+    @property
+    def effort(self) -> float:
+        return max(1.0, self.dimension / DIMENSION)
 
 
 def respond(problem: ModuleProblem, interventions: Sequence[Intervention], process: Reoptimize | LocalSearch | Retrain,
@@ -96,7 +113,8 @@ def _held_inverse(features: Features) -> Callable[[np.ndarray], np.ndarray]:
 TRAK = Estimator(
     "trak", "TRAK", False,
     "Leave-one-out of a logistic regression on randomly projected gradients.",
-    "Park et al. 2023", needs_gradient=True, needs=("margins",), unfit_interventions=("upweight", "relabel"),
+    "Park et al. 2023", needs_gradient=True, needs=("margins",), settings=TrakSettings,
+    unfit_interventions=("upweight", "relabel"),
     routes={"retrain": respond, "reoptimize": respond, "local_search": respond},
     held={("remove", "retrain"): Linear(held)}, cost=Cost(products(1)),
     named=(Named("trak", "TRAK", LEFT_OUT, "Park et al. 2023", "remove", "retrain", "soft_margin"),),

@@ -11,12 +11,13 @@ from streamlit.delta_generator import DeltaGenerator
 from app.widgets.choices import choice, inputs
 from app.widgets.examples import selection
 from app.widgets.jobs.desk import desk
-from app.widgets.pickers import fitting_models, language_presets, weights_picker, worded_picker
+from app.widgets.pickers import fitting_models, language_presets, settings_picker, weights_picker, worded_picker
 from app.widgets.results import downloads
 from app.widgets.words import glossary, labels
 from app.widgets.words.plain_text import sentence
 from engine import data
 from engine.basics.errors import WhichfluenceError
+from engine.basics.settings import parsed
 from engine.data import sample_folder
 from engine.data.records import Record
 from engine.estimators import ESTIMATORS
@@ -292,9 +293,13 @@ def scoring_picker(name: str, default: Scoring) -> Scoring | None:
     routes = [route for route, estimator in ESTIMATORS.items() if not estimator.refusal(specification, kind)
               and estimator.offered(problem_class(), trained)]
     with columns[3]:
-        estimator = _select(name, "E", "answered by", routes, default.estimator,
-                            lambda route: ESTIMATORS[route].title)
-    return Scoring.of(behavior, intervention, process, estimator)
+        before = default.estimator
+        estimator = _select(name, "E", "answered by", routes, parsed(before)[0], lambda route: ESTIMATORS[route].title)
+        try:
+            return Scoring.of(behavior, intervention, process, settings_picker.show(name, estimator, before))
+        except WhichfluenceError as error:
+            st.error(sentence(error), icon=":material/error:")
+            return None
 
 
 def _behavior(name: str, default: Scoring, below: DeltaGenerator) -> str | None:

@@ -7,7 +7,6 @@ from itertools import combinations
 
 from app.widgets.words.chips import ESTIMATOR
 from engine.basics.errors import InvalidInput
-from engine.estimators import ESTIMATORS
 from engine.models.catalogue import model_title
 from engine.scoring.named import NAMED, NamedMethod
 from engine.scoring.scoring import Scoring
@@ -78,4 +77,4 @@ def model_heading(name: str) -> str:
 def _axis(scoring: Scoring, axis: str) -> str:
     if axis != ESTIMATOR:
         return scoring.axis(axis)
-    return ESTIMATORS[scoring.estimator].short_title
+    return scoring.route.short_title

@@ -72,6 +72,7 @@ def test_pictures_reach_the_model_from_0_to_1_channels_first(files, side, read, 
         Image.fromarray(pixels).save(path)
     list(declare(model=f"{files}/stranger.py:make", data=files / "pictures"))
     own = declared()
-    problem = ProblemSource(dataset=own.data, model=own.name, recipe={"epochs": 1, "learning_rate": 0.1, "batch_size": 4}).build().problem
+    recipe = {"epochs": 1, "learning_rate": 0.1, "batch_size": 4}
+    problem = ProblemSource(dataset=own.data, model=own.name, recipe=recipe).build().problem
     assert problem.x.shape[1:] == (channels, read, read)
     assert problem.x.min() >= 0 and 0.5 < problem.x.max() <= 1
