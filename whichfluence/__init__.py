@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         AddOccurrence,
         Agreement,
         Auxiliary,
+        Dashboard,
         FineTuning,
         Infinitesimal,
         InfinitesimalDuring,
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
         analyses,
         behaviors,
         compare,
+        dashboard,
         datasets,
         draw,
         estimators,
@@ -60,11 +62,12 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
-    "AddOccurrence", "Agreement", "Auxiliary", "FineTuning", "Infinitesimal", "InfinitesimalDuring", "InvalidInput",
-    "LocalResponse", "LocalSearch", "MissingData", "OneStep", "Options", "Problem", "Recipe", "Recorder", "Relabel",
-    "Remove", "Reoptimize", "Replay", "Retrain", "Scores", "Specification", "Trajectory", "Unrolled", "Upweight",
-    "WhichfluenceError", "__version__", "analyse", "analyses", "behaviors", "compare", "datasets", "draw",
-    "estimators", "explain", "imported", "influence", "problem", "register_behavior", "self_influence",
+    "AddOccurrence", "Agreement", "Auxiliary", "Dashboard", "FineTuning", "Infinitesimal", "InfinitesimalDuring",
+    "InvalidInput", "LocalResponse", "LocalSearch", "MissingData", "OneStep", "Options", "Problem", "Recipe",
+    "Recorder", "Relabel", "Remove", "Reoptimize", "Replay", "Retrain", "Scores", "Specification", "Trajectory",
+    "Unrolled", "Upweight", "WhichfluenceError", "__version__", "analyse", "analyses", "behaviors", "compare",
+    "dashboard", "datasets", "draw", "estimators", "explain", "imported", "influence", "problem",
+    "register_behavior", "self_influence",
 ]
 
 

@@ -22,15 +22,17 @@ def behaviors() -> pd.DataFrame:
 
 
 def estimators() -> pd.DataFrame:
-    """Every estimator: name, title, the kinds of model that it serves, the processes that it targets, and a note.
+    """Every estimator: name, title, the kinds of model that it serves, the processes that it targets, its settings with
+    their defaults, and a note.
 
     >>> import whichfluence as wf
     >>> "cg" in set(wf.estimators().name)
     True
     """
     rows = [(name, one.title, ", ".join(kind.noun for kind in PROBLEMS.values() if one.serves(kind)),
-             ", ".join(one.routes), one.note) for name, one in ESTIMATORS.items()]
-    return pd.DataFrame(rows, columns=["name", "title", "models", "processes", "note"])
+             ", ".join(one.routes),
+             {} if one.settings is None else one.settings().model_dump(), one.note) for name, one in ESTIMATORS.items()]
+    return pd.DataFrame(rows, columns=["name", "title", "models", "processes", "settings", "note"])
 
 
 def datasets() -> pd.DataFrame:

@@ -28,6 +28,7 @@ from engine.question.processes import (
 )
 from engine.question.runs import Replay, Retrain
 from whichfluence.agreements import Agreement, compare
+from whichfluence.dashboards import Dashboard, dashboard
 from whichfluence.explanations import explain
 from whichfluence.external import imported
 from whichfluence.influences import influence, self_influence

@@ -25,7 +25,7 @@ from engine.models.recorded.opened import opened
 from engine.models.recorded.recipe import SEED
 from engine.models.wrapped import unwrapped
 from engine.problems import ModuleProblem, Problem, ProblemSource, SoftmaxProblem
-from engine.problems.families.inputs import as_inputs, input_shape
+from engine.problems.families.inputs import as_inputs
 from whichfluence.examples import examples, is_path, slots
 from whichfluence.language import CONTEXT, is_language_model, language_problem
 from whichfluence.untouched import untouched
@@ -145,7 +145,7 @@ def _loaded(path: Path) -> Dataset:
 
 
 def _split(dataset: Dataset, split: str) -> tuple[Tensor, Tensor]:
-    inputs = as_inputs(dataset.features(split), input_shape(dataset, 1))
+    inputs = as_inputs("", dataset, 1, dataset.features(split))
     return torch.from_numpy(inputs), torch.tensor(dataset.labels(split))
 
 

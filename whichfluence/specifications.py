@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from engine.basics.errors import InvalidInput
+from engine.estimators import written
 from engine.question.interventions import Intervention
 from engine.question.processes import Process
 from engine.question.specification import Specification as Question
@@ -38,9 +39,10 @@ class Specification(Scoring):
         super().__init__(behavior=checked.behavior, intervention=checked.intervention, process=checked.process,
                          estimator=estimator)
 
-    def by(self, estimator: str) -> Specification:
-        """The same question, answered by another estimator. Raises `InvalidInput` where it does not target it."""
-        return Specification(self.behavior, self.intervention, self.process, estimator)
+    def by(self, estimator: str, **settings: Any) -> Specification:
+        """The same question, answered by another estimator: `step.by("lissa", iterations=1000)`. `wf.estimators()` says
+        which settings it has. Raises `InvalidInput` where it does not target the question, or has no such setting."""
+        return Specification(self.behavior, self.intervention, self.process, written({"name": estimator, **settings}))
 
 
 def scoring_of(question: Mapping[str, Any] | Question) -> Scoring:

@@ -14,7 +14,7 @@ from app.widgets.choices.selectors import number, pick, segments, toggle
 from app.widgets.pickers import pickers
 from app.widgets.words import glossary
 from engine.basics.values import short
-from engine.desk import Problem, ProblemSource, datasets, published
+from engine.desk import Problem, ProblemSource, fitting, published
 from engine.desk import error_curves as desk_curves
 from engine.desk.analyses import ALPHAS, ETAS, curve_questions
 from engine.desk.published import EXPERIMENTS
@@ -93,7 +93,7 @@ def controls(panel: str) -> Chosen | None:
 
 
 def _default_draws() -> int:
-    digits = choice.one("data", datasets.FIRST, str) == "digits"
+    digits = choice.one("data", fitting.first_data(), str) == "digits"
     return 3 if digits and pickers.problem_class().convex else 1
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import altair as alt
 import pandas as pd
 
@@ -14,16 +16,17 @@ HELPS, HARMS, THIRD = "#3A92CF", "#D55E00", "#009E73"
 GREY = "#888888"
 
 
-def changes(frame: pd.DataFrame, title: str) -> alt.LayerChart:
+def changes(frame: pd.DataFrame, title: Sequence[str]) -> alt.LayerChart:
     """One bar around zero an example that is left out: one whose absence lowers the behavior supports it.
-    frame: name, change, chosen (bool)."""
+    frame: name, change, chosen (bool). title: of the axis, in lines."""
     order = list(frame.name)
     bars = alt.Chart(frame).mark_bar(height=alt.RelativeBandSize(0.7)).encode(
         y=alt.Y("name:N", sort=order, title=None, axis=alt.Axis(labelLimit=220, domain=False, ticks=False)),
-        x=alt.X("change:Q", title=title, axis=alt.Axis(format="+.2~g", tickCount=5)),
+        x=alt.X("change:Q", title=list(title), axis=alt.Axis(format="+.2~g", tickCount=5)),
         color=alt.condition("datum.change < 0", alt.value(HELPS), alt.value(HARMS)),
         opacity=alt.condition("datum.chosen", alt.value(1), alt.value(0.35)),
-        tooltip=[alt.Tooltip("name:N", title="left out"), alt.Tooltip("change:Q", format="+.4f", title=title)])
+        tooltip=[alt.Tooltip("name:N", title="left out"),
+                 alt.Tooltip("change:Q", format="+.4f", title=" ".join(title))])
     zero = alt.Chart(pd.DataFrame({"change": [0.0]})).mark_rule(color=GREY).encode(x="change:Q")
     return alt.layer(bars, zero).properties(height=max(180, 34 * len(frame)))
 

@@ -17,6 +17,7 @@ from app.widgets.examples.sampled_examples import Query
 from app.widgets.pickers import pickers, specification_list
 from app.widgets.results import downloads
 from app.widgets.words import chips, glossary
+from app.widgets.words.plain_text import plain
 from engine.desk import DrawnProblem, Problem, ProblemSource, commands, language_presets, preset
 from engine.question import direction
 from engine.scoring import codes, controlled
@@ -125,7 +126,7 @@ def _page(filtered: Sequence[Query], index: int) -> int:
 def _thumbnail(sampled: DrawnProblem, query: Query, chosen: bool) -> None:
     with st.container(key=f"pick-{'chosen-' if chosen else ''}query-{query.index}", width=76, gap=None):
         st.html(cards.query(sampled_examples.query_html(sampled, query, 56), query.label, query.predicted))
-        st.button(f"Choose query {query.index}, label {query.label}, predicted {query.predicted}",
+        st.button(plain(f"Choose query {query.index}, label {query.label}, predicted {query.predicted}"),
                   key=f"query:{query.index}", on_click=_choose_query, args=(query.index,))
 
 
@@ -227,8 +228,8 @@ def _card(sampled: DrawnProblem, card: Card, column: Column, index: int, end: st
     with st.container(key=f"pick-{end}-{index}-{card.row}", width=_width(sampled), gap=None):
         st.html(cards.ranked(example, card.label, card.ranks, index, card.score, column.largest, card.once,
                              directed))
-        st.button(f"Open training example {card.row}, {sampled_examples.noun(sampled)} {card.label}, rank "
-                  f"{card.ranks[index]} in column {index + 1}", key=f"open:{end}:{index}:{card.row}",
+        st.button(plain(f"Open training example {card.row}, {sampled_examples.noun(sampled)} {card.label}, rank "
+                        f"{card.ranks[index]} in column {index + 1}"), key=f"open:{end}:{index}:{card.row}",
                   on_click=choice.keep, args=(EXAMPLE, card.row))
 
 

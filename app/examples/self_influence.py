@@ -18,6 +18,7 @@ from app.widgets.jobs import job_panel
 from app.widgets.jobs.desk import desk
 from app.widgets.results import downloads
 from app.widgets.words import chips, glossary
+from app.widgets.words.plain_text import plain
 from engine.desk import DrawnProblem, ProblemSource, commands
 from engine.desk.analyses import request as analysis
 from engine.question import direction
@@ -92,6 +93,6 @@ def _card(sampled: DrawnProblem, number: int, row: int, value: float, largest: f
         st.html(cards.itself(sampled_examples.train_html(sampled, row, sampled_examples.SMALL), number, label, value,
                              largest,
                              said.said, said.measured))
-        st.button(f"Open training example {row}, {sampled_examples.noun(sampled)} {label}, self-influence rank "
-                  f"{number}",
+        st.button(plain(f"Open training example {row}, {sampled_examples.noun(sampled)} {label}, self-influence rank "
+                        f"{number}"),
                   key=f"open:self:{row}", on_click=choice.keep, args=(EXAMPLE, row))

@@ -80,7 +80,7 @@ def detection(task: str) -> None:
                  key=f"language:heatmap:{kind}", alt=alt_of(shown, f"{SOUGHT[kind]}, {metric}"), on_select="rerun",
                  selection_mode=heatmap.SELECTION)
     under = "" if results.unbounded(table, metric) else "Below each value: the half width of its 95% interval. "
-    glossary.caption(f"{under}Dashed: the best cell. Click a cell to choose its estimator and behavior."
+    glossary.caption(f"{under}Dashed: the best mean. Click a cell to choose its estimator and behavior."
                      f"{_lacking(table)} {_scale_sentence(scale)}")
     if said := results.wide(table, metric):
         glossary.caption(f":material/warning: {said}")
@@ -111,14 +111,27 @@ def _lacking(table: pd.DataFrame) -> str:
 
 
 def _finding(kinds: Mapping[str, pd.DataFrame], metric: str, chance: float) -> None:
-    """Which behavior each panel prefers, in a sentence."""
+    """Which estimator and behavior have the best mean on each panel, and what is not separated from it over seeds."""
     clauses = []
     for kind, of_kind in kinds.items():
         rows = of_kind[(of_kind["metric"] == metric) & (of_kind["behavior"] != "none")]
-        best = rows.loc[rows["mean"].idxmin() if metric in results.LOWER_IS_BETTER else rows["mean"].idxmax()]
-        clauses.append(f"{SOUGHT[kind].lower()} are found best by **{best['method']}** with "
-                     f"**{best['behavior'].lower()}** ({best['mean']:.2f})")
-    glossary.markdown(f"Among the estimators that read a behavior, {'; '.join(clauses)}. Chance is {chance:.2f}.")
+        best, tied = results.leading(rows, metric)
+        half = f" ± {best['ci95']:.2f}" if pd.notna(best["ci95"]) else ", one seed"
+        clauses.append(f"{SOUGHT[kind].lower()} by **{best['method']}** with **{best['behavior'].lower()}** "
+                       f"({best['mean']:.2f}{half}{_tied(tied, len(rows) - 1)})")
+    glossary.markdown(f"Best mean among the estimators that read a behavior: {'; '.join(clauses)}. "
+                      f"Chance is {chance:.2f}.")
+
+
+def _tied(tied: pd.DataFrame | None, others: int) -> str:
+    """What is not separated from the best mean over seeds."""
+    if tied is None:
+        return ""
+    names = [f"{row['method']} with {row['behavior'].lower()}" for _, row in tied.iterrows()]
+    if not names:
+        return f"; separated from all {others} others over seeds"
+    listed = " and ".join(names) if len(names) <= 2 else f"{len(names)} of the {others} others"
+    return f"; not separated from {listed} over seeds"
 
 
 def ablation() -> None:

@@ -66,6 +66,17 @@ def wide(table: pd.DataFrame, metric: str) -> str:
             "nothing.") if count else ""
 
 
+def leading(rows: pd.DataFrame, metric: str) -> tuple[pd.Series, pd.DataFrame | None]:
+    """The row of the best mean, and the rows whose difference from it lies within both half widths together,
+    √(a² + b²); None where a row has one seed and so no interval."""
+    best = rows.loc[rows["mean"].idxmin() if metric in LOWER_IS_BETTER else rows["mean"].idxmax()]
+    if rows["ci95"].isna().any():
+        return best, None
+    others = rows.drop(index=best.name)
+    apart = (others["mean"] - best["mean"]).abs()
+    return best, others[apart <= (others["ci95"] ** 2 + best["ci95"] ** 2) ** 0.5]
+
+
 def cells(table: pd.DataFrame, metric: str, column: str, chosen: tuple[str, str] | None = None) -> pd.DataFrame:
     """Rows of one metric as `score_heatmap` draws them; `column` names what the columns are."""
     selected = table[table["metric"] == metric].reset_index(drop=True)

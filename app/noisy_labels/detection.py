@@ -66,7 +66,7 @@ def _pairs(source: NoisySource, table: pd.DataFrame, pair: Pair) -> None:
     st.html(NARROW)
     glossary.html(table_html(table, metric, pair))
     glossary.caption(
-        "◆ the best trusted behavior of a method · ★ the best of all · underlined: the chosen one. A method "
+        "◆ highest among a method's trusted behaviors · ★ highest of all · underlined: the chosen one. A method "
         "without a behavior stands in the first column.")
     downloads.chart_extras("detection", table, command=searches.command(source))
 

@@ -10,6 +10,7 @@ import streamlit as st
 
 from app.noisy_labels import review_example, state
 from app.widgets.choices.selectors import pager
+from app.widgets.words.plain_text import plain
 from engine.desk.noisy_labels import NoisyData, Pair, Scored, rankings
 from engine.desk.reviews import Decision
 
@@ -45,5 +46,5 @@ def _card(sample: NoisyData, scored: Scored, decision: Decision | None, row: int
     names, given = sample.dataset.class_names, int(sample.evidence.y[row])
     below = f'<div class="ranks">rank {int(ranking[row]):,}</div>{review_example.mark(decision)}'
     st.html(face(sample, scored, row, below))
-    st.button(f"Look at training example {row}, given {names[given]}, rank {int(ranking[row])}", key=f"look:{row}",
-              on_click=state.look_at, args=(row,))
+    st.button(plain(f"Look at training example {row}, given {names[given]}, rank {int(ranking[row])}"),
+              key=f"look:{row}", on_click=state.look_at, args=(row,))

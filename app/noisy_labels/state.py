@@ -12,7 +12,7 @@ from app.widgets.choices.selectors import pick, segments, toggle
 from app.widgets.pickers import pickers
 from app.widgets.words import glossary, labels
 from engine.desk import datasets
-from engine.desk.models import FORMS, OWN
+from engine.desk.models import FORMS, OWN, own_models
 from engine.desk.noisy_labels import (
     CONSENSUS,
     IN_DOUBT,
@@ -132,7 +132,7 @@ def _as_they_came(known: bool) -> float:
 
 def _model(dataset: datasets.Dataset) -> str:
     shape = dataset.image_shape
-    fits = [name for name in MODELS if (shape is not None or name in ("mlp", "linear"))
+    fits = [name for name in (*MODELS, *own_models()) if (shape is not None or name in ("mlp", "linear"))
             and (shape is None or name not in FORMS or min(shape[:2]) >= (32 if name.startswith("vgg") else 8))]
     return pick("judge", "Model that judges", fits, fits[0], labels.model_heading)
 

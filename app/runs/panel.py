@@ -11,7 +11,7 @@ from app.widgets.frame.guard import guarded
 from app.widgets.jobs import job_panel
 from app.widgets.jobs.desk import desk
 from app.widgets.words import glossary
-from app.widgets.words.plain_text import plain
+from app.widgets.words.plain_text import plain, sentence
 from app.widgets.words.times import moment, spell
 from engine.desk.shelves import Job
 
@@ -107,7 +107,7 @@ def _middle(job: Job) -> None:
         job_panel.progress(job)
     elif job.state in ("failed", "cancelled"):
         if job.state == "failed":
-            st.error(job.error, icon=":material/error:")
+            st.error(sentence(job.error), icon=":material/error:")
         if job.total:
             glossary.caption(f"{job.done} of {job.total} parts are done and kept.")
 

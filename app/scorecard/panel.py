@@ -33,10 +33,11 @@ def offer(chosen: Chosen, request: Request) -> None:
                           "job, which says how long it has left.")
     glossary.caption(protocol_sentence(sizes.protocol))
     st.button("Run the scorecard", type="primary", icon=":material/play_arrow:", on_click=job_panel.act,
-              args=(desk().start, chosen.source, request))
+              args=(desk().start, request))
     rows = "\n".join(f"| {one.title} | {one.definition} | {one.question} |"
                      for one in (BENCHMARKS[name] for name in request.benchmarks))
-    glossary.markdown(f"| benchmark | what it measures | what it asks |\n|---|---|---|\n{rows}")
+    with st.container(key="wf-card-benchmarks"):
+        glossary.markdown(f"| benchmark | what it measures | what it asks |\n|---|---|---|\n{rows}")
 
 
 def protocol_sentence(name: str) -> str:
@@ -141,5 +142,5 @@ def _counts(own: pd.DataFrame) -> str:
 
 def published() -> None:
     """On to the cards that came with the program."""
-    st.page_link("../pages/paper.py", label="Published scorecards, with seeds, intervals and manifests",
+    st.page_link("../pages/paper.py", label="Published scorecards",
                  icon=":material/fact_check:", query_params={"experiment": "scorecard"})

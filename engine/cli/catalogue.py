@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from engine import data
 from engine.applications.language.methods import METHODS as LANGUAGE_METHODS
@@ -30,7 +31,7 @@ def catalogue() -> str:
         section("interventions", ((kind, f"{_parameters(cls)}with {', '.join(cls.fits)}")
                                    for kind, cls in INTERVENTIONS.items())),
         section("processes", ((kind, f"{_parameters(cls)}{_first_sentence(cls)}") for kind, cls in PROCESSES.items())),
-        section("estimators", ((name, f"{estimator.note} ({_models_of(estimator)})")
+        section("estimators", ((name, f"{_settings(estimator)}{estimator.note} ({_models_of(estimator)})")
                                 for name, estimator in ESTIMATORS.items() if estimator.implies)),
         section("baselines, which imply no specification", ((name, f"{estimator.note} ({_models_of(estimator)})")
                                                             for name, estimator in ESTIMATORS.items()
@@ -55,6 +56,20 @@ def _models_of(estimator: Estimator) -> str:
     """For which kind of model an estimator answers."""
     nouns = [kind.noun for kind in PROBLEMS.values() if estimator.serves(kind)]
     return " and ".join(nouns)
+
+
+def schemas() -> dict[str, Any]:
+    """The JSON schema of what a specification consists of, by the names to write: interventions, processes, and the
+    settings of estimators, with default, range and description each."""
+    return {"interventions": {kind: cls.model_json_schema() for kind, cls in INTERVENTIONS.items()},
+            "processes": {kind: cls.model_json_schema() for kind, cls in PROCESSES.items()},
+            "behaviors": list(BEHAVIORS),
+            "estimators": {name: one.settings.model_json_schema() if one.settings else {}
+                           for name, one in ESTIMATORS.items()}}
+
+
+def _settings(estimator: Estimator) -> str:
+    return _parameters(estimator.settings) if estimator.settings else ""
 
 
 def _parameters(cls: type[Value]) -> str:

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Annotated
 
-def list_choices() -> None:
+import typer
+
+
+def list_choices(
+    json: Annotated[bool, typer.Option("--json", help="As JSON: behaviors, and the JSON schema of each intervention, "
+                                                     "process and estimator's settings.")] = False,
+) -> None:
     """What there is to choose from, by the names to write."""
-    from engine.cli.catalogue import catalogue
+    from json import dumps
 
-    print(catalogue())
+    from engine.cli.catalogue import catalogue, schemas
+
+    print(dumps(schemas(), indent=2, ensure_ascii=False) if json else catalogue())
 
 
 def doctor() -> None:

@@ -1,22 +1,105 @@
-"""`run`: the workbench in the browser."""
+"""`run`: the workbench in the browser, with a user's own model and data among its choices where they are given."""
 
 from __future__ import annotations
 
 import os
 import sys
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from engine.basics.errors import InvalidInput
+from engine.cli.setting import Checkpoint, RecipeFile
+
 ENTRY = Path(__file__).parents[2] / "app" / "main.py"
+
+
+@dataclass(frozen=True)
+class Brought:
+    """A model and data of one's own, as options of `run`."""
+
+    model: Annotated[str, typer.Option(help="An architecture of your own, FILE.py:FUNCTION or MODULE:FUNCTION, a "
+                                            "function of (shape, classes) or of nothing that returns a torch module; "
+                                            "or a model that `list` shows.", metavar="FILE.py:FUNCTION")] = ""
+    name: Annotated[str, typer.Option(help="What the model is called on the pages (default: the file's name).")] = ""
+    checkpoint: Checkpoint = None
+    data: Annotated[Path | None, typer.Option(help="A folder of pictures, a zip of one, a table, an npz of arrays, or "
+                                                   "records as JSONL.", metavar="PATH")] = None
+    shape: Annotated[str, typer.Option(help="The shape of one input, such as 1,28,28 (default: channels, height and "
+                                            "width of a picture, else flat).", metavar="C,H,W")] = ""
+    whole: Annotated[bool, typer.Option("--whole", help="Inputs are whole numbers, such as token ids.")] = False
+    recipe: RecipeFile = None
+    config: Annotated[Path | None, typer.Option(help="These options from a TOML file, by their names; options given "
+                                                     "here come first.", metavar="TOML")] = None
 
 
 def run(
     options: Annotated[list[str] | None, typer.Argument(
         help="Options of Streamlit, after `--`: `run -- --server.headless true`.", metavar="[-- OPTIONS]")] = None,
     port: Annotated[int, typer.Option(help="Where it answers: http://localhost:PORT.", min=1, max=65_535)] = 8501,
+    brought: Brought = Brought(),
 ) -> None:
     """Serve the workbench to this machine's browser until Ctrl-C."""
+    if brought != Brought():
+        _declare(brought)
     command = [sys.executable, "-m", "streamlit", "run", str(ENTRY), "--server.port", str(port), *(options or [])]
     os.execv(sys.executable, command)  # so that signals reach the server itself
+
+
+def _declare(brought: Brought) -> None:
+    """Keep data and weights, and say what is understood. Raises `InvalidInput` or `MissingData`; nothing starts then.
+    """
+    from engine.cli.spec_files import read_recipe
+    from engine.library.own_model import declare
+
+    brought = _configured(brought)
+    shape = _shape(brought.shape)
+    for sentence in declare(model=brought.model, name=brought.name, checkpoint=brought.checkpoint, data=brought.data,
+                            shape=shape, whole=brought.whole,
+                            recipe=read_recipe(brought.recipe) if brought.recipe else None):
+        print(sentence, file=sys.stderr)
+
+
+def _configured(brought: Brought) -> Brought:
+    """With what the configuration says where the command line says nothing; its paths count from its folder."""
+    if brought.config is None:
+        return brought
+    import tomllib
+    from dataclasses import replace
+
+    from engine.basics.files import read_whole
+
+    try:
+        given = tomllib.loads(read_whole(brought.config, "configuration").decode())
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InvalidInput(f"`{brought.config}` is not TOML ({error}); write lines such as model = "
+                           '"my_module.py:make".') from None
+    usual = Brought()
+    known = {name: type(value) for name, value in vars(usual).items() if name != "config"}
+    if strangers := sorted(set(given) - set(known)):
+        raise InvalidInput(f"`{brought.config}` has the key `{strangers[0]}`; it may have {', '.join(known)}.")
+    found: dict[str, Any] = {}
+    for name, value in given.items():
+        wanted = bool if name == "whole" else str
+        if not isinstance(value, wanted):
+            raise InvalidInput(f"`{name}` in `{brought.config}` is {value!r}; give "
+                               f"{'true or false' if wanted is bool else 'text'}.")
+        if getattr(brought, name) == getattr(usual, name):
+            found[name] = _beside(brought.config.parent, name, value)
+    return replace(brought, **found)
+
+
+def _beside(folder: Path, name: str, value: Any) -> Any:
+    """A value of the configuration as the option takes it."""
+    if name in ("checkpoint", "data", "recipe"):
+        return folder / value
+    return str(folder / value) if name == "model" and value.partition(":")[0].endswith(".py") else value
+
+
+def _shape(text: str) -> tuple[int, ...]:
+    try:
+        return tuple(int(part) for part in text.split(",")) if text else ()
+    except ValueError:
+        raise InvalidInput(f"--shape is `{text}`; write the sides of one input, as in 1,28,28.") from None

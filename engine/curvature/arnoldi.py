@@ -11,6 +11,8 @@ import torch
 from torch import Tensor
 
 from engine.basics.errors import InvalidInput
+from engine.basics.settings import Settings, setting
+from engine.basics.values import Count
 from engine.curvature.hessian import Hessian
 from engine.curvature.operator import Operator
 from engine.curvature.softmax_hessian import SoftmaxHessian
@@ -20,6 +22,16 @@ RANK = 64
 """More rank, less error: for softmax regression on digits at damping 0.01 a Kendall τ with the exact ranking of 0.73,
 0.79, 0.88 and 0.96 at rank 32, 64, 128 and 256. Without damping it is far lower, because there the small eigenvalues
 decide."""
+
+
+class ArnoldiSettings(Settings):
+    """Settings of Arnoldi."""
+
+    rank: Count = setting(RANK, "Eigenpairs that are kept, of largest magnitude.", "this program", ge=1, le=100_000)
+
+    @property
+    def effort(self) -> float:
+        return self.rank / RANK
 
 
 def solve(operator: Operator, rhs: Tensor, *, rank: int = RANK, columns: int | None = None) -> Solution:
@@ -44,4 +56,5 @@ def solve(operator: Operator, rhs: Tensor, *, rank: int = RANK, columns: int | N
 
 
 ARNOLDI = InverseHessian("arnoldi", "Arnoldi", "Schioppa et al. 2022", solve, (SoftmaxHessian, Hessian), iterates=True,
-                         products=4, known=("Influence function (Arnoldi)", "Schioppa et al. 2022"))
+                         products=4, settings=ArnoldiSettings,
+                         known=("Influence function (Arnoldi)", "Schioppa et al. 2022"))

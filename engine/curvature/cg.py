@@ -18,6 +18,8 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
+from engine.basics.settings import Settings, setting
+from engine.basics.values import Count, Number
 from engine.curvature.gauss_newton import GaussNewton
 from engine.curvature.hessian import Hessian
 from engine.curvature.operator import Linear, Operator
@@ -33,6 +35,18 @@ MATRICES = 10
 """Matrices (P, b) that the iterations hold at once."""
 AIM = 0.9
 """The recurrence's residual is driven below AIM·tolerance, so that rounding keeps the true one below tolerance."""
+
+
+class CgSettings(Settings):
+    """Settings of conjugate gradients."""
+
+    tolerance: Number = setting(TOLERANCE, "Relative residual at which a column stops.", "this program", gt=0, lt=1)
+    iterations: Count = setting(ITERATIONS, "Products with the curvature of all examples at most.", "this program",
+                                ge=1, le=100_000)
+
+    @property
+    def effort(self) -> float:
+        return self.iterations / ITERATIONS
 
 
 def solve(operator: Operator, rhs: Tensor, *, tolerance: float = TOLERANCE, iterations: int = ITERATIONS) -> Solution:
@@ -92,8 +106,8 @@ def _counted(operator: Operator, block: slice, columns: int, limit: int) -> Line
 
 
 CG = InverseHessian("cg", "Conjugate gradients", "Hestenes & Stiefel 1952; Martens 2010", solve,
-                    (SoftmaxHessian, Hessian), iterates=True, products=ITERATIONS,
+                    (SoftmaxHessian, Hessian), iterates=True, products=ITERATIONS, settings=CgSettings,
                     known=("Influence function (CG)", "Martens 2010"))
 GAUSS_NEWTON_CG = InverseHessian("cg_gauss_newton", "Gauss–Newton CG", "Schraudolph 2002; Martens 2010", solve,
-                                 (GaussNewton,), iterates=True, products=ITERATIONS,
+                                 (GaussNewton,), iterates=True, products=ITERATIONS, settings=CgSettings,
                                  known=("Influence function (Gauss–Newton CG)", "Martens 2010"))

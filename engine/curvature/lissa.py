@@ -12,12 +12,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import torch
+from pydantic import model_validator
 from torch import Tensor
 
 from engine.basics.errors import InvalidInput
+from engine.basics.settings import Settings, setting
+from engine.basics.values import Count, Number
 from engine.curvature.hessian import Hessian
 from engine.curvature.operator import Linear, Operator
 from engine.curvature.softmax_hessian import SoftmaxHessian
@@ -31,6 +34,29 @@ AVERAGED = 20
 
 MATRICES = 6
 """Matrices (P, b) that the iterations hold at once."""
+
+
+class LissaSettings(Settings):
+    """Settings of LiSSA."""
+
+    iterations: Count = setting(ITERATIONS, "Terms of the series, each on a fresh mini-batch.", "the paper", ge=1,
+                                le=1_000_000)
+    batch_size: Count = setting(BATCH_SIZE, "Training examples of a mini-batch.", "the paper", ge=1, le=1_000_000)
+    own_damping: Number = setting(DAMPING, "δ at least; a larger damping of the specification counts.", "the paper",
+                                  gt=0, le=1e6)
+    averaged: Count = setting(AVERAGED, "The last iterates, whose mean is the result; at most the iterations.",
+                              "the paper", ge=1, le=1_000_000)
+
+    @model_validator(mode="after")
+    def _averages_what_there_is(self) -> Self:
+        if self.averaged > self.iterations:
+            raise ValueError(f"LiSSA averages its last {self.averaged:,} of {self.iterations:,} iterations; give an "
+                             f"`averaged` of at most {self.iterations:,}")
+        return self
+
+    @property
+    def effort(self) -> float:
+        return self.iterations * self.batch_size / (ITERATIONS * BATCH_SIZE)
 
 
 def solve(operator: Operator, rhs: Tensor, *, iterations: int = ITERATIONS, batch_size: int = BATCH_SIZE,
@@ -108,5 +134,5 @@ def largest_curvature(operator: Operator, batches: list[Tensor]) -> float:
 
 
 LISSA = InverseHessian("lissa", "LiSSA", "Agarwal et al. 2017; Koh & Liang 2017", solve, (SoftmaxHessian, Hessian),
-                       iterates=True, products=10, unmeasured=partial(solve, measure=False),
+                       iterates=True, products=10, settings=LissaSettings, unmeasured=partial(solve, measure=False),
                        known=("Influence function (LiSSA)", "Agarwal et al. 2017", "LiSSA"))

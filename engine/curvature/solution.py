@@ -5,13 +5,15 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Protocol
 
 import torch
 from torch import Tensor
 
 from engine.basics.options import Options
+from engine.basics.settings import Settings
 from engine.curvature.model import Curved
 from engine.curvature.operator import Operator
 
@@ -89,7 +91,8 @@ class InverseHessian:
     products: what a column costs, in products with the curvature of all n examples, its residual included. iterates:
     whether it multiplies by the operator again and again, in place of a form of its own. known: what the literature
     calls influence functions by it, the source, and what the paper's tables call them; empty where it has no name.
-    unmeasured: the same without the residual, where that takes passes of its own.
+    unmeasured: the same without the residual, where that takes passes of its own. settings: the keyword arguments of
+    `solve` that can be chosen; None where there are none.
     """
 
     name: str
@@ -101,11 +104,18 @@ class InverseHessian:
     iterates: bool = False
     known: tuple[str, ...] = ()
     unmeasured: Callable[..., Solution] | None = None
+    settings: type[Settings] | None = None
     products: float = field(kw_only=True)
 
     def fits(self, problem: Curves) -> bool:
         """Whether a problem, or a kind of problem, has an operator that it can do with."""
         return any(operator in self.needs for operator in problem.curvatures)
+
+    def configured(self, settings: Settings) -> InverseHessian:
+        """The same solver with other settings than its defaults."""
+        given = settings.model_dump()
+        return replace(self, solve=partial(self.solve, **given), products=self.products * settings.effort,
+                       unmeasured=self.unmeasured and partial(self.unmeasured, **given))
 
     def solution(self, operator: Operator, rhs: Tensor) -> Tensor:
         """x (P, b) alone, by what it takes and no more."""

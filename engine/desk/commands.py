@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Sequence
 from typing import Any
 
+from engine.models.own_architecture import declared
 from engine.problems import ProblemSource
 from engine.problems.source import SOFTMAX
 from engine.requests import Request
@@ -17,8 +18,14 @@ def problem_file(source: ProblemSource, suffix: str = "") -> tuple[str, str]:
     """(file, command that writes it): the arrays of softmax regression; of a network, what it is trained from."""
     text = shlex.quote(source.model_dump_json(exclude_defaults=True))
     if source.model != SOFTMAX:
-        return f"problem{suffix}.json", f"echo {text} > problem{suffix}.json"
+        return f"problem{suffix}.json", f"{declaration(source.model)}echo {text} > problem{suffix}.json"
     return f"problem{suffix}.npz", f"python -m engine export-problem --source {text} --out problem{suffix}.npz"
+
+
+def declaration(model: str) -> str:
+    """The line that makes a model of the user's own known to the commands after it; empty for other models."""
+    own = declared()
+    return f"{own.shell}\n" if own and own.module and own.name == model else ""
 
 
 def of_problem(name: str, source: ProblemSource, *words: Any, scoring: Scoring | None = None) -> str:

@@ -10,6 +10,7 @@ from engine.desk.datasets import FIRST
 from engine.models.catalogue import MODELS
 from engine.models.causal import loading
 from engine.models.causal.catalogue import EMBEDDED_MODEL, is_embedded
+from engine.models.own_architecture import Declaration, declared
 from engine.problems.source import SOFTMAX
 
 POOL = {"cifar10": 2, FIRST: 2}
@@ -19,15 +20,31 @@ LIVE = 800
 """Numbers a picture of a user's own may have for live answers: 28 × 28 in grey, or 16 × 16 in colour."""
 OPTIMA_CANDIDATES = {"digits": 300, FIRST: 100, "fashion_mnist": 100}
 DEFAULT_SIZES = {"digits": (1_297, 200), FIRST: (1_000, 100), "fashion_mnist": (2_000, 200)}
+ALL = 10**9
 NETWORK_SIZES, NETWORK_CANDIDATES = (500, 100), {"mlp": 100}
 EMBEDDED_SIZES, LANGUAGE_SIZES, LANGUAGE_CANDIDATES = (150, 20), (60, 10), 10
 
 
+def first_data() -> str:
+    """The data that every page begins with: those that the program was started with, else `FIRST`."""
+    own = declared()
+    return own.data if own and own.data else FIRST
+
+
+def declared_for(dataset: str, model: str) -> Declaration | None:
+    """What the program was started with, where it speaks of these data and this model."""
+    own = declared()
+    return own if own and (own.data, own.name) == (dataset, model) else None
+
+
 def offered(dataset: str) -> list[str]:
     """The models that can be trained on a dataset, by its name; the first is the one to begin with."""
-    if not data.holds_records(dataset):
-        return [SOFTMAX, *MODELS]
-    return sorted(loading.available(), key=lambda name: not is_embedded(name)) or [EMBEDDED_MODEL]
+    texts, own = data.holds_records(dataset), declared()
+    models = (sorted(loading.available(), key=lambda name: not is_embedded(name)) or [EMBEDDED_MODEL]) if texts else [
+        SOFTMAX, *MODELS]
+    if own and own.data == dataset:
+        return [own.name, *(name for name in models if name != own.name)]
+    return models
 
 
 def fitting(dataset: str, model: str) -> str:
@@ -37,7 +54,10 @@ def fitting(dataset: str, model: str) -> str:
 
 
 def sizes(dataset: str, model: str) -> tuple[int, int, int]:
-    """(training examples, queries, candidates of processes that cost much) to begin with."""
+    """(training examples, queries, candidates of processes that cost much) to begin with. A model that came with its
+    weights was trained on all of its data, whose mean is its objective."""
+    if (own := declared_for(dataset, model)) and own.weights:
+        return ALL, NETWORK_SIZES[1], 30
     if data.holds_records(dataset):
         return *(EMBEDDED_SIZES if is_embedded(model) else LANGUAGE_SIZES), LANGUAGE_CANDIDATES
     if model != SOFTMAX:
@@ -45,8 +65,11 @@ def sizes(dataset: str, model: str) -> tuple[int, int, int]:
     return *DEFAULT_SIZES.get(dataset, (2_000, 200)), OPTIMA_CANDIDATES.get(dataset, 100)
 
 
-def pool(name: str) -> int:
-    """Over squares of how many pixels a side the pictures of a dataset are averaged."""
+def pool(name: str, model: str) -> int:
+    """Over squares of how many pixels a side the pictures of a dataset are averaged; a model of one's own reads them as
+    they are."""
+    if declared_for(name, model) and model != SOFTMAX:
+        return 1
     if name in data.DATASETS or data.holds_records(name):
         return POOL.get(name, 1)
     try:

@@ -12,7 +12,7 @@ from engine.applications.language.trainings import busy
 from engine.applications.language.trainings import delete as delete_training
 from engine.applications.language.trainings import title as training_title
 from engine.models import own_weights
-from engine.models.catalogue import OWN, model_title
+from engine.models.catalogue import OWN, OWNED, model_title
 from engine.models.causal.catalogue import HUB, PAPER_MODEL, SMALL_MODEL, is_embedded
 from engine.models.causal.catalogue import model_title as language_model_title
 from engine.models.causal.kept import Kept as Training
@@ -20,16 +20,24 @@ from engine.models.causal.kept import trainings
 from engine.models.causal.loading import available as local_models
 from engine.models.cifar_forms import FORMS
 from engine.models.network import ALL, LAST_BLOCK, LAST_LAYER
+from engine.models.recipe import TrainingRecipe
 from engine.models.recorded import kept as recordings
 from engine.problems.source import SOFTMAX, problem_class
 
 WEIGHT_FILES = (*own_weights.SUFFIXES, recordings.SUFFIX)
 
 
-def weights_sentence(name: str) -> str:
+def own_models() -> tuple[str, ...]:
+    """The models that a user's own code registered."""
+    return tuple(OWNED)
+
+
+def weights_sentence(name: str, recipe: TrainingRecipe | None = None) -> str:
     """What is known of how a user's own weights were trained. Raises `MissingData` where they are not there."""
     if not recordings.is_recording(name):
-        return "How they were trained is not known, so trajectories and retraining cannot be asked for."
+        return ("They count as trained by the recipe that the program was started with; trajectories cannot be asked "
+                "for." if recipe else
+                "How they were trained is not known, so trajectories and retraining cannot be asked for.")
     return recordings.facts(name).sentence
 
 

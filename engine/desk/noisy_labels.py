@@ -27,6 +27,7 @@ from engine.applications.noisy_labels.retraining import (
 from engine.applications.noisy_labels.review import VERDICTS, Review, cleaned, consequences, verified_by
 from engine.applications.noisy_labels.search import Scored, SuspicionRequest
 from engine.applications.noisy_labels.source import NOISE, SMALL_RECIPE, NoisyData, NoisySource
+from engine.desk.commands import declaration
 from engine.desk.desk import Desk
 from engine.desk.published import reproduction
 from engine.desk.waiting import Waiting
@@ -95,4 +96,5 @@ def seconds_of(payload: dict[str, Any]) -> float:
 
 def command(source: NoisySource, name: str = "noisy-labels", out: str = "suspicion.csv") -> str:
     """The command line that recomputes the scores, or what `name` computes."""
-    return shlex.join(["python", "-m", "engine", name, "--source", json.dumps(source.stated), "--out", out])
+    words = ["python", "-m", "engine", name, "--source", json.dumps(source.stated), "--out", out]
+    return declaration(source.model) + shlex.join(words)

@@ -1,6 +1,12 @@
 """Estimators: how scores are computed for a specification. A new one is one file and one line here."""
 
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+from engine.basics.errors import InvalidInput
 from engine.basics.registry import Registry
+from engine.basics.settings import Settings, parsed
 from engine.estimators.bm25 import BM25
 from engine.estimators.cosine import COSINE
 from engine.estimators.dvemb import DVEMB
@@ -22,4 +28,38 @@ for _estimator in (EXACT, FIRST_ORDER, COSINE, *INFLUENCE_FUNCTIONS, NTK, NTK_LA
                    SOURCE, DVEMB, TRACIN_RUN, IN_RUN_SHAPLEY, GRADIENT_NORM, BM25, RANDOM):
     ESTIMATORS.add(_estimator.name, _estimator)
 
-__all__ = ["ESTIMATORS", "Estimator"]
+
+
+@lru_cache(maxsize=1024)
+def configured(text: str) -> Estimator:
+    """The estimator of `lissa` or of `lissa;iterations=1000`. Raises `InvalidInput` for one, a setting, or a value
+    that there is not."""
+    name, given = parsed(text)
+    estimator = ESTIMATORS[name]
+    settings = settings_of(estimator, given)
+    return estimator if settings is None or not settings.changed else estimator.configured(settings)
+
+
+def settings_of(estimator: Estimator, given: Mapping[str, Any]) -> Settings | None:
+    """Settings of an estimator out of plain data; None where it has none. Raises `InvalidInput`."""
+    if estimator.settings is None:
+        if given:
+            raise InvalidInput(f"The estimator `{estimator.name}` has no settings; leave `{next(iter(given))}` out.")
+        return None
+    return estimator.settings.read(given, estimator.name)
+
+
+def written(estimator: Any) -> Any:
+    """The one text of an estimator with its settings, of that text in any order or of plain data such as
+    {"name": "lissa", "iterations": 1000}; what is neither stays as it is. Raises as `configured` does."""
+    if isinstance(estimator, Mapping) and isinstance(estimator.get("name"), str):
+        name, given = estimator["name"], {key: value for key, value in estimator.items() if key != "name"}
+    elif isinstance(estimator, str):
+        name, given = parsed(estimator)
+    else:
+        return estimator
+    settings = settings_of(ESTIMATORS[name], given)
+    return name if settings is None or not settings.changed else f"{name};{settings.text}"
+
+
+__all__ = ["ESTIMATORS", "Estimator", "configured", "settings_of", "written"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from engine.question.processes import Process, Replay
@@ -56,6 +56,14 @@ class Cost:
     for_each_output: bool = False
     for_each_behavior: bool = False
     eigenbases: int = 0
+
+    def scaled(self, effort: float) -> Cost:
+        """The cost of so many times the work."""
+        def passes(work: Work) -> Passes:
+            examples, calls = self.passes(work)
+            return Passes(effort * examples, effort * calls)
+
+        return self if effort == 1 else replace(self, passes=passes)
 
 
 def gradients(work: Work) -> Passes:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
 
 from torch import Tensor
 
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
+from engine.basics.settings import Settings
 from engine.estimators.cost import Cost
 from engine.estimators.named import Named
 from engine.gradients.response import Response, Term
@@ -24,14 +27,13 @@ Pooled = Callable[..., Tensor]
 
 def closed_form(terms: Callable[..., Sequence[Term]]) -> Respond:
     """The route of a closed form that is the same under every intervention that the estimator fits: terms(problem,
-    process, candidates (b,), options) are added up."""
+    process, candidates (b,), options, and the settings that are not at their default) are added up."""
     def respond(problem: Problem, interventions: Sequence[Intervention], process: Process, candidates: Tensor,
-                options: Options) -> list[Response]:
-        response = Response.closed_form(*terms(problem, process, candidates, options))
+                options: Options, **settings: Any) -> list[Response]:
+        response = Response.closed_form(*terms(problem, process, candidates, options, **settings))
         return [response for _ in interventions]
 
     return respond
-
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,8 @@ class Estimator:
     sensible time. pooled: (intervention kind, process kind) -> (network, u (r, P), process, options) -> d (r, P), where
     it scores ⟨d, ∇ℓ(z_k; θ_D)⟩ for the gradient u of a behavior or of a mean of queries' behaviors. pooled_by_class:
     the same keys -> (network, φ (b, F), μ (b, F), process) -> (b,), how it scores candidates of representations φ with
-    the mean representation μ of queries of their own class.
+    the mean representation μ of queries of their own class. settings: what of its approximation can be chosen, as
+    keyword arguments of its routes; None where nothing can.
     """
 
     name: str
@@ -66,6 +69,7 @@ class Estimator:
     by_hessian: Sequence[str] = ()
     pooled: Mapping[tuple[str, str], Pooled] = field(default_factory=dict, repr=False)
     pooled_by_class: Mapping[tuple[str, str], Pooled] = field(default_factory=dict, repr=False)
+    settings: type[Settings] | None = None
     cost: Cost = field(kw_only=True, repr=False)
 
     @property
@@ -77,6 +81,12 @@ class Estimator:
     def short_title(self) -> str:
         """Where there is little room."""
         return self.title
+
+    def configured(self, settings: Settings) -> Estimator:
+        """The same estimator with other settings than its defaults, said in its title."""
+        given = settings.model_dump()
+        return replace(self, title=f"{self.title}, {settings.words}", cost=self.cost.scaled(settings.effort),
+                       routes={kind: partial(respond, **given) for kind, respond in self.routes.items()})
 
     def implied(self, intervention: Intervention) -> tuple[Departure, ...]:
         """How the specification that it implies departs from one with this intervention."""

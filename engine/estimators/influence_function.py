@@ -7,12 +7,13 @@ the retraining: the linear response is that of the optimum, whichever of them lo
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from torch import Tensor
 
 from engine.basics.options import Options
+from engine.basics.settings import Settings
 from engine.curvature import SOLVERS, GaussNewton, InverseHessian
 from engine.estimators.cost import Cost, products
 from engine.estimators.estimator import Estimator
@@ -32,6 +33,11 @@ class InfluenceFunction(Estimator):
     def short_title(self) -> str:
         return self.solver.title
 
+    def configured(self, settings: Settings) -> InfluenceFunction:
+        other = influence_function(self.solver.configured(settings))
+        return replace(other, title=f"{self.title}, {settings.words}",
+                       solver=replace(other.solver, title=f"{self.solver.title}, {settings.words}"))
+
     def serves(self, problem: Problem | type[Problem]) -> bool:
         return self.solver.fits(problem)
 
@@ -45,7 +51,7 @@ def influence_function(solver: InverseHessian) -> InfluenceFunction:
     return InfluenceFunction(
         solver.name, f"inverse Hessian ({solver.title})", False,
         f"The optimum's linear response, times the size of the intervention; (H + damping)⁻¹ by {solver.title}.",
-        solver.source, routes=routes, solver=solver,
+        solver.source, routes=routes, solver=solver, settings=solver.settings,
         named=[Named(f"influence_function_{solver.name}", title, INFLUENCE, source, "infinitesimal", "local_response",
                      label="".join(label)) for title, source, *label in filter(None, [solver.known])],
         by_hessian=tuple(routes) if solver.iterates and GaussNewton not in solver.needs else (),

@@ -31,6 +31,8 @@ from torch import Tensor
 
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
+from engine.basics.settings import Settings, setting
+from engine.basics.values import Count
 from engine.curvature.ekfac import factors_over
 from engine.curvature.hessian import Hessian
 from engine.estimators.averaged import Averaged, Eigenbasis, Factored, Krylov, Read, scaled
@@ -124,10 +126,23 @@ def cut(steps: int, segments: int, points: int) -> list[tuple[range, list[int]]]
     return stretches
 
 
+class SourceSettings(Settings):
+    """Settings of SOURCE."""
+
+    segments: Count = setting(SEGMENTS, "Stretches of the training, each with one averaged curvature.",
+                              "Bae et al. 2024", ge=1, le=1_000)
+    points: Count = setting(POINTS, "States of a stretch whose curvature and gradients are averaged.",
+                            "this program", ge=1, le=1_000)
+
+    @property
+    def effort(self) -> float:
+        return self.segments * self.points / (SEGMENTS * POINTS)
+
+
 def through_segments(problem: Problem, interventions: Sequence[Intervention], process: Replay, candidates: Tensor,
-                     options: Options) -> list[Response]:
+                     options: Options, *, segments: int = SEGMENTS, points: int = POINTS) -> list[Response]:
     """One response an intervention. Raises as `replay` does."""
-    response = source_response(problem, process, candidates, options)
+    response = source_response(problem, process, candidates, options, segments, points)
     return [response for _ in interventions]
 
 
@@ -280,6 +295,7 @@ SOURCE = Estimator(
     "The training followed through a few segments, each with one averaged curvature and averaged gradients, as a "
     "gradient flow.",
     "Bae et al. 2024", routes={"replay": through_segments}, needs=("gradients", "training"),
-    unfit_interventions=("infinitesimal_during",), named=(of_run("source", "SOURCE", "Bae et al. 2024"),),
+    unfit_interventions=("infinitesimal_during",), settings=SourceSettings,
+    named=(of_run("source", "SOURCE", "Bae et al. 2024"),),
     cost=Cost(passes, eigenbases=SEGMENTS),
 )

@@ -12,9 +12,13 @@ times the mean nonzero eigenvalue of ΦᵀΦ.
 
 from __future__ import annotations
 
+from typing import Literal
+
 from torch import Tensor
 
 from engine.basics.options import Options
+from engine.basics.settings import Settings, setting
+from engine.basics.values import Count, Number
 from engine.estimators.cost import Cost, products
 from engine.estimators.estimator import Estimator, closed_form
 from engine.estimators.named import LEFT_OUT, Named
@@ -26,6 +30,20 @@ from engine.question.processes import Process
 DIMENSION = 512
 PROJECTOR = "rademacher"
 RIDGE = 1e-2
+
+
+class TrakSettings(Settings):
+    """Settings of TRAK."""
+
+    dimension: Count = setting(DIMENSION, "Numbers that a gradient is projected to.", "this program", ge=1, le=65_536)
+    projector: Literal["rademacher", "gaussian", "count_sketch"] = setting(
+        PROJECTOR, "The random projection.", "Park et al. 2023")
+    ridge: Number = setting(RIDGE, "λ as a fraction of the mean nonzero eigenvalue of ΦᵀΦ.", "this program", gt=0,
+                            le=1e6)
+
+    @property
+    def effort(self) -> float:
+        return max(1.0, self.dimension / DIMENSION)
 
 
 def left_out(problem: ModuleProblem, process: Process, candidates: Tensor, options: Options, *,
@@ -40,7 +58,7 @@ def left_out(problem: ModuleProblem, process: Process, candidates: Tensor, optio
 TRAK = Estimator(
     "trak", "TRAK", False,
     "Leave-one-out of a logistic regression on randomly projected gradients.",
-    "Park et al. 2023", needs=("margins",), unfit_interventions=("upweight", "relabel"),
+    "Park et al. 2023", needs=("margins",), unfit_interventions=("upweight", "relabel"), settings=TrakSettings,
     routes=dict.fromkeys(("retrain", "reoptimize", "local_search"), closed_form(left_out)),
     cost=Cost(products(1)),
     named=(Named("trak", "TRAK", LEFT_OUT, "Park et al. 2023", "remove", "retrain", "soft_margin"),),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -26,12 +27,32 @@ OWN: dict[str, Build] = {"cnn": cnn, "mlp": mlp, "linear": linear}
 for _name, _build in {**OWN, **FORMS}.items():
     MODELS.add(_name, _build)
 
+
+
+@dataclass(frozen=True)
+class Own:
+    """What is known of a model that a user's code registered. shape: of one input where it is declared, else ().
+    code: the fingerprint of what builds it, which tells two models under one name apart."""
+
+    shape: tuple[int, ...]
+    code: str
+
+
+OWNED: dict[str, Own] = {}
 TITLES = {"softmax": "softmax regression", "cnn": "convolutional network", "mlp": "two-layer network",
           "linear": "linear layer, trained by SGD", "resnet18_cifar": "ResNet-18",
           "resnet18_quarter_cifar": "ResNet-18, a quarter as wide", "resnet50_cifar": "ResNet-50",
           "resnet50_quarter_cifar": "ResNet-50, a quarter as wide", "vgg19_bn_cifar": "VGG-19-BN",
           "vgg19_bn_quarter_cifar": "VGG-19-BN, a quarter as wide", "mobilenet_v2_cifar": "MobileNetV2",
           "mobilenet_v2_quarter_cifar": "MobileNetV2, a quarter as wide"}
+
+
+def register_own(name: str, build: Build, own: Own) -> None:
+    """Add a model of a user's own. Raises `InvalidInput` for a name that is taken."""
+    if name in TITLES or name in torchvision_names():
+        raise InvalidInput(f"There is a model `{name}` already; choose another name.")
+    MODELS.add(name, build)
+    OWNED[name] = own
 
 
 def model_title(name: str) -> str:

@@ -34,7 +34,7 @@ def keep(file: BinaryIO, filename: str, module: nn.Module) -> str:
     if len(uploaded) > MOST_BYTES:
         raise InvalidInput(f"`{filename}` is larger than {MOST_BYTES // 1_000_000} MB; give a smaller file.")
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / f"checkpoint{suffix}"
+        path = Path(folder) / Path(filename).name[-100:]
         path.write_bytes(uploaded)
         load_checkpoint(module, path)
     name = f"own-{hashlib.sha256(uploaded).hexdigest()[:16]}"

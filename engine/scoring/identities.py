@@ -14,6 +14,7 @@ from enum import Enum
 from functools import lru_cache
 from typing import Any
 
+from engine.basics.settings import parsed
 from engine.estimators import ESTIMATORS
 from engine.estimators.influence_function import InfluenceFunction
 from engine.problems import Problem
@@ -121,7 +122,8 @@ def _rewritten(scoring: Scoring, facts: ProblemFacts) -> Mapping[Scoring, Relati
     waiting = [scoring]
     while waiting:
         here = waiting.pop()
-        if here.estimator not in ESTIMATORS or not here.route.implies:  # scores from elsewhere, and of no question
+        elsewhere = parsed(here.estimator)[0] not in ESTIMATORS
+        if elsewhere or not here.route.implies:  # which ask no question
             continue
         for identity in IDENTITIES:
             read = identity.read(here, facts)

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Hashable, Mapping
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import SerializerFunctionWrapHandler, model_serializer, model_validator
+from pydantic import BeforeValidator, SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from engine.basics.values import canonical_json
-from engine.estimators import ESTIMATORS, Estimator
+from engine.estimators import ESTIMATORS, Estimator, configured, written
 from engine.question.departure import Departure
 from engine.question.interventions import AddOccurrence, Intervention
 from engine.question.processes import OneStep, Process
@@ -24,13 +24,14 @@ NONE = "none"
 
 
 class Scoring(Specification):
-    """What spec.json holds: behavior, intervention, process and the estimator's name (default `exact`).
+    """What spec.json holds: behavior, intervention, process and the estimator (default `exact`), with its settings:
+    {"name": "lissa", "iterations": 1000} or `lissa;iterations=1000`, which is what it keeps.
 
     Raises `InvalidInput` for an unknown estimator, or one that cannot target the specification. Beside a baseline,
     behavior, intervention and process are not read, and may be left out.
     """
 
-    estimator: str = "exact"
+    estimator: Annotated[str, BeforeValidator(written)] = "exact"
 
     @model_validator(mode="before")
     @classmethod
@@ -44,7 +45,7 @@ class Scoring(Specification):
 
     @model_validator(mode="after")
     def _targets(self) -> Scoring:
-        ESTIMATORS[self.estimator].check(self.specification)
+        self.route.check(self.specification)
         return self
 
     @classmethod
@@ -65,7 +66,7 @@ class Scoring(Specification):
 
     @property
     def route(self) -> Estimator:
-        return ESTIMATORS[self.estimator]
+        return configured(self.estimator)
 
     @property
     def exact(self) -> bool:

@@ -11,7 +11,8 @@
     screenshot   screenshot(page, name) keeps a full-page picture in the folder WHICHFLUENCE_SCREENSHOTS, if it is set
 
 Each process of a test run has one server with its own home folder and one browser; test files may stand beside others.
-A page opened here carries `console_errors`, the errors and warnings of its console, as a list of texts; `shifts` reads
+A page opened here carries `console_errors`, the errors and warnings of its console, and `requests`, the addresses that
+it asked for, as lists of texts; `shifts` reads
 how far what stood on it has jumped.
 """
 
@@ -233,7 +234,8 @@ def _opened(page, url: str):
     page.set_default_timeout(PATIENCE)
     _OPEN.append(page)
     page.add_init_script(SHIFTS + ALERTS)
-    page.console_errors = []
+    page.console_errors, page.requests = [], []
+    page.on("request", lambda request: page.requests.append(request.url))
     page.on("console", lambda said: _is_fault(said) and page.console_errors.append(
         f"{said.text} {said.location.get('url', '')}".strip()))
     page.on("pageerror", lambda error: page.console_errors.append(str(error)))

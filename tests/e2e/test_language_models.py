@@ -16,7 +16,7 @@ def test_views_open_from_their_address(open_page, settle, screenshot):
     page = open_page("/language_models")
     if PUBLISHED.is_file():
         assert page.locator('[data-testid="stVegaLiteChart"]').count() == 2
-        assert "are found best by" in main(page).inner_text()
+        assert "Best mean among the estimators" in main(page).inner_text()
     screenshot(page, "language-models")
     main(page).get_by_text("Conditional backdoor", exact=True).click()
     settle(page)

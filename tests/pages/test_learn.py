@@ -7,7 +7,7 @@ import pytest
 
 from app.learn import LESSONS
 from app.learn.lesson import SOURCE
-from engine.applications.lessons.rough import KINDS, PARTS, RECIPES, along_epsilon
+from engine.applications.lessons.rough import ACTIVATIONS, KINDS, RECIPES, along_epsilon
 from engine.applications.lessons.signals import DRAWS, detections
 from engine.metrics.intervals import t_interval
 from engine.scoring import codes
@@ -182,7 +182,7 @@ def test_what_step_9_takes_away():
     quarter = frame.iloc[(frame["epsilon"] - 0.25).abs().argmin()]
     assert "already misses at ε = 0.25" in LESSONS[8].question.text
     assert abs(quarter.curve - quarter.tangent) > 0.2 * abs(quarter.tangent)
-    changed = [(PARTS[kind], *sorted(RECIPES[kind].model_dump().items())) for kind in KINDS]
+    changed = [(ACTIVATIONS[kind], *sorted(RECIPES[kind].model_dump().items())) for kind in KINDS]
     assert all(sum(one != other for one, other in zip(before, after, strict=True)) == 1
                for before, after in zip(changed, changed[1:], strict=False))
 

@@ -13,7 +13,8 @@ from urllib.parse import urlsplit
 import streamlit as st
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-UNFRAMED = ((b"content-security-policy", b"frame-ancestors 'none'"), (b"x-frame-options", b"DENY"))
+POLICY = ((b"content-security-policy", b"frame-ancestors 'none'; img-src 'self' data: blob:"),
+          (b"x-frame-options", b"DENY"))
 REFUSED = (b"This server does not answer to that name; open it as http://localhost, or name the host in "
            b"server.allowedHosts.\n")
 COMPONENTS = "/component/"
@@ -21,7 +22,8 @@ COMPONENTS = "/component/"
 
 
 class Door:
-    """Refuses foreign hosts (403) and foreign origins of WebSockets, and keeps pages out of frames.
+    """Refuses foreign hosts (403) and foreign origins of WebSockets, keeps pages out of frames, and pictures of
+    other servers out of pages.
 
     Hosts are those of `server.allowedHosts`; of origins that of the page itself, and those that
     `server.corsAllowedOrigins` names. Both may be set where the server stands behind a proxy.
@@ -37,20 +39,20 @@ class Door:
         if not _welcome(scope):
             await _refuse(scope, send)
         elif scope["type"] == "http" and not scope["path"].startswith(COMPONENTS):
-            await self.app(scope, receive, _Unframed(send))
+            await self.app(scope, receive, _WithPolicy(send))
         else:
             await self.app(scope, receive, send)
 
 
-class _Unframed:
-    """Says with every answer that no page may show it in a frame."""
+class _WithPolicy:
+    """Says with every answer that no page may show it in a frame, and that it loads no picture from elsewhere."""
 
     def __init__(self, send: Send) -> None:
         self.send = send
 
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
-            message = {**message, "headers": [*message.get("headers", ()), *UNFRAMED]}
+            message = {**message, "headers": [*message.get("headers", ()), *POLICY]}
         await self.send(message)
 
 

@@ -14,11 +14,12 @@ from app.widgets.choices.selectors import pick
 from app.widgets.examples import selection
 from app.widgets.frame.guard import guarded, once
 from app.widgets.jobs.desk import desk
-from app.widgets.pickers import weights_picker, worded_picker
+from app.widgets.pickers import settings_picker, weights_picker, worded_picker
 from app.widgets.results import downloads
 from app.widgets.words import glossary, labels
 from app.widgets.words.plain_text import sentence
 from engine.basics.errors import WhichfluenceError
+from engine.basics.settings import parsed
 from engine.desk import Problem, ProblemSource, datasets, fitting, language_presets
 from engine.desk.datasets import Record
 from engine.desk.models import ALL, LAST_BLOCK, LAST_LAYER, SOFTMAX, is_embedded
@@ -72,7 +73,7 @@ def problem_picker() -> None:
         name = dataset_picker((*SIZES, *selection.NAMES))
         _decided(name)
         model_picker(name)
-        if (pool := fitting.pool(name)) > 1:
+        if (pool := fitting.pool(name, chosen_model(name))) > 1:
             glossary.caption(f"The model reads averages over {pool} × {pool} pixels, so that answers come live.")
         upload()
         with st.expander("Sizes and seed"):
@@ -86,7 +87,7 @@ def dataset_picker(sizes: tuple[str, ...], texts: bool = True) -> str:
     """
     st.markdown("#### Data")
     names = [name for name in (*datasets.DATASETS, *_uploads()) if texts or not datasets.holds_records(name)]
-    key = choice.bound("data", datasets.FIRST, choice.from_options(names))
+    key = choice.bound("data", fitting.first_data(), choice.from_options(names))
     name = inputs.selectbox("Dataset", names, key=key, format_func=_heading, help=glossary.hint("Dataset", (
         "Pictures and numbers are for softmax regression and networks, texts for language models.") if texts else None))
     took("data", name, sizes)
@@ -217,27 +218,28 @@ def _try() -> None:
 
 def source(seed_offset: int = 0) -> ProblemSource:
     """The chosen problem. `seed_offset` gives the further seeds of an average."""
-    name = choice.one("data", datasets.FIRST, str)
+    name = choice.one("data", fitting.first_data(), str)
     model, texts = chosen_model(name), datasets.holds_records(name)
     train, queries, _ = fitting.sizes(name, model)
     limits = datasets.limits(name)
     queries = choice.one("queries", min(queries, limits[1]), int)
-    network = not texts and model != SOFTMAX
+    network, own = not texts and model != SOFTMAX, fitting.declared_for(name, model)
     return ProblemSource(dataset=name, n_train=choice.one("train", min(train, limits[0]), int), n_queries=queries,
                          n_test=queries if texts else min(limits[1], max(500, queries)), n_candidates=None,
-                         pool=fitting.pool(name), seed=choice.one("seed", 0, int) + seed_offset, model=model,
+                         pool=fitting.pool(name, model), seed=choice.one("seed", 0, int) + seed_offset, model=model,
                          selection=choice.one("parameters", ALL, str) if network else ALL,
-                         weights=choice.one(weights_picker.NAME, "", str) if network else "")
+                         weights=weights_picker.chosen(name, model) if network else "",
+                         recipe=own.recipe if own else None)
 
 
 def problem_class() -> type[Problem]:
     """The class of the problem that is chosen."""
-    return class_of(chosen_model(choice.one("data", datasets.FIRST, str)))
+    return class_of(chosen_model(choice.one("data", fitting.first_data(), str)))
 
 
 def optima_candidates() -> int:
     """How many candidates are re-optimised."""
-    name = choice.one("data", datasets.FIRST, str)
+    name = choice.one("data", fitting.first_data(), str)
     return choice.one("candidates", fitting.sizes(name, chosen_model(name))[2], int)
 
 
@@ -266,9 +268,10 @@ def scoring_picker(name: str, default: Scoring) -> Scoring | None:
         routes = [route for route, estimator in ESTIMATORS.items() if not estimator.refusal(specification, kind)
                   and estimator.offered(problem_class(), trained)]
         with columns[3]:
-            estimator = _select(name, "E", "answered by", routes, default.estimator,
+            estimator = _select(name, "E", "answered by", routes, parsed(default.estimator)[0],
                                 lambda route: ESTIMATORS[route].title)
-        return Scoring.of(behavior, intervention, process, estimator)
+            chosen = settings_picker.show(name, estimator, default.estimator)
+        return Scoring.of(behavior, intervention, process, chosen)
     return None
 
 

@@ -12,30 +12,41 @@ from app.widgets.frame.guard import once
 from app.widgets.words import glossary
 from app.widgets.words.plain_text import sentence
 from engine.basics.errors import WhichfluenceError
-from engine.desk import ProblemSource
+from engine.desk import ProblemSource, fitting
 from engine.desk.models import WEIGHT_FILES, keep_weights, weights_sentence
 
-NAME = "weights"
+NAME, TRAINED = "weights", "trained"
+"""The choice, and its value where the model is trained here although it came with weights."""
 TYPES = [suffix[1:] for suffix in WEIGHT_FILES]
+
+
+def chosen(dataset: str, model: str) -> str:
+    """The name of the weights in use: those of the reader, else those that the program was started with; empty where
+    the model is trained here."""
+    own = fitting.declared_for(dataset, model)
+    name = choice.one(NAME, own.weights if own else "", str)
+    return "" if name == TRAINED else name
 
 
 def show(source: Callable[[], ProblemSource]) -> None:
     """Which weights are in use, and a place to bring others for the model of `source()`."""
-    chosen = choice.one(NAME, "", str)
+    problem = source()
+    name, own = problem.weights, fitting.declared_for(problem.dataset, problem.model)
     with st.expander("Use my own weights"):
-        if chosen:
-            glossary.caption(f"In use: {chosen}. {_known(chosen)}")
-            st.button("Train here instead", on_click=choice.keep, args=(NAME, []), key="weights:forget")
+        if name:
+            glossary.caption(f"In use: {name}. {_known(problem)}")
+            st.button("Train here instead", on_click=choice.keep, args=(NAME, TRAINED if own and own.weights else []),
+                      key="weights:forget")
         file = st.file_uploader("Checkpoint of this model: safetensors, or a state dict, which is read without running "
                                 "code; or the folder of a recorded training, as a zip", type=TYPES, key="weights:file")
         if file is not None:
             once(NAME, (file.file_id, source().model), lambda: _take(file, source()))
 
 
-def _known(name: str) -> str:
+def _known(source: ProblemSource) -> str:
     """What is known of how they were trained, as a sentence."""
     try:
-        return weights_sentence(name)
+        return weights_sentence(source.weights, source.recipe)
     except WhichfluenceError as error:
         return sentence(error)
 

@@ -9,7 +9,7 @@ from app.widgets.words.chips import ESTIMATOR
 from engine.basics.errors import InvalidInput
 from engine.desk.models import model_title
 from engine.scoring.named import NAMED, NamedMethod
-from engine.scoring.scoring import ESTIMATORS, Scoring
+from engine.scoring.scoring import Scoring
 
 ORDER = ("B", "T", "P", ESTIMATOR)
 
@@ -71,10 +71,10 @@ def _implied(method: NamedMethod, behavior: str, eta: float) -> Scoring | None:
 def model_heading(name: str) -> str:
     """What a model is called in a list to choose from."""
     title = model_title(name)
-    return title[:1].upper() + title[1:]
+    return title if title == name else title[:1].upper() + title[1:]
 
 
 def _axis(scoring: Scoring, axis: str) -> str:
     if axis != ESTIMATOR:
         return scoring.axis(axis)
-    return ESTIMATORS[scoring.estimator].short_title
+    return scoring.route.short_title

@@ -15,9 +15,9 @@ FORMATTING = re.compile(r"[\\*\[\]~$|]|(?<!\w)_|_(?!\w)|:(?=\w)|^[#>+=-]")
 
 
 def plain(text: str) -> str:
-    """Text in which Markdown finds nothing to format."""
+    """Text in which Markdown finds nothing to format, and the browser's no address."""
     return "".join(ENTITIES.get(letter) or (f"\\{letter}" if letter in r"\`*_{}[]()#+-.!|~:$" else letter)
-                   for letter in text)
+                   for letter in ADDRESS.sub(rf"\1{UNLINKED}", text))
 
 
 def sentence(text: object) -> str:

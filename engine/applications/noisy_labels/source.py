@@ -22,7 +22,7 @@ from engine.basics.values import Count, Number, Seed, Value
 from engine.data import corruption, uploads
 from engine.data.corruption import Flags
 from engine.data.splits import whole
-from engine.models.catalogue import build_model
+from engine.models.catalogue import OWNED, build_model
 from engine.models.cifar_forms import LAST_BLOCKS
 from engine.models.network import LAST_BLOCK
 from engine.models.recipe import Recipe
@@ -136,13 +136,13 @@ class NoisySource(Value):
 
     def _inputs(self, dataset: data.Dataset, split: str, rows: np.ndarray) -> np.ndarray:
         """float32 inputs (b, *shape) of rows of a split, a few thousand at a time in float64."""
-        shape = input_shape(dataset, self.pool)
+        shape = input_shape(self.model, dataset, self.pool)
         out = np.empty((len(rows), *shape), dtype=np.float32)
         for start in range(0, len(rows), 4096):
             x = dataset.features(split, rows[start:start + 4096])
             if self.pool > 1:
                 x = average_pool(x, dataset.image_shape, self.pool)
-            out[start:start + 4096] = as_inputs(x, shape)
+            out[start:start + 4096] = as_inputs(self.model, dataset, self.pool, x)
         return out
 
     @property
@@ -153,8 +153,10 @@ class NoisySource(Value):
 
     @property
     def contents(self) -> dict[str, str]:
-        """What the dataset's name stands for on this machine, as a digest; empty where it is not here."""
-        return {"data": data.content(self.dataset)}
+        """What the names of the dataset and of a model of one's own stand for on this machine, as digests; empty where
+        it is not here."""
+        own = {"model": OWNED[self.model].code} if self.model in OWNED else {}
+        return {"data": data.content(self.dataset), **own}
 
     @property
     def is_trained(self) -> bool:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from engine import data
 from engine.basics.errors import InvalidInput
 from engine.data import Dataset
+from engine.models.catalogue import OWNED
 from engine.problems.families.fields import SourceFields
 
 
@@ -15,18 +18,29 @@ def pooled(source: SourceFields, dataset: Dataset, x: np.ndarray) -> np.ndarray:
     return x if source.pool == 1 else average_pool(x, dataset.image_shape, source.pool)
 
 
-def input_shape(dataset: data.Dataset, pool: int) -> tuple[int, ...]:
-    """The shape of one input to a network: (channels, height, width) of a picture, else (features,)."""
+def input_shape(model: str, dataset: data.Dataset, pool: int) -> tuple[int, ...]:
+    """The shape of one input to a network: what a model of a user's own declares, else (channels, height, width) of a
+    picture or (features,). Raises `InvalidInput` where examples do not have the declared shape."""
+    shape = _shape_of(dataset, pool)
+    declared = OWNED[model].shape if model in OWNED else ()
+    if declared and math.prod(declared) != math.prod(shape):
+        raise InvalidInput(f"`{model}` takes inputs of shape {declared}, and the examples of `{dataset.name}` have "
+                           f"{shape}; choose data that fit, or another model.")
+    return declared or shape
+
+
+def _shape_of(dataset: data.Dataset, pool: int) -> tuple[int, ...]:
     if dataset.image_shape is None:
         return (dataset.n_features,)
     h, w, *colours = dataset.image_shape
     return (colours[0] if colours else 1, h // pool, w // pool)
 
 
-def as_inputs(x: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """Flat features (n, d), pictures with colours last, as float32 inputs (n, *shape), channels first."""
-    x = x.astype(np.float32)
-    return x if len(shape) == 1 else channels_first(x, shape)
+def as_inputs(model: str, dataset: data.Dataset, pool: int, x: np.ndarray) -> np.ndarray:
+    """Flat features (n, d) of a dataset's examples, after `pooled`, as float32 inputs (n, *input_shape); pictures,
+    whose colours stand last, with channels first."""
+    own, x = _shape_of(dataset, pool), x.astype(np.float32)
+    return (channels_first(x, own) if len(own) == 3 else x).reshape(len(x), *input_shape(model, dataset, pool))
 
 
 def channels_first(x: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:

@@ -12,7 +12,7 @@ from engine import data
 from engine.basics.errors import InvalidInput
 from engine.data import Dataset, Sample
 from engine.models import own_weights
-from engine.models.catalogue import build_model
+from engine.models.catalogue import OWNED, build_model
 from engine.models.network import selected
 from engine.models.recipe import PAPER_CNN, Recipe, TrainingRecipe
 from engine.models.recorded import Recording, kept
@@ -39,7 +39,7 @@ class NetworkFamily(Family):
         """The network with fresh weights."""
         dataset = data.load(source.dataset)
         self.check(source, dataset)
-        return build_model(source.model, input_shape(dataset, source.pool), dataset.n_classes)
+        return build_model(source.model, input_shape(source.model, dataset, source.pool), dataset.n_classes)
 
     def parameters(self, source: SourceFields) -> int:
         module = self.module(source)
@@ -55,6 +55,10 @@ class NetworkFamily(Family):
         return recipe.model_copy(update={"weight_decay": source.l2})
 
     def contents(self, source: SourceFields) -> dict[str, str]:
+        own = {"model": OWNED[source.model].code} if source.model in OWNED else {}
+        return {**own, **self._weights(source)}
+
+    def _weights(self, source: SourceFields) -> dict[str, str]:
         if not source.weights:
             return {}
         if kept.is_recording(source.weights):
@@ -66,13 +70,15 @@ class NetworkFamily(Family):
 
     def identity(self, source: SourceFields) -> dict[str, Any]:
         given = {name: getattr(source, name) for name in ("dataset", "n_train", "pool", "model", "seed")}
+        if source.model in OWNED:
+            given["code"] = OWNED[source.model].code
         return {**given, "content": data.content(source.dataset), "numerics": NUMERICS,
                 "recipe": self.recipe(source).model_dump(mode="json")}
 
     def build(self, source: SourceFields, dataset: Dataset, sample: Sample, device: str, watch: Watch) -> Problem:
-        shape = input_shape(dataset, source.pool)
+        shape = input_shape(source.model, dataset, source.pool)
         given = [pooled(source, dataset, x) for x in (sample.x_train, sample.x_query)]
-        x_train, x_query = (as_inputs(x, shape) for x in given)
+        x_train, x_query = (as_inputs(source.model, dataset, source.pool, x) for x in given)
         # features are handed on as they are, and what a precision takes from them is said; pixels are bytes
         wide, queries = given if len(shape) == 1 else (x_train, x_query)
 
@@ -92,7 +98,7 @@ class NetworkFamily(Family):
         return self._trained(source, problem, build, (x_train, sample.y_train), device, watch)
 
     def test_inputs(self, source: SourceFields, dataset: Dataset, sample: Sample, problem: Problem) -> np.ndarray:
-        return as_inputs(pooled(source, dataset, sample.x_test), input_shape(dataset, source.pool))
+        return as_inputs(source.model, dataset, source.pool, pooled(source, dataset, sample.x_test))
 
     def _trained(self, source: SourceFields, problem: Callable[[nn.Module, Recipe], ModuleProblem],
                  build: Callable[[], nn.Module], training: tuple[np.ndarray, np.ndarray], device: str, watch: Watch

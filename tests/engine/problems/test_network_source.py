@@ -16,7 +16,7 @@ from engine.models.checkpoint import read_state, save_checkpoint
 from engine.models.gain import Gain
 from engine.models.recipe import Recipe
 from engine.problems import ProblemSource, build_kept, trained
-from engine.problems.families.inputs import as_inputs
+from engine.problems.families.inputs import channels_first
 from engine.requests.scores import ScoresRequest
 from engine.requests.training import TrainingRequest
 from engine.scoring.scoring import Scoring
@@ -39,8 +39,8 @@ def weights(home):
 
 def test_colours_go_from_last_to_first():
     flat = np.arange(24.0).reshape(1, 24)  # 2 × 4 pixels of three colours
-    found = as_inputs(flat, (3, 2, 4))
-    assert found.shape == (1, 3, 2, 4) and found.dtype == np.float32
+    found = channels_first(flat, (3, 2, 4))
+    assert found.shape == (1, 3, 2, 4)
     assert found[0, :, 1, 2].tolist() == flat.reshape(2, 4, 3)[1, 2].tolist()
 
 

@@ -1,0 +1,72 @@
+"""Declaring a model of one's own, its weights and its data, so that every page offers them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from engine import data as datasets
+from engine.basics.errors import InvalidInput
+from engine.models import own_weights
+from engine.models.own_architecture import Declaration, importable, register
+from engine.models.recipe import Recipe, TrainingRecipe
+from engine.models.recorded import kept
+from engine.problems import ProblemSource
+from engine.problems.source import SOFTMAX
+
+
+def declare(*, model: str = "", name: str = "", checkpoint: Path | None = None, data: Path | None = None,
+            shape: tuple[int, ...] = (), whole: bool = False, recipe: TrainingRecipe | None = None) -> Iterator[str]:
+    """Keep data and weights, export a `Declaration` to the processes that are started from here, and yield sentences
+    that say what is understood. The model is built and tried on the data before anything is declared.
+
+    model: FILE.py:FUNCTION, MODULE:FUNCTION or a name; empty for softmax regression. checkpoint: its weights, or the
+    folder of a recorded training; they need data to be tried on. Raises `InvalidInput` or `MissingData`.
+    """
+    if not model and (checkpoint or name or shape or whole or recipe):
+        raise InvalidInput("--checkpoint, --name, --shape, --whole and --recipe belong to a model; give --model too.")
+    if checkpoint and not data:
+        raise InvalidInput("Weights are tried on data before they are used; give --data too.")
+    if recipe is not None and not isinstance(recipe, Recipe):
+        raise InvalidInput("The recipe fine-tunes a language model; give one with `epochs`, `batch_size` and "
+                           "`learning_rate`.")
+    function = importable(model) if ":" in model else model or SOFTMAX
+    called = name or function.partition(":")[0].rpartition(".")[2] or function
+    if ":" not in function and called != function:
+        raise InvalidInput(f"`{function}` is called so on every page; leave --name out.")
+    dataset = datasets.uploads.keep_path(data) if data else ""
+    own = Declaration(name=called, function=function, shape=shape, whole=whole, recipe=recipe, data=dataset)
+    own.export()
+    register(own)
+    if dataset:
+        yield from _understood(own)
+    if checkpoint:
+        own = own.model_copy(update={"weights": _weights(own, checkpoint)})
+        own.export()
+        yield f"Weights: {checkpoint.name}, all of them fit `{called}`."
+
+
+def _understood(own: Declaration) -> Iterator[str]:
+    loaded = datasets.load(own.data)
+    texts = loaded.records is not None
+    noun = "records" if texts else f"examples of {loaded.n_classes} classes"
+    yield f"Data: {len(loaded.y_train):,} {noun} to train on, {len(loaded.y_test):,} to ask about."
+    yield from loaded.said
+    if own.function != SOFTMAX or texts:
+        source = _source(own)
+        source.family.check(source, loaded)
+        yield f"Model: `{own.name}` with {source.parameters():,} parameters that count."
+
+
+def _weights(own: Declaration, checkpoint: Path) -> str:
+    module = _source(own).build_module
+    if checkpoint.is_dir():
+        return kept.keep(checkpoint, module)
+    if not checkpoint.is_file():
+        raise InvalidInput(f"There is no checkpoint `{checkpoint}`; check the path.")
+    with open(checkpoint, "rb") as file:
+        return own_weights.keep(file, checkpoint.name, module())
+
+
+def _source(own: Declaration) -> ProblemSource:
+    return ProblemSource(dataset=own.data, model=own.name)

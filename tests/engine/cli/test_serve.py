@@ -1,0 +1,40 @@
+"""`run` with a model of one's own: options, the configuration, and that nothing starts on bad input."""
+
+import os
+
+import pytest
+
+from engine.cli import main, serve
+from engine.models.own_architecture import declared
+from tests.engine.library.test_own_model import files  # noqa: F401
+from tests.engine.models.test_own_architecture import folder  # noqa: F401
+
+
+@pytest.fixture
+def started(monkeypatch):
+    """The commands that would have replaced this process."""
+    commands = []
+    monkeypatch.setattr(os, "execv", lambda program, command: commands.append(command))
+    return commands
+
+
+def test_a_configuration_counts_from_its_folder_and_options_come_first(files, started, capsys):  # noqa: F811
+    (files / "run.toml").write_text('model = "stranger.py:bare"\ndata = "data.npz"\ncheckpoint = "w.pt"\n'
+                                    'whole = true\nname = "from the file"\n')
+    assert main(["run", "--config", f"{files}/run.toml", "--name", "mine", "--port", "8700"]) == 0
+    assert declared().name == "mine" and declared().whole and declared().weights
+    assert started[0][-1] == "8700" and "all of them fit `mine`" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("text", "words"), [
+    ("model = 3\n", "`model`"), ("modle = 'x'\n", "the key `modle`"), ("model\n", "not TOML"),
+    ("whole = 'yes'\n", "true or false")])
+def test_a_configuration_that_is_wrong_starts_nothing(files, started, capsys, text, words):  # noqa: F811
+    (files / "run.toml").write_text(text)
+    assert main(["run", "--config", f"{files}/run.toml"]) == 2
+    assert words in capsys.readouterr().err and not started
+
+
+def test_without_options_the_workbench_starts_as_ever(started):
+    assert main(["run", "--", "--server.headless", "true"]) == 0
+    assert started[0][-2:] == ["--server.headless", "true"] and serve.ENTRY.is_file()

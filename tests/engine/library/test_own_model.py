@@ -1,0 +1,78 @@
+"""A model of one's own with its data and weights, declared for every page."""
+
+import numpy as np
+import pytest
+import torch
+
+from engine.basics.errors import InvalidInput
+from engine.library.own_model import declare
+from engine.models.own_architecture import declared
+from engine.problems import ProblemSource
+from engine.problems.families.inputs import input_shape
+from tests.engine.models.test_own_architecture import folder  # noqa: F401
+
+
+@pytest.fixture
+def files(folder, monkeypatch):  # noqa: F811
+    monkeypatch.setenv("WHICHFLUENCE_HOME", str(folder / "home"))
+    rng = np.random.default_rng(0)
+    x = rng.integers(0, 20, (50, 3))
+    np.savez(folder / "data.npz", x_train=x[:40], y_train=x[:40, 0] % 3, x_query=x[40:], y_query=x[40:, 0] % 3)
+    from torch import nn
+
+    torch.save({"state_dict": {f"module.{name}": value for name, value in nn.Sequential(
+        nn.Embedding(20, 4), nn.Flatten(), nn.Linear(12, 3)).state_dict().items()}}, folder / "w.pt")
+    return folder
+
+
+def test_data_and_weights_are_kept_and_used(files):
+    said = list(declare(model=f"{files}/stranger.py:bare", whole=True, checkpoint=files / "w.pt",
+                        data=files / "data.npz", name="tokens"))
+    own = declared()
+    assert said[0] == "Data: 40 examples of 3 classes to train on, 10 to ask about."
+    assert own.name == "tokens" and own.weights.startswith("own-")
+    source = ProblemSource(dataset=own.data, model="tokens", weights=own.weights)
+    problem = source.build().problem
+    stored = torch.load(files / "w.pt", weights_only=True)["state_dict"]["module.2.bias"]
+    assert torch.equal(dict(problem.network.module.named_parameters())["2.bias"], stored)
+    assert set(source.contents) == {"data", "model", "weights"}
+
+
+@pytest.mark.parametrize(("given", "words"), [
+    ({"name": "x"}, "give --model too"),
+    ({"model": "mlp", "checkpoint": "w.pt"}, "give --data too"),
+    ({"model": "mlp", "name": "x"}, "leave --name out"),
+    ({"model": "mlp", "data": "data.npz", "checkpoint": "w.pt"}, "w.pt"),
+    ({"model": "mlp", "data": "data.npz", "checkpoint": "none.pt"}, "no checkpoint"),
+])
+def test_what_does_not_go_together_is_refused(files, given, words):
+    paths = {name: files / value if name in ("data", "checkpoint") else value for name, value in given.items()}
+    with pytest.raises(InvalidInput, match=words):
+        list(declare(**paths))
+
+
+def test_a_declared_shape_has_to_hold_the_features(files):
+    list(declare(model=f"{files}/stranger.py:make", shape=(1, 3, 1), data=files / "data.npz"))
+    own = declared()
+    source = ProblemSource(dataset=own.data, model=own.name)
+    assert input_shape(own.name, source.draw()[0], 1) == (1, 3, 1)
+    with pytest.raises(InvalidInput, match=r"takes inputs of shape \(1, 3, 1\)"):
+        ProblemSource(dataset="digits", model=own.name).build_module()
+
+
+@pytest.mark.parametrize(("side", "read", "channels"), [(20, 28, 1), (20, 32, 3), (120, 64, 3)])
+def test_pictures_reach_the_model_from_0_to_1_channels_first(files, side, read, channels):
+    from PIL import Image
+
+    rng = np.random.default_rng(1)
+    for split, name, at in ((split, name, at) for split in ("train", "val") for name in "ab" for at in range(3)):
+        path = files / "pictures" / split / name / f"{at}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        pixels = rng.integers(0, 256, (side, side, 3) if channels == 3 else (side, side), dtype=np.uint8)
+        Image.fromarray(pixels).save(path)
+    list(declare(model=f"{files}/stranger.py:make", data=files / "pictures"))
+    own = declared()
+    recipe = {"epochs": 1, "learning_rate": 0.1, "batch_size": 4}
+    problem = ProblemSource(dataset=own.data, model=own.name, recipe=recipe).build().problem
+    assert problem.x.shape[1:] == (channels, read, read)
+    assert problem.x.min() >= 0 and 0.5 < problem.x.max() <= 1

@@ -1,0 +1,40 @@
+"""A model that the program was started with stands first on the pages, with its data and its weights."""
+
+import pytest
+
+from app.widgets.pickers import pickers, weights_picker
+from engine.library.own_model import declare
+from engine.models.own_architecture import declared
+from tests.engine.library.test_own_model import files  # noqa: F401
+from tests.engine.models.test_own_architecture import folder  # noqa: F401
+from tests.pages.support import open, says, sound
+
+
+@pytest.fixture
+def own(home, files):  # noqa: F811
+    list(declare(model=f"{files}/stranger.py:bare", whole=True, checkpoint=files / "w.pt", data=files / "data.npz",
+                 name="tokens"))
+    return declared()
+
+
+def chosen(at, key):
+    return next(box for box in at.selectbox if box.label == key)
+
+
+def test_every_page_begins_with_it(own):
+    at = sound(open("compare"))
+    assert chosen(at, "Model").value == "tokens" and chosen(at, "Dataset").value == own.data
+    assert says(at, "How they were trained is not known")
+
+
+def test_its_weights_can_be_left_for_a_training_here(own):
+    at = sound(open("compare"))
+    at.button(key="weights:forget").click().run()
+    assert weights_picker.TRAINED in at.query_params[weights_picker.NAME]
+    assert not says(at, "How they were trained is not known")
+
+
+def test_other_data_offer_the_models_of_the_program(own):
+    at = sound(open("compare", data="digits"))
+    assert chosen(at, "Model").value == "softmax" and "Tokens" not in chosen(at, "Model").options[:1]
+    assert pickers.SOFTMAX in [box.value for box in at.selectbox]
