@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 
 from app.widgets.examples.sampled_examples import label, noun
-from engine.desk import DrawnProblem
-from engine.metrics.ranking import bottom, found_once, ranks, top
+from engine.desk import SampledProblem
+from engine.metrics.ranking import bottom, only_in, ranks, top
 from engine.scoring.scores import Scores
 
 
@@ -41,12 +41,12 @@ class Column:
         return max(abs(self.low), abs(self.high))
 
 
-def columns(sampled: DrawnProblem, scored: Sequence[Scores], query: int, n: int) -> list[Column]:
+def columns(sampled: SampledProblem, scored: Sequence[Scores], query: int, n: int) -> list[Column]:
     """The n best and n worst candidates under each specification, with their ranks under all of them."""
     values = [scores.trusted[query] for scores in scored]
     rankings = [ranks(row) for row in values]
     tops, bottoms = ([end(ranking, n) for ranking in rankings] for end in (top, bottom))
-    once_top, once_bottom = found_once(tops), found_once(bottoms)
+    once_top, once_bottom = only_in(tops), only_in(bottoms)
 
     def listed(index: int, positions, once: set[int]) -> tuple[Card, ...]:
         return tuple(_card(sampled, scored, rankings, int(at), values[index][at], int(at) in once) for at in positions)
@@ -55,7 +55,7 @@ def columns(sampled: DrawnProblem, scored: Sequence[Scores], query: int, n: int)
                    int((rankings[index] > 0).sum()), *_range(values[index])) for index in range(len(scored))]
 
 
-def _card(sampled: DrawnProblem, scored, rankings, position: int, score: float, once: bool) -> Card:
+def _card(sampled: SampledProblem, scored, rankings, position: int, score: float, once: bool) -> Card:
     row = int(scored[0].candidates[position])
     return Card(position, row, label(sampled, row), tuple(int(ranking[position]) for ranking in rankings), float(score),
                 once)
@@ -66,7 +66,7 @@ def _range(values: np.ndarray) -> tuple[float, float]:
     return (float(known.min()), float(known.max())) if known.size else (0.0, 0.0)
 
 
-def table(sampled: DrawnProblem, scored: Sequence[Scores], names: Sequence[str], query: int,
+def table(sampled: SampledProblem, scored: Sequence[Scores], names: Sequence[str], query: int,
           group: Sequence[int] = ()) -> pd.DataFrame:
     """The whole ranking: one row a candidate, with rank and oriented score under each specification."""
     rows = scored[0].candidates

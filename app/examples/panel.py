@@ -18,7 +18,7 @@ from app.widgets.pickers import pickers, specification_list
 from app.widgets.results import downloads
 from app.widgets.words import chips, glossary
 from app.widgets.words.plain_text import plain
-from engine.desk import DrawnProblem, Problem, ProblemSource, commands, language_presets, preset
+from engine.desk import Problem, ProblemSource, SampledProblem, commands, language_presets, preset
 from engine.question import direction
 from engine.scoring import codes, controlled
 from engine.scoring.scores import Scores
@@ -49,7 +49,7 @@ def _write(scorings: Sequence[Scoring]) -> None:
     choice.keep(specification_list.NAME, [codes.encode(scoring) for scoring in scorings])
 
 
-def query_picker(sampled: DrawnProblem, scorings: Sequence[Scoring]) -> Query:
+def query_picker(sampled: SampledProblem, scorings: Sequence[Scoring]) -> Query:
     """The queries to choose from, by their pictures or by their words; returns the chosen one. scorings: of the
     columns, whose words are marked in it."""
     listed = sampled_examples.queries(sampled)
@@ -70,7 +70,7 @@ def query_picker(sampled: DrawnProblem, scorings: Sequence[Scoring]) -> Query:
     return listed[index]
 
 
-def _worded(sampled: DrawnProblem, listed: Sequence[Query], scorings: Sequence[Scoring]) -> Query:
+def _worded(sampled: SampledProblem, listed: Sequence[Query], scorings: Sequence[Scoring]) -> Query:
     """The list of records by their prompts, and the chosen one below it."""
     filtered = _filtered(sampled, listed)
 
@@ -87,19 +87,19 @@ def _worded(sampled: DrawnProblem, listed: Sequence[Query], scorings: Sequence[S
     return listed[index]
 
 
-def _marks(sampled: DrawnProblem) -> list[str]:
+def _marks(sampled: SampledProblem) -> list[str]:
     """The marks that occur in the texts of the dataset."""
     both = [*sampled.dataset.records[0], *sampled.dataset.records[1]] if sampled.dataset.records else []
     return list(dict.fromkeys(name for record in both for name in (*record.marks, *record.spans)))
 
 
-def _shown(sampled: DrawnProblem, chosen: Query, scorings: Sequence[Scoring] = ()) -> None:
+def _shown(sampled: SampledProblem, chosen: Query, scorings: Sequence[Scoring] = ()) -> None:
     glossary.html(cards.chosen_query(sampled_examples.query_html(sampled, chosen, 96, scorings), chosen.index,
                                      chosen.label,
                                      chosen.predicted, chosen.prediction.measured, sampled_examples.noun(sampled)))
 
 
-def _filtered(sampled: DrawnProblem, listed: Sequence[Query]) -> Sequence[Query]:
+def _filtered(sampled: SampledProblem, listed: Sequence[Query]) -> Sequence[Query]:
     wrong = [query for query in listed if not query.right]
     only = toggle(WRONG, f"Answered wrongly only ({len(wrong)} of {len(listed)})", disabled=not wrong,
                   help="Queries where the model prefers another answer to the "
@@ -123,7 +123,7 @@ def _page(filtered: Sequence[Query], index: int) -> int:
     return min(page, (len(filtered) - 1) // QUERIES_A_PAGE)
 
 
-def _thumbnail(sampled: DrawnProblem, query: Query, chosen: bool) -> None:
+def _thumbnail(sampled: SampledProblem, query: Query, chosen: bool) -> None:
     with st.container(key=f"pick-{'chosen-' if chosen else ''}query-{query.index}", width=76, gap=None):
         st.html(cards.query(sampled_examples.query_html(sampled, query, 56), query.label, query.predicted))
         st.button(plain(f"Choose query {query.index}, label {query.label}, predicted {query.predicted}"),
@@ -193,7 +193,7 @@ def _replace(scorings: Sequence[Scoring], index: int, wanted: Scoring) -> None:
     _write([wanted if at == index else other for at, other in enumerate(scorings)])
 
 
-def columns(sampled: DrawnProblem, scored: Sequence[Scores], listed: Sequence[Column], names: Sequence[str],
+def columns(sampled: SampledProblem, scored: Sequence[Scores], listed: Sequence[Column], names: Sequence[str],
             n: int) -> None:
     """Top and bottom cards of each specification, side by side."""
     asking = [scores.scoring for scores in scored[:len(listed)] if scores.scoring.route.implies]
@@ -223,7 +223,7 @@ def scale(scores: Scores, column: Column) -> str:
         f" · {small} without a rank, as the error bound exceeds the distance to half of the others" if small else "")
 
 
-def _card(sampled: DrawnProblem, card: Card, column: Column, index: int, end: str, directed: bool) -> None:
+def _card(sampled: SampledProblem, card: Card, column: Column, index: int, end: str, directed: bool) -> None:
     example = sampled_examples.train_html(sampled, card.row, sampled_examples.SMALL)
     with st.container(key=f"pick-{end}-{index}-{card.row}", width=_width(sampled), gap=None):
         st.html(cards.ranked(example, card.label, card.ranks, index, card.score, column.largest, card.once,
@@ -233,7 +233,7 @@ def _card(sampled: DrawnProblem, card: Card, column: Column, index: int, end: st
                   on_click=choice.keep, args=(EXAMPLE, card.row))
 
 
-def _width(sampled: DrawnProblem, picture: int = 100) -> int | Literal["stretch"]:
+def _width(sampled: SampledProblem, picture: int = 100) -> int | Literal["stretch"]:
     """Of a card: that of a picture with its small print, or all that a text can have."""
     return picture if sampled.dataset.records is None else "stretch"
 
@@ -256,12 +256,12 @@ def _close() -> None:
 
 
 @st.dialog("Training example", width="large", on_dismiss=_close)
-def detail(sampled: DrawnProblem, query: Query, row: int, scored: Sequence[Scores]) -> None:
+def detail(sampled: SampledProblem, query: Query, row: int, scored: Sequence[Scores]) -> None:
     """One training example with its rank and score under every specification."""
     example_card.show(sampled, row, scored, query)
 
 
-def whole_ranking(sampled: DrawnProblem, scored: Sequence[Scores], names: Sequence[str], query: Query,
+def whole_ranking(sampled: SampledProblem, scored: Sequence[Scores], names: Sequence[str], query: Query,
                   source: ProblemSource) -> None:
     """The table of all candidates, its CSV, the specifications and the commands."""
     scorings = [scores.scoring for scores in scored]

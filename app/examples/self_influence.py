@@ -19,7 +19,7 @@ from app.widgets.jobs.desk import desk
 from app.widgets.results import downloads
 from app.widgets.words import chips, glossary
 from app.widgets.words.plain_text import plain
-from engine.desk import DrawnProblem, ProblemSource, commands
+from engine.desk import ProblemSource, SampledProblem, commands
 from engine.desk.analyses import request as analysis
 from engine.question import direction
 from engine.scoring.scoring import Scoring
@@ -28,7 +28,7 @@ NAME, UNDER = "self", "selfspec"
 BINS = 40
 
 
-def show(sampled: DrawnProblem, source: ProblemSource, scorings: Sequence[Scoring], names: Sequence[str],
+def show(sampled: SampledProblem, source: ProblemSource, scorings: Sequence[Scoring], names: Sequence[str],
          candidates: int | None, n: int) -> None:
     """The switch, and below it the n candidates with the largest self-influence, and how all of them spread."""
     if not toggle(NAME, "Self-influence: examples that the model knows from themselves alone",
@@ -44,7 +44,7 @@ def show(sampled: DrawnProblem, source: ProblemSource, scorings: Sequence[Scorin
         _shown(sampled, source, scoring, answer.values, n)
 
 
-def _shown(sampled: DrawnProblem, source: ProblemSource, scoring: Scoring, values: np.ndarray, n: int) -> None:
+def _shown(sampled: SampledProblem, source: ProblemSource, scoring: Scoring, values: np.ndarray, n: int) -> None:
     rows = sampled.problem.candidates[:len(values)].cpu().numpy()
     table = ranking(sampled, rows, values)
     if not len(table):
@@ -74,7 +74,7 @@ def _shown(sampled: DrawnProblem, source: ProblemSource, scoring: Scoring, value
                            quantity=direction.itself(scoring) if scoring.route.implies else "")
 
 
-def ranking(sampled: DrawnProblem, rows: np.ndarray, values: np.ndarray) -> pd.DataFrame:
+def ranking(sampled: SampledProblem, rows: np.ndarray, values: np.ndarray) -> pd.DataFrame:
     """One row a candidate that has a value, the largest first."""
     known = np.isfinite(values)
     said = predictions.of_training(sampled, rows[known].tolist())
@@ -86,7 +86,7 @@ def ranking(sampled: DrawnProblem, rows: np.ndarray, values: np.ndarray) -> pd.D
     return frame.sort_values("self-influence", ascending=False, kind="stable", ignore_index=True)
 
 
-def _card(sampled: DrawnProblem, number: int, row: int, value: float, largest: float) -> None:
+def _card(sampled: SampledProblem, number: int, row: int, value: float, largest: float) -> None:
     label = sampled_examples.label(sampled, row)
     said = predictions.of_training(sampled, [row])[0]
     with st.container(key=f"pick-self-{row}", width=112 if sampled.dataset.records is None else 260, gap=None):

@@ -21,7 +21,7 @@ from app.widgets.results import downloads
 from app.widgets.words import chips, glossary
 from app.widgets.words.plain_text import plain, sentence
 from engine.basics.errors import InvalidInput
-from engine.desk import DrawnProblem, ProblemSource, Waiting, commands
+from engine.desk import ProblemSource, SampledProblem, Waiting, commands
 from engine.desk.analyses import ADDITIVITY, Request, sizes_for
 from engine.desk.analyses import request as analysis
 from engine.desk.datasets import Filter
@@ -50,7 +50,7 @@ ACTS = {REMOVED: "leave them out and train again", DOUBLED: "count them twice an
         STEPPED: "take one step on all of them", RELABELLED: "give them one label and train again"}
 
 
-def show(sampled: DrawnProblem, source: ProblemSource, scored: Sequence[Scores], listed: Sequence[Column],
+def show(sampled: SampledProblem, source: ProblemSource, scored: Sequence[Scores], listed: Sequence[Column],
          names: Sequence[str], query: Query) -> None:
     """The switch, and below it the group, what is done to it, its effect, and the curve of the rankings."""
     if not toggle(NAME, "What if all of these? A whole group of examples at once", help=ADDITIVITY):
@@ -67,8 +67,8 @@ def show(sampled: DrawnProblem, source: ProblemSource, scored: Sequence[Scores],
     _curve(source, [scores.scoring for scores in scored], names, query, len(scored[0].candidates), question.behavior)
 
 
-def _group(sampled: DrawnProblem, scored: Sequence[Scores], listed: Sequence[Column], names: Sequence[str], query: Query
-           ) -> tuple[int, list[int], str]:
+def _group(sampled: SampledProblem, scored: Sequence[Scores], listed: Sequence[Column], names: Sequence[str],
+           query: Query) -> tuple[int, list[int], str]:
     """The column whose behavior is read, the rows of the group, and which choice that is."""
     left, right = st.columns([2, 1], gap="large")
     how = segments(WHICH, "Which examples?", list(CHOICES), TOPPED, CHOICES.__getitem__, area=left)
@@ -87,7 +87,7 @@ def _group(sampled: DrawnProblem, scored: Sequence[Scores], listed: Sequence[Col
     return index, _ticked(sampled, listed), how
 
 
-def _filtered(sampled: DrawnProblem) -> list[int]:
+def _filtered(sampled: SampledProblem) -> list[int]:
     """The examples that a class or another filter means."""
     dataset = sampled.dataset
     text = selectors.text(WHERE, "Which training examples?", f"{dataset.noun} = {selection.example_of(dataset)}",
@@ -103,7 +103,7 @@ def _filtered(sampled: DrawnProblem) -> list[int]:
     return rows
 
 
-def _ticked(sampled: DrawnProblem, listed: Sequence[Column]) -> list[int]:
+def _ticked(sampled: SampledProblem, listed: Sequence[Column]) -> list[int]:
     """Of the examples that the columns show, those that the reader ticks."""
     rows = list(dict.fromkeys(card.row for column in listed for card in (*column.top, *column.bottom)))
     key, chosen = choice.widget(TICKED), [row for row in choice.several(TICKED, int) if row in rows]
@@ -115,7 +115,7 @@ def _ticked(sampled: DrawnProblem, listed: Sequence[Column]) -> list[int]:
     return list(ticked)
 
 
-def _question(scoring: Scoring, sampled: DrawnProblem) -> Scoring:
+def _question(scoring: Scoring, sampled: SampledProblem) -> Scoring:
     """The question about the group, of the behavior of a column, and of the runs that it is about where it has some.
     Records have no labels that could be others."""
     acts = [act for act in ACTS if act != RELABELLED or sampled.dataset.records is None]
@@ -126,7 +126,7 @@ def _question(scoring: Scoring, sampled: DrawnProblem) -> Scoring:
     return Scoring.of(behavior, _changed(act, sampled), of_runs(Retrain(), scoring.process).model_dump())
 
 
-def _changed(act: str, sampled: DrawnProblem) -> dict:
+def _changed(act: str, sampled: SampledProblem) -> dict:
     """The intervention on every example of the group."""
     if act == RELABELLED:
         names = sampled.dataset.class_names
@@ -144,7 +144,8 @@ def _done(request: Request, label: str, key: str = "") -> pd.DataFrame | None:
     return None if (answer := job_panel.beside(answer)) is None else answer.whole
 
 
-def _effect(sampled: DrawnProblem, source: ProblemSource, question: Scoring, rows: Sequence[int], query: Query) -> None:
+def _effect(sampled: SampledProblem, source: ProblemSource, question: Scoring, rows: Sequence[int], query: Query
+            ) -> None:
     """A few examples all at once and one by one; more of them at once, which is one training, and then, where a reader
     asks for it, one by one too."""
     few = len(rows) <= FEW
@@ -163,7 +164,7 @@ def _effect(sampled: DrawnProblem, source: ProblemSource, question: Scoring, row
         _computed(sampled, each)
 
 
-def _computed(sampled: DrawnProblem, request: Request) -> pd.DataFrame | None:
+def _computed(sampled: SampledProblem, request: Request) -> pd.DataFrame | None:
     """The table of a group's run; before it is done, its progress, or how long it takes and the button."""
     count, singles = len(request.rows), request.singles
     seconds = cost.guess([request.scoring], sampled.problem, 1 + count if singles else 1)
@@ -175,7 +176,7 @@ def _computed(sampled: DrawnProblem, request: Request) -> pd.DataFrame | None:
     return _done(request, label, "each" if singles else "whole")
 
 
-def _shown(table: pd.DataFrame, sampled: DrawnProblem, source: ProblemSource, question: Scoring, rows: Sequence[int],
+def _shown(table: pd.DataFrame, sampled: SampledProblem, source: ProblemSource, question: Scoring, rows: Sequence[int],
            query: Query) -> None:
     own, singles = table.iloc[query.index], "additivity gap" in table
     shown = st.columns(3)

@@ -17,8 +17,8 @@ from app.widgets.words import glossary
 from engine.desk import Waiting, language
 from engine.desk.language import (
     Attributed,
-    Method,
     Ranking,
+    RecordMethod,
     Study,
     changed,
     contributions,
@@ -63,7 +63,7 @@ def _ranks(ranking: Ranking, records: pd.DataFrame, row: int) -> None:
                                                                         max_value=count)})
 
 
-def _shading(method: Method, contributions: pd.Series, rest: float) -> str:
+def _shading(method: RecordMethod, contributions: pd.Series, rest: float) -> str:
     """What the shades mean, or why there are none."""
     if method.undivided:
         return f"No token is shaded. {method.undivided}"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from html import escape
 
 from app.widgets.words import chips, glossary
-from engine.desk.language import Method
+from engine.desk.language import RecordMethod
 
 
-def show(method: Method, behavior: str) -> None:
+def show(method: RecordMethod, behavior: str) -> None:
     """Chips, where it implies a specification, then the sentence."""
     scoring = method.scoring(behavior)
     row = "" if scoring is None else chips.plain(

@@ -15,7 +15,7 @@ from app.widgets.pickers.language_model import model_name
 from app.widgets.words import glossary
 from engine.desk import language, models
 from engine.desk.datasets import Record
-from engine.desk.language import METHODS, READOUTS, REPSIM, SIZES, TASKS, Example, Method, Study, example, typed
+from engine.desk.language import METHODS, READOUTS, REPSIM, SIZES, TASKS, Example, RecordMethod, Study, example, typed
 
 VIEWS = {"detection": "What finds them", "records": "The records", "ablation": "Query and target",
          "removal": "Taking them out"}
@@ -58,7 +58,7 @@ def layer() -> float:
     return choice.one("layer", 1.0, choice.from_options(list(LAYER_TITLES)))
 
 
-def chosen_question() -> tuple[Method, str]:
+def chosen_question() -> tuple[RecordMethod, str]:
     """(estimator, behavior) as the address has them, for what stands above their widgets."""
     estimator = choice.one("estimator", "gradsim", choice.from_options(list(METHODS)))
     return METHODS[estimator], _chosen_behavior()

@@ -15,7 +15,7 @@ from app.widgets.jobs import job_panel
 from app.widgets.jobs.desk import desk
 from app.widgets.results import downloads
 from app.widgets.words import glossary
-from engine.desk import DrawnProblem, ProblemSource, datasets, fitting
+from engine.desk import ProblemSource, SampledProblem, datasets, fitting
 from engine.scoring.scores import Scores
 from engine.scoring.scoring import Scoring
 
@@ -91,7 +91,7 @@ def warm() -> None:
     desk().drawn(SOURCE)
 
 
-def problem() -> DrawnProblem:
+def problem() -> SampledProblem:
     """The problem of the lessons, trained; the page waits for it here."""
     return job_panel.ready(desk().drawn(SOURCE))
 

@@ -13,18 +13,18 @@ from app.widgets.examples import pictures
 from app.widgets.examples.sampled_examples import label
 from app.widgets.frame import projector
 from app.widgets.words import glossary
-from engine.desk import DrawnProblem
+from engine.desk import SampledProblem
 from engine.metrics.ranking import ranks
 from engine.scoring.scores import Scores
 
 
-def query_picture(sampled: DrawnProblem, query: int, side: int = 72) -> str:
+def query_picture(sampled: SampledProblem, query: int, side: int = 72) -> str:
     return pictures.html(sampled.dataset, "test", int(sampled.sample.query_index[query]), _seen(side),
                          f"the query, {sampled.dataset.noun} "
                          f"{sampled.dataset.class_names[sampled.sample.y_query[query]]}")
 
 
-def picture(sampled: DrawnProblem, row: int, side: int = 56) -> str:
+def picture(sampled: SampledProblem, row: int, side: int = 56) -> str:
     return pictures.html(sampled.dataset, "train", int(sampled.sample.train_index[row]), _seen(side),
                          f"training example {row}, {sampled.dataset.noun} {label(sampled, row)}")
 
@@ -34,7 +34,7 @@ def _seen(side: int) -> int:
     return 2 * side if projector.on() else side
 
 
-def strip(sampled: DrawnProblem, query: int, rows: Sequence[int], marked: Collection[int], mark: str) -> None:
+def strip(sampled: SampledProblem, query: int, rows: Sequence[int], marked: Collection[int], mark: str) -> None:
     """The query and a row of training examples, best first; the marked ones carry a word."""
     cells = [f'<figure class="wf-specimen">{query_picture(sampled, query, 64)}<figcaption>the '
              f'query</figcaption></figure>'
@@ -46,12 +46,12 @@ def strip(sampled: DrawnProblem, query: int, rows: Sequence[int], marked: Collec
     glossary.html(f'<div class="wf-specimens">{"".join(cells)}</div>')
 
 
-def rank_frame(sampled: DrawnProblem, a: Scores, b: Scores, query: int) -> pd.DataFrame:
+def rank_frame(sampled: SampledProblem, a: Scores, b: Scores, query: int) -> pd.DataFrame:
     """x, y: the ranks of each candidate for one query under both."""
     return frame(sampled, a.candidates, ranks(a.trusted[query]), ranks(b.trusted[query]))
 
 
-def frame(sampled: DrawnProblem, candidates: np.ndarray, x: np.ndarray, y: np.ndarray) -> pd.DataFrame:
+def frame(sampled: SampledProblem, candidates: np.ndarray, x: np.ndarray, y: np.ndarray) -> pd.DataFrame:
     return pd.DataFrame({"x": x, "y": y, "example": candidates, "label": [label(sampled, row) for row in candidates]})
 
 

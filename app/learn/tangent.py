@@ -11,7 +11,7 @@ from app.widgets.examples import cards
 from app.widgets.results.agreements import signed
 from app.widgets.words import glossary
 from engine.basics.values import short
-from engine.desk import DrawnProblem
+from engine.desk import SampledProblem
 from engine.desk.lessons import along_eta, comparing, gaps, most_curved
 from engine.question import direction
 from engine.question.behaviors import BEHAVIORS
@@ -47,7 +47,7 @@ def show() -> Link:
     return Link("approximation_error", "Drag η on all queries", specimens.address(panel="eta", eta=short(eta)))
 
 
-def _growth(sample: DrawnProblem, query: int | None, row: int | None) -> float:
+def _growth(sample: SampledProblem, query: int | None, row: int | None) -> float:
     """How many times as large the gap at LONGEST is as at START: of one pair, or the mean over all."""
     if query is None or row is None:
         return float(gaps(sample.problem, LONGEST).mean() / gaps(sample.problem, START).mean())

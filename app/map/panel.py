@@ -13,7 +13,7 @@ from app.widgets.examples.dot_chart import HOW, DotChart
 from app.widgets.results import downloads
 from app.widgets.words import chips, glossary
 from app.widgets.words.plain_text import plain
-from engine.desk import DrawnProblem, commands
+from engine.desk import SampledProblem, commands
 from engine.desk.analyses import MAPS, Embedding
 from engine.question import direction
 from engine.scoring.scores import Scores
@@ -23,7 +23,7 @@ TURNED = ("Drag to turn the cloud, scroll to come nearer. Dots are chosen in two
           "the group is drawn larger here.")
 
 
-def cloud(sampled: DrawnProblem, embedded: Embedding, placed: Dots, chosen: Chosen) -> None:
+def cloud(sampled: SampledProblem, embedded: Embedding, placed: Dots, chosen: Chosen) -> None:
     """The chart with its small print, its table and its command."""
     title = MAPS[chosen.method].title
     axes = tuple(f"{_axis(chosen.method)} {number + 1}" for number in range(chosen.dimensions))
@@ -68,7 +68,7 @@ def legend(chosen: Chosen) -> None:
         glossary.caption(f"{said}. The colours end at the {dots.ENDS:.0%} quantile of the scores' sizes.")
 
 
-def selected(sampled: DrawnProblem, chosen: Chosen, scores: Scores | None) -> None:
+def selected(sampled: SampledProblem, chosen: Chosen, scores: Scores | None) -> None:
     """The fields, the group, and the card of the chosen training example."""
     st.html(cards.STYLE)
     selection.fields(sampled.dataset, sampled.sample)

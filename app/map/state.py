@@ -10,7 +10,7 @@ import streamlit as st
 from app.widgets.choices.selectors import number, pick, segments
 from app.widgets.examples import hues, pictures
 from app.widgets.words import glossary
-from engine.desk import DrawnProblem
+from engine.desk import SampledProblem
 from engine.desk.analyses import MAPS
 from engine.desk.datasets import Dataset
 from engine.scoring.scoring import Scoring
@@ -30,7 +30,7 @@ class Chosen:
     query: int
 
 
-def controls(sampled: DrawnProblem, scorings: Sequence[Scoring], names: Sequence[str]) -> Chosen:
+def controls(sampled: SampledProblem, scorings: Sequence[Scoring], names: Sequence[str]) -> Chosen:
     """The row of choices. scorings: of which one can colour the dots, with their names."""
     row = st.container(horizontal=True, vertical_alignment="bottom", gap="medium", key="wf-map-asked")
     method = segments("method", "Map by", list(MAPS), "pca", lambda name: MAPS[name].title, area=row, help=" ".join(
@@ -54,7 +54,7 @@ def _hues(dataset: Dataset) -> dict[str, str]:
     return label | said | known | {SCORE: "score"}
 
 
-def _query(sampled: DrawnProblem, area) -> int:
+def _query(sampled: SampledProblem, area) -> int:
     last = len(sampled.sample.y_query) - 1
     query = number(QUERY, "Query", 0, 0, last, area=area, width=130, help=glossary.hint("Query"))
     if sampled.dataset.image_shape is not None:

@@ -13,7 +13,7 @@ from app.widgets.pickers import pickers
 from app.widgets.words import glossary
 from app.widgets.words.plain_text import plain, sentence
 from engine.desk import datasets
-from engine.desk.datasets import Dataset, Preview, Reading, parse_trusted
+from engine.desk.datasets import Dataset, Preview, UploadOptions, parse_trusted
 from engine.desk.noisy_labels import NoisySource, limits
 
 COLORS = {"as they are": "As they are", "rgb": "In colour", "grayscale": "In grey"}
@@ -44,7 +44,7 @@ def show(source: NoisySource, done: bool) -> None:
         _left_out(understood)
 
 
-def _classes(name: str, understood: Preview, chosen: Reading, dataset: Dataset) -> dict[str, str]:
+def _classes(name: str, understood: Preview, chosen: UploadOptions, dataset: Dataset) -> dict[str, str]:
     """The table of classes with the name that each gets; what differs from its own is the mapping."""
     pictured = dataset.image_shape is not None
     table = pd.DataFrame([{
@@ -72,7 +72,7 @@ def _size(size: tuple[int, int] | None) -> str:
     return "" if size is None else f"{size[0]} × {size[1]}"
 
 
-def _verified_now(dataset: Dataset, chosen: Reading) -> None:
+def _verified_now(dataset: Dataset, chosen: UploadOptions) -> None:
     """Which examples count as verified as the data are read now."""
     if dataset.test_drawn:
         said = ("**Verified examples: none.** Every label is searched, and each part of them is held out in turn to "
@@ -86,7 +86,7 @@ def _verified_now(dataset: Dataset, chosen: Reading) -> None:
     glossary.markdown(f"{said} More can come from {where}, from a list, or from what you decide at the review desk.")
 
 
-def _pixels(name: str, chosen: Reading, dataset: Dataset) -> tuple[str, int]:
+def _pixels(name: str, chosen: UploadOptions, dataset: Dataset) -> tuple[str, int]:
     """(colour, pixels a side, 0 for the usual ones); of data that are no pictures the usual ones."""
     if dataset.image_shape is None:
         return chosen.color, chosen.size or 0
@@ -102,7 +102,7 @@ def _pixels(name: str, chosen: Reading, dataset: Dataset) -> tuple[str, int]:
     return color, side
 
 
-def _list(name: str, chosen: Reading, example: str) -> str:
+def _list(name: str, chosen: UploadOptions, example: str) -> str:
     """Verified examples as text, a file a line."""
     key = f"own:list:{name}"
     st.session_state.setdefault(key, "\n".join(f"{file}\t{label}" if label else file
@@ -111,7 +111,7 @@ def _list(name: str, chosen: Reading, example: str) -> str:
                             "tab and the right class", key=key, height=90, placeholder=example)
 
 
-def _label(name: str, chosen: Reading, understood: Preview) -> str:
+def _label(name: str, chosen: UploadOptions, understood: Preview) -> str:
     """The column of a table that holds the labels; empty for the one that its name or its values tell."""
     if not understood.columns:
         return ""
@@ -124,7 +124,7 @@ def _label(name: str, chosen: Reading, understood: Preview) -> str:
 def _read(name: str, read_as: dict, listed: str) -> None:
     """Keep the reading and choose it, or say what does not fit."""
     with guarded("This reading"):
-        pickers.take(datasets.keep_reading(Reading.parse({
+        pickers.take(datasets.keep_reading(UploadOptions.parse({
             **read_as, "of": datasets.reading(name).of,
             "trusted": parse_trusted(listed) if listed.strip() else {}})))
         st.rerun()

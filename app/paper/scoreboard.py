@@ -11,10 +11,10 @@ import streamlit as st
 from app.paper.marks import MARKS, cells_address
 from app.widgets.jobs.reproductions import scale_title
 from app.widgets.words import glossary
-from engine.desk.published import EXPERIMENTS, FULL, VERDICTS, Entry
+from engine.desk.published import EXPERIMENTS, FULL, VERDICTS, ScoreboardRow
 
 
-def show(entries: Sequence[Entry]) -> None:
+def show(entries: Sequence[ScoreboardRow]) -> None:
     """A sentence that counts, and one row for each entry with a link to its cells."""
     with st.container(key="wf-paper-counted"):
         glossary.markdown(summary(entries))
@@ -26,7 +26,7 @@ def show(entries: Sequence[Entry]) -> None:
                       f"<tbody>{rows}</tbody></table></div>")
 
 
-def summary(entries: Sequence[Entry]) -> str:
+def summary(entries: Sequence[ScoreboardRow]) -> str:
     """How many there are, at which scales, and how many of them show nothing yet."""
     full = [entry for entry in entries if entry.preset == FULL]
     quick = [entry for entry in entries if entry.scale and _is_quick(entry)]
@@ -43,14 +43,14 @@ def summary(entries: Sequence[Entry]) -> str:
     return f"The paper has {len(entries)} tables and figures with results. Ours: {', '.join(clauses)}."
 
 
-def _row(entry: Entry) -> str:
+def _row(entry: ScoreboardRow) -> str:
     address = escape(cells_address(entry.name, entry.preset))
     return (f'<tr><th scope="row"><a href="{address}" target="_self">{escape(entry.head)}</a>'
             f'<span class="wf-second wf-quiet">{escape(entry.shows)}</span></th>'
             f"<td>{_scale(entry)}</td><td>{_outcome(entry)}</td></tr>")
 
 
-def _scale(entry: Entry) -> str:
+def _scale(entry: ScoreboardRow) -> str:
     if not entry.scale:
         return "not run yet"
     seeds = f"{entry.seeds} seed{'' if entry.seeds == 1 else 's'}"
@@ -58,7 +58,7 @@ def _scale(entry: Entry) -> str:
     return f'{escape(scale_title(entry.preset))}<span class="wf-second wf-quiet">{escape(details)}</span>'
 
 
-def _outcome(entry: Entry) -> str:
+def _outcome(entry: ScoreboardRow) -> str:
     """Cells within tolerance and statements, then those of other scales; where the run decides nothing, why."""
     if not entry.scale:
         return "—"
@@ -77,5 +77,5 @@ def _counted(verdicts: Counter[str]) -> list[str]:
     return [f"{MARKS[verdict]} {count} {verdict}" for verdict in VERDICTS if (count := verdicts[verdict])]
 
 
-def _is_quick(entry: Entry) -> bool:
+def _is_quick(entry: ScoreboardRow) -> bool:
     return EXPERIMENTS[entry.name].presets[entry.preset].is_quick_check

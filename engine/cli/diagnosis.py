@@ -12,7 +12,7 @@ from engine.basics.provenance import device_name, versions
 from engine.basics.sizes import spell_bytes
 from engine.cli.section import section
 from engine.data.questions import QUESTIONS
-from engine.models.causal import catalogue, kept, loading
+from engine.models.causal import catalogue, loading, stored_trainings
 from engine.store.results import home
 
 MODELS_FOLDER = "WHICHFLUENCE_MODELS"
@@ -58,7 +58,7 @@ def _embedded() -> list[tuple[str, str]]:
 
 
 def _kept() -> tuple[str, str]:
-    trainings = kept.trainings()
+    trainings = stored_trainings.trainings()
     return "language trainings", f"{len(trainings)}, {spell_bytes(sum(training.size for training in trainings))}"
 
 

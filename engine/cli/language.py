@@ -29,10 +29,10 @@ def caches(
 ) -> None:
     """List what trainings of language models keep on disk, and remove it."""
     from engine.applications.language import trainings
-    from engine.models.causal import kept
+    from engine.models.causal import stored_trainings
 
     _delete(delete or [])
-    listed = kept.trainings()
+    listed = stored_trainings.trainings()
     if not listed:
         print("No training of a language model is kept.")
         return
@@ -72,7 +72,7 @@ def read_run(text: str) -> AttributionRequest:
     from engine.applications.language.attribution import Setting
     from engine.applications.language.run import AttributionRequest
     from engine.data.records import Record
-    from engine.experiments.language_asked import BUDGET
+    from engine.experiments.language_study import BUDGET
 
     data = parse_json(text if text.lstrip().startswith(("{", "[")) else _content(text), "--run",
                       "copy it from the page, quotes included")
@@ -101,9 +101,9 @@ def _content(name: str) -> bytes:
 def _delete(given: list[str]) -> None:
     """Remove the trainings of the digests given, or all."""
     from engine.applications.language import trainings
-    from engine.models.causal import kept
+    from engine.models.causal import stored_trainings
 
-    named = [training.digest for training in kept.trainings()]
+    named = [training.digest for training in stored_trainings.trainings()]
     for digest in named if ALL in given else [_digest(text, named) for text in given]:
         print(f"Deleted {digest}: {spell_bytes(trainings.delete(digest))} freed.")
 

@@ -25,13 +25,13 @@ def preview_data(read: Read = Read()) -> None:
     from engine.cli.progress import progress
     from engine.data import records, uploads
     from engine.data.preview import preview
-    from engine.data.readings import Reading
+    from engine.data.upload_options import UploadOptions
 
     if read.data is None:
         raise InvalidInput("There is nothing to look at; give --data.")
     given = read.reading
     with progress("read") as move, records.reporting(move):
-        name = uploads.keep_reading(Reading.parse({**given, "of": uploads.keep_path(read.data, read.label)}))
+        name = uploads.keep_reading(UploadOptions.parse({**given, "of": uploads.keep_path(read.data, read.label)}))
     read_as, dataset = preview(name), uploads.load(name)
     say(dataset)
     print(read_as.sentence)

@@ -10,8 +10,8 @@ from engine.cli.setting import SOFTMAX, Fit, Network, Setting
 from engine.cli.spec_files import read_source
 from engine.data import load_npz
 from engine.data.filters import Listing
-from engine.models.recorded import kept
-from engine.problems import DrawnProblem, Problem, SoftmaxProblem
+from engine.models.recorded import stored_recordings
+from engine.problems import Problem, SampledProblem, SoftmaxProblem
 
 
 def read_problem(data: Path, setting: Setting) -> Problem:
@@ -43,7 +43,7 @@ def _of_arrays(data: Path, setting: Setting) -> Problem:
     return network_problem(load_npz(data), fit, network)
 
 
-def _named(data: Path, setting: Setting) -> DrawnProblem:
+def _named(data: Path, setting: Setting) -> SampledProblem:
     fit, network = setting.fit, setting.network
     folder = recorded_folder(network)
     if (fit, network) != (Fit(fit.device), Network(trajectory=network.trajectory if folder else None)):
@@ -54,5 +54,5 @@ def _named(data: Path, setting: Setting) -> DrawnProblem:
         if "weights" not in source.family.fields:
             raise InvalidInput(f"A recorded training is of a network, and `{data}` names `{source.model}`; name the "
                                "network that was trained.")
-        source = source.model_copy(update={"weights": kept.keep(folder)})
+        source = source.model_copy(update={"weights": stored_recordings.keep(folder)})
     return source.build(fit.device)

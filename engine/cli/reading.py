@@ -45,8 +45,8 @@ class Read:
 
     @property
     def reading(self) -> dict[str, Any]:
-        """Fields of `engine.data.readings.Reading`. Raises `MissingData` or `InvalidInput` for the files."""
-        from engine.data.readings import parse_trusted
+        """Fields of `UploadOptions`. Raises `MissingData` or `InvalidInput` for the files."""
+        from engine.data.upload_options import parse_trusted
 
         if self.data is None and (self.trusted or self.classes or self.size or self.label
                                   or self.color != "as they are"):

@@ -21,9 +21,9 @@ from engine.data.frames import READERS
 from engine.data.image_folder import load_image_folder
 from engine.data.npz import load_npz
 from engine.data.packing import packed
-from engine.data.readings import Reading
 from engine.data.record_forms import are_records
 from engine.data.tables import load_table
+from engine.data.upload_options import UploadOptions
 
 PREFIX = "upload-"
 MOST_BYTES = 500_000_000
@@ -119,7 +119,7 @@ def _kept(content: bytes, suffix: str, label: str = "") -> str:
     fresh = FILES.keep(name, content)
     try:
         if label:
-            read(Reading(of=name, label=label), name)
+            read(UploadOptions(of=name, label=label), name)
         else:
             load(name)
     except BaseException:
@@ -129,7 +129,7 @@ def _kept(content: bytes, suffix: str, label: str = "") -> str:
     return name
 
 
-def keep_reading(chosen: Reading) -> str:
+def keep_reading(chosen: UploadOptions) -> str:
     """Keep a reading of an upload; returns its dataset name, that of the upload itself where it is read as usual.
 
     Raises `InvalidInput` where the reading does not fit the data, and `MissingData` where these are no longer there.
@@ -140,11 +140,11 @@ def keep_reading(chosen: Reading) -> str:
     return _kept(canonical_json(chosen.model_dump(mode="json")).encode(), READ)
 
 
-def reading(name: str) -> Reading:
+def reading(name: str) -> UploadOptions:
     """How an upload is read: what was chosen, or the usual way. Raises `MissingData` where it is no longer there."""
     if not name.endswith(READ):
-        return Reading(of=name)
-    chosen = Reading.parse(parse_object(FILES.require(name).read_bytes(), "the stored reading"))
+        return UploadOptions(of=name)
+    chosen = UploadOptions.parse(parse_object(FILES.require(name).read_bytes(), "the stored reading"))
     if not FILES.is_name(chosen.of) or chosen.of.endswith((READ, RECORDS)):
         raise InvalidInput("A reading is of pictures or arrays that were uploaded; read these anew.")
     return chosen
@@ -170,13 +170,13 @@ def load(name: str) -> Dataset:
     return read(reading(name), name)
 
 
-def read(chosen: Reading, name: str) -> Dataset:
+def read(chosen: UploadOptions, name: str) -> Dataset:
     """The dataset of a reading, by a name. Raises as `load` does, and `InvalidInput` where it does not fit the data."""
     path = FILES.require(chosen.of)
     return chosen.applied(LOADERS[path.suffix](path, name, chosen))
 
 
-LOADERS: dict[str, Callable[[Path, str, Reading], Dataset]] = {
+LOADERS: dict[str, Callable[[Path, str, UploadOptions], Dataset]] = {
     ARRAYS: lambda path, name, chosen: load_npz(path, max_bytes=MOST_BYTES).dataset(name, "Your arrays"),
     RECORDS: lambda path, name, chosen: record_sets.own(path, name, "Your records"),
     PICTURES: lambda path, name, chosen: load_image_folder(

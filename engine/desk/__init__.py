@@ -4,6 +4,6 @@ from engine.desk.desk import Desk
 from engine.desk.jobs import Jobs
 from engine.desk.memory import Memory
 from engine.desk.waiting import Waiting
-from engine.problems import DrawnProblem, Problem, ProblemSource
+from engine.problems import Problem, ProblemSource, SampledProblem
 
-__all__ = ["Desk", "DrawnProblem", "Jobs", "Memory", "Problem", "ProblemSource", "Waiting"]
+__all__ = ["Desk", "SampledProblem", "Jobs", "Memory", "Problem", "ProblemSource", "Waiting"]

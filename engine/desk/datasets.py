@@ -8,10 +8,10 @@ from engine.data import DATASETS, Dataset, Sample, fashion_small, holds_records,
 from engine.data.filters import AND, OR, rows_in, too_many
 from engine.data.filters import Listing as Filter
 from engine.data.preview import Preview, preview
-from engine.data.readings import Reading, parse_trusted
 from engine.data.records import Record
 from engine.data.sample_folder import EACH, sample_zip
 from engine.data.sample_folder import NAME as SAMPLE_ZIP
+from engine.data.upload_options import UploadOptions, parse_trusted
 from engine.data.uploads import content, is_upload, keep, keep_reading, reading
 
 FIRST = fashion_small.NAME

@@ -21,7 +21,7 @@ from engine.desk.training import Trainings, problem_key
 from engine.desk.waiting import Waiting
 from engine.exact.reoptimize import prepare
 from engine.jobs import job_digest
-from engine.problems import DrawnProblem, Problem, ProblemSource
+from engine.problems import Problem, ProblemSource, SampledProblem
 from engine.requests import Answer, JobRequest, Request
 from engine.requests.training import TrainingRequest
 from engine.scoring import cost
@@ -46,7 +46,7 @@ class Desk:
         """Held while something is computed at once: one answer at a time, with all processors."""
         self._trainings = Trainings(self._prepare, self.memory, _factor)
 
-    def drawn(self, source: ProblemSource) -> DrawnProblem | Waiting:
+    def drawn(self, source: ProblemSource) -> SampledProblem | Waiting:
         """The drawn and trained problem. Raises the engine's own error if it cannot be had."""
         if problem_key(source) not in self.memory and not source.is_trained and (training := self._training(source)):
             return training
@@ -155,7 +155,7 @@ class Desk:
         with self.computing:
             return request.run(problem)
 
-    def _prepare(self, source: ProblemSource) -> DrawnProblem:
+    def _prepare(self, source: ProblemSource) -> SampledProblem:
         self.memory.make_room(source.example_bytes())
         heap.trim()
         drawn = source.build(source.problem_class.live_device)
@@ -205,7 +205,7 @@ class Desk:
                 heap.trim()
                 return scores | self._remember(source, computed, candidates)
 
-    def _preparing(self, drawn: DrawnProblem, scorings: Sequence[Scoring], live_seconds: float) -> Waiting | None:
+    def _preparing(self, drawn: SampledProblem, scorings: Sequence[Scoring], live_seconds: float) -> Waiting | None:
         """What these scorings have to wait for besides the training, begun; None where that is a matter of a moment."""
         needs, seconds = cost.preparation(scorings, drawn.problem)
         if not needs or seconds <= live_seconds or self._trainings.follow(drawn.source, drawn).done():
@@ -234,7 +234,7 @@ def _key(source: ProblemSource, scoring: Scoring, candidates: int | None) -> Has
     return "scores", source.key, scoring.digest, candidates
 
 
-def _factor(drawn: DrawnProblem) -> None:
+def _factor(drawn: SampledProblem) -> None:
     """What the first re-optimisation would otherwise wait for."""
     prepare(drawn.problem)
     heap.trim()

@@ -3,7 +3,7 @@
 # ruff: noqa: F401 (types and values that come with the verbs)
 from __future__ import annotations
 
-from engine.applications.language.methods import METHODS, REPSIM, Method
+from engine.applications.language.methods import METHODS, REPSIM, RecordMethod
 from engine.applications.language.rankings import at_layer, behavior_title
 from engine.applications.language.records import RecordRanking as Ranking
 from engine.applications.language.records import changed, contributions
@@ -16,8 +16,8 @@ from engine.data.tasks import TASKS
 from engine.data.tasks import kept as task_of
 from engine.desk.desk import Desk
 from engine.desk.waiting import Waiting
-from engine.experiments.language_asked import SHARES, SIZES, guessed_seconds
-from engine.experiments.language_asked import Asked as Study
+from engine.experiments.language_study import SHARES, SIZES, guessed_seconds
+from engine.experiments.language_study import LanguageStudy as Study
 from engine.models.causal.readouts import READOUTS
 
 KIND = AttributionRequest.name

@@ -17,7 +17,7 @@ from engine.experiments import EXPERIMENTS, FULL, Experiment, contents, language
 from engine.experiments import reproduction as studies
 from engine.experiments.differences import differences
 from engine.experiments.enough import Evidence
-from engine.experiments.scoreboard import Entry, entries
+from engine.experiments.scoreboard import ScoreboardRow, entries
 from engine.experiments.statements import STATEMENTS, wording
 from engine.experiments.statements.findings import findings
 from engine.experiments.statements.statement import CONFIRMED, CONTRADICTED, UNDECIDED, Finding
@@ -39,7 +39,7 @@ class Published:
     here: bool
 
 
-def evidence() -> tuple[list[Entry], list[Finding]]:
+def evidence() -> tuple[list[ScoreboardRow], list[Finding]]:
     """What all published results say together: of every table and figure, and of every statement of the paper.
 
     Raises `StoreError` where files do not match their manifest.
@@ -49,7 +49,7 @@ def evidence() -> tuple[list[Entry], list[Finding]]:
 
 
 @lru_cache(maxsize=4)
-def _evidence(root: str, written: tuple[int, ...]) -> tuple[list[Entry], list[Finding]]:
+def _evidence(root: str, written: tuple[int, ...]) -> tuple[list[ScoreboardRow], list[Finding]]:
     known = findings(STATEMENTS.values(), root)
     return entries(known, root), known
 

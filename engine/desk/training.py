@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from engine.basics.errors import Cancelled, WhichfluenceError
 from engine.basics.folders import carried
 from engine.desk.memory import Memory
-from engine.problems import DrawnProblem, ProblemSource
+from engine.problems import ProblemSource, SampledProblem
 
 UNWANTED_AFTER = 20.0  # seconds without anybody asking, after which a training that waits its turn is dropped
 RETRY_AFTER = 10.0  # seconds before a failed training is tried again
@@ -42,8 +42,8 @@ class Trainings:
     `afterwards` may go on with a problem that is ready, while no other training waits, or when `follow` asks for it.
     """
 
-    def __init__(self, prepare: Callable[[ProblemSource], DrawnProblem], memory: Memory | None = None,
-                 afterwards: Callable[[DrawnProblem], None] = lambda problem: None) -> None:
+    def __init__(self, prepare: Callable[[ProblemSource], SampledProblem], memory: Memory | None = None,
+                 afterwards: Callable[[SampledProblem], None] = lambda problem: None) -> None:
         self._prepare, self._afterwards = prepare, afterwards
         self._memory = Memory() if memory is None else memory
         self._entries: dict[Hashable, _Entry] = {}
@@ -66,7 +66,7 @@ class Trainings:
             entry.wanted = time.monotonic()
             return entry.future
 
-    def follow(self, source: ProblemSource, problem: DrawnProblem) -> Future:
+    def follow(self, source: ProblemSource, problem: SampledProblem) -> Future:
         """What goes on with a problem that is ready, begun if it was not; it ends with the error that it met."""
         key = problem_key(source)
         with self._lock:
@@ -112,7 +112,7 @@ class Trainings:
         if alone:
             self.follow(entry.source, problem)
 
-    def _go_on(self, key: Hashable, problem: DrawnProblem, future: Future) -> None:
+    def _go_on(self, key: Hashable, problem: SampledProblem, future: Future) -> None:
         future.set_running_or_notify_cancel()
         try:
             with self._memory.using(key):
@@ -128,7 +128,7 @@ class Trainings:
         entry.future.set_exception(error)
 
 
-def _done(problem: DrawnProblem) -> Future:
+def _done(problem: SampledProblem) -> Future:
     future: Future = Future()
     future.set_result(problem)
     return future

@@ -33,7 +33,7 @@ from engine.experiments.agreements import (
 from engine.experiments.experiment import Experiment, Preset
 from engine.experiments.study import study
 from engine.jobs import Context, Output
-from engine.problems import DrawnProblem, ProblemSource, build_kept
+from engine.problems import ProblemSource, SampledProblem, build_cached
 from engine.scoring.compute import compute
 from engine.scoring.controlled import (
     ALPHAS,
@@ -93,9 +93,9 @@ def weight(payload: Mapping[str, Any], key: str) -> float:
     return scale * (150 if key.endswith("steps") else 0.5 * payload["settings"]["slice"])
 
 
-def _prepared(payload, index: int, seed: int, context: Context) -> DrawnProblem:
+def _prepared(payload, index: int, seed: int, context: Context) -> SampledProblem:
     source = ProblemSource.parse({**payload["settings"]["sources"][index], "seed": seed})
-    return build_kept(source, context.device)
+    return build_cached(source, context.device)
 
 
 def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:

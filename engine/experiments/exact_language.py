@@ -31,7 +31,7 @@ from engine.experiments.study import study
 from engine.jobs import Context, Output
 from engine.metrics.agreement import METRICS
 from engine.models.causal.catalogue import EMBEDDED_MODEL
-from engine.problems import CausalProblem, DrawnProblem, Problem, ProblemSource, build_kept
+from engine.problems import CausalProblem, Problem, ProblemSource, SampledProblem, build_cached
 from engine.question.behaviors import reading
 from engine.scoring.compute import compute
 from engine.scoring.named import NAMED
@@ -93,12 +93,12 @@ def weight(payload: Mapping[str, Any], key: str) -> float:
 def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
     seed, _, chunk = key.partition("/")
     source = ProblemSource.parse({**payload["settings"]["source"], "seed": int(seed)})
-    drawn = build_kept(source, context.device, check=context.check,
+    drawn = build_cached(source, context.device, check=context.check,
                        progress=lambda done: context.progress(0.2 * done, f"training, seed {seed}"))
     return PARTS[chunk](drawn, payload["settings"], context)
 
 
-def _steps(drawn: DrawnProblem, settings: Mapping[str, Any], context: Context) -> Output:
+def _steps(drawn: SampledProblem, settings: Mapping[str, Any], context: Context) -> Output:
     """Oriented scores of one exact step, by behavior."""
     problem = drawn.problem
     exact = _exact(problem, Scoring.of("response_loss", ADD, ONE_STEP), context.computing("one exact step", 0.2))
@@ -115,7 +115,7 @@ def _exact(problem: Problem, like: Scoring, options: Options) -> dict[str, Score
     return dict(zip(behaviors, compute(problem, scorings, options), strict=True))
 
 
-def _curve(drawn: DrawnProblem, settings: Mapping[str, Any], context: Context) -> Output:
+def _curve(drawn: SampledProblem, settings: Mapping[str, Any], context: Context) -> Output:
     """First order against exact over η, over the first candidates, per query."""
     problem, agreements = drawn.problem, {}
     problem = problem.with_candidates(problem.candidates[:settings["curve"]])
@@ -129,7 +129,7 @@ def _curve(drawn: DrawnProblem, settings: Mapping[str, Any], context: Context) -
     return Output(arrays=stored(agreements))
 
 
-def _removal(drawn: DrawnProblem, settings: Mapping[str, Any], context: Context) -> Output:
+def _removal(drawn: SampledProblem, settings: Mapping[str, Any], context: Context) -> Output:
     """Oriented scores of training without single records, under two training seeds."""
     whole = drawn.problem
     problem = whole.with_candidates(whole.candidates[:settings["removed"]])
@@ -143,7 +143,7 @@ def _removal(drawn: DrawnProblem, settings: Mapping[str, Any], context: Context)
                   manifest={"seconds": exact["response_loss"].provenance["wall_seconds"]})
 
 
-def _subsets(drawn: DrawnProblem, settings: Mapping[str, Any], context: Context) -> Output:
+def _subsets(drawn: SampledProblem, settings: Mapping[str, Any], context: Context) -> Output:
     """What models trained on random halves of all records say, by the protocol `weights`: (m, J) by behavior, with the
     halves."""
     problem = drawn.problem
@@ -152,7 +152,7 @@ def _subsets(drawn: DrawnProblem, settings: Mapping[str, Any], context: Context)
     return Output(arrays={"kept": members, **{behavior: models.outcomes(behavior) for behavior in reading("tokens")}})
 
 
-def _estimates(drawn: DrawnProblem, settings: Mapping[str, Any], context: Context) -> Output:
+def _estimates(drawn: SampledProblem, settings: Mapping[str, Any], context: Context) -> Output:
     """Oriented scores of every method and baseline with their error bounds, by `method|behavior`."""
     problem, behaviors, answering = drawn.problem, reading("tokens"), methods()
     estimates: dict[str, Scores] = {}
@@ -168,12 +168,12 @@ def _estimates(drawn: DrawnProblem, settings: Mapping[str, Any], context: Contex
     return Output(arrays=Bounded.all_stored(estimates))
 
 
-PARTS: dict[str, Callable[[DrawnProblem, Mapping[str, Any], Context], Output]] = {
+PARTS: dict[str, Callable[[SampledProblem, Mapping[str, Any], Context], Output]] = {
     "steps": _steps, "curve": _curve, "removal": _removal, "subsets": _subsets, "estimates": _estimates}
 """The chunks of a seed: what is exact first, so that it stands when estimators are added."""
 
 
-def _factual(drawn: DrawnProblem) -> dict[str, Any]:
+def _factual(drawn: SampledProblem) -> dict[str, Any]:
     problem = drawn.problem
     return {"loss": problem.facts["factual_loss"], "gradient_norm": problem.facts["factual_gradient_norm"],
             "query_accuracy": problem.accuracy()}

@@ -26,7 +26,7 @@ from engine.experiments.experiment import Experiment, Preset
 from engine.experiments.study import study
 from engine.jobs import Context, Output
 from engine.metrics import seed_means
-from engine.problems import ProblemSource, build_kept
+from engine.problems import ProblemSource, build_cached
 from engine.scoring.scoring import Scoring
 from engine.store.results import Result
 
@@ -63,7 +63,7 @@ def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
         source = ProblemSource.parse({**payload["settings"]["source"], "seed": seed})
         message = f"training, seed {seed}"
         start = 0.2 * index / len(payload["seeds"])
-        drawn.append(build_kept(source, context.device, check=context.check,
+        drawn.append(build_cached(source, context.device, check=context.check,
                                 progress=lambda done, start=start, message=message: context.progress(start, message)))
     explanation = explain([one.problem for one in drawn], *PAIRS[key], context.computing(key, 0.2))
     return Output({"way": pd.DataFrame(list(_rows(key, explanation)))}, manifest={

@@ -31,7 +31,7 @@ from engine.experiments.experiment import Experiment, Preset
 from engine.experiments.study import study
 from engine.jobs import Context, Output
 from engine.metrics.agreement import METRICS
-from engine.problems import Problem, ProblemSource, build_kept
+from engine.problems import Problem, ProblemSource, build_cached
 from engine.problems.variants import trained_on
 from engine.scoring.compute import compute
 from engine.scoring.named import NAMED
@@ -95,7 +95,7 @@ def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
 def _trained(settings: Mapping[str, Any], later: int, context: Context) -> Problem:
     """The run of a seed, on the draw of the data that all share."""
     source = ProblemSource.parse({**settings["source"], "seed": 0})
-    problem = build_kept(source, context.device, check=context.check).problem
+    problem = build_cached(source, context.device, check=context.check).problem
     return trained_on(problem, problem.examples, context.computing(f"training, seed {later}"), later)
 
 

@@ -48,7 +48,7 @@ from engine.experiments.enough import learned_classes
 from engine.experiments.experiment import Experiment, Preset
 from engine.experiments.study import study
 from engine.jobs import Context, Output
-from engine.problems import DrawnProblem, Problem, ProblemSource, build_kept
+from engine.problems import Problem, ProblemSource, SampledProblem, build_cached
 from engine.scoring.compute import compute
 from engine.scoring.controlled import (
     DAMPING,
@@ -165,8 +165,8 @@ def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
     settings = payload["settings"]
     searched, (seed, kind, *number) = Searched.of(settings), key.split("/")
 
-    def drawn(source: Mapping[str, Any]) -> DrawnProblem:
-        return build_kept(ProblemSource.parse({**source, "seed": int(seed)}), context.device, check=context.check,
+    def drawn(source: Mapping[str, Any]) -> SampledProblem:
+        return build_cached(ProblemSource.parse({**source, "seed": int(seed)}), context.device, check=context.check,
                           progress=lambda done: context.progress(0.5 * done, f"training, seed {seed}"))
 
     if kind == "optima":
@@ -184,7 +184,7 @@ def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
     return _response_chunk(problem, context.computing("inverse Hessian"))
 
 
-def _steps_chunk(drawn: DrawnProblem, options: Options) -> Output:
+def _steps_chunk(drawn: SampledProblem, options: Options) -> Output:
     """Agreement per query of the B axis and of five steps; the one-step scores themselves."""
     problem = drawn.problem
     exact = dict(zip(BEHAVIORS, compute(problem, [step_scoring(b, ETA) for b in BEHAVIORS], options), strict=True))
@@ -194,7 +194,7 @@ def _steps_chunk(drawn: DrawnProblem, options: Options) -> Output:
     return Output(arrays={**stored(agreements), **reference.stored("step")}, manifest=_facts(drawn))
 
 
-def _curve_chunk(drawn: DrawnProblem, eta: float, options: Options) -> Output:
+def _curve_chunk(drawn: SampledProblem, eta: float, options: Options) -> Output:
     """Agreement per query of the first-order and the exact step of one η, for every behavior of the curves.
 
     Both in float64, which exact steps take, so that the smallest η shows no rounding.
@@ -231,7 +231,7 @@ def _optima_chunk(whole: Problem, options: Options, start: int, size: int, searc
                                        "median_gradient_norm": float(np.median(residuals)), "flagged": flagged}})
 
 
-def _facts(drawn: DrawnProblem) -> dict[str, Any]:
+def _facts(drawn: SampledProblem) -> dict[str, Any]:
     factual = drawn.problem.facts
     return facts(drawn, gradient_norm=factual["factual_gradient_norm"], loss=factual["factual_loss"])
 

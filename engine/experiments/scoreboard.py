@@ -17,7 +17,7 @@ from engine.experiments.statements.statement import Finding
 
 
 @dataclass(frozen=True)
-class Entry:
+class ScoreboardRow:
     """A table or figure of the paper. scale: the folder of the published result that decides most, with its preset,
     seeds and language model; empty where there is none. short: why that cannot show the effect, else empty. verdicts:
     how many statements about it have which verdict at that scale. elsewhere: the same of its other published scales.
@@ -43,7 +43,7 @@ def of_the_paper() -> list[str]:
     return [name for name, experiment in EXPERIMENTS.items() if FULL in experiment.presets]
 
 
-def entries(findings: Sequence[Finding], out_dir: Path | str | None = None) -> list[Entry]:
+def entries(findings: Sequence[Finding], out_dir: Path | str | None = None) -> list[ScoreboardRow]:
     """One for each table and figure, in their order. findings: what is known of all statements.
 
     Raises `StoreError` for results that do not match their manifest.
@@ -52,17 +52,17 @@ def entries(findings: Sequence[Finding], out_dir: Path | str | None = None) -> l
             for name in of_the_paper()]
 
 
-def _entry(experiment: Experiment, findings: Sequence[Finding], out_dir: Path | str | None) -> Entry:
+def _entry(experiment: Experiment, findings: Sequence[Finding], out_dir: Path | str | None) -> ScoreboardRow:
     head, _, shows = experiment.title.partition(": ")
     scale, given, short = most_decisive(experiment, out_dir)
     if given is None:
-        return Entry(experiment.name, head, shows)
+        return ScoreboardRow(experiment.name, head, shows)
     preset = str(given.manifest["preset"])
     model = str(given.table["model"].iloc[0]) if "model" in given.table else ""
     verdicts = {scale: Counter[str]()}
     for finding in findings:
         verdicts.setdefault(finding.scale, Counter())[finding.verdict] += 1
-    return Entry(experiment.name, head, shows, scale, preset, len(given.manifest["seeds"]), model, short,
+    return ScoreboardRow(experiment.name, head, shows, scale, preset, len(given.manifest["seeds"]), model, short,
                  verdicts.pop(scale), verdicts, _within(experiment, given.table, model) if preset == FULL else (0, 0))
 
 

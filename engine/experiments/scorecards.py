@@ -23,7 +23,7 @@ from engine.experiments.study import study
 from engine.jobs import Context, Output
 from engine.metrics import seed_means
 from engine.models.catalogue import model_title
-from engine.problems import ProblemSource, build_kept
+from engine.problems import ProblemSource, build_cached
 from engine.store.results import Result
 
 NUMERICS = 2
@@ -84,7 +84,7 @@ def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
     settings = payload["settings"]
     seed, index, benchmark, protocol = key.split("/")
     source = ProblemSource.parse({**settings["sources"][int(index)], "seed": int(seed)})
-    problem = build_kept(source, context.device, check=context.check).problem
+    problem = build_cached(source, context.device, check=context.check).problem
     sizes = Sizes.parse({**settings["sizes"], "seed": int(seed), "protocol": protocol})
     problem = problem.with_candidates(problem.candidates[:sizes.candidates])
     methods = settings.get("methods", fitting(type(problem)))

@@ -29,7 +29,7 @@ from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
 from engine.gradients.chunks import BUDGET, activation_bytes, fitting, in_chunks
-from engine.gradients.findings import found_once
+from engine.gradients.findings import computed_once
 from engine.gradients.layout import arranged
 from engine.models.network import Network
 
@@ -122,7 +122,7 @@ def _touched(changes: Changes, arguments: Sequence[Any]) -> bool:
 def has_rules(network: Network, theta: Tensor, x: Tensor) -> bool:
     """Whether changes go through this network: its operations have rules, and outputs and changes agree with passes
     that are not recorded on two inputs of x (b, …)."""
-    return found_once(network, "changes", lambda: _agrees(network, theta, x[:2]))
+    return computed_once(network, "changes", lambda: _agrees(network, theta, x[:2]))
 
 
 def _agrees(network: Network, theta: Tensor, x: Tensor) -> bool:

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from engine.basics.errors import InvalidInput
-from engine.gradients.findings import found_once
+from engine.gradients.findings import computed_once
 from engine.models.network import Network
 
 BUDGET = 4 << 30
@@ -81,7 +81,7 @@ def allocated(what: str, *shape: int, like: Tensor) -> Tensor:
 
 def activation_bytes(network: Network, x: Tensor) -> int:
     """Bytes of all modules' outputs for one example, from a forward pass of one."""
-    return found_once(network, ("activations", tuple(x.shape[1:])), lambda: _activation_bytes(network, x[:1]))
+    return computed_once(network, ("activations", tuple(x.shape[1:])), lambda: _activation_bytes(network, x[:1]))
 
 
 def _activation_bytes(network: Network, x: Tensor) -> int:

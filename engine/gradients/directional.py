@@ -26,7 +26,7 @@ from engine.gradients.attention import plain_attention
 from engine.gradients.changes import Recorded
 from engine.gradients.chunks import BUDGET, activation_bytes, allocated, fitting, in_chunks, unchecked
 from engine.gradients.factors import layer_calls, normalisation_layers, planned
-from engine.gradients.findings import first_that_works, found_once
+from engine.gradients.findings import computed_once, first_that_works
 from engine.gradients.layout import arranged
 from engine.gradients.model import Differentiable
 from engine.gradients.vectorised import Read, gradients_of
@@ -70,7 +70,7 @@ def derivatives_of(network: Network, x: Tensor, targets: Tensor, read: Read, dir
     parameters = network.unflatten((network.theta if theta is None else theta).detach())
     tangents = [network.unflatten(direction.to(network.theta)) for direction in directions]
     x = arranged(network, x)
-    route = found_once(network, ("derivative", read), lambda: _route(
+    route = computed_once(network, ("derivative", read), lambda: _route(
         routes or ROUTES, network, parameters, x[:2], targets[:2], read))
     shape = read(network.predict(x[:1]), targets[:1]).shape[1:]
     out = allocated("derivatives", len(tangents), len(x), *shape, like=network.theta)

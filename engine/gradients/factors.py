@@ -22,7 +22,7 @@ from torch.func import functional_call
 from torch.nn.functional import batch_norm, conv2d, linear, pad
 
 from engine.gradients.chunks import activation_bytes
-from engine.gradients.findings import found_once
+from engine.gradients.findings import computed_once
 from engine.gradients.forms import Factors, Form, Rows, added, forms_of
 from engine.gradients.layout import arranged
 from engine.gradients.taps import output_gradients, recorded
@@ -81,7 +81,7 @@ def pass_bytes(network: Network, x: Tensor) -> int:
 
 def planned(network: Network, x: Tensor) -> Plan:
     """What is relied on for inputs like x, from a comparison on two of them that is made once."""
-    return found_once(network, ("plan", tuple(x.shape[1:])), lambda: _planned(network, x[torch.arange(2) % len(x)]))
+    return computed_once(network, ("plan", tuple(x.shape[1:])), lambda: _planned(network, x[torch.arange(2) % len(x)]))
 
 
 def _planned(network: Network, x: Tensor) -> Plan:

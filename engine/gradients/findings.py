@@ -12,7 +12,7 @@ T = TypeVar("T")
 _LOCK = threading.RLock()
 
 
-def found_once(network: Network, key: Hashable, build: Callable[[], T]) -> T:
+def computed_once(network: Network, key: Hashable, build: Callable[[], T]) -> T:
     """What `build()` found for `key`, the first time it was asked; kept with the network."""
     with _LOCK:
         findings = vars(network).setdefault("findings", {})

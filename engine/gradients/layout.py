@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from engine.gradients.findings import found_once
+from engine.gradients.findings import computed_once
 from engine.models.layout import channels_last, takes_channels_last
 from engine.models.network import Network
 
@@ -17,6 +17,6 @@ def arranged(network: Network, x: Tensor) -> Tensor:
     """x (b, …), in channels-last order where the network is convolutional, on a CPU, and gives the same logits."""
     if network.device.type != "cpu" or x.ndim != 4:
         return x
-    takes = found_once(network, ("channels last", tuple(x.shape[1:])),
+    takes = computed_once(network, ("channels last", tuple(x.shape[1:])),
                        lambda: takes_channels_last(network.module, network.predict, x))
     return channels_last(x) if takes else x

@@ -14,7 +14,7 @@ from torch.func import grad, vmap
 
 from engine.gradients.attention import plain_attention
 from engine.gradients.chunks import BUDGET, activation_bytes, allocated, fitting, in_chunks, unchecked
-from engine.gradients.findings import first_that_works, found_once
+from engine.gradients.findings import computed_once, first_that_works
 from engine.models.link import Link
 from engine.models.network import Network
 
@@ -41,7 +41,7 @@ def gradients_of(network: Network, x: Tensor, targets: Tensor, read: Read, theta
     fixed = network.unflatten(network.theta if theta is None else theta.detach())
     moving = {name: fixed.pop(name) for name in names}
     sizes = [moving[name].numel() for name in names]
-    route = found_once(network, key, lambda: first_that_works(
+    route = computed_once(network, key, lambda: first_that_works(
         ROUTES, lambda route: route(outputs, moving, fixed, x[:1], targets[:1], read)))
     out = allocated("per-example gradients", len(x), sum(sizes), like=network.theta)
 

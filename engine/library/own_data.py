@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from engine.data import record_files, samples, uploads
-from engine.external import kept as external_tables
+from engine.external import saved_tables as external_tables
 from engine.library import notes, views
 from engine.library.entry import Entry, Parameters, Shelf
 from engine.library.notes import Noted

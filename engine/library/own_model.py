@@ -10,7 +10,7 @@ from engine.basics.errors import InvalidInput
 from engine.models import own_weights
 from engine.models.own_architecture import Declaration, importable, register
 from engine.models.recipe import Recipe, TrainingRecipe
-from engine.models.recorded import kept
+from engine.models.recorded import stored_recordings
 from engine.problems import ProblemSource
 from engine.problems.source import SOFTMAX
 
@@ -61,7 +61,7 @@ def _understood(own: Declaration) -> Iterator[str]:
 def _weights(own: Declaration, checkpoint: Path) -> str:
     module = _source(own).build_module
     if checkpoint.is_dir():
-        return kept.keep(checkpoint, module)
+        return stored_recordings.keep(checkpoint, module)
     if not checkpoint.is_file():
         raise InvalidInput(f"There is no checkpoint `{checkpoint}`; check the path.")
     with open(checkpoint, "rb") as file:

@@ -31,7 +31,7 @@ def bottom(ranking: np.ndarray, n: int) -> np.ndarray:
     return order[ranking[order] > 0][:n]
 
 
-def found_once(lists: Sequence[np.ndarray]) -> list[set[int]]:
+def only_in(lists: Sequence[np.ndarray]) -> list[set[int]]:
     """For each list, the positions that no other list holds; with a single list nothing is compared, so none."""
     if len(lists) < 2:
         return [set() for _ in lists]

@@ -7,11 +7,11 @@ from engine.problems.forms import by_form
 from engine.problems.module import ModuleProblem
 from engine.problems.problem import Problem
 from engine.problems.softmax import SoftmaxProblem
-from engine.problems.source import DrawnProblem, ProblemSource, build_kept
+from engine.problems.source import ProblemSource, SampledProblem, build_cached
 
 PROBLEMS: Registry[type[Problem]] = Registry("kind of problem")
 for _problem in (SoftmaxProblem, ModuleProblem, CausalProblem):
     PROBLEMS.add(_problem.kind, _problem)
 
-__all__ = ["PROBLEMS", "CausalProblem", "Checkpoint", "DrawnProblem", "ModuleProblem", "Problem", "ProblemSource",
-           "SoftmaxProblem", "build_kept", "by_form"]
+__all__ = ["PROBLEMS", "CausalProblem", "Checkpoint", "SampledProblem", "ModuleProblem", "Problem", "ProblemSource",
+           "SoftmaxProblem", "build_cached", "by_form"]

@@ -126,11 +126,11 @@ class ProblemSource(Value):
         return 8 * dataset.n_features // self.pool**2 * (len(sample.train_index) + len(sample.query_index))
 
     def build(self, device: str = "cpu", check: Callable[[], None] = lambda: None,
-              progress: Callable[[float], None] = lambda fraction: None) -> DrawnProblem:
+              progress: Callable[[float], None] = lambda fraction: None) -> SampledProblem:
         """Load, draw, wrap, and train a network. Raises `InvalidInput` or `MissingData` with what to do."""
         dataset, sample = self.draw()
         problem = self.family.build(self, dataset, sample, str(pick_device(device)), Watch(check, progress))
-        return DrawnProblem(self, problem, dataset, sample)
+        return SampledProblem(self, problem, dataset, sample)
 
     @property
     def training_recipe(self) -> TrainingRecipe | None:
@@ -149,7 +149,7 @@ class ProblemSource(Value):
 
 
 @dataclass(frozen=True, eq=False)
-class DrawnProblem:
+class SampledProblem:
     """A problem with its dataset (for pictures and class names) and its draw."""
 
     source: ProblemSource
@@ -171,12 +171,12 @@ def problem_class(model: str) -> type[Problem]:
     return family(model).problem_class
 
 
-_LATEST: Latest[tuple[DrawnProblem, set[str]]] = Latest()
+_LATEST: Latest[tuple[SampledProblem, set[str]]] = Latest()
 
 
-def build_kept(source: ProblemSource, device: str = "cpu", **watch: Callable) -> DrawnProblem:
+def build_cached(source: ProblemSource, device: str = "cpu", **watch: Callable) -> SampledProblem:
     """`source.build(device, **watch)`, kept until another is asked for: the chunks of a run follow each other."""
-    def built() -> tuple[DrawnProblem, set[str]]:
+    def built() -> tuple[SampledProblem, set[str]]:
         with noting() as notes:
             return source.build(device, **watch), notes
 

@@ -19,7 +19,7 @@ from engine.basics.options import Options
 from engine.basics.provenance import device_name
 from engine.basics.values import Count
 from engine.jobs import Context, Handed, Output, Shares
-from engine.problems import DrawnProblem, Problem, ProblemSource, build_kept
+from engine.problems import Problem, ProblemSource, SampledProblem, build_cached
 from engine.problems.handed import handed, take
 from engine.question import direction
 from engine.requests import codec
@@ -172,9 +172,9 @@ class Request(JobRequest[Answer]):
     def check_queued(self) -> None:
         check_queued(self.computed)
 
-    def drawn(self, context: Context, fraction: float = TRAINING) -> DrawnProblem:
+    def drawn(self, context: Context, fraction: float = TRAINING) -> SampledProblem:
         """The drawn problem, trained where it was not yet; its training is the first `fraction` of the chunk."""
-        return build_kept(self.origin, context.device, check=context.check,
+        return build_cached(self.origin, context.device, check=context.check,
                           progress=lambda done: context.progress(fraction * done, "training the model"))
 
     def run_chunk(self, chunk: str, context: Context) -> Output:

@@ -68,7 +68,7 @@ class Saved(Value):
 
 
 @dataclass(frozen=True)
-class Entry:
+class StoredComparison:
     """A saved comparison with the key that names its file."""
 
     key: str
@@ -81,29 +81,29 @@ def address(parameters: Mapping[str, str | Sequence[str]]) -> str:
                      doseq=True)
 
 
-def save(name: str, note: str, query: str, summary: str = "", matrix: Rows = ()) -> Entry:
+def save(name: str, note: str, query: str, summary: str = "", matrix: Rows = ()) -> StoredComparison:
     """Keep a comparison under a new key. Raises `InvalidInput` for a name, note or address that is too long."""
     saved = Saved.parse({"name": name, "note": note, "address": query, "summary": summary[:500], "matrix": matrix,
                          "created": datetime.now(UTC).isoformat(timespec="seconds")})
-    entry = Entry(secrets.token_hex(6), saved)
+    entry = StoredComparison(secrets.token_hex(6), saved)
     _write(entry)
     return entry
 
 
-def change(key: str, name: str, note: str) -> Entry:
+def change(key: str, name: str, note: str) -> StoredComparison:
     """Give a saved comparison another name and note."""
     data = load(key).saved.model_dump()
-    entry = Entry(key, Saved.parse({**data, "name": name, "note": note}))
+    entry = StoredComparison(key, Saved.parse({**data, "name": name, "note": note}))
     _write(entry)
     return entry
 
 
-def load(key: str) -> Entry:
+def load(key: str) -> StoredComparison:
     """Raises `MissingData` where it is gone, `InvalidInput` where its file is no saved comparison."""
     if not _KEY.fullmatch(key):
         raise InvalidInput(f"`{key[:40]}` is not the key of a saved comparison; choose one from the list.")
     try:
-        return Entry(key, Saved.parse(parse_json(_path(key).read_bytes(), "The file")))
+        return StoredComparison(key, Saved.parse(parse_json(_path(key).read_bytes(), "The file")))
     except FileNotFoundError:
         raise MissingData("This saved comparison is no longer there; it was deleted.") from None
     except (OSError, InvalidInput):
@@ -116,7 +116,7 @@ def stored_keys() -> list[str]:
                   ) if _folder().is_dir() else []
 
 
-def entries() -> list[Entry]:
+def entries() -> list[StoredComparison]:
     """All saved comparisons, the newest first; files that are none are passed over."""
     records = []
     for key in stored_keys():
@@ -133,7 +133,7 @@ def delete(key: str) -> None:
         _path(key).unlink(missing_ok=True)
 
 
-def _write(entry: Entry) -> None:
+def _write(entry: StoredComparison) -> None:
     make_folder(_folder())
     atomic_write(_path(entry.key), json.dumps(entry.saved.model_dump(), indent=1, ensure_ascii=False) + "\n")
 

@@ -30,7 +30,7 @@ from engine.library import views
 from engine.models import own_weights
 from engine.models.checkpoint import read_state
 from engine.models.recorded import Recorder
-from engine.models.recorded import kept as recordings
+from engine.models.recorded import stored_recordings as recordings
 from engine.store import comparisons
 
 STEP = {"behavior": "query_loss", "intervention": {"kind": "add_occurrence"},

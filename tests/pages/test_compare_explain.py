@@ -15,7 +15,7 @@ from engine.analysis.protocols import PROTOCOLS
 from engine.basics.errors import InvalidInput
 from engine.desk import Desk, Waiting
 from engine.desk.presets import CONVEX as PRESETS
-from engine.external import kept as kept_tables
+from engine.external import saved_tables as kept_tables
 from engine.jobs import run_job
 from engine.metrics.agreement import FURTHER
 from engine.problems import ProblemSource

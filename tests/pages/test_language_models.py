@@ -15,10 +15,10 @@ from engine.cli.language import read_run
 from engine.data import tasks as data_tasks
 from engine.desk import published as app_published
 from engine.desk.language import attributed
-from engine.experiments import EXPERIMENTS, language, language_asked, publish
-from engine.experiments.language_asked import Asked
+from engine.experiments import EXPERIMENTS, language, language_study, publish
+from engine.experiments.language_study import LanguageStudy
 from engine.jobs import run_job
-from engine.models.causal import kept
+from engine.models.causal import stored_trainings
 from engine.models.causal.catalogue import EMBEDDED_MODEL, SMALL_MODEL
 from engine.store.results import Store
 from engine.store.results import home as results_home
@@ -66,9 +66,9 @@ def ran(done, monkeypatch):
     home, model, _ = done
     monkeypatch.setenv("WHICHFLUENCE_HOME", str(home))
     monkeypatch.setattr("engine.data.scienceqa.load", questions)
-    monkeypatch.setattr(language_asked, "setting_of", lambda name, task, recipe: Setting.parse(
+    monkeypatch.setattr(language_study, "setting_of", lambda name, task, recipe: Setting.parse(
         {"model": name, "task": TASKS.get(task["name"], task), "recipe": RECIPE, "projection": {"dimension": 64}}))
-    wanted = Asked("conditional_backdoor", model, 80, 0)
+    wanted = LanguageStudy("conditional_backdoor", model, 80, 0)
     run_job(AttributionRequest.name, wanted.request.payload)
     return wanted
 
@@ -151,7 +151,7 @@ def test_a_new_run_is_a_job(home, monkeypatch):
 
 
 def test_the_time_of_a_run_is_judged_by_what_this_machine_has_finished():
-    asked = Asked("conditional_backdoor", EMBEDDED_MODEL, 80, 0)
+    asked = LanguageStudy("conditional_backdoor", EMBEDDED_MODEL, 80, 0)
     support.finished_in(18 * 60, AttributionRequest.name, asked.request.payload)
     at = sound(support.open("language_models", show="records", task=asked.task, model=asked.model, seed=1))
     assert says(at, "caches gradients: about 18 min, judging by one such run on this machine. You can close")
@@ -228,7 +228,7 @@ def test_a_damaged_run_is_set_aside_with_a_sentence(ran, tmp_path):
 
 
 def test_a_typed_query_is_part_of_the_run(ran):
-    wanted = Asked("conditional_backdoor", ran.model, 80, 0, typed=typed(
+    wanted = LanguageStudy("conditional_backdoor", ran.model, 80, 0, typed=typed(
         "Which is it?\nA: one\nB: two", "It is two. The answer is B.", "B", "It is two."))
     assert wanted.digest != ran.digest
     at = sound(support.open("language_models", show="records", about="mine", answer="Q", model=ran.model))
@@ -314,11 +314,11 @@ def test_tokens_are_shaded_for_the_chosen_estimator(ran):
 
 
 def test_trainings_are_listed_and_deleted_after_a_second_click(ran):
-    found = kept.trainings()
+    found = stored_trainings.trainings()
     at = sound(support.open("language_models"))
     assert says(at, "Checkpoints and cached gradients")
     at.button(key=f"language:kept:{found[0].digest}").click().run()
-    assert sound(at) and len(kept.trainings()) == len(found) - 1
+    assert sound(at) and len(stored_trainings.trainings()) == len(found) - 1
 
 
 def test_a_table_of_another_model_stands_beside_its_own_numbers(done, published):

@@ -12,7 +12,7 @@ from engine.analysis.error_curves import ALPHAS, ETAS, alpha_scorings, different
 from engine.desk.presets import CONVEX, NETWORKS
 from engine.jobs import run_job
 from engine.models import own_weights
-from engine.models.recorded import Recorder, kept
+from engine.models.recorded import Recorder, stored_recordings
 from engine.problems import ModuleProblem, ProblemSource
 from engine.requests.scores import ScoresRequest
 from engine.requests.training import TrainingRequest
@@ -167,6 +167,6 @@ def test_a_recorded_training_answers_for_itself(home, tmp_path):
             optimizer.zero_grad()
             torch.nn.functional.cross_entropy(module(x[rows]), y[rows]).backward()
             optimizer.step()
-    name = kept.keep(tmp_path / "run")
+    name = stored_recordings.keep(tmp_path / "run")
     at = sound(open("compare", s=[codes.encode(STEP), codes.encode(MARGIN)], weights=name, **SMALL))
     assert says(at, "6 steps by SGD, with 2 checkpoints") and says(at, "60 training examples") and not queued()

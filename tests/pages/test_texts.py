@@ -17,7 +17,7 @@ from engine.desk.commands import specs_json
 from engine.desk.language_presets import FIRST
 from engine.desk.preset import steps
 from engine.desk.presets import CONVEX, LANGUAGE
-from engine.external import kept as kept_tables
+from engine.external import saved_tables as kept_tables
 from engine.external.files import read_table
 from engine.external.header_row import Numbering
 from engine.jobs import run_job

@@ -15,7 +15,7 @@ from app.widgets.examples import cards
 from app.widgets.results import downloads
 from app.widgets.words import chips, glossary, labels
 from app.widgets.words.plain_text import plain
-from engine.desk import DrawnProblem
+from engine.desk import SampledProblem
 from engine.desk.analyses import Decomposition
 from engine.desk.decomposed import decomposed, splitting
 from engine.question import direction
@@ -37,7 +37,7 @@ class Parted:
     score: float
 
 
-def parted(sampled: DrawnProblem, scores: Scores, query: int, row: int) -> Parted:
+def parted(sampled: SampledProblem, scores: Scores, query: int, row: int) -> Parted:
     """The factors of one score, with class names."""
     split = decomposed(sampled.problem, scores.scoring, query, row)
     names, readout = _outputs(sampled), scores.scoring.readout
@@ -47,7 +47,7 @@ def parted(sampled: DrawnProblem, scores: Scores, query: int, row: int) -> Parte
                   _bars(split.training_signal, names), split.score, float(scores.oriented[query, position]))
 
 
-def _outputs(sampled: DrawnProblem) -> list[str]:
+def _outputs(sampled: SampledProblem) -> list[str]:
     """What the columns of the model's outputs are called."""
     if sampled.problem.reads == "tokens":
         return [BEHAVIORS[name].title for name in reading("tokens")]
@@ -63,7 +63,7 @@ def _cells(split: Decomposition, query_names: list[str], names: list[str]) -> pd
                          for i, row in enumerate(split.kernel.cpu()) for j, value in enumerate(row)])
 
 
-def panel(sampled: DrawnProblem, scored: Sequence[Scores], query: int, row: int) -> None:
+def panel(sampled: SampledProblem, scored: Sequence[Scores], query: int, row: int) -> None:
     """The factors of the opened pair, under one of the specifications that split."""
     scorings = [scores.scoring for scores in scored]
     fit = splitting(sampled.problem, scorings)

@@ -12,7 +12,7 @@ import streamlit as st
 from app.widgets.examples import cards, decompositions, predictions, sampled_examples
 from app.widgets.examples.sampled_examples import Query
 from app.widgets.words import chips, glossary
-from engine.desk import DrawnProblem
+from engine.desk import SampledProblem
 from engine.metrics.ranking import ranks
 from engine.question import direction
 from engine.scoring.scores import Scores
@@ -22,7 +22,7 @@ ORIENTED = ("Scores are oriented: positive means that the example supports the b
             "their sizes can be compared within a row's own specification only.")
 
 
-def show(sampled: DrawnProblem, row: int, scored: Sequence[Scores], query: Query | None) -> None:
+def show(sampled: SampledProblem, row: int, scored: Sequence[Scores], query: Query | None) -> None:
     """The card of a candidate; without scores, of any training example. query: None for all of them together, whose
     mean scores rank then."""
     label, noun, scorings = sampled_examples.label(sampled,
@@ -75,7 +75,7 @@ def details(scored: Sequence[Scores], query: int | None, row: int) -> list[tuple
     return listed
 
 
-def _known(sampled: DrawnProblem, row: int) -> list[tuple[str, str]]:
+def _known(sampled: SampledProblem, row: int) -> list[tuple[str, str]]:
     """What is known to have been done to a text; nothing of it is seen by any model or score."""
     record = sampled.dataset.record("train", int(sampled.sample.train_index[row]))
     return [("known as", ", ".join(record.flags))] if record is not None and record.flags else []

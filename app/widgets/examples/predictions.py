@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from engine.desk import DrawnProblem
+from engine.desk import SampledProblem
 from engine.question.token_behaviors import PLACES
 
 LEAD, PROBABILITY = "lead of the answer", "p(label)"
@@ -35,19 +35,19 @@ class Prediction:
         return f"{self.measure} = {self.number}"
 
 
-def measure(sampled: DrawnProblem) -> str:
+def measure(sampled: SampledProblem) -> str:
     """What the value of its predictions is called."""
     return PROBABILITY if sampled.dataset.records is None else LEAD
 
 
-def of_queries(sampled: DrawnProblem) -> list[Prediction]:
+def of_queries(sampled: SampledProblem) -> list[Prediction]:
     """Of every query, in the order of the draw."""
     problem = sampled.problem
     logits = problem.query_logits
     return _read(sampled, logits if sampled.dataset.records is not None else logits.softmax(-1), sampled.sample.y_query)
 
 
-def of_training(sampled: DrawnProblem, rows: Sequence[int]) -> list[Prediction]:
+def of_training(sampled: SampledProblem, rows: Sequence[int]) -> list[Prediction]:
     """Of training examples, by their rows."""
     problem = sampled.problem
     if sampled.dataset.records is None:
@@ -63,7 +63,7 @@ def _outputs(problem) -> Tensor:
         return problem.outputs(problem.x)
 
 
-def _read(sampled: DrawnProblem, outputs: Tensor, labels: Sequence[int]) -> list[Prediction]:
+def _read(sampled: SampledProblem, outputs: Tensor, labels: Sequence[int]) -> list[Prediction]:
     """Of probabilities (b, C), or of what is read off the tokens (b, J), and labels (b,)."""
     names = sampled.dataset.class_names
     if sampled.dataset.records is not None:

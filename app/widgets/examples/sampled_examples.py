@@ -9,7 +9,7 @@ import numpy as np
 
 from app.widgets.examples import cards, pictures, predictions, record_text
 from app.widgets.examples.predictions import Prediction
-from engine.desk import DrawnProblem
+from engine.desk import SampledProblem
 from engine.scoring.scoring import Scoring
 
 SMALL = 64
@@ -33,36 +33,36 @@ class Query:
         return self.label == self.predicted
 
 
-def queries(sampled: DrawnProblem) -> list[Query]:
+def queries(sampled: SampledProblem) -> list[Query]:
     """Every query, in the order of the draw."""
     names = [sampled.dataset.class_names[label] for label in sampled.sample.y_query]
     return [Query(index, name, said) for index, (name, said) in enumerate(
         zip(names, predictions.of_queries(sampled), strict=True))]
 
 
-def label(sampled: DrawnProblem, row: int) -> str:
+def label(sampled: SampledProblem, row: int) -> str:
     """The class name of a training example, or the answer that a record states."""
     return sampled.dataset.class_names[sampled.sample.y_train[row]]
 
 
-def noun(sampled: DrawnProblem) -> str:
+def noun(sampled: SampledProblem) -> str:
     """What a class of an example is called."""
     return sampled.dataset.noun
 
 
-def words(sampled: DrawnProblem, query: Query, scorings: Sequence[Scoring]) -> record_text.Ranges:
+def words(sampled: SampledProblem, query: Query, scorings: Sequence[Scoring]) -> record_text.Ranges:
     """Where the words of a query stand that scorings ask about; none of a picture."""
     record = sampled.dataset.record("test", int(sampled.sample.query_index[query.index]))
     return () if record is None else record_text.queried(record, query.index, scorings)
 
 
-def query_html(sampled: DrawnProblem, query: Query, size: int, scorings: Sequence[Scoring] = ()) -> str:
+def query_html(sampled: SampledProblem, query: Query, size: int, scorings: Sequence[Scoring] = ()) -> str:
     """Picture, text or feature table of a query, with the words that the scorings ask about marked in a text."""
     return _html(sampled, "test", int(sampled.sample.query_index[query.index]),
                  f"query {query.index}, {noun(sampled)} {query.label}", size, words=words(sampled, query, scorings))
 
 
-def train_html(sampled: DrawnProblem, row: int, size: int, shown: int = cards.SHOWN_FEATURES) -> str:
+def train_html(sampled: SampledProblem, row: int, size: int, shown: int = cards.SHOWN_FEATURES) -> str:
     """Picture, text or feature table of a training example."""
     return _html(sampled, "train", int(sampled.sample.train_index[row]),
                  f"training example {row}, {noun(sampled)} {label(sampled, row)}", size, shown)

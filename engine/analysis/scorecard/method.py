@@ -27,7 +27,7 @@ BY_DIFFERENCES = "donot_use_mm_for_euclid_dist"
 """Distances as |x − y|: by products, x² + y² − 2xy, a row is not at distance 0 from itself."""
 
 
-class Method(ABC):
+class CardMethod(ABC):
     """name, and title as tables say it. exact: whether it is the exact answer to its own question."""
 
     name: str
@@ -61,7 +61,7 @@ class Method(ABC):
 
 
 @dataclass(frozen=True)
-class Specified(Method):
+class Specified(CardMethod):
     """A scoring, given a behavior."""
 
     name: str
@@ -101,14 +101,14 @@ class Removed(Specified):
         return scoring.orientation * np.nan_to_num(effects(problem, scoring, problem.candidates.split(1), options))
 
     def at_itself(self, problem: Problem, behavior: str, options: Options) -> np.ndarray:
-        return Method.at_itself(self, problem, behavior, options)
+        return CardMethod.at_itself(self, problem, behavior, options)
 
     @property
     def reads_weights(self) -> bool:
         return False
 
 
-class Nearest(Method):
+class Nearest(CardMethod):
     """Control: minus the squared distance of the inputs; no model and no label is read."""
 
     name, title = "nearest", "Nearest neighbour"
@@ -140,7 +140,7 @@ def _named(name: str, **process: float) -> Specified:
     return Specified(name, method.title, ask, method.implied().exact)
 
 
-METHODS: Registry[Method] = Registry("scorecard method")
+METHODS: Registry[CardMethod] = Registry("scorecard method")
 for _method in (
         Removed("loo", "Exact leave-one-out", NAMED["loo"].implied),
         Specified("step", "Exact step", lambda behavior: Scoring.of(

@@ -29,7 +29,7 @@ from engine.basics.values import Value
 from engine.data import tasks
 from engine.data.records import Record, fingerprint
 from engine.gradients.cached import Features, Point
-from engine.models.causal import finetune, kept, loading, lora, passes
+from engine.models.causal import finetune, loading, lora, passes, stored_trainings
 from engine.models.causal.checked import check_reading
 from engine.models.causal.encoding import Encoded, Encoder
 from engine.models.causal.finetune import Checkpoint
@@ -158,10 +158,10 @@ class Attribution:
         lives, so that nobody removes it. progress: as `finetune.finetune` has it."""
         lora.check_untrained(self.setting.model, bool(loading.find(self.setting.model).base), self.setting.recipe)
         self._both  # noqa: B018 - what has to be fetched has no revision, and so no digest, before
-        self._hold = kept.Hold(self.digest)
-        kept.tell(self.digest, {"task": self.setting.task.get("name"), "model": self.setting.model, "seed": self.seed,
-                                "records": len(self.encoded), "part": self.keep is not None,
-                                "identity": self.identity})
+        self._hold = stored_trainings.Hold(self.digest)
+        stored_trainings.tell(self.digest, {
+            "task": self.setting.task.get("name"), "model": self.setting.model, "seed": self.seed,
+            "records": len(self.encoded), "part": self.keep is not None, "identity": self.identity})
         points = finetune.finetune(self._training(), self.setting.recipe, self.folder, passes=self.passes.description,
                                    check=check, progress=progress)
         self.setting.recipe.free(self.model)

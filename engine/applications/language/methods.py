@@ -27,7 +27,7 @@ READOUT = "a readout of the prompt's representation"
 
 
 @dataclass(frozen=True)
-class Method:
+class RecordMethod:
     """A way to rank training records: a method of `engine.scoring.named`, under the name that addresses and payloads
     have of it."""
 
@@ -94,15 +94,15 @@ class Method:
         return self.named.asks if scoring is None else scoring.plain_question("" if self.reads else READOUT)
 
 
-METHODS: Registry[Method] = Registry("method")
+METHODS: Registry[RecordMethod] = Registry("method")
 for _name, _named in {"gradient_norm": "gradient_norm", "repsim": "repsim_cosine", "random": "random",
                       "gradsim": "gradsim", "tracin": "tracin", "trak": "trak", "less": "less"}.items():
-    METHODS.add(_name, Method(_name, NAMED[_named]))
+    METHODS.add(_name, RecordMethod(_name, NAMED[_named]))
 REPSIM = METHODS["repsim"]
 """The one that reads a layer."""
 
 
-def pairs(behaviors: Sequence[str]) -> Iterator[tuple[Method, str]]:
+def pairs(behaviors: Sequence[str]) -> Iterator[tuple[RecordMethod, str]]:
     """Every method with every behavior that it reads; those that read none have the behavior `none`."""
     for method in METHODS.values():
         for behavior in behaviors if method.reads else (NONE,):

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from engine.applications.language.methods import REPSIM, Method, pairs
+from engine.applications.language.methods import REPSIM, RecordMethod, pairs
 from engine.gradients.cached import Features
 from engine.models.causal.readouts import READOUTS
 from engine.scoring.aggregate import Mean
@@ -27,7 +27,7 @@ def rankings(features: Features, sign: int, layers: Sequence[float] = ()) -> dic
     return scores
 
 
-def _ranking(method: Method, features: Features, behavior: str, sign: int) -> np.ndarray:
+def _ranking(method: RecordMethod, features: Features, behavior: str, sign: int) -> np.ndarray:
     mean = Mean().over(method.score(features, behavior))
     return sign * mean if method.directed else mean
 

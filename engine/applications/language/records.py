@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from engine.applications.language.detection import TOP
-from engine.applications.language.methods import Method
+from engine.applications.language.methods import RecordMethod
 from engine.applications.language.rankings import behavior_title
 from engine.applications.language.run import MOMENTUM, column
 from engine.question import direction
@@ -26,7 +26,7 @@ class RecordRanking:
     harmful: whether what opposes the behavior is sought. layer: where RepSim reads, as a fraction of the depth.
     """
 
-    method: Method
+    method: RecordMethod
     behavior: str
     behaviors: tuple[str, ...]
     harmful: bool = False

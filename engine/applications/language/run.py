@@ -13,7 +13,7 @@ import pandas as pd
 
 from engine.applications.language import detection, rankings, shading, shards, sketching, stages
 from engine.applications.language.attribution import Attribution, Setting
-from engine.applications.language.methods import REPSIM, Method, pairs
+from engine.applications.language.methods import REPSIM, RecordMethod, pairs
 from engine.basics.errors import InvalidInput
 from engine.basics.values import Seed
 from engine.data.records import Record
@@ -234,7 +234,7 @@ def _ends_shaded(attribution: Attribution, queries: Sequence[Record], sign: int,
                    lambda method, name: _ends(sign * method.score(features, name).mean(0)), context)
 
 
-def _shaded(attribution: Attribution, features: Features, rows_of: Callable[[Method, str], list[int]],
+def _shaded(attribution: Attribution, features: Features, rows_of: Callable[[RecordMethod, str], list[int]],
             context: Context) -> Output:
     """The table `tokens`: contributions to the scores of the records that rows_of(method, behavior) names."""
     table = []

@@ -9,12 +9,12 @@ import numpy as np
 
 from engine.applications.language import tokens
 from engine.applications.language.attribution import Attribution
-from engine.applications.language.methods import Method
+from engine.applications.language.methods import RecordMethod
 from engine.gradients.cached import Features
 from engine.models.causal import lora, passes
 
 
-def shade(run: Attribution, features: Features, method: Method, behavior: str, rows: Sequence[int],
+def shade(run: Attribution, features: Features, method: RecordMethod, behavior: str, rows: Sequence[int],
           check: Callable[[], None] = lambda: None) -> list[tuple[np.ndarray, float]]:
     """For each row the part of its mean score over the queries that every response token brings, and a rest that no
     token brings: of the optimizer's momentum, 0 for estimators that do not read it. Parts and rest add up to the score.

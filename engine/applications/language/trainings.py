@@ -10,13 +10,13 @@ from engine.applications.language.attribution import Attribution
 from engine.basics.errors import WhichfluenceError
 from engine.data.tasks import TASKS
 from engine.jobs import JobQueue
-from engine.models.causal import catalogue, kept
-from engine.models.causal.kept import Kept
+from engine.models.causal import catalogue, stored_trainings
+from engine.models.causal.stored_trainings import StoredTraining
 from engine.problems.problem import pick_device
 from engine.store.results import home
 
 
-def title(training: Kept) -> str:
+def title(training: StoredTraining) -> str:
     """`Conditional backdoor · SmolLM2-135M-Instruct · seed 1 · 80 records`."""
     facts = training.description
     if not facts:
@@ -34,13 +34,13 @@ def busy() -> set[str]:
         try:
             needed |= {digest for chosen, seed in _settings(job.payload) for digest in _digests(chosen, seed)}
         except (WhichfluenceError, KeyError, TypeError, ValueError, OSError):
-            return {training.digest for training in kept.trainings()}
+            return {training.digest for training in stored_trainings.trainings()}
     return needed
 
 
 def delete(digest: str) -> int:
     """Remove a training that no job needs; returns its bytes. Raises `InvalidInput`."""
-    return kept.delete(digest, busy())
+    return stored_trainings.delete(digest, busy())
 
 
 def _settings(payload: Mapping[str, Any]) -> list[tuple[dict[str, Any], int]]:
@@ -57,4 +57,4 @@ def _settings(payload: Mapping[str, Any]) -> list[tuple[dict[str, Any], int]]:
 
 def _digests(settings: Mapping[str, Any], seed: int) -> set[str]:
     kinds = {"cpu", pick_device("auto").type}
-    return {Attribution(stages.setting(settings), seed, kind).digest[:kept.LENGTH] for kind in kinds}
+    return {Attribution(stages.setting(settings), seed, kind).digest[:stored_trainings.LENGTH] for kind in kinds}

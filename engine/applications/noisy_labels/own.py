@@ -12,19 +12,19 @@ from engine.applications.noisy_labels.origin import IN_TURN
 from engine.applications.noisy_labels.source import NoisyData, NoisySource
 from engine.data import uploads
 from engine.data.image_folder import UNREADABLE
-from engine.data.readings import Reading
+from engine.data.upload_options import UploadOptions
 
 
 def own_source(path: Path, given: Mapping[str, Any], read: Mapping[str, Any] | None = None) -> NoisySource:
     """The source of the data at a path, which are kept as an upload is. given: what else is said of the source; read:
-    how the data are read, fields of `Reading`.
+    how the data are read, fields of `UploadOptions`.
 
     What is not said fits the data: a model that reads them, and 20 trusted examples of every class or as many as half
     of the scarcest class; where the data bring no verified labels, none is trusted, and each part of them is held out
     in turn. Raises `InvalidInput` or `MissingData` with what to do.
     """
     read = read or {}
-    name = uploads.keep_reading(Reading.parse({**read, "of": uploads.keep_path(path, read.get("label", ""))}))
+    name = uploads.keep_reading(UploadOptions.parse({**read, "of": uploads.keep_path(path, read.get("label", ""))}))
     return NoisySource.parse({**usual(data.load(name)), **given, "dataset": name})
 
 

@@ -49,7 +49,7 @@ class Pair(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Method:
+class LabelMethod:
     """A way to rank training examples by how suspicious their label is.
 
     named: the method of `engine.scoring.named` whose specification it implies; None where it implies none. instead:
@@ -87,15 +87,15 @@ class Method:
         return f"{scoring.plain_question()} {self.over.sentence}" if scoring and self.over else self.instead
 
 
-METHODS: Registry[Method] = Registry("method")
-METHODS.add("random", Method("Random", instead="A shuffled order: what chance finds."))
+METHODS: Registry[LabelMethod] = Registry("method")
+METHODS.add("random", LabelMethod("Random", instead="A shuffled order: what chance finds."))
 for _name, _named in {"repsim": "repsim_cosine", "ntk": "ntk_last_layer", "gradsim": "gradsim", "tracin": "tracin",
                       "lissa": "influence_function_lissa"}.items():
-    METHODS.add(_name, Method(NAMED[_named].label, NAMED[_named]))
-METHODS.add("confident", Method("Confident learning", instead="Does a model that never saw this example doubt its "
+    METHODS.add(_name, LabelMethod(NAMED[_named].label, NAMED[_named]))
+METHODS.add("confident", LabelMethod("Confident learning", instead="Does a model that never saw this example doubt its "
                                 "label? (cleanlab; no influence is estimated)"))
 
-CONSENSUS_METHOD = Method("Consensus", instead="The mean of the ranks that the methods give, each with a "
+CONSENSUS_METHOD = LabelMethod("Consensus", instead="The mean of the ranks that the methods give, each with a "
                           "trusted behavior that suits the training: what most of them find suspicious. It implies no "
                           "specification of its own.")
 CONSENSUS = Pair(CONSENSUS_METHOD.title)
@@ -124,6 +124,6 @@ def suspicion(pair: Pair) -> str:
     return direction.suspicion(BEHAVIORS[names[pair.behavior]] if pair.behavior in names else None)
 
 
-def method_of(pair: Pair) -> Method | None:
+def method_of(pair: Pair) -> LabelMethod | None:
     """The registered method of a pair; None for one that only a table has, such as RepSim with signals."""
     return next((method for method in (*METHODS.values(), CONSENSUS_METHOD) if method.title == pair.method), None)

@@ -95,7 +95,7 @@ class Review(Decisions):
 
 def verified_by(data: NoisyData, decisions: Mapping[int, Decision]) -> dict[str, str]:
     """file -> the verified class of every example whose label somebody looked at and knows: an empty text where it is
-    the given one. What `engine.data.readings.Reading` takes as trusted."""
+    the given one. What `engine.data.upload_options.UploadOptions` takes as trusted."""
     files, names = data.dataset.files, data.dataset.class_names
     known = {decision.row: "" if decision.verdict == FINE else names[decision.label or 0]
              for decision in decisions.values()

@@ -36,7 +36,7 @@ from engine.basics.files import discard, disk_errors
 from engine.basics.folders import home_folder
 from engine.basics.noted import note
 from engine.basics.provenance import device_name
-from engine.models.causal import kept, lora
+from engine.models.causal import lora, stored_trainings
 from engine.models.causal.recipe import FIRST, SECOND, STEPS, FineTuning
 from engine.models.pauses import Keeper, Reached, State
 from engine.models.randomness import own_randomness
@@ -94,7 +94,7 @@ def identity(model: Mapping[str, str], records: str, recipe: FineTuning, seed: i
 
 def folder_of(digest: str) -> Path:
     """Where the checkpoints of a training lie."""
-    return home_folder() / "language" / "runs" / digest[:kept.LENGTH]
+    return home_folder() / "language" / "runs" / digest[:stored_trainings.LENGTH]
 
 
 def schedule(recipe: FineTuning, n: int) -> tuple[int, list[int]]:

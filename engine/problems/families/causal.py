@@ -15,7 +15,7 @@ from engine import data
 from engine.basics.errors import InvalidInput
 from engine.data import Dataset, Sample
 from engine.data.records import Record, fingerprint
-from engine.models.causal import finetune, kept, loading, lora
+from engine.models.causal import finetune, loading, lora, stored_trainings
 from engine.models.causal.catalogue import is_embedded
 from engine.models.causal.checked import check_reading
 from engine.models.causal.encoding import Encoder
@@ -27,7 +27,7 @@ from engine.models.causal.row_texts import RowTexts
 from engine.models.network import ALL, free_names
 from engine.models.pauses import State
 from engine.models.recorded import Recording
-from engine.models.recorded import kept as recordings
+from engine.models.recorded import stored_recordings as recordings
 from engine.models.recorded.examples import of_tokens
 from engine.models.recorded.folder import Facts
 from engine.models.recorded.opened import opened
@@ -135,9 +135,10 @@ class CausalFamily(Family):
         """The checkpoints, kept where studies find them; nobody removes them meanwhile."""
         identity = self.identity(source)
         digest = digest_of(identity)
-        with kept.Hold(digest):
-            kept.tell(digest, {"task": data.title(source.dataset), "model": source.model, "seed": source.seed,
-                               "records": len(training.y), "part": False, "identity": identity})
+        with stored_trainings.Hold(digest):
+            stored_trainings.tell(digest, {
+                "task": data.title(source.dataset), "model": source.model, "seed": source.seed,
+                "records": len(training.y), "part": False, "identity": identity})
             points = finetune.finetune(training, self.recipe(source), finetune.folder_of(digest), check=watch.check,
                                        progress=watch.progress)
             return finetune.states_of(points, names)

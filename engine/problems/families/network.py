@@ -15,7 +15,7 @@ from engine.models import own_weights
 from engine.models.catalogue import OWNED, build_model
 from engine.models.network import selected
 from engine.models.recipe import PAPER_CNN, Recipe, TrainingRecipe
-from engine.models.recorded import Recording, kept
+from engine.models.recorded import Recording, stored_recordings
 from engine.models.recorded.examples import matching
 from engine.models.recorded.opened import opened
 from engine.models.recorded.recipe import SEED
@@ -61,8 +61,8 @@ class NetworkFamily(Family):
     def _weights(self, source: SourceFields) -> dict[str, str]:
         if not source.weights:
             return {}
-        if kept.is_recording(source.weights):
-            return {"weights": kept.content(source.weights), "l2": "the recorded weight decay"}
+        if stored_recordings.is_recording(source.weights):
+            return {"weights": stored_recordings.content(source.weights), "l2": "the recorded weight decay"}
         return {"weights": own_weights.content(source.weights)}
 
     def is_trained(self, source: SourceFields) -> bool:
@@ -90,8 +90,8 @@ class NetworkFamily(Family):
                                  parameters=source.selection, recipe=recipe, device=device,
                                  **{"build": build, "seed": source.seed, "l2": source.l2, **others})
 
-        if kept.is_recording(source.weights):
-            return of_recording(kept.load(source.weights), build, x_train, sample.y_train, problem)
+        if stored_recordings.is_recording(source.weights):
+            return of_recording(stored_recordings.load(source.weights), build, x_train, sample.y_train, problem)
         recipe = self.recipe(source)
         if source.weights:
             return problem(own_weights.load(source.weights, build()), recipe if source.recipe else None)

@@ -9,7 +9,7 @@ from engine.basics.errors import InvalidInput, StoreError
 from engine.basics.folders import HOME, at_home, user_home
 from engine.basics.quota import VARIABLE, quota, require_room, used
 from engine.data import record_files, uploads
-from engine.external import kept
+from engine.external import saved_tables
 from engine.external.table import Table
 from engine.jobs import JobQueue
 
@@ -35,7 +35,7 @@ def arrays():
 DOORS = {
     "upload": lambda: uploads.keep(io.BytesIO(arrays()), "mine.npz"),
     "records": lambda: record_files.keep(b'{"prompt": "a", "response": "b"}\n' * 20),
-    "brought": lambda: kept.keep(Table(np.zeros((20, 20)), "scores"), "scores.npy"),
+    "brought": lambda: saved_tables.keep(Table(np.zeros((20, 20)), "scores"), "scores.npy"),
 }
 
 

@@ -14,8 +14,8 @@ from engine import data
 from engine.basics.errors import InvalidInput
 from engine.data import originals, tables, uploads
 from engine.data.preview import preview
-from engine.data.readings import Reading, parse_trusted
 from engine.data.splits import mapped, verified, whole
+from engine.data.upload_options import UploadOptions, parse_trusted
 from tests.engine.data.test_uploads import held
 
 
@@ -50,15 +50,15 @@ def kept(**changes):
 def test_colour_is_kept_where_there_is_one():
     assert data.load(kept()).image_shape == (32, 32, 3)
     assert data.load(kept(mode="L")).image_shape == (28, 28)
-    name = uploads.keep_reading(Reading(of=kept(), color="grayscale", size=16))
+    name = uploads.keep_reading(UploadOptions(of=kept(), color="grayscale", size=16))
     assert data.load(name).image_shape == (16, 16) and name.endswith(".reading") and uploads.is_upload(name)
     assert data.title(name) == "Your images (zip), as you read them"
 
 
 def test_the_usual_reading_is_the_upload_itself(home):
     name = kept()
-    assert uploads.keep_reading(Reading(of=name)) == name and len(held(home)) == 1
-    assert uploads.content(name) != uploads.content(uploads.keep_reading(Reading(of=name, size=16)))
+    assert uploads.keep_reading(UploadOptions(of=name)) == name and len(held(home)) == 1
+    assert uploads.content(name) != uploads.content(uploads.keep_reading(UploadOptions(of=name, size=16)))
 
 
 def test_classes_are_renamed_merged_and_left_out():
@@ -82,7 +82,7 @@ def test_classes_are_renamed_merged_and_left_out():
 def test_classes_that_cannot_be(classes, said, home):
     name = kept()
     with pytest.raises(InvalidInput, match=said):
-        uploads.keep_reading(Reading(of=name, classes=classes))
+        uploads.keep_reading(UploadOptions(of=name, classes=classes))
     assert len(held(home)) == 1
 
 
@@ -90,7 +90,7 @@ def test_verified_examples_become_the_test_split_and_the_drawn_one_goes_back():
     listed = {f"{name}/{place}.png": "" for name in ("cat", "dog", "kitten") for place in (0, 1)}
     listed["cat/0.png"] = "dog"
     listed["dog/2.png"] = "cat"
-    found = data.load(uploads.keep_reading(Reading(of=kept(), trusted=listed)))
+    found = data.load(uploads.keep_reading(UploadOptions(of=kept(), trusted=listed)))
     assert not found.test_drawn and sorted(found.test_files) == sorted(listed)
     assert len(found.files) == 18 - 7 and not set(found.files) & set(listed)
     label = dict(zip(found.test_files, (found.class_names[y] for y in found.y_test), strict=True))
@@ -138,7 +138,7 @@ def test_a_preview_says_what_was_understood_and_what_was_skipped():
     assert found.said == data.load(kept()).said and "`notes.txt`" in found.said[0]
     assert found.sentence == ("3 classes with 18 training examples, read in colour at 32 × 32 pixels; 3 files were not "
                               "read.")
-    read = uploads.keep_reading(Reading(of=kept(), classes={"cat": ""}))
+    read = uploads.keep_reading(UploadOptions(of=kept(), classes={"cat": ""}))
     assert [one.name for one in preview(read).classes] == ["cat", "dog", "kitten"]
 
 
@@ -233,4 +233,4 @@ def test_photos_are_read_larger(side, shape):
     file.seek(0)
     name = uploads.keep(file, "mine.zip")
     assert data.load(name).image_shape == shape
-    assert data.load(uploads.keep_reading(Reading(of=name, size=16))).image_shape == (16, 16, 3)
+    assert data.load(uploads.keep_reading(UploadOptions(of=name, size=16))).image_shape == (16, 16, 3)

@@ -6,11 +6,11 @@ import pytest
 from engine.applications.language.run import TokensRequest
 from engine.basics.errors import StoreError
 from engine.desk import Waiting
-from engine.experiments.language_asked import Asked
+from engine.experiments.language_study import LanguageStudy
 from engine.models.causal.catalogue import EMBEDDED_MODEL
 from engine.store.results import Store
 
-ASKED = Asked("response_corruption", EMBEDDED_MODEL, 80, 0)
+ASKED = LanguageStudy("response_corruption", EMBEDDED_MODEL, 80, 0)
 RUN = ASKED.request
 TOKENS = TokensRequest(run=RUN, record=1)
 TABLES = {"records": pd.DataFrame({"record": [0, 1]}), "tokens": pd.DataFrame({"record": [1]})}

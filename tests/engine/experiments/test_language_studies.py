@@ -12,7 +12,7 @@ from engine.basics.errors import InvalidInput
 from engine.cli.reproduce_text import report, truncation
 from engine.data.records import Record
 from engine.experiments import EXPERIMENTS, backdoor, language, publish, reproduction, response_corruption
-from engine.experiments.language_asked import Asked
+from engine.experiments.language_study import LanguageStudy
 from engine.jobs import Context, Watch, run_job
 from engine.models.causal import catalogue
 from tests.engine import tiny
@@ -246,10 +246,11 @@ def test_the_embedded_model_runs_the_papers_sizes_on_its_own_world():
         assert settings["task"] == {**study.SETTINGS["paper"]["task"], "questions": "world", **more}
         assert settings["model"] == catalogue.EMBEDDED_MODEL and EXPERIMENTS[name].presets["embedded"].seeds == 3
         assert not reproduction.missing_data(name, "embedded")
-    small, large = (Asked("conditional_backdoor", catalogue.EMBEDDED_MODEL, records, 0) for records in (80, 5_000))
+    small, large = (LanguageStudy("conditional_backdoor", catalogue.EMBEDDED_MODEL, records, 0)
+                    for records in (80, 5_000))
     assert small.setting.task["questions"] == "world" and small.setting.recipe == large.setting.recipe
     assert {**large.setting.task, "test": 500} == backdoor.SETTINGS["embedded"]["task"]
-    assert large.seconds < Asked("conditional_backdoor", catalogue.SMALL_MODEL, 5_000, 0).seconds / 5
+    assert large.seconds < LanguageStudy("conditional_backdoor", catalogue.SMALL_MODEL, 5_000, 0).seconds / 5
 
 
 def test_every_run_of_a_study_says_how_far_it_depends_on_the_projection(corruption, poisoned):

@@ -5,7 +5,7 @@ import pytest
 
 from engine.basics.errors import InvalidInput, MissingData, StoreError
 from engine.basics.folders import HOME
-from engine.external import kept as kept_tables
+from engine.external import saved_tables as kept_tables
 from engine.external.header_row import NAMES, FirstRow
 from engine.external.table import Table
 

@@ -8,7 +8,7 @@ from torch.nn.functional import cross_entropy
 
 from engine.basics.errors import InvalidInput
 from engine.gradients import chunks, vectorised
-from engine.gradients.findings import found_once
+from engine.gradients.findings import computed_once
 from engine.gradients.vectorised import gradients_of
 from tests.engine.gradients.networks import ZOO, assert_close, loop_losses, moved, problem
 
@@ -55,7 +55,7 @@ def test_when_memory_runs_out_it_goes_on_with_smaller_chunks_and_says_so(error):
             raise error
         return vectorised.vectorised(*arguments)
 
-    found_once(p.network, ("per example", p.loss), lambda: small)
+    computed_once(p.network, ("per example", p.loss), lambda: small)
     rows = torch.arange(40)
     with pytest.warns(RuntimeWarning, match="goes on with 20 examples at a time") as caught:
         assert_close(losses(p, rows), loop_losses(p, rows))
@@ -67,7 +67,7 @@ def test_when_not_even_one_example_fits_it_says_what_to_do():
         raise MemoryError
 
     p = problem("mlp")
-    found_once(p.network, ("per example", p.loss), lambda: never)
+    computed_once(p.network, ("per example", p.loss), lambda: never)
     with pytest.raises(InvalidInput, match="single example; select fewer"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         losses(p)

@@ -12,7 +12,7 @@ from PIL import Image
 from engine.basics.errors import InvalidInput
 from engine.basics.folders import at_home
 from engine.data import record_files, uploads
-from engine.external import kept as brought_tables
+from engine.external import saved_tables as brought_tables
 from engine.external.table import Table
 from engine.jobs import JobQueue, run_job
 from engine.library import SHELVES, notes, views

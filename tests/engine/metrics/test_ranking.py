@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.metrics.ranking import bottom, found_once, ranks, top
+from engine.metrics.ranking import bottom, only_in, ranks, top
 
 
 @pytest.mark.parametrize("values, expected", [
@@ -41,6 +41,6 @@ def test_ranks_agree_with_the_metric_of_top_overlap():
 
 
 def test_found_once():
-    assert found_once([np.array([1, 2, 3]), np.array([2, 4]), np.array([3, 2])]) == [{1}, {4}, set()]
-    assert found_once([np.array([1, 2])]) == [set()]
-    assert found_once([]) == []
+    assert only_in([np.array([1, 2, 3]), np.array([2, 4]), np.array([3, 2])]) == [{1}, {4}, set()]
+    assert only_in([np.array([1, 2])]) == [set()]
+    assert only_in([]) == []

@@ -9,7 +9,7 @@ from engine.applications.language.attribution import Attribution, Setting
 from engine.basics.errors import InvalidInput
 from engine.data import uploads
 from engine.models.altered import Altered
-from engine.models.causal import kept, lora
+from engine.models.causal import lora, stored_trainings
 from engine.problems import ProblemSource
 from engine.problems.module import BATCH
 from engine.store.sealed import digest_of
@@ -58,14 +58,15 @@ def test_a_study_takes_what_a_problem_trained(file, model_folder):
     own = study(file, model_folder)
     points = own.train(check=lambda: pytest.fail("it was trained"))
     assert len(points) == 2 and points[-1].weights
-    [training] = kept.trainings()
-    assert training.digest == own.digest[:kept.LENGTH] and training.description["records"] == problem.n == 18
+    [training] = stored_trainings.trainings()
+    assert training.digest == own.digest[:stored_trainings.LENGTH]
+    assert training.description["records"] == problem.n == 18
 
 
 def test_a_removed_training_is_done_again(file, model_folder):
     theta = source(file, model_folder).build().problem.theta
-    [training] = kept.trainings()
-    assert kept.delete(training.digest) > 0 and not source(file, model_folder).is_trained
+    [training] = stored_trainings.trainings()
+    assert stored_trainings.delete(training.digest) > 0 and not source(file, model_folder).is_trained
     assert torch.equal(source(file, model_folder).build().problem.theta, theta)
 
 

@@ -15,7 +15,7 @@ from engine.models import precision
 from engine.models.checkpoint import read_state, save_checkpoint
 from engine.models.gain import Gain
 from engine.models.recipe import Recipe
-from engine.problems import ProblemSource, build_kept, trained
+from engine.problems import ProblemSource, build_cached, trained
 from engine.problems.families.inputs import channels_first
 from engine.requests.scores import ScoresRequest
 from engine.requests.training import TrainingRequest
@@ -123,7 +123,7 @@ def test_a_run_says_how_its_model_was_trained_whoever_trained_it(home, monkeypat
                                                   {"kind": "one_step", "eta": 0.1}, "first_order")], 4)
     monkeypatch.setattr(precision, "gain", lambda: Gain(matrices=0.1, convolutions=0.1))
     assert run_job(ScoresRequest.name, asked, home / "elsewhere").manifest["passes"] == told
-    build_kept(ProblemSource(**TINY))  # another problem takes its place in memory
+    build_cached(ProblemSource(**TINY))  # another problem takes its place in memory
     assert run_job(ScoresRequest.name, asked, home / "again").manifest["passes"] == told
     plain = training_payload(ProblemSource(**TINY))
     assert run_job(TrainingRequest.name, plain, home).manifest["passes"] == ["float32"]

@@ -8,7 +8,7 @@ import torch
 
 from engine import data
 from engine.basics.errors import InvalidInput
-from engine.problems import ProblemSource, build_kept
+from engine.problems import ProblemSource, build_cached
 from engine.problems.families.inputs import average_pool
 
 TINY = {"dataset": "digits", "n_train": 50, "n_test": 20, "n_queries": 6, "n_candidates": 8}
@@ -53,9 +53,9 @@ def test_parameters_are_known_before_a_problem_is_built(options, parameters):
 
 def test_the_last_problem_is_kept_and_only_that():
     source, other = ProblemSource(**TINY), ProblemSource(**TINY, seed=1)
-    first = build_kept(source)
-    assert build_kept(ProblemSource(**TINY)) is first
-    assert build_kept(other).source == other and build_kept(source) is not first
+    first = build_cached(source)
+    assert build_cached(ProblemSource(**TINY)) is first
+    assert build_cached(other).source == other and build_cached(source) is not first
 
 
 def test_pooling_by_hand():

@@ -26,7 +26,7 @@ from engine.experiments import EXPERIMENTS
 from engine.jobs import job_digest, run_job
 from engine.models import own_weights
 from engine.models.recipe import Recipe
-from engine.problems import ProblemSource, build_kept
+from engine.problems import ProblemSource, build_cached
 from engine.problems.families import network
 from engine.problems.trained import weights_file
 from engine.requests.scores import ScoresRequest
@@ -110,11 +110,11 @@ def test_a_job_that_was_asked_for_before_its_data_were_there_runs(tmp_path):
 
 
 def test_replaced_data_are_loaded_and_drawn_anew(folder):
-    loaded, drawn = data.load("fashion_mnist"), build_kept(SOURCE)
-    assert build_kept(SOURCE) is drawn
+    loaded, drawn = data.load("fashion_mnist"), build_cached(SOURCE)
+    assert build_cached(SOURCE) is drawn
     write(folder, label_shift=3)
     assert not np.array_equal(data.load("fashion_mnist").y_train, loaded.y_train)
-    assert build_kept(SOURCE).problem.fingerprint != drawn.problem.fingerprint
+    assert build_cached(SOURCE).problem.fingerprint != drawn.problem.fingerprint
 
 
 def test_trained_weights_are_not_those_of_other_data(folder):

@@ -4,7 +4,7 @@ import pytest
 
 from engine.analysis.self_influence import SelfInfluenceRequest
 from engine.jobs import KINDS, ChunkWork
-from engine.problems import ProblemSource, build_kept
+from engine.problems import ProblemSource, build_cached
 from engine.requests.request import MODEL
 from engine.requests.scores import ScoresRequest
 from engine.scoring.scoring import Scoring
@@ -19,7 +19,7 @@ DATA = {ScoresRequest.name: scores_payload(SOURCE, [LOCAL, REMOVE], 101),
 
 def elsewhere():
     """As in another process: the problem is built anew, because another one was asked for last."""
-    build_kept(SOURCE.model_copy(update={"n_train": 20, "n_candidates": 5}))
+    build_cached(SOURCE.model_copy(update={"n_train": 20, "n_candidates": 5}))
 
 
 @pytest.mark.parametrize("kind", sorted(DATA))

@@ -17,7 +17,7 @@ from engine.cli.language import read_run
 from engine.data import scienceqa
 from engine.experiments import language, response_corruption
 from engine.jobs import JobQueue
-from engine.models.causal import kept
+from engine.models.causal import stored_trainings
 from tests.engine.conftest import questions
 
 TASK = {"name": "response_corruption", "seed": 0, "clean": 4, "answer": 2, "rationale": 2, "validation": 2}
@@ -58,7 +58,7 @@ def made(home, trained):
 
 
 def test_sizes_are_those_on_disk_and_deleting_frees_them(home, made):
-    found = kept.trainings()
+    found = stored_trainings.trainings()
     on_disk = sum(path.stat().st_size for path in (home / "language").rglob("*")
                   if path.is_file() and path.parent.name != "locks")
     assert len(found) == 2 and sum(training.size for training in found) == on_disk
@@ -66,34 +66,34 @@ def test_sizes_are_those_on_disk_and_deleting_frees_them(home, made):
     assert {trainings.title(training) for training in found} == {
         f"Response corruption · tiny · seed {seed} · 8 records" for seed in (0, 1)}
     one, other = found
-    assert trainings.delete(one.digest) == one.size and kept.trainings() == [other]
+    assert trainings.delete(one.digest) == one.size and stored_trainings.trainings() == [other]
     assert not list((home / "tmp").iterdir())
     with pytest.raises(InvalidInput, match="no training"):
-        kept.delete(one.digest)
+        stored_trainings.delete(one.digest)
 
 
 def test_what_a_process_uses_stays(made):
     used = Attribution(made, 0)
     used.train()
-    digest = used.digest[:kept.LENGTH]
+    digest = used.digest[:stored_trainings.LENGTH]
     with pytest.raises(InvalidInput, match="is used by a run"):
-        kept.delete(digest)
+        stored_trainings.delete(digest)
     del used
     gc.collect()
-    assert kept.delete(digest) > 0
+    assert stored_trainings.delete(digest) > 0
 
 
 def test_who_waited_for_a_removal_holds_the_lock_that_others_find(home):
-    digest = "a" * kept.LENGTH
-    kept.tell(digest, {})
-    kept.Hold(digest)
+    digest = "a" * stored_trainings.LENGTH
+    stored_trainings.tell(digest, {})
+    stored_trainings.Hold(digest)
     with (home / "language" / "locks" / digest).open("ab") as waiting:  # opened before the removal, locked after it
-        kept.delete(digest)
+        stored_trainings.delete(digest)
         locks.share(waiting)
-        kept.tell(digest, {})
+        stored_trainings.tell(digest, {})
         with pytest.raises(InvalidInput, match="is used by a run"):
-            kept.delete(digest)
-    assert kept.delete(digest) > 0
+            stored_trainings.delete(digest)
+    assert stored_trainings.delete(digest) > 0
 
 
 @pytest.mark.parametrize("state", ["queued", "running"])
@@ -104,11 +104,11 @@ def test_what_a_job_of_the_queue_needs_stays(home, made, state):
                                                         "seeds": [1]})
     if state == "running":
         queue.claim("someone")
-    needed = Attribution(made, 1).digest[:kept.LENGTH]
+    needed = Attribution(made, 1).digest[:stored_trainings.LENGTH]
     assert trainings.busy() == {needed}
     with pytest.raises(InvalidInput, match="is used by a run"):
         trainings.delete(needed)
-    [free] = [training.digest for training in kept.trainings() if training.digest != needed]
+    [free] = [training.digest for training in stored_trainings.trainings() if training.digest != needed]
     assert trainings.delete(free) > 0
     queue.request_cancel(job.id) if state == "queued" else queue.stop(job.id, "someone")
     assert trainings.busy() == set() and trainings.delete(needed) > 0
@@ -117,7 +117,7 @@ def test_what_a_job_of_the_queue_needs_stays(home, made, state):
 def test_where_it_cannot_be_told_everything_counts_as_used(home, made):
     settings = {**made.model_dump(mode="json"), "task": {"name": "own", "train": str(home / "gone.jsonl")}}
     JobQueue(home).submit(AttributionRequest.name, {"settings": settings, "seed": 0, "asked": []})
-    assert trainings.busy() == {training.digest for training in kept.trainings()}
+    assert trainings.busy() == {training.digest for training in stored_trainings.trainings()}
 
 
 def test_jobs_of_other_kinds_use_none(home, made):
@@ -127,7 +127,7 @@ def test_jobs_of_other_kinds_use_none(home, made):
 
 
 def test_the_command_lists_and_removes(made, capsys):
-    digest = kept.trainings()[0].digest
+    digest = stored_trainings.trainings()[0].digest
     assert main(["caches"]) == 0
     said = capsys.readouterr().out
     assert digest in said and "Response corruption · tiny · seed 1 · 8 records" in said and "in all" in said
@@ -139,7 +139,7 @@ def test_the_command_lists_and_removes(made, capsys):
 
 
 def test_a_removed_training_is_made_again(home, made):
-    kept.delete(Attribution(made, 0).digest[:kept.LENGTH])
+    stored_trainings.delete(Attribution(made, 0).digest[:stored_trainings.LENGTH])
     again = Attribution(made, 0)
     again.train()
     assert len(again.points) == 1 and again.record_cache(again.points[0]).sealed

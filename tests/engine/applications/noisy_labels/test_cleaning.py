@@ -16,7 +16,7 @@ from engine.applications.noisy_labels.own import usual
 from engine.applications.noisy_labels.source import NoisySource
 from engine.basics.errors import InvalidInput
 from engine.data import load, uploads
-from engine.data.readings import Reading
+from engine.data.upload_options import UploadOptions
 
 ODD = "it's $(a) \"fine\" file; rm -rf.png"
 
@@ -42,7 +42,7 @@ def pictures(splits=("",)):
 
 
 def drawn(content, filename, **reading):
-    name = uploads.keep_reading(Reading(of=uploads.keep(io.BytesIO(content), filename), **reading))
+    name = uploads.keep_reading(UploadOptions(of=uploads.keep(io.BytesIO(content), filename), **reading))
     return NoisySource.parse({**usual(load(name)), "dataset": name}).draw()
 
 

@@ -14,7 +14,7 @@ from engine.analysis.run_errors import RunErrorsRequest
 from engine.basics.errors import InvalidInput, MissingData
 from engine.basics.noted import noting
 from engine.cli import main
-from engine.models.recorded import kept, open_recording
+from engine.models.recorded import open_recording, stored_recordings
 from engine.problems import ModuleProblem, ProblemSource
 from engine.problems.families.network import of_recording
 from engine.scoring.compute import compute
@@ -163,10 +163,11 @@ def packed(folder):
 
 
 def test_a_zip_is_kept_and_its_source_is_trained(of_digits, home):
-    name = kept.keep_zip(packed(of_digits))
-    assert name == kept.keep(of_digits) and kept.is_recording(name) and kept.content(name) == name
+    name = stored_recordings.keep_zip(packed(of_digits))
+    assert name == stored_recordings.keep(of_digits) and stored_recordings.is_recording(name)
+    assert stored_recordings.content(name) == name
     with pytest.raises(InvalidInput, match="of another model"):
-        kept.keep_zip(packed(of_digits), MODELS["cnn"])
+        stored_recordings.keep_zip(packed(of_digits), MODELS["cnn"])
     source = ProblemSource(**SOURCE, weights=name)
     assert source.is_trained
     problem = source.build().problem
@@ -179,11 +180,11 @@ def test_a_zip_is_kept_and_its_source_is_trained(of_digits, home):
 @pytest.mark.parametrize("content", [b"nothing", b""])
 def test_other_zips_are_refused(home, content):
     with pytest.raises(InvalidInput):
-        kept.keep_zip(io.BytesIO(content))
+        stored_recordings.keep_zip(io.BytesIO(content))
     with pytest.raises(InvalidInput, match="0 files `recording.json`"):
-        kept.keep_zip(packed(home))
+        stored_recordings.keep_zip(packed(home))
     with pytest.raises(MissingData, match="no longer on this machine"):
-        kept.load("run-0123456789abcdef")
+        stored_recordings.load("run-0123456789abcdef")
 
 
 def test_the_command_line_opens_a_folder(of_digits, home, capsys):

@@ -12,7 +12,7 @@ from engine.cli import main
 from engine.exact.replay import training_of
 from engine.models.causal import loading
 from engine.models.causal.encoding import Encoder
-from engine.models.recorded import kept, open_recording
+from engine.models.recorded import open_recording, stored_recordings
 from engine.models.recorded.checking import check
 from engine.problems import ProblemSource
 from engine.scoring.compute import compute
@@ -79,7 +79,7 @@ def test_a_recorded_fine_tuning_answers_for_itself(home, adapters):
     assert all(torch.equal(end[name], plain[name]) for name in plain)
     run = open_recording(home / "run")
     assert not run.facts.reasons and run.facts.clip == 1.0 and (run.facts.adapters is not None) is adapters
-    problem = SOURCE.model_copy(update={"weights": kept.keep(home / "run")}).build().problem
+    problem = SOURCE.model_copy(update={"weights": stored_recordings.keep(home / "run")}).build().problem
     names = [name.removeprefix("model.") for name in problem.network.names]
     assert set(names) == set(end)
     assert torch.equal(problem.theta, torch.cat([end[name].flatten() for name in names]))
@@ -110,7 +110,7 @@ def gradient(problem, theta, row):
     {"modules_to_save": ["embed_tokens"]}, {"target_modules": r".*layers\.0.*\.(q|v)_proj"}], ids=str)
 def test_adapters_of_any_kind_replay_bit_for_bit(home, lora):
     tuned(home / "run", home / "out", True, lora=lora, per_device_train_batch_size=1, max_steps=4)
-    problem = SOURCE.model_copy(update={"weights": kept.keep(home / "run")}).build().problem
+    problem = SOURCE.model_copy(update={"weights": stored_recordings.keep(home / "run")}).build().problem
     checked = check(training_of(problem, problem.seed))
     assert checked.exact, checked.sentence
 
@@ -128,7 +128,7 @@ def test_what_the_trainer_does_otherwise_is_said(home):
     tuned(home / "run", home / "out", True, alike=False, gradient_accumulation_steps=2, weight_decay=0.1)
     said = " ".join(reason.why for reason in open_recording(home / "run").facts.reasons)
     assert "differ in length" in said and "added up" in said and "different options" in said
-    problem = SOURCE.model_copy(update={"weights": kept.keep(home / "run")}).build().problem
+    problem = SOURCE.model_copy(update={"weights": stored_recordings.keep(home / "run")}).build().problem
     assert np.isfinite(compute(problem, TRACIN)[0].values).all()
     with pytest.raises(InvalidInput, match="cannot be replayed from step 1"):
         compute(problem, REPLAY)

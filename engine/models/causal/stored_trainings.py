@@ -31,7 +31,7 @@ LENGTH = 32
 
 
 @dataclass(frozen=True)
-class Kept:
+class StoredTraining:
     """One training on disk. digest: as its folders are named. Sizes in bytes; used: seconds since 1970."""
 
     digest: str
@@ -72,13 +72,13 @@ def tell(digest: str, description: Mapping[str, Any]) -> None:
         atomic_write(path, json.dumps(description, indent=1))
 
 
-def trainings() -> list[Kept]:
+def trainings() -> list[StoredTraining]:
     """Every training of which something is on disk, the one used last first."""
     gradients: dict[str, int] = {}
     for folder, digest in _caches():
         gradients[digest] = gradients.get(digest, 0) + _size(folder)
     runs = {path.name for path in (_root() / "runs").glob("*") if path.is_dir()}
-    trained = [Kept(digest, _description(digest), _size(_root() / "runs" / digest), gradients.get(digest, 0),
+    trained = [StoredTraining(digest, _description(digest), _size(_root() / "runs" / digest), gradients.get(digest, 0),
                     _used(digest)) for digest in runs | set(gradients)]
     return sorted(trained, key=lambda training: (-training.used, training.digest))
 

@@ -29,7 +29,7 @@ STUDIES = {"response_corruption": response_corruption, "conditional_backdoor": b
 
 
 @dataclass(frozen=True)
-class Asked:
+class LanguageStudy:
     """What the reader chose: task, model, number of training records, seed, own file, and a typed query if any."""
 
     task: str

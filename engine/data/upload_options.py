@@ -15,7 +15,7 @@ from engine.data.splits import mapped, verified
 MOST_LINES = 200_000
 
 
-class Reading(Sparse):
+class UploadOptions(Sparse):
     """A way to read an upload, as a value.
 
     of: the name of the upload. color, size: of pictures, as `load_image_folder` takes them; size None for the usual
@@ -35,7 +35,7 @@ class Reading(Sparse):
     @property
     def is_plain(self) -> bool:
         """Whether it reads the upload as it is read without one."""
-        return self == Reading(of=self.of)
+        return self == UploadOptions(of=self.of)
 
     def applied(self, dataset: Dataset) -> Dataset:
         """The dataset with its classes and verified examples. Raises `InvalidInput` as `mapped`, `verified` do."""
@@ -45,7 +45,7 @@ class Reading(Sparse):
 
 
 def parse_trusted(text: str) -> dict[str, str]:
-    """`Reading.trusted` of a list, a file a line, if its label is another one with a tab and the right class.
+    """`UploadOptions.trusted` of a list, a file a line, if its label is another one with a tab and the right class.
 
     Raises `InvalidInput` for a list without a file, one that is too long, and a file that stands there twice.
     """

@@ -23,7 +23,7 @@ KIND = "brought-table"
 
 
 @dataclass(frozen=True)
-class Kept:
+class SavedTable:
     """What is known of a stored table without loading it. file: its name at its import; written: UTC, ISO 8601."""
 
     digest: str
@@ -70,7 +70,7 @@ def require(digest: str) -> None:
                           "they came from again.")
 
 
-def load(digest: str) -> tuple[Table, Kept]:
+def load(digest: str) -> tuple[Table, SavedTable]:
     """Raises as `require` does, and `StoreError` where its files were altered."""
     require(digest)
     result = _shelf().read(digest)
@@ -80,7 +80,7 @@ def load(digest: str) -> tuple[Table, Kept]:
                  manifest.get("order", "")), _kept(result)
 
 
-def entries() -> list[Kept]:
+def entries() -> list[SavedTable]:
     """All stored tables, the newest first."""
     return [_kept(result) for result in _shelf().entries() if result.manifest.get("kind") == KIND]
 
@@ -90,9 +90,9 @@ def delete(digest: str) -> None:
     _shelf().delete(digest)
 
 
-def _kept(result: Result) -> Kept:
+def _kept(result: Result) -> SavedTable:
     manifest = result.manifest
-    return Kept(result.digest, manifest["file"], manifest["array"], tuple(manifest["shape"]), manifest["written"],
+    return SavedTable(result.digest, manifest["file"], manifest["array"], tuple(manifest["shape"]), manifest["written"],
                 result.size)
 
 
