@@ -33,7 +33,7 @@ class Aggregate(ABC):
         values = self.over(scores.scored)
         if scores.error is None:
             return values
-        off = np.where(scores.usable, np.minimum(np.nan_to_num(scores.error), LARGEST), np.nan)
+        off = np.where(scores.usable, np.minimum(np.nan_to_num(scores.error.astype(np.float64)), LARGEST), np.nan)
         bound = np.where((np.isnan(scores.error) & scores.usable).any(0), np.nan, self.over(off))
         return np.where(has_position(values[None], bound[None])[0], values, np.nan)
 
