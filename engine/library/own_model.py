@@ -24,16 +24,17 @@ def declare(*, model: str = "", name: str = "", checkpoint: Path | None = None, 
     folder of a recorded training; they need data to be tried on. Raises `InvalidInput` or `MissingData`.
     """
     if not model and (checkpoint or name or shape or whole or recipe):
-        raise InvalidInput("--checkpoint, --name, --shape, --whole and --recipe belong to a model; give --model too.")
+        raise InvalidInput("A checkpoint, a name, a shape, whole numbers and a recipe belong to a model; name the "
+                           "model too.")
     if checkpoint and not data:
-        raise InvalidInput("Weights are tried on data before they are used; give --data too.")
+        raise InvalidInput("Weights are tried on data before they are used; give the data too.")
     if recipe is not None and not isinstance(recipe, Recipe):
         raise InvalidInput("The recipe fine-tunes a language model; give one with `epochs`, `batch_size` and "
                            "`learning_rate`.")
     function = importable(model) if ":" in model else model or SOFTMAX
     called = name or function.partition(":")[0].rpartition(".")[2] or function
     if ":" not in function and called != function:
-        raise InvalidInput(f"`{function}` is called so on every page; leave --name out.")
+        raise InvalidInput(f"`{function}` is called so on every page; give it no other name.")
     dataset = datasets.uploads.keep_path(data) if data else ""
     own = Declaration(name=called, function=function, shape=shape, whole=whole, recipe=recipe, data=dataset)
     own.export()

@@ -1,4 +1,4 @@
-"""A user's own architecture among the models, named where a program is started: `run --model my_module.py:make`.
+"""A user's own architecture among the models, named where a program is started, by the command `run`.
 
 Only the command line and the environment name code; a page chooses among names. The command exports a `Declaration`
 and names `own_plugin` a plugin (`engine.basics.plugins`), so that the server and every worker register the same model.
@@ -80,7 +80,7 @@ def declared() -> Declaration | None:
     try:
         return Declaration.parse(json.loads(text))
     except json.JSONDecodeError:
-        raise InvalidInput(f"{VARIABLE} is no JSON; let `run --model` write it.") from None
+        raise InvalidInput(f"{VARIABLE} is no JSON; let the command `run` write it.") from None
 
 
 def importable(text: str) -> str:
@@ -91,7 +91,7 @@ def importable(text: str) -> str:
         return text
     path = Path(where).expanduser().resolve()
     if not path.is_file():
-        raise InvalidInput(f"There is no file `{where}`; give --model as FILE.py:FUNCTION.")
+        raise InvalidInput(f"There is no file `{where}`; name the model as FILE.py:FUNCTION.")
     if not path.stem.isidentifier():
         raise InvalidInput(f"`{path.name}` cannot be imported under that name; call the file as a Python module, such "
                            "as `my_module.py`.")
@@ -119,7 +119,8 @@ def _function(text: str) -> Callable[..., nn.Module]:
     try:
         return getattr(importlib.import_module(name), attribute)
     except Exception as error:  # a user's module may raise anything
-        raise InvalidInput(f"--model {text} cannot be had ({type(error).__name__}: {' '.join(str(error).split())}); "
+        raise InvalidInput(f"The model `{text}` cannot be had ({type(error).__name__}: "
+                           f"{' '.join(str(error).split())}); "
                            "give FILE.py:FUNCTION or MODULE:FUNCTION that Python can import.") from error
 
 
@@ -166,7 +167,7 @@ def _tried(name: str, module: nn.Module, shape: tuple[int, ...], classes: int) -
             found = tuple(module.eval()(torch.zeros(2, *shape)).shape)
     except Exception as error:
         raise InvalidInput(f"`{name}` does not take inputs of shape {shape} ({' '.join(str(error).split())[:160]}); "
-                           "give --shape, --whole for token ids, or data that fit.") from error
+                           "say the shape of one input, or that they are whole, or give data that fit.") from error
     finally:
         module.train(training)
     if found != (2, classes):

@@ -34,7 +34,7 @@ def newton(naive, function, theta):
 
 def reached(problem):
     """θ*, where the engine's search without an intervention ends."""
-    return origin_of(ModuleFamily(problem, 0.0, Options())).found.theta
+    return origin_of(ModuleFamily(problem, 0.0, Options())).minimum.theta
 
 
 @pytest.fixture(scope="module")

@@ -164,7 +164,7 @@ def number(name: str, label: str, default, low, high, help: str | None = None):
 
 def _uploads() -> list[str]:
     uploads = st.session_state.setdefault("uploads", [])
-    for text in choice.texts("data"):
+    for text in (fitting.first_data(), *choice.texts("data")):
         if datasets.is_upload(text) and text not in uploads:
             try:
                 datasets.load(text)

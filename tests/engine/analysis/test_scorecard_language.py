@@ -80,5 +80,5 @@ def test_random_weights_are_fresh_adapters(case):
 
 
 def test_a_trajectory_visits_the_checkpoints_that_there_are(case):
-    assert METHODS["tracin"].asked_of(case.problem, "response_loss").process.checkpoints == 1
+    assert METHODS["tracin"].scoring_of(case.problem, "response_loss").process.checkpoints == 1
     assert METHODS["tracin"].scores(case.problem, "response_loss", Options()).shape == (2, 12)

@@ -12,9 +12,9 @@ from engine.cli.program import OPTIONS, advised
 ROOT = Path(engine.__file__).parent
 FLAG = re.compile(r"(?<![\w-])--[a-z]")
 LINES = {"experiments/publish.py", "experiments/reproduction.py", "experiments/language_study.py",
-         "jobs/workers.py", "jobs/each_gpu.py"}
+         "desk/commands.py", "desk/noisy_labels.py", "jobs/workers.py", "jobs/each_gpu.py"}
 """They build command lines: texts that are nothing but a command, options and their values."""
-WORDS = re.compile(r"(python -m engine [a-z-]+)?\s*--[a-z-]+ ?[\w.]*")
+WORDS = re.compile(r"(python -m engine [a-z-]+)?\s*--[a-z-]+ ?[\w.-]*")
 
 
 def flags_in(source: str, command_lines: bool = False) -> list[str]:

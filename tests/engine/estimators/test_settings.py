@@ -10,6 +10,8 @@ from engine.basics.errors import InvalidInput
 from engine.curvature import SOLVERS
 from engine.curvature.lissa import solve as lissa
 from engine.estimators import ESTIMATORS, configured, written
+from engine.estimators.source import through_segments
+from engine.estimators.trak import left_out
 from engine.problems import ProblemSource
 from engine.scoring import codes
 from engine.scoring.compute import compute
@@ -73,7 +75,7 @@ def test_two_settings_of_one_method_stand_side_by_side(problem):
 @pytest.mark.parametrize("name", WITH_SETTINGS)
 def test_every_setting_is_an_argument_with_that_default_a_range_and_a_source(name):
     own = ESTIMATORS[name]
-    solve = own.solver.solve if hasattr(own, "solver") else next(iter(own.routes.values()))
+    solve = own.solver.solve if hasattr(own, "solver") else {"trak": left_out, "source": through_segments}[name]
     arguments = inspect.signature(solve).parameters
     for field, schema in own.settings.model_json_schema()["properties"].items():
         assert arguments[field].default == getattr(own.settings(), field)

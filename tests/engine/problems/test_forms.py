@@ -53,7 +53,7 @@ def test_neither_do_costs_variants_and_knobs(sides):
     np.testing.assert_array_equal(*again)
     np.testing.assert_array_equal(*(with_random_weights(problem, 3).weights for problem in sides))
     found = [LinearRangeRequest(candidates=2).run(problem) for problem in sides]
-    assert found[0].told == found[1].told and found[0].knobs == found[1].knobs
+    assert found[0].sentence == found[1].sentence and found[0].knobs == found[1].knobs
 
 
 def test_a_function_of_both_forms_hands_on_what_it_is_given():
