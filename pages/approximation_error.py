@@ -6,7 +6,7 @@ import streamlit as st
 from app.approximation import data as tables
 from app.approximation import panel as error_panel
 from app.approximation import path_integral as path_panel
-from app.approximation import state, surface, training_run
+from app.approximation import state, surface, sweep, training_run
 from app.widgets.jobs import job_panel
 from app.widgets.jobs.desk import desk
 from app.widgets.results import downloads
@@ -64,6 +64,7 @@ def _alpha(chosen) -> None:
         error_panel.scatter(point, chosen)
     error_panel.note(chosen)
     surface.show(chosen)
+    sweep.show(chosen, point.approximate.scoring)
     _point(point, chosen)
     error_panel.numbers_table({title: at.agreement for title, at in tables.by_title(points).items()}, "solver",
                               chosen)

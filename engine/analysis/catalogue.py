@@ -28,6 +28,7 @@ for _name, _where in {
     "spot-check": "spot_check:SpotCheckRequest",
     "scorecard": "scorecard.request:ScorecardRequest",
     "self-influence": "self_influence:SelfInfluenceRequest",
+    "setting-sweep": "setting_sweep:SettingSweepRequest",
     "group-effect": "groups:GroupRequest",
     "linear-range": "linear_range:LinearRangeRequest",
     "removal-curve": "removal_curve:RemovalRequest",

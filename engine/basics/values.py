@@ -104,5 +104,7 @@ def sentence(error: ValidationError, model: type[BaseModel]) -> str:
         return f"`{path or what}` has no `kind`; write it as {{\"kind\": …}}."
     if kind == "value_error":
         text = str(context.get("error", fault["msg"]))
-        return text if isinstance(context.get("error"), InvalidInput) or not path else f"`{path}`: {text}."
+        if isinstance(context.get("error"), InvalidInput):
+            return text
+        return f"`{path}`: {text}." if path else f"{text[0].upper()}{text[1:]}."
     return f"`{path or what}` is {fault.get('input')!r}: {fault['msg'][0].lower()}{fault['msg'][1:]}."

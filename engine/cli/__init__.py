@@ -44,6 +44,7 @@ PANELS: Panels = {
         "spot-check": declared("spot-check"),
         "self-influence": declared("self-influence"),
         "error-surface": declared("error-surface"),
+        "setting-sweep": declared("setting-sweep"),
         "map": declared("embedding"),
         "group": declared("group-effect"),
         "removal-curve": removal_curve.removal_curve,

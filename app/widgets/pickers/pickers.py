@@ -14,7 +14,7 @@ from app.widgets.choices.selectors import pick
 from app.widgets.examples import selection
 from app.widgets.frame.guard import guarded, once
 from app.widgets.jobs.desk import desk
-from app.widgets.pickers import settings_picker, weights_picker, worded_picker
+from app.widgets.pickers import recipe_picker, settings_picker, weights_picker, worded_picker
 from app.widgets.results import downloads
 from app.widgets.words import glossary, labels
 from app.widgets.words.plain_text import sentence
@@ -22,7 +22,7 @@ from engine.basics.errors import WhichfluenceError
 from engine.basics.settings import parsed
 from engine.desk import Problem, ProblemSource, datasets, fitting, language_presets
 from engine.desk.datasets import Record
-from engine.desk.models import ALL, LAST_BLOCK, LAST_LAYER, SOFTMAX, is_embedded
+from engine.desk.models import ALL, LAST_BLOCK, LAST_LAYER, SOFTMAX, Recipe, is_embedded
 from engine.desk.models import problem_class as class_of
 from engine.question import worded_behaviors
 from engine.question.behaviors import BEHAVIORS, reading
@@ -130,6 +130,9 @@ def model_picker(dataset: str) -> None:
         pick("parameters", "Parameters that count", list(COUNTED), ALL, COUNTED.get,
              help="Steps, gradients and Hessians are of these; the others stay as they were trained.")
         weights_picker.show(source)
+    if not texts:
+        own = fitting.declared_for(dataset, name)
+        recipe_picker.show(own.recipe if own else None, name != SOFTMAX and not weights_picker.chosen(dataset, name))
 
 
 def chosen_model(dataset: str) -> str:
@@ -223,13 +226,21 @@ def source(seed_offset: int = 0) -> ProblemSource:
     train, queries, _ = fitting.sizes(name, model)
     limits = datasets.limits(name)
     queries = choice.one("queries", min(queries, limits[1]), int)
-    network, own = not texts and model != SOFTMAX, fitting.declared_for(name, model)
+    network = not texts and model != SOFTMAX
     return ProblemSource(dataset=name, n_train=choice.one("train", min(train, limits[0]), int), n_queries=queries,
                          n_test=queries if texts else min(limits[1], max(500, queries)), n_candidates=None,
                          pool=fitting.pool(name, model), seed=choice.one("seed", 0, int) + seed_offset, model=model,
                          selection=choice.one("parameters", ALL, str) if network else ALL,
                          weights=weights_picker.chosen(name, model) if network else "",
-                         recipe=own.recipe if own else None)
+                         recipe=_recipe(name, model) if network else None,
+                         **({} if texts else {"l2": recipe_picker.penalty()}))
+
+
+def _recipe(dataset: str, model: str) -> Recipe | None:
+    """How a network is trained, or was; None for the program's own way."""
+    own = fitting.declared_for(dataset, model)
+    usual = own.recipe if own else None
+    return usual if weights_picker.chosen(dataset, model) else recipe_picker.chosen(usual)
 
 
 def problem_class() -> type[Problem]:
