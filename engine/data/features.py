@@ -163,7 +163,11 @@ def _fitted(kind: str, values: pd.Series, train: np.ndarray) -> np.ndarray:
     texts = np.array(["" if value is None else str(value) for value in values.astype(object).where(values.notna(), None)
                       ], dtype=object)
     if kind == TEXTS:
-        made: Any = TfidfVectorizer(max_features=MOST_WORDS).fit(texts[train])
+        try:
+            made: Any = TfidfVectorizer(max_features=MOST_WORDS).fit(texts[train])
+        except ValueError:  # no word in any of them
+            raise InvalidInput(f"The column `{str(values.name)[:60]}` holds texts without a word in the training rows; "
+                               "leave it out.") from None
         return made.transform(texts).toarray()
     made = OneHotEncoder(handle_unknown="ignore", sparse_output=False).fit(texts[train, None])
     return made.transform(texts[:, None])

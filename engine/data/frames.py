@@ -66,7 +66,10 @@ def _indexed(frame: pd.DataFrame) -> pd.DataFrame:
 def _checked(read: pa.Table, max_bytes: int) -> pd.DataFrame:
     read.validate(full=True)  # texts that are no UTF-8 would fail where they are first looked at
     _check_size(max(read.nbytes, 8 * read.num_rows * read.num_columns), max_bytes)
-    return read.to_pandas()
+    try:
+        return read.to_pandas()
+    except Exception as error:  # what pandas wrote beside the columns may be damaged in any way
+        raise ValueError(str(error)) from error
 
 
 def _check_size(needed: int, max_bytes: int) -> None:

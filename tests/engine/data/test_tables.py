@@ -163,3 +163,19 @@ def test_json_that_nests_without_end_is_refused_and_ends_no_process(tmp_path, li
     (tmp_path / "rows.ndjson").write_text(f'{{"u": 1, "label": "a"}}\n{line}\n')
     with pytest.raises(InvalidInput, match="Line 2 of the table"):
         load_table(tmp_path / "rows.ndjson")
+
+
+def test_damaged_notes_of_pandas_in_an_arrow_file_are_refused(tmp_path):
+    buffer = io.BytesIO()
+    FRAME.to_feather(buffer, compression="uncompressed")
+    damaged = buffer.getvalue().replace(b'"pandas_type": "unicode"', b'"pandas_type": ",nicode"')
+    assert damaged != buffer.getvalue()
+    with pytest.raises(InvalidInput, match="cannot be read as Arrow"):
+        read_table(kept(tmp_path, "t.arrow", damaged))
+
+
+def test_a_column_of_texts_without_a_word_is_refused_by_name():
+    signs = [f"{'!' * (k % 20 + 1)} {'?' * (k // 20 + 1)} - - - -" for k in range(40)]
+    frame = pd.DataFrame({"x": np.arange(40.0), "signs": signs})
+    with pytest.raises(InvalidInput, match="`signs` holds texts without a word"):
+        features(frame, np.arange(30))
