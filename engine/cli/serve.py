@@ -51,14 +51,14 @@ def run(
 def _declare(brought: Brought) -> None:
     """Keep data and weights, and say what is understood. Raises `InvalidInput` or `MissingData`; nothing starts then.
     """
-    from engine.cli.spec_files import read_recipe
+    from engine.cli.spec_files import read_training
     from engine.library.own_model import declare
 
     brought = _configured(brought)
     shape = _shape(brought.shape)
     for sentence in declare(model=brought.model, name=brought.name, checkpoint=brought.checkpoint, data=brought.data,
                             shape=shape, whole=brought.whole,
-                            recipe=read_recipe(brought.recipe) if brought.recipe else None):
+                            recipe=read_training(brought.recipe) if brought.recipe else None):
         print(sentence, file=sys.stderr)
 
 

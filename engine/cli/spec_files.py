@@ -8,7 +8,8 @@ from typing import Any
 from engine.basics.errors import InvalidInput
 from engine.basics.files import read_whole
 from engine.basics.strict_json import noun, parse_json
-from engine.models.recipe import Recipe
+from engine.models import any_recipe
+from engine.models.recipe import Recipe, TrainingRecipe
 from engine.problems import ProblemSource
 from engine.scoring.scoring import Scoring
 
@@ -62,6 +63,11 @@ def read_source(path: Path) -> ProblemSource:
 def read_recipe(path: Path) -> Recipe:
     """How a network is trained, as a JSON object."""
     return Recipe.parse(_read(path))
+
+
+def read_training(path: Path) -> TrainingRecipe:
+    """How a network is trained, or a language model fine-tuned, as a JSON object."""
+    return any_recipe.read_recipe(_read(path))
 
 
 def parse_source(text: str) -> Any:

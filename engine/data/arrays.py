@@ -58,9 +58,9 @@ def from_arrays(x_train: Any, y_train: Any, x_query: Any, y_query: Any, candidat
                 flags: Any = None) -> Arrays:
     """Check arrays (or what NumPy turns into arrays) and copy them into an `Arrays`.
 
-    x_train (n, d) and x_query (m, d) numbers, y_train (n,) and y_query (m,) whole numbers, candidates (k,) rows
-    of x_train, by default all; flags (n,) 0 or 1, training labels known to be wrong. Raises InvalidInput with one
-    sentence for the first fault.
+    x_train (n, d) and x_query (m, d) numbers, those of more dimensions (n, …) flattened in C order; y_train (n,) and
+    y_query (m,) whole numbers; candidates (k,) rows of x_train, by default all; flags (n,) 0 or 1, training labels
+    known to be wrong. Raises InvalidInput with one sentence for the first fault.
     """
     x_train, x_query = _features("x_train", x_train), _features("x_query", x_query)
     if x_query.shape[1] != x_train.shape[1]:
@@ -93,9 +93,10 @@ def _array(name: str, values: Any, ndim: int, kinds: str, kind_noun: str) -> np.
         raise InvalidInput(f"`{name}` cannot be read as an array; give rows of equal length, on the CPU.") from None
     if array.dtype.kind == "O":
         raise InvalidInput(f"`{name}` is an array of Python objects; save it as {kind_noun}.")
-    if array.ndim != ndim:
-        remedy = "give one row an example, with pictures flattened" if ndim == 2 else "give a flat list"
-        raise InvalidInput(f"`{name}` has {array.ndim} dimensions instead of {ndim}; {remedy}.")
+    if array.ndim < ndim or array.ndim > ndim == 1:
+        remedy = "give one row an example" if ndim == 2 else "give a flat list"
+        raise InvalidInput(f"`{name}` has {array.ndim} dimensions instead of {ndim}{' or more' if ndim == 2 else ''}; "
+                           f"{remedy}.")
     if array.size == 0:
         raise InvalidInput(f"`{name}` is empty; give at least one entry.")
     if array.dtype.kind not in kinds:
@@ -105,6 +106,7 @@ def _array(name: str, values: Any, ndim: int, kinds: str, kind_noun: str) -> np.
 
 def _features(name: str, values: Any) -> np.ndarray:
     array = _array(name, values, 2, "biuf", "numbers").astype(np.float64, order="C")
+    array = array.reshape(len(array), -1)
     fine = (np.abs(array) <= HUGE).all(axis=1)
     if not fine.all():
         row = int(np.argmin(fine))

@@ -9,7 +9,7 @@ from engine import data as datasets
 from engine.basics.errors import InvalidInput
 from engine.models import own_weights
 from engine.models.own_architecture import Declaration, importable, register
-from engine.models.recipe import Recipe, TrainingRecipe
+from engine.models.recipe import TrainingRecipe
 from engine.models.recorded import stored_recordings
 from engine.problems import ProblemSource
 from engine.problems.source import SOFTMAX
@@ -28,9 +28,6 @@ def declare(*, model: str = "", name: str = "", checkpoint: Path | None = None, 
                            "model too.")
     if checkpoint and not data:
         raise InvalidInput("Weights are tried on data before they are used; give the data too.")
-    if recipe is not None and not isinstance(recipe, Recipe):
-        raise InvalidInput("The recipe fine-tunes a language model; give one with `epochs`, `batch_size` and "
-                           "`learning_rate`.")
     function = importable(model) if ":" in model else model or SOFTMAX
     called = name or function.partition(":")[0].rpartition(".")[2] or function
     if ":" not in function and called != function:

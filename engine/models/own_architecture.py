@@ -25,8 +25,8 @@ from engine.basics import plugins
 from engine.basics.errors import InvalidInput
 from engine.basics.fingerprint import fingerprint
 from engine.basics.values import Count, Value, canonical_json
+from engine.models.any_recipe import AnyRecipe
 from engine.models.catalogue import OWNED, Own, register_own
-from engine.models.recipe import Recipe
 from engine.models.wrapped import unwrapped
 
 VARIABLE = "WHICHFLUENCE_MODEL"
@@ -47,7 +47,7 @@ class Declaration(Value):
     function: str
     shape: tuple[Annotated[Count, Field(ge=1)], ...] = ()
     whole: bool = False
-    recipe: Recipe | None = None
+    recipe: AnyRecipe | None = None
     data: str = ""
     weights: str = ""
 

@@ -7,35 +7,23 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
-from pydantic import BeforeValidator, Field, SerializeAsAny, SerializerFunctionWrapHandler, model_serializer
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 from torch import nn
 
 from engine import data
 from engine.basics.latest import Latest
 from engine.basics.noted import note, noting
 from engine.basics.values import Count, Number, Seed, Value, canonical_json
+from engine.models.any_recipe import AnyRecipe
 from engine.models.catalogue import model_title
-from engine.models.causal.recipe import FineTuning
 from engine.models.network import ALL
-from engine.models.recipe import Recipe, TrainingRecipe
+from engine.models.recipe import TrainingRecipe
 from engine.problems.families import NETWORKS, SOFTMAX, Family, Watch, family
 from engine.problems.problem import Problem, pick_device
 
 Size = Annotated[Count, Field(ge=1)]
 OF_FAMILIES = frozenset({"pool", "l2", "intercept", "model", "selection", "recipe", "weights"})
 """The fields that decide something for some families alone."""
-TUNING = frozenset({"rank", "batch", "targets", "scaling", "warmup", "clip", "context"})
-"""Keys by which a recipe is known as one that fine-tunes a language model."""
-
-
-def read_recipe(given: Any) -> Any:
-    """A recipe out of plain data: of the kind that its keys are of. Raises `InvalidInput`."""
-    if not isinstance(given, dict):
-        return given
-    return (FineTuning if TUNING & set(given) else Recipe).parse(given)
-
-
-AnyRecipe = Annotated[SerializeAsAny[TrainingRecipe], BeforeValidator(read_recipe)]
 
 
 class ProblemSource(Value):

@@ -22,7 +22,7 @@ from engine.basics.errors import WhichfluenceError
 from engine.basics.settings import parsed
 from engine.desk import Problem, ProblemSource, datasets, fitting, language_presets
 from engine.desk.datasets import Record
-from engine.desk.models import ALL, LAST_BLOCK, LAST_LAYER, SOFTMAX, Recipe, is_embedded
+from engine.desk.models import ALL, LAST_BLOCK, LAST_LAYER, SOFTMAX, TrainingRecipe, is_embedded
 from engine.desk.models import problem_class as class_of
 from engine.question import worded_behaviors
 from engine.question.behaviors import BEHAVIORS, reading
@@ -232,15 +232,16 @@ def source(seed_offset: int = 0) -> ProblemSource:
                          pool=fitting.pool(name, model), seed=choice.one("seed", 0, int) + seed_offset, model=model,
                          selection=choice.one("parameters", ALL, str) if network else ALL,
                          weights=weights_picker.chosen(name, model) if network else "",
-                         recipe=_recipe(name, model) if network else None,
+                         recipe=_recipe(name, model),
                          **({} if texts else {"l2": recipe_picker.penalty()}))
 
 
-def _recipe(dataset: str, model: str) -> Recipe | None:
-    """How a network is trained, or was; None for the program's own way."""
+def _recipe(dataset: str, model: str) -> TrainingRecipe | None:
+    """How a model is trained, or was; None for the program's own way."""
     own = fitting.declared_for(dataset, model)
     usual = own.recipe if own else None
-    return usual if weights_picker.chosen(dataset, model) else recipe_picker.chosen(usual)
+    fixed = datasets.holds_records(dataset) or model == SOFTMAX or weights_picker.chosen(dataset, model)
+    return usual if fixed else recipe_picker.chosen(usual)
 
 
 def problem_class() -> type[Problem]:

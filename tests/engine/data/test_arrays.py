@@ -27,7 +27,7 @@ FAULTS = {
     "nan": (with_value("x_train", (3, 1), np.nan), "`x_train` has NaN or infinity in row 3"),
     "inf": (with_value("x_query", (1, 0), -np.inf), "`x_query` has NaN or infinity in row 1"),
     "huge feature": (with_value("x_train", (2, 0), 1e200), "above 1e\\+100 in row 2"),
-    "three dimensions": ({"x_train": np.zeros((6, 3, 1))}, "`x_train` has 3 dimensions instead of 2"),
+    "other shapes": ({"x_train": np.zeros((6, 2, 2))}, "`x_query` has 3 features but `x_train` has 4"),
     "flat features": ({"x_query": np.zeros(3)}, "`x_query` has 1 dimensions instead of 2"),
     "label columns": ({"y_train": np.zeros((6, 1), int)}, "`y_train` has 2 dimensions instead of 1"),
     "scalar": ({"y_query": np.array(1)}, "`y_query` has 0 dimensions"),

@@ -76,3 +76,17 @@ def test_pictures_reach_the_model_from_0_to_1_channels_first(files, side, read, 
     problem = ProblemSource(dataset=own.data, model=own.name, recipe=recipe).build().problem
     assert problem.x.shape[1:] == (channels, read, read)
     assert problem.x.min() >= 0 and 0.5 < problem.x.max() <= 1
+
+
+def test_a_language_model_and_records_of_one_s_own(files, model_folder):
+    import json
+
+    from engine.models.causal.recipe import FineTuning
+
+    (files / "records.jsonl").write_text("\n".join(json.dumps({"prompt": f"What is {k}?", "response": f"It is {k}."})
+                                                   for k in range(20)))
+    recipe = FineTuning(rank=2, epochs=1, batch=4, context=64)
+    said = list(declare(model=str(model_folder), data=files / "records.jsonl", recipe=recipe))
+    own = declared()
+    assert "18 records to train on, 2 to ask about" in said[0] and own.recipe == recipe
+    assert ProblemSource(dataset=own.data, model=own.name, recipe=own.recipe).training_recipe == recipe
