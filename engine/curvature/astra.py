@@ -9,18 +9,15 @@ x_0 solves the system. With all examples in a batch it is Richardson's iteration
 
 from __future__ import annotations
 
-from typing import Self
-
 import torch
-from pydantic import model_validator
 from torch import Tensor
 
 from engine.basics.errors import InvalidInput
-from engine.basics.settings import Settings, setting
+from engine.basics.settings import setting
 from engine.basics.values import Count
 from engine.curvature.ekfac import factors
 from engine.curvature.gauss_newton import GaussNewton
-from engine.curvature.lissa import mini_batches, summed_iterates
+from engine.curvature.lissa import IterateSettings, mini_batches, summed_iterates
 from engine.curvature.operator import Linear, Operator
 from engine.curvature.solution import InverseHessian, Solution, measured
 
@@ -34,7 +31,7 @@ SAFETY = 1.1
 """Power iteration errs on the low side."""
 
 
-class AstraSettings(Settings):
+class AstraSettings(IterateSettings):
     """Settings of ASTRA."""
 
     iterations: Count = setting(ITERATIONS, "Preconditioned steps, each on a fresh mini-batch.", "this program", ge=1,
@@ -42,17 +39,6 @@ class AstraSettings(Settings):
     batch_size: Count = setting(BATCH_SIZE, "Training examples of a mini-batch.", "this program", ge=1, le=1_000_000)
     averaged: Count = setting(AVERAGED, "The last iterates, whose mean is the result; at most the iterations.",
                               "this program", ge=1, le=100_000)
-
-    @model_validator(mode="after")
-    def _averages_what_there_is(self) -> Self:
-        if self.averaged > self.iterations:
-            raise ValueError(f"ASTRA averages its last {self.averaged:,} of {self.iterations:,} iterations; give an "
-                             f"`averaged` of at most {self.iterations:,}")
-        return self
-
-    @property
-    def effort(self) -> float:
-        return self.iterations * self.batch_size / (ITERATIONS * BATCH_SIZE)
 
 
 def solve(operator: GaussNewton, rhs: Tensor, *, iterations: int = ITERATIONS, batch_size: int = BATCH_SIZE,

@@ -36,7 +36,27 @@ MATRICES = 6
 """Matrices (P, b) that the iterations hold at once."""
 
 
-class LissaSettings(Settings):
+class IterateSettings(Settings):
+    """Settings of a series on mini-batches, whose result is the mean of its last iterates."""
+
+    iterations: Count
+    batch_size: Count
+    averaged: Count
+
+    @model_validator(mode="after")
+    def _averages_what_there_is(self) -> Self:
+        if self.averaged > self.iterations:
+            raise ValueError(f"the mean is over the last {self.averaged:,} of {self.iterations:,} iterations; give an "
+                             f"`averaged` of at most {self.iterations:,}")
+        return self
+
+    @property
+    def effort(self) -> float:
+        usual = {name: type(self).model_fields[name].default for name in ("iterations", "batch_size")}
+        return self.iterations * self.batch_size / (usual["iterations"] * usual["batch_size"])
+
+
+class LissaSettings(IterateSettings):
     """Settings of LiSSA."""
 
     iterations: Count = setting(ITERATIONS, "Terms of the series, each on a fresh mini-batch.", "the paper", ge=1,
@@ -46,17 +66,6 @@ class LissaSettings(Settings):
                                   gt=0, le=1e6)
     averaged: Count = setting(AVERAGED, "The last iterates, whose mean is the result; at most the iterations.",
                               "the paper", ge=1, le=1_000_000)
-
-    @model_validator(mode="after")
-    def _averages_what_there_is(self) -> Self:
-        if self.averaged > self.iterations:
-            raise ValueError(f"LiSSA averages its last {self.averaged:,} of {self.iterations:,} iterations; give an "
-                             f"`averaged` of at most {self.iterations:,}")
-        return self
-
-    @property
-    def effort(self) -> float:
-        return self.iterations * self.batch_size / (ITERATIONS * BATCH_SIZE)
 
 
 def solve(operator: Operator, rhs: Tensor, *, iterations: int = ITERATIONS, batch_size: int = BATCH_SIZE,

@@ -27,7 +27,7 @@ def test_two_settings_stand_side_by_side():
 def test_settings_that_do_not_go_together_are_refused_where_they_are_chosen():
     at = sound(open("examples", s=[LISSA], **SMALL))
     number(at, "iterations").set_value(5).run()
-    assert says(at, "averages its last 20 of 5")
+    assert says(at, "over the last 20 of 5")
 
 
 def test_the_training_of_a_network_is_chosen_and_stands_in_the_link():

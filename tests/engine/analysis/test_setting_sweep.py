@@ -44,7 +44,7 @@ def test_without_values_a_grid_around_the_default_is_taken_within_its_bounds():
 
 @pytest.mark.parametrize(("estimator", "fields", "words"), [
     ("lissa", {"setting": "width"}, "it has `iterations`"), ("kfac", {"setting": "rank"}, "it has none"),
-    ("lissa", {"setting": "iterations", "values": "5,50"}, "averages its last 20 of 5"),
+    ("lissa", {"setting": "iterations", "values": "5,50"}, "over the last 20 of 5"),
     ("lissa", {"setting": "iterations", "values": "50"}, "2 to 24 values"),
     ("lissa", {"setting": "iterations", "values": "50,many"}, "iterations")])
 def test_what_cannot_be_turned_is_refused(estimator, fields, words):

@@ -49,7 +49,7 @@ def test_defaults_are_not_written_and_keep_their_digest():
 
 @pytest.mark.parametrize(("given", "words"), [
     ("lissa;turns=3", "known: `iterations`"), ("lissa;iterations=0", "`iterations`"),
-    ("lissa;iterations=5", "averages its last 20 of 5"), ("lissa;iterations=many", "`iterations`"),
+    ("lissa;iterations=5", "over the last 20 of 5"), ("lissa;iterations=many", "`iterations`"),
     ("first_order;iterations=3", "has no settings"), ({"name": "nothing", "x": 1}, "no estimator")])
 def test_what_there_is_not_is_refused_in_a_sentence(given, words):
     with pytest.raises(InvalidInput, match=words):
