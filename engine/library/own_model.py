@@ -18,7 +18,7 @@ from engine.problems.source import SOFTMAX
 def declare(*, model: str = "", name: str = "", checkpoint: Path | None = None, data: Path | None = None,
             shape: tuple[int, ...] = (), whole: bool = False, recipe: TrainingRecipe | None = None) -> Iterator[str]:
     """Keep data and weights, export a `Declaration` to the processes that are started from here, and yield sentences
-    that say what is understood. The model is built and tried on the data before anything is declared.
+    that say what is understood. The model is built and tried on the data, so that nothing starts where it does not fit.
 
     model: FILE.py:FUNCTION, MODULE:FUNCTION or a name; empty for softmax regression. checkpoint: its weights, or the
     folder of a recorded training; they need data to be tried on. Raises `InvalidInput` or `MissingData`.
@@ -29,9 +29,9 @@ def declare(*, model: str = "", name: str = "", checkpoint: Path | None = None, 
     if checkpoint and not data:
         raise InvalidInput("Weights are tried on data before they are used; give the data too.")
     function = importable(model) if ":" in model else model or SOFTMAX
-    called = name or function.partition(":")[0].rpartition(".")[2] or function
-    if ":" not in function and called != function:
+    if ":" not in function and name not in ("", function):
         raise InvalidInput(f"`{function}` is called so on every page; give it no other name.")
+    called = name or (function.partition(":")[0].rpartition(".")[2] if ":" in function else function)
     dataset = datasets.uploads.keep_path(data) if data else ""
     own = Declaration(name=called, function=function, shape=shape, whole=whole, recipe=recipe, data=dataset)
     own.export()

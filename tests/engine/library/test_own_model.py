@@ -86,7 +86,10 @@ def test_a_language_model_and_records_of_one_s_own(files, model_folder):
     (files / "records.jsonl").write_text("\n".join(json.dumps({"prompt": f"What is {k}?", "response": f"It is {k}."})
                                                    for k in range(20)))
     recipe = FineTuning(rank=2, epochs=1, batch=4, context=64)
-    said = list(declare(model=str(model_folder), data=files / "records.jsonl", recipe=recipe))
+    tiny = files / "tiny.v1"  # a name with a point in it
+    tiny.symlink_to(model_folder)
+    said = list(declare(model=str(tiny), data=files / "records.jsonl", recipe=recipe))
     own = declared()
+    assert own.name == str(tiny)
     assert "18 records to train on, 2 to ask about" in said[0] and own.recipe == recipe
     assert ProblemSource(dataset=own.data, model=own.name, recipe=own.recipe).training_recipe == recipe
