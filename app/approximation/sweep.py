@@ -31,7 +31,7 @@ def show(chosen: Chosen, scoring: Scoring) -> None:
         return
     setting = pick(SETTING, "Setting", list(numbers), next(iter(numbers)), lambda name: name.replace("_", " "),
                    width=260)
-    request = analysis("setting-sweep", scoring=scoring, setting=setting, candidates=chosen.candidates)
+    request = analysis("setting-sweep", scoring=scoring, vary=setting, candidates=chosen.candidates)
     source = chosen.sources[0]
     answer = job_panel.beside(desk().ask(request.of(source)))
     if answer is None:
@@ -49,7 +49,7 @@ def show(chosen: Chosen, scoring: Scoring) -> None:
          alt=f"Seconds over {title}: from {table['seconds'].iloc[0]:.2g} to {table['seconds'].iloc[-1]:.2g}.")
     chips.note(f"first draw · {int(table['n_queries'].iloc[0])} queries · ± is a 95% t interval over queries · dashed: "
                "the default · seconds on this machine, without what all values share")
-    file = commands.of_problem("setting-sweep", source, "--setting", setting, "--out", "setting-sweep.csv",
+    file = commands.of_problem("setting-sweep", source, "--vary", setting, "--out", "setting-sweep.csv",
                                scoring=scoring)
     glossary.caption("Each value is a specification of its own: *answered by* on Compare takes it, and two stand side "
                      "by side there.")

@@ -60,36 +60,36 @@ class SettingSweepRequest(OfCandidates[SettingSweep]):
     shared: ClassVar = True
 
     scoring: StoredScoring
-    setting: Annotated[str, Field(description="Which setting of the estimator is turned; `list` names them.")]
+    vary: Annotated[str, Field(description="Which setting of the estimator is turned; `list` names them.")]
     values: Annotated[str, Field(description="The values, with commas between (default: a tenth to ten times the "
                                              "default).")] = ""
 
     def title(self, problem: str) -> str:
-        return f"{self.scoring.route.title} over {self.setting.replace('_', ' ')} on {problem}"
+        return f"{self.scoring.route.title} over {self.vary.replace('_', ' ')} on {problem}"
 
     @property
     def turned(self) -> list[Scoring]:
         """The scoring at each value, in their order."""
         name, given = parsed(self.scoring.estimator)
         return [Scoring.of(self.scoring.behavior, self.scoring.intervention, self.scoring.process,
-                           written({"name": name, **given, self.setting: value})) for value in self.grid]
+                           written({"name": name, **given, self.vary: value})) for value in self.grid]
 
     @property
     def grid(self) -> list[Any]:
         """The values, as numbers where they are. Raises `InvalidInput` for fewer than two, or too many."""
         name, given = parsed(self.scoring.estimator)
         own = settings_of(ESTIMATORS[name], given)
-        if own is None or self.setting not in type(own).model_fields:
+        if own is None or self.vary not in type(own).model_fields:
             known = ", ".join(f"`{field}`" for field in type(own).model_fields) if own else "none"
-            raise InvalidInput(f"The estimator `{name}` has no setting `{self.setting[:40]}`; it has {known}.")
-        default = getattr(own, self.setting)
+            raise InvalidInput(f"The estimator `{name}` has no setting `{self.vary[:40]}`; it has {known}.")
+        default = getattr(own, self.vary)
         if self.values:
             texts = [text.strip() for text in self.values.split(",") if text.strip()]
-            values = [getattr(type(own).read({**given, self.setting: text}, name), self.setting) for text in texts]
+            values = [getattr(type(own).read({**given, self.vary: text}, name), self.vary) for text in texts]
         elif isinstance(default, str):
-            raise InvalidInput(f"`{self.setting}` is no number; give its values.")
+            raise InvalidInput(f"`{self.vary}` is no number; give its values.")
         else:
-            values = _fitting(own, self.setting, default)
+            values = _fitting(own, self.vary, default)
         values = list(dict.fromkeys(values))
         if not FEWEST <= len(values) <= MOST:
             raise InvalidInput(f"A sweep has {FEWEST} to {MOST} values; give as many.")
@@ -128,7 +128,7 @@ class SettingSweepRequest(OfCandidates[SettingSweep]):
         for index, value in enumerate(self.grid):
             for metric in METRICS:
                 found = summarize(getattr(answer, metric)[index], "queries")
-                rows.append({"setting": self.setting, "value": value, "metric": metric, "mean": found.mean,
+                rows.append({"setting": self.vary, "value": value, "metric": metric, "mean": found.mean,
                              "ci95": found.ci95, "n_queries": found.n_queries, "n_dropped": found.n_dropped,
                              "seconds": answer.seconds[index]})
         return pd.DataFrame(rows)

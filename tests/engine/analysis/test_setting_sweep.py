@@ -20,7 +20,7 @@ def request(estimator="lissa;batch_size=32", **fields):
 
 
 def test_each_value_agrees_as_it_does_alone_and_the_job_says_the_same():
-    asked = request(setting="own_damping", values="0.01, 0.5")
+    asked = request(vary="own_damping", values="0.01, 0.5")
     problem = SOURCE.build().problem
     answer, exact = asked.run(problem), compute(problem, Scoring.of(*QUESTION))[0]
     for index, value in enumerate((0.01, 0.5)):
@@ -32,21 +32,21 @@ def test_each_value_agrees_as_it_does_alone_and_the_job_says_the_same():
 
 
 def test_a_value_whose_solver_missed_its_tolerance_has_no_agreement():
-    answer = request("cg;tolerance=1e-10", setting="iterations", values="1,3,300").run(SOURCE.build().problem)
+    answer = request("cg;tolerance=1e-10", vary="iterations", values="1,3,300").run(SOURCE.build().problem)
     assert answer.kendall_tau.mean(1)[-1] == 1  # and with few iterations no candidate met the tolerance:
     assert np.isnan(answer.kendall_tau[:2]).all()
 
 
 def test_without_values_a_grid_around_the_default_is_taken_within_its_bounds():
-    assert request(setting="own_damping").grid == [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5]
-    assert request("lissa;averaged=5", setting="iterations").grid == [5, 10, 25, 50, 100, 250, 500]
+    assert request(vary="own_damping").grid == [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5]
+    assert request("lissa;averaged=5", vary="iterations").grid == [5, 10, 25, 50, 100, 250, 500]
 
 
 @pytest.mark.parametrize(("estimator", "fields", "words"), [
-    ("lissa", {"setting": "width"}, "it has `iterations`"), ("kfac", {"setting": "rank"}, "it has none"),
-    ("lissa", {"setting": "iterations", "values": "5,50"}, "over the last 20 of 5"),
-    ("lissa", {"setting": "iterations", "values": "50"}, "2 to 24 values"),
-    ("lissa", {"setting": "iterations", "values": "50,many"}, "iterations")])
+    ("lissa", {"vary": "width"}, "it has `iterations`"), ("kfac", {"vary": "rank"}, "it has none"),
+    ("lissa", {"vary": "iterations", "values": "5,50"}, "over the last 20 of 5"),
+    ("lissa", {"vary": "iterations", "values": "50"}, "2 to 24 values"),
+    ("lissa", {"vary": "iterations", "values": "50,many"}, "iterations")])
 def test_what_cannot_be_turned_is_refused(estimator, fields, words):
     with pytest.raises(InvalidInput, match=words):
         _ = request(estimator, **fields).grid

@@ -76,7 +76,7 @@ def refused(folder, capsys):
     (with_(y_train=np.full(N, 0.5)), "whole number"),
     (with_(y_train=np.arange(N - 1) % 3), "one label a row"),
     (with_(x_query=np.ones((M, D + 1))), "same columns"),
-    (with_(x_train=np.ones((N, D, 1))), "dimensions"),
+    (with_(x_train=np.ones(N)), "dimensions"),
     (with_(x_train=np.ones((0, D)), y_train=np.ones(0, dtype=int)), "empty"),
     (with_(candidates=np.array([], dtype=int)), "empty"),
     (with_(candidates=np.array([1, 2, 1])), "more than once"),
