@@ -12,6 +12,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -67,12 +68,12 @@ class SettingSweepRequest(OfCandidates[SettingSweep]):
     def title(self, problem: str) -> str:
         return f"{self.scoring.route.title} over {self.vary.replace('_', ' ')} on {problem}"
 
-    @property
-    def turned(self) -> list[Scoring]:
-        """The scoring at each value, in their order."""
+    @cached_property
+    def turned(self) -> dict[str, Scoring]:
+        """Chunk -> the scoring at its value, in their order."""
         name, given = parsed(self.scoring.estimator)
-        return [Scoring.of(self.scoring.behavior, self.scoring.intervention, self.scoring.process,
-                           written({"name": name, **given, self.vary: value})) for value in self.grid]
+        return {str(value): Scoring.of(self.scoring.behavior, self.scoring.intervention, self.scoring.process,
+                                       written({"name": name, **given, self.vary: value})) for value in self.grid}
 
     @property
     def grid(self) -> list[Any]:
@@ -97,19 +98,19 @@ class SettingSweepRequest(OfCandidates[SettingSweep]):
 
     @property
     def computed(self) -> Sequence[Scoring]:
-        return [self.scoring.exact_answer, *self.turned]
+        return [self.scoring.exact_answer, *self.turned.values()]
 
     @property
     def chunks(self) -> list[str]:
-        return [str(value) for value in self.grid]
+        return list(self.turned)
 
     def weight(self, chunk: str) -> float:
-        name, given = parsed(self.turned[self.chunks.index(chunk)].estimator)
+        name, given = parsed(self.turned[chunk].estimator)
         settings = settings_of(ESTIMATORS[name], given)
         return 1.0 if settings is None else settings.effort
 
     def compute(self, problem: Problem, chunk: str, options: Options, store: Store) -> SettingSweep:
-        scoring = self.turned[self.chunks.index(chunk)]
+        scoring = self.turned[chunk]
         exact = problem.memo(f"sweep:{self.scoring.exact_answer.digest}:{len(problem.candidates)}",
                              lambda: compute(problem, self.scoring.exact_answer, options.between(0, 0.5))[0])
         start = time.perf_counter()
@@ -127,9 +128,9 @@ class SettingSweepRequest(OfCandidates[SettingSweep]):
         rows = []
         for index, value in enumerate(self.grid):
             for metric in METRICS:
-                found = summarize(getattr(answer, metric)[index], "queries")
-                rows.append({"setting": self.vary, "value": value, "metric": metric, "mean": found.mean,
-                             "ci95": found.ci95, "n_queries": found.n_queries, "n_dropped": found.n_dropped,
+                summary = summarize(getattr(answer, metric)[index], "queries")
+                rows.append({"setting": self.vary, "value": value, "metric": metric, "mean": summary.mean,
+                             "ci95": summary.ci95, "n_queries": summary.n_queries, "n_dropped": summary.n_dropped,
                              "seconds": answer.seconds[index]})
         return pd.DataFrame(rows)
 

@@ -17,7 +17,7 @@ ENTRY = Path(__file__).parents[2] / "app" / "main.py"
 
 
 @dataclass(frozen=True)
-class Brought:
+class OwnModel:
     """A model and data of one's own, as options of `run`."""
 
     model: Annotated[str, typer.Option(help="An architecture of your own, FILE.py:FUNCTION or MODULE:FUNCTION, a "
@@ -39,56 +39,56 @@ def run(
     options: Annotated[list[str] | None, typer.Argument(
         help="Options of Streamlit, after `--`: `run -- --server.headless true`.", metavar="[-- OPTIONS]")] = None,
     port: Annotated[int, typer.Option(help="Where it answers: http://localhost:PORT.", min=1, max=65_535)] = 8501,
-    brought: Brought = Brought(),
+    own: OwnModel = OwnModel(),
 ) -> None:
     """Serve the workbench to this machine's browser until Ctrl-C."""
-    if brought != Brought():
-        _declare(brought)
+    if own != OwnModel():
+        _declare(own)
     command = [sys.executable, "-m", "streamlit", "run", str(ENTRY), "--server.port", str(port), *(options or [])]
     os.execv(sys.executable, command)  # so that signals reach the server itself
 
 
-def _declare(brought: Brought) -> None:
+def _declare(own: OwnModel) -> None:
     """Keep data and weights, and say what is understood. Raises `InvalidInput` or `MissingData`; nothing starts then.
     """
     from engine.cli.spec_files import read_training
     from engine.library.own_model import declare
 
-    brought = _configured(brought)
-    shape = _shape(brought.shape)
-    for sentence in declare(model=brought.model, name=brought.name, checkpoint=brought.checkpoint, data=brought.data,
-                            shape=shape, whole=brought.whole,
-                            recipe=read_training(brought.recipe) if brought.recipe else None):
+    own = _configured(own)
+    shape = _shape(own.shape)
+    for sentence in declare(model=own.model, name=own.name, checkpoint=own.checkpoint, data=own.data,
+                            shape=shape, whole=own.whole,
+                            recipe=read_training(own.recipe) if own.recipe else None):
         print(sentence, file=sys.stderr)
 
 
-def _configured(brought: Brought) -> Brought:
+def _configured(own: OwnModel) -> OwnModel:
     """With what the configuration says where the command line says nothing; its paths count from its folder."""
-    if brought.config is None:
-        return brought
+    if own.config is None:
+        return own
     import tomllib
     from dataclasses import replace
 
     from engine.basics.files import read_whole
 
     try:
-        given = tomllib.loads(read_whole(brought.config, "configuration").decode())
+        given = tomllib.loads(read_whole(own.config, "configuration").decode())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InvalidInput(f"`{brought.config}` is not TOML ({error}); write lines such as model = "
+        raise InvalidInput(f"`{own.config}` is not TOML ({error}); write lines such as model = "
                            '"my_module.py:make".') from None
-    usual = Brought()
+    usual = OwnModel()
     known = {name: type(value) for name, value in vars(usual).items() if name != "config"}
     if strangers := sorted(set(given) - set(known)):
-        raise InvalidInput(f"`{brought.config}` has the key `{strangers[0]}`; it may have {', '.join(known)}.")
-    found: dict[str, Any] = {}
+        raise InvalidInput(f"`{own.config}` has the key `{strangers[0]}`; it may have {', '.join(known)}.")
+    values: dict[str, Any] = {}
     for name, value in given.items():
         wanted = bool if name == "whole" else str
         if not isinstance(value, wanted):
-            raise InvalidInput(f"`{name}` in `{brought.config}` is {value!r}; give "
+            raise InvalidInput(f"`{name}` in `{own.config}` is {value!r}; give "
                                f"{'true or false' if wanted is bool else 'text'}.")
-        if getattr(brought, name) == getattr(usual, name):
-            found[name] = _beside(brought.config.parent, name, value)
-    return replace(brought, **found)
+        if getattr(own, name) == getattr(usual, name):
+            values[name] = _beside(own.config.parent, name, value)
+    return replace(own, **values)
 
 
 def _beside(folder: Path, name: str, value: Any) -> Any:

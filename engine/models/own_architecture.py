@@ -164,12 +164,12 @@ def _tried(name: str, module: nn.Module, shape: tuple[int, ...], classes: int) -
     training = module.training
     try:
         with torch.no_grad():
-            found = tuple(module.eval()(torch.zeros(2, *shape)).shape)
+            returned = tuple(module.eval()(torch.zeros(2, *shape)).shape)
     except Exception as error:
         raise InvalidInput(f"`{name}` does not take inputs of shape {shape} ({' '.join(str(error).split())[:160]}); "
                            "say the shape of one input, or that they are whole, or give data that fit.") from error
     finally:
         module.train(training)
-    if found != (2, classes):
-        raise InvalidInput(f"`{name}` returns shape {found} for two inputs; it has to be (2, {classes}), one logit for "
-                           "each class of the data.")
+    if returned != (2, classes):
+        raise InvalidInput(f"`{name}` returns shape {returned} for two inputs; it has to be (2, {classes}), one logit "
+                           "for each class of the data.")
