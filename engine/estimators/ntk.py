@@ -42,7 +42,7 @@ def full(problem: ModuleProblem, process: OneStep, candidates: Tensor, options: 
 
 def tangents(problem: ModuleProblem, label: Tensor, candidates: Tensor, options: Options) -> Tensor:
     """∇_θ f_y(x_k) of candidates (b,) for y = `label`: (b, P)."""
-    held, x, output = problem.single_output(label, problem.x[candidates])
+    held, x, output = problem.single_output(label, problem.units(candidates).x)
     raised = one_hot(output.expand(len(x)), held.classes).to(problem.theta)
     return behavior_gradients(held, x, raised, budget=options.budget // 4)
 
@@ -50,7 +50,7 @@ def tangents(problem: ModuleProblem, label: Tensor, candidates: Tensor, options:
 def last_layer(problem: ModuleProblem, process: OneStep, candidates: Tensor, options: Options) -> list[Term]:
     """φ(q)ᵀφ(x_k) times the signal at the query's own class."""
     network, labels = problem.network, problem.query_labels
-    kernel = network.features(problem.queries) @ network.features(problem.x[candidates]).T
+    kernel = network.features(problem.queries) @ network.features(problem.units(candidates).x).T
 
     def products(signal: Tensor) -> Tensor:
         return process.eta * signal.gather(1, labels[:, None]) * kernel

@@ -268,7 +268,7 @@ def _descent_segments(problem: SoftmaxProblem, process: Replay, candidates: Tens
         read = [run.read(states[index]) for index in indices]
         hessian = torch.stack([softmax.hessian(p, problem.x, problem.penalty) for p, _ in read]).mean(0)
         signals = torch.stack([signal[candidates] for _, signal in read]).mean(0)
-        x = problem.x[candidates]
+        x = problem.units(candidates).x
 
         def along(directions: Tensor, x: Tensor = x, signals: Tensor = signals) -> Tensor:
             shaped = directions.view(len(directions), problem.dimension, problem.classes)

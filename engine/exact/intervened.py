@@ -146,7 +146,7 @@ class ModuleFamily(Family):
         super().__init__(theta, theta.new_full((), self.problem.l2), damping)
 
     def label(self, row: int) -> int:
-        return int(self.problem.y[row])
+        return int(self.problem.units(torch.tensor([row])).y)
 
     def _data(self, theta: Tensor) -> ValueAndGradient:
         return training_loss(self.problem, theta, self.options)
@@ -155,7 +155,7 @@ class ModuleFamily(Family):
         problem, (weighing, rows, classes) = self.problem, zip(*terms, strict=True)
         labels = torch.tensor(classes, dtype=torch.long, device=theta.device)
         weights = torch.tensor(weighing, dtype=theta.dtype, device=theta.device)
-        value, gradient = loss_and_gradient(problem, theta, problem.x[list(rows)], labels, weights)
+        value, gradient = loss_and_gradient(problem, theta, problem.units(torch.tensor(rows)).x, labels, weights)
         return value.item(), gradient
 
     def changes(self, base: Tensor) -> Changes:
@@ -169,7 +169,7 @@ class ModuleFamily(Family):
         alike: dict[float, list[tuple[int, int]]] = {}
         for weight, row, label in objective.terms:
             alike.setdefault(weight, []).append((row, label))
-        own = [(weight * len(pairs), curvature(problem, theta, problem.x[[row for row, _ in pairs]],
+        own = [(weight * len(pairs), curvature(problem, theta, problem.units(torch.tensor([row for row, _ in pairs])).x,
                                                problem.y.new_tensor([label for _, label in pairs]), options))
                for weight, pairs in alike.items()]
 
@@ -207,7 +207,7 @@ class SoftmaxFamily(Family):
         super().__init__(problem.weights.flatten(), problem.penalty.repeat_interleave(problem.classes), damping)
 
     def label(self, row: int) -> int:
-        return int(self.problem.y[row])
+        return int(self.problem.units(torch.tensor([row])).y)
 
     def _loss(self, theta: Tensor, x: Tensor, y: Tensor) -> ValueAndGradient:
         weights = theta.view(self.problem.dimension, self.problem.classes)
@@ -220,7 +220,7 @@ class SoftmaxFamily(Family):
     def own(self, theta: Tensor, terms: Terms) -> ValueAndGradient:
         value, gradient = 0.0, torch.zeros_like(theta)
         for weight, row, label in terms:
-            loss, slope = self._loss(theta, self.problem.x[[row]], self.problem.y.new_tensor([label]))
+            loss, slope = self._loss(theta, self.problem.units(torch.tensor([row])).x, self.problem.y.new_tensor([label]))
             value, gradient = value + weight * loss, gradient + weight * slope
         return value, gradient
 
@@ -228,7 +228,7 @@ class SoftmaxFamily(Family):
         problem, weights = self.problem, theta.view(self.problem.dimension, self.problem.classes)
         hessian = objective.scale * softmax.hessian((problem.x @ weights).softmax(-1), problem.x, self.unpenalised)
         for weight, row, _ in objective.terms:
-            x = problem.x[[row]]
+            x = problem.units(torch.tensor([row])).x
             hessian += weight * softmax.hessian((x @ weights).softmax(-1), x, self.unpenalised)
         hessian.diagonal().add_(self.penalty + self.damping)
         return softmax.pin_intercept(hessian, problem.classes) if problem.intercept else hessian

@@ -140,12 +140,12 @@ class _Softmax:
 
     def gradients(self, rows: Tensor, label: int | None = None) -> Tensor:
         problem = self.problem
-        labels = problem.y[rows]
+        x, labels = problem.units(rows)
         if label is not None:
             problem.check_label(label)
             labels = torch.full_like(labels, label)
-        signal = -slope_at(problem.probabilities[rows], labels)
-        return (problem.x[rows].T[:, None] * signal.T).reshape(problem.parameters, len(rows))
+        signal = -slope_at(problem.unit_probabilities(rows), labels)
+        return (x.T[:, None] * signal.T).reshape(problem.parameters, len(rows))
 
     @property
     def data_gradient(self) -> Tensor:
@@ -163,7 +163,7 @@ class _Softmax:
     def term(self, changes: Sequence[Tensor], size: float, rounding: Sequence[Tensor]) -> LogitTerm:
         change, noise = torch.cat(list(changes), 1) * size, None
         if rounding:
-            own = torch.cat([self.problem.outputs(self.problem.x[rows]).abs().amax(1) for rows in self.batches])
+            own = torch.cat([self.problem.outputs(self.problem.units(rows).x).abs().amax(1) for rows in self.batches])
             digits = LAST_DIGITS * torch.finfo(change.dtype).eps
             noise = abs(size) * torch.cat(list(rounding), 1) + 2.0 * digits * own * change.abs().amax(-1)
         return LogitTerm(change, self.problem.query_logits, linear=True, noise=noise)

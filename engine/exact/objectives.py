@@ -19,8 +19,9 @@ def objectives(problem: SoftmaxProblem, intervention: Intervention, candidates: 
 
     Raises `InvalidInput` for a relabelling to a class that does not exist.
     """
-    inputs = problem.x[candidates].T.contiguous()
-    own = one_hot(problem.y[candidates], problem.classes).T.to(inputs.dtype)
+    x, y = problem.units(candidates)
+    inputs = x.T.contiguous()
+    own = one_hot(y, problem.classes).T.to(inputs.dtype)
     change = intervention.change(problem.n)
     target = change.own * own
     for weight, label in change.further:

@@ -98,7 +98,7 @@ def _candidate_terms(problem: SoftmaxProblem, data: TrainingData, batch: Tensor)
     """The batch's preconditioner terms; the last small batch is kept, for the next α of a live page."""
 
     def build() -> CandidateTerms:
-        return CandidateTerms.of(data.solve, problem.x[batch].T, problem.probabilities[batch], problem.n)
+        return CandidateTerms.of(data.solve, problem.units(batch).x.T, problem.unit_probabilities(batch), problem.n)
 
     if 4 * len(batch) * problem.parameters * problem.classes > CACHED_BYTES:
         return build()

@@ -69,7 +69,7 @@ def _groups_of_module(problem: ModuleProblem, groups: Sequence[Tensor], eta: flo
         for _ in range(steps):
             options.check()
             at = theta + displacement
-            displacement = displacement - eta * loss_and_gradient(problem, at, problem.x[rows], problem.y[rows])[1]
+            displacement = displacement - eta * loss_and_gradient(problem, at, *problem.units(rows))[1]
         change[:, index], noise[:, index] = origin.change(displacement)
         options.progress((index + 1) / len(groups))
     return LogitTerm(change, origin.logits, noise=noise)
@@ -85,8 +85,8 @@ def _origin(problem: ModuleProblem, theta: Tensor) -> Origin:
 def _of_softmax(problem: SoftmaxProblem, candidates: Tensor, eta: float, steps: int, theta: Tensor, options: Options
                 ) -> LogitTerm:
     options.check()
-    x = problem.x[candidates]
-    signal = accumulated_signal(problem.outputs(x, theta), problem.y[candidates], x.square().sum(1), eta, steps)
+    x, y = problem.units(candidates)
+    signal = accumulated_signal(problem.outputs(x, theta), y, x.square().sum(1), eta, steps)
     baseline = problem.outputs(problem.queries, theta)
     change = -eta * problem.kernel(candidates)[:, :, None] * signal
     return LogitTerm(change, baseline, noise=problem.kernel_noise(candidates, theta, eta, signal))

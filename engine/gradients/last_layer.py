@@ -22,7 +22,7 @@ def products_in(problem: Differentiable, name: str, queries: Tensor, signal: Ten
     """For queries (m, …), signals (m, C) and training examples `rows` (b,), in the layer called `name`: (m, b)."""
     values = signal.new_empty(len(queries), len(rows))
     loss = differentiable(problem.loss)
-    for columns, training in _held(problem, name, problem.x[rows], problem.y[rows], loss, budget):
+    for columns, training in _held(problem, name, *problem.units(rows), loss, budget):
         for rows_of_queries, own in _held(problem, name, queries, signal, along_signal, budget):
             check()
             values[rows_of_queries, columns] = own.inner(training).to(values)

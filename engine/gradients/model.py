@@ -27,6 +27,9 @@ class Differentiable(Protocol):
     def parameters(self) -> int:
         """P, the number of parameters that count."""
 
+    def units(self, rows: Tensor) -> tuple[Tensor, Tensor]:
+        """Inputs (b, …) and labels (b,) of examples `rows` (b,) that may be candidates."""
+
 
 class Queried(Differentiable, Protocol):
     """The same with queries (m, …), and a memory of what was computed of them."""

@@ -27,7 +27,7 @@ def loss_gradients(problem: Differentiable, rows: Tensor, theta: Tensor | None =
     Raises `InvalidInput` where memory holds neither the result nor one example's work.
     """
     loss = differentiable(problem.loss)
-    return _gradients(problem.network, problem.x[rows], problem.y[rows], loss, theta, budget, check)
+    return _gradients(problem.network, *problem.units(rows), loss, theta, budget, check)
 
 
 def behavior_gradients(problem: Differentiable, x: Tensor, signal: Tensor, theta: Tensor | None = None,

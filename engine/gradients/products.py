@@ -41,7 +41,7 @@ class TrainingGradients:
         self._chunks: list[tuple[slice, list[forms.Form]]] = []
 
         def run(chunk: slice) -> None:
-            self._chunks.append((chunk, gradient_forms(self.network, problem.x[rows[chunk]], problem.y[rows[chunk]],
+            self._chunks.append((chunk, gradient_forms(self.network, *problem.units(rows[chunk]),
                                                        differentiable(problem.loss), theta)))
 
         in_chunks(run, len(rows), fitting(pass_bytes(self.network, problem.x), budget, problem.device), check)

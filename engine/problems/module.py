@@ -246,7 +246,7 @@ class ModuleProblem(Problem):
 
     def training_signal(self, rows: Tensor) -> Tensor:
         """s_ℓ(z_k) = ∂ℓ/∂f at the logits of `rows` (b,): shape (b, C)."""
-        return self.loss_signal(self.outputs(self.x[rows]), self.y[rows])
+        return self.loss_signal(self.outputs(self.units(rows).x), self.units(rows).y)
 
     def loss_signal(self, logits: Tensor, labels: Tensor) -> Tensor:
         """∂ℓ/∂f (b, C) at given logits (b, C) and labels (b,)."""

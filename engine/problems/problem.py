@@ -48,6 +48,13 @@ class Examples(NamedTuple):
     candidates: Tensor
 
 
+class Units(NamedTuple):
+    """Examples as a model takes them, x (b, …), and their labels y (b,)."""
+
+    x: Tensor
+    y: Tensor
+
+
 @dataclass(frozen=True)
 class Shared:
     """What a problem takes over from another one of the same model, instead of preparing and computing it again.
@@ -111,6 +118,10 @@ class Problem(ABC):
     def n(self) -> int:
         return len(self.y)
 
+    def units(self, rows: Tensor) -> Units:
+        """Inputs and labels of examples `rows` (b,) that may be candidates."""
+        return Units(self.x[rows], self.y[rows])
+
     @property
     @abstractmethod
     def classes(self) -> int:
@@ -173,7 +184,7 @@ class Problem(ABC):
         normalised: their cosine. Raises `InvalidInput` for a model whose outputs are no linear readout.
         """
         scaled = normalize if normalised else torch.as_tensor
-        return scaled(self.representations(self.queries)) @ scaled(self.representations(self.x[rows])).T
+        return scaled(self.representations(self.queries)) @ scaled(self.representations(self.units(rows).x)).T
 
     @abstractmethod
     def representations(self, x: Tensor) -> Tensor:
@@ -253,7 +264,8 @@ class Problem(ABC):
 
     def at_itself(self, rows: Tensor) -> Problem:
         """The same model with training examples `rows` (b,) as queries and candidates alike."""
-        return self.holding(self.examples._replace(queries=self.x[rows], query_labels=self.y[rows], candidates=rows),
+        x, y = self.units(rows)
+        return self.holding(self.examples._replace(queries=x, query_labels=y, candidates=rows),
                             Shared(self.shared.model, Memory()))
 
     @property

@@ -125,6 +125,10 @@ class SoftmaxProblem(Problem):
     def probabilities(self) -> Tensor:
         return self.of_model("probabilities", lambda: self.outputs(self.x).softmax(-1))
 
+    def unit_probabilities(self, rows: Tensor) -> Tensor:
+        """softmax f(x_k; θ_D) of examples `rows` (b,), shape (b, C)."""
+        return self.probabilities[rows]
+
     def double(self) -> SoftmaxProblem:
         return self
 
@@ -134,13 +138,13 @@ class SoftmaxProblem(Problem):
 
     def kernel(self, rows: Tensor) -> Tensor:
         """K(q, k) = x_qᵀ x_k of training examples `rows` (b,), shape (m, b)."""
-        return self.queries @ self.x[rows].T
+        return self.queries @ self.units(rows).x.T
 
     def kernel_noise(self, rows: Tensor, theta: Tensor | None, weight: float, signal: Tensor) -> Tensor:
         """How far rounding may move weight · K(q, k) s of signals (b, C) at θ: (m, b), as K is off by ε‖x_q‖‖x_k‖ and s
         by twice what rounding moves the candidate's logits."""
         weights = self.weights if theta is None else theta.view(self.dimension, self.classes)
-        lengths, size = self.x[rows].norm(dim=1), signal.abs().amax(1)
+        lengths, size = self.units(rows).x.norm(dim=1), signal.abs().amax(1)
         digits = LAST_DIGITS * torch.finfo(signal.dtype).eps
         off = digits * (1.0 + 2.0 * lengths * weights.norm(dim=0).max())
         return abs(weight) * self.queries.norm(dim=1)[:, None] * (lengths * size * off)
@@ -154,7 +158,7 @@ class SoftmaxProblem(Problem):
 
     def training_signal(self, rows: Tensor) -> Tensor:
         """s_ℓ(z_k) = p − e_y at θ_D, shape (b, C)."""
-        return -slope_at(self.probabilities[rows], self.y[rows])
+        return -slope_at(self.unit_probabilities(rows), self.units(rows).y)
 
     def jacobian(self, x: Tensor) -> Tensor:
         """Of f = Wᵀx, x (D,): row c holds x in the places of W's column c; (C, D·C)."""
@@ -270,14 +274,15 @@ class KernelGradients:
 
     def norms(self) -> Tensor:
         """‖x_k‖ ‖p_k − e_y‖ at θ_D, (b,)."""
-        return self.problem.x[self.rows].norm(dim=1) * self.problem.training_signal(self.rows).norm(dim=1)
+        return self.problem.units(self.rows).x.norm(dim=1) * self.problem.training_signal(self.rows).norm(dim=1)
 
     def term(self, weight: float, *, normalised: bool = False, preconditioned: bool = False) -> LogitTerm:
         """As a change of logits, weight · K(q, k) s_ℓ(z_k), of which rounding has a bound."""
         if normalised or preconditioned:
             raise InvalidInput("The gradients of softmax regression are read as they are; use `first_order`.")
         problem, rows, theta = self.problem, self.rows, self.theta
-        signal = -slope(problem.outputs(problem.x[rows], theta), problem.y[rows])
+        x, y = problem.units(rows)
+        signal = -slope(problem.outputs(x, theta), y)
         change = weight * problem.kernel(rows)[:, :, None] * signal
         return LogitTerm(change, problem.outputs(problem.queries, theta), linear=True,
                     noise=problem.kernel_noise(rows, theta, weight, signal))

@@ -61,7 +61,7 @@ def pooled_by_class(problem: ModuleProblem, scorings: Sequence[Scoring], query_l
     for scoring in scorings:
         check(problem, scoring)
     whole = torch.equal(problem.candidates, torch.arange(problem.n, device=problem.device))
-    features = problem.representations(problem.x if whole else problem.x[problem.candidates])
+    features = problem.representations(problem.x if whole else problem.units(problem.candidates).x)
     queries = problem.representations(problem.queries)
     labels, own = (torch.as_tensor(values, device=problem.device) for values in (query_labels, candidate_labels))
     members = one_hot(labels, problem.classes).to(queries)  # (m, C)
