@@ -28,8 +28,8 @@ from engine.basics.options import Options
 from engine.basics.registry import Registry
 from engine.models.altered import Altered
 from engine.problems import Problem
+from engine.problems.candidates import Shared
 from engine.problems.memory import Memory
-from engine.problems.problem import Shared
 
 ProtocolName = Literal["weights", "subset", "seeds"]
 APART = 1_000_000

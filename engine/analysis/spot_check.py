@@ -33,8 +33,8 @@ from engine.metrics.agreement import Agreement, pairwise, top_size
 from engine.metrics.in_words import Z95, InWords, in_words
 from engine.metrics.subsets import over_known
 from engine.problems import Problem
+from engine.problems.candidates import Shared
 from engine.problems.memory import Memory
-from engine.problems.problem import Shared
 from engine.requests import Request
 from engine.requests.fields import StoredScoring
 from engine.scoring import cost

@@ -25,7 +25,15 @@ from engine.curvature.second_order import twice_differentiable
 from engine.estimators.cost import Cost, through_steps
 from engine.estimators.estimator import Estimator
 from engine.estimators.named import of_run
-from engine.exact.replay import STEPS, cached_descent, cached_run, run_response, training_of, weighed
+from engine.exact.replay import (
+    STEPS,
+    cached_descent,
+    cached_run,
+    check_replayed,
+    run_response,
+    training_of,
+    weighed,
+)
 from engine.exact.step_curvature import NOTHING
 from engine.exact.step_graph import StepGraph
 from engine.gradients.response import Response, signal_of
@@ -41,6 +49,7 @@ from engine.question.processes import Replay
 
 def _of_module(problem: ModuleProblem, interventions: Sequence[Intervention], process: Replay, candidates: Tensor,
                options: Options, second: bool = False) -> list[Response]:
+    check_replayed(problem, candidates)
     training, responses = training_of(problem, problem.seed), []
     if second:
         training.recipe.rule.affine(problem.theta, training.recipe.rule.fresh(problem.theta), 0.0)
@@ -98,7 +107,7 @@ def _of_descent(problem: SoftmaxProblem, process: Replay, candidates: Tensor, du
         if second:
             half = problem.penalty[:, None] * weights + 0.5 * problem.x.T @ signals / problem.n
             slope = slope + _turned(behavior, logits, labels, -eta * problem.queries @ half)
-        totals -= eta * slope @ signals[candidates].T
+        totals -= eta * slope @ run.signals_of(candidates, weights, signals).T
     return totals * problem.kernel(candidates)
 
 

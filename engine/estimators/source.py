@@ -39,7 +39,7 @@ from engine.estimators.averaged import Averaged, Eigenbasis, Factored, Krylov, R
 from engine.estimators.cost import BATCH, FORWARD_AND_BACKWARD, Cost, Passes, Work
 from engine.estimators.estimator import Estimator
 from engine.estimators.named import of_run
-from engine.exact.replay import STEPS, cached_descent, cached_run, run_response, training_of
+from engine.exact.replay import STEPS, cached_descent, cached_run, check_replayed, run_response, training_of
 from engine.gradients.products import TrainingGradients
 from engine.gradients.response import GradientTerm, Response
 from engine.gradients.vectorised import along_signal, gradients_of
@@ -148,6 +148,7 @@ def through_segments(problem: Problem, interventions: Sequence[Intervention], pr
 
 def _of_module(problem: ModuleProblem, process: Replay, candidates: Tensor, options: Options, count: int = SEGMENTS,
                points: int = POINTS, form: Form = flow, exact: bool = False) -> Response:
+    check_replayed(problem, candidates)
     seeds, training = process.runs(problem.seed), training_of(problem, problem.seed)
     terms = [_of_run(problem, seed, candidates, options.share(index, len(seeds)), _Cut(count, points, exact), form)
              for index, seed in enumerate(seeds)]
@@ -250,7 +251,7 @@ def descent_segments(problem: SoftmaxProblem, process: Replay, candidates: Tenso
                      count: int = SEGMENTS, points: int = POINTS) -> list[Segment]:
     """The segments of a descent, kept on the problem. Raises `InvalidInput` where the Hessian is too large to hold."""
     return problem.memo("segments", lambda: _descent_segments(problem, process, candidates, options, count, points),
-                        (process.eta, process.steps, tuple(candidates.tolist()), count, points))
+                        (process.eta, process.steps, problem.outside_content, *candidates.tolist(), count, points))
 
 
 def _descent_segments(problem: SoftmaxProblem, process: Replay, candidates: Tensor, options: Options, count: int,
@@ -267,7 +268,8 @@ def _descent_segments(problem: SoftmaxProblem, process: Replay, candidates: Tens
         options.check()
         read = [run.read(states[index]) for index in indices]
         hessian = torch.stack([softmax.hessian(p, problem.x, problem.penalty) for p, _ in read]).mean(0)
-        signals = torch.stack([signal[candidates] for _, signal in read]).mean(0)
+        signals = torch.stack([run.signals_of(candidates, states[index], signal)
+                               for index, (_, signal) in zip(indices, read, strict=True)]).mean(0)
         x = problem.units(candidates).x
 
         def along(directions: Tensor, x: Tensor = x, signals: Tensor = signals) -> Tensor:

@@ -27,6 +27,9 @@ class _Elsewhere:
         self.theta, self.x, self.y, self.link = theta, x, y, problem.link
         self.n, self.parameters, self.classes = len(y), problem.parameters, problem.classes
 
+    def units(self, rows: Tensor) -> tuple[Tensor, Tensor]:
+        return self.x[rows], self.y[rows]
+
     def memo(self, key: str, build: Callable[[], T], version: Hashable = None) -> T:
         """Kept on the problem: what is asked for here depends on the architecture alone."""
         return self.problem.memo(key, build, version)

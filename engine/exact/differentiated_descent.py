@@ -47,7 +47,7 @@ class DifferentiatedDescent:
 
     def tangent(self, candidates: Tensor, options: Options, during: Tensor | None = None,
                 curvature: StepCurvature = HESSIAN) -> Tensor:
-        """The first-order change of the query logits at the end by α of training examples (b,): (m, b, C).
+        """The first-order change of the query logits at the end by α of candidates (b,): (m, b, C).
 
         during (T,): which steps see the weight, by default all.
         """
@@ -60,7 +60,8 @@ class DifferentiatedDescent:
             for number, (chunk, columns) in enumerate(zip(chunks, moved, strict=True)):
                 after = self._stepped(columns, self._read_by(columns), probabilities, signals, curvature)
                 if during is None or during[step]:
-                    after.addcmul_(problem.x[chunk].T[:, None], signals[chunk].T, value=-self.eta)
+                    after.addcmul_(problem.units(chunk).x.T[:, None],
+                                   self.signals_of(chunk, weights, signals).T, value=-self.eta)
                 moved[number] = after
             weights = self._advanced(weights, step)
             options.progress((step + 1) / self.steps)
@@ -110,6 +111,13 @@ class DifferentiatedDescent:
             bent *= self.weights[:, None, None]
         pulled = (problem.x.T @ bent.flatten(1)).view_as(columns)
         return (columns * (1 - self.eta * problem.penalty[:, None, None])).sub_(pulled, alpha=self.eta / problem.n)
+
+    def signals_of(self, rows: Tensor, weights: Tensor, signals: Tensor) -> Tensor:
+        """s_ℓ of candidates `rows` (b,) at W (D, C), where those of all training examples are `signals`: (b, C)."""
+        if not self.problem.adds(rows):
+            return signals[rows]
+        x, y = self.problem.units(rows)
+        return -slope_at((x @ weights).softmax(-1), y)
 
     def read(self, weights: Tensor) -> tuple[Tensor, Tensor]:
         """p and s_ℓ of all training examples, (n, C) each."""

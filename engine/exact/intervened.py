@@ -220,7 +220,8 @@ class SoftmaxFamily(Family):
     def own(self, theta: Tensor, terms: Terms) -> ValueAndGradient:
         value, gradient = 0.0, torch.zeros_like(theta)
         for weight, row, label in terms:
-            loss, slope = self._loss(theta, self.problem.units(torch.tensor([row])).x, self.problem.y.new_tensor([label]))
+            x = self.problem.units(torch.tensor([row])).x
+            loss, slope = self._loss(theta, x, self.problem.y.new_tensor([label]))
             value, gradient = value + weight * loss, gradient + weight * slope
         return value, gradient
 

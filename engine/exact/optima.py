@@ -102,7 +102,7 @@ def _candidate_terms(problem: SoftmaxProblem, data: TrainingData, batch: Tensor)
 
     if 4 * len(batch) * problem.parameters * problem.classes > CACHED_BYTES:
         return build()
-    return problem.memo("candidate_terms", build, (data.damping, *batch.tolist()))
+    return problem.memo("candidate_terms", build, (data.damping, problem.outside_content, *batch.tolist()))
 
 
 def tolerances(problem: SoftmaxProblem, change: Change, rows: Tensor, tolerance: float) -> Tensor:

@@ -52,6 +52,7 @@ def replay(problem: Problem, interventions: Sequence[Intervention], process: Rep
 def _of_module(problem: ModuleProblem, interventions: Sequence[Intervention], process: Replay, candidates: Tensor,
                options: Options, curvature: StepCurvature) -> list[Response]:
     """The mean over the seeds of the process, each at the end of its own run."""
+    check_replayed(problem, candidates)
     seeds, training = process.runs(problem.seed), training_of(problem, problem.seed)
     responses = []
     for index, intervention in enumerate(interventions):
@@ -73,8 +74,14 @@ def weighed(intervention: Intervention, steps: int, per_epoch: int) -> Tensor:
 
 
 def _forwards(problem: Problem, candidates: Tensor) -> bool:
-    """Whether a column a candidate is not dearer than a column a query."""
-    return len(candidates) <= len(problem.queries)
+    """Whether a column a candidate is not dearer than a column a query; of one that is in no step it is all there is.
+    """
+    return len(candidates) <= len(problem.queries) or problem.adds(candidates)
+
+
+def check_replayed(problem: ModuleProblem, candidates: Tensor) -> None:
+    """Raises `InvalidInput` for a candidate that is in none of a network's batches."""
+    problem.check_trained(candidates, "The weight of an example in each batch of a network's training is asked")
 
 
 def _work(problem: Problem, candidates: Tensor, steps: int) -> dict[str, float]:
@@ -159,7 +166,7 @@ def cached_descent(problem: SoftmaxProblem, process: Replay, options: Options) -
     """The descent of a process, kept on the problem: the latest of them. Raises `Undifferentiable` where it diverges.
     """
     run = problem.memo("replayed", lambda: DifferentiatedDescent(problem, process.eta, process.steps, options),
-                       (process.eta, process.steps))
+                       (process.eta, process.steps, problem.outside_content))
     if not run.end.isfinite().all():
         raise Undifferentiable("Descent from zero diverged; choose a smaller η.")
     return run

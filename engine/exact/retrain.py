@@ -4,6 +4,10 @@ Seed s trains a model under the intervention and one without, on the same initia
 nothing but the intervention is between them (`engine.models.training`). All parameters are trained, by the problem's
 own recipe, whichever of them the problem selects for gradients.
 
+An example outside the training set is given a place of its own: both models are trained on n + 1 examples in batches
+that are permutations of these, with the weights (n + 1)/n of the n, so that the objective is L_D + α ℓ(z_k) on average
+over batches, and (n + 1) α, or 0 without intervention, of z_k.
+
 A training carries rounding on and may blow it up. By how much is measured: seed s also trains a model without
 intervention whose initial weights are the neighbouring floating-point numbers, and SAFETY times what lies between the
 two is what rounding may have moved the logits.
@@ -44,11 +48,12 @@ def _of_module(problem: ModuleProblem, interventions: Sequence[Intervention], pr
     model is trained twice. `converged` is False where a training diverged. Raises `InvalidInput` where it is not
     known how the problem's model was trained, or for a relabelling to a class that does not exist.
     """
-    problem.training()
+    if problem.training()[0].knows_its_end:
+        problem.check_trained(candidates, "A recorded training, which repeats its own batches, asks")
     seeds = process.runs(problem.seed)
     rows = candidates.tolist()
     check_labels(problem, interventions)
-    runs = _Runs(problem, options, total=len(seeds) * (2 + len(interventions) * len(rows)))
+    runs = _Runs(problem, options, len(seeds) * (2 + len(interventions) * len(rows)), problem.adds(candidates))
     baselines = [runs.query_logits(None, seed) for seed in seeds]
     if not all(logits.isfinite().all() for logits in baselines):
         raise InvalidInput("Training without any intervention diverged; choose a smaller learning rate.")
@@ -70,19 +75,23 @@ def factual_logits(problem: ModuleProblem, seeds: Sequence[int], options: Option
 
 @dataclass
 class _Runs:
-    """The trainings of one call, with their share of its progress."""
+    """The trainings of one call, with their share of its progress. outside: whether they are of n + 1 examples, the
+    last one a candidate outside the training set."""
 
     problem: ModuleProblem
     options: Options
     total: int
+    outside: bool = False
     done: int = 0
 
     def query_logits(self, change: tuple[Intervention, int] | Literal["neighbour"] | None, seed: int) -> Tensor:
         """(m, C) of the model trained with `seed` under an intervention on an example; NaN where it diverged."""
-        runs = self.problem.memo("retrained", dict)
+        version = self.problem.outside_content if self.outside else ""
+        runs = self.problem.memo(f"retrained{' with one more' if version else ''}", dict, version)
         key = (change[0].model_dump_json(), change[1]) if isinstance(change, tuple) else change, seed
         if key not in runs:
-            arguments = {"build": partial(_nudged, self.problem, seed)} if change == NEIGHBOUR else (
+            arguments = one_more(self.problem, self.problem.n, 0.0) if self.outside else {}
+            arguments |= {"build": partial(_nudged, self.problem, seed)} if change == NEIGHBOUR else (
                 changed(self.problem, *change) if change else {})
             runs[key] = self._trained(seed, arguments)
         self.done += 1
@@ -92,11 +101,11 @@ class _Runs:
     def _trained(self, seed: int, change: dict[str, Any]) -> Tensor:
         problem, options = self.problem, self.options
         recipe, build = problem.training()
-        arguments = {"build": build, "y": problem.y, "recipe": recipe.model_copy(update={"checkpoints": 0}), **change}
+        arguments = {"build": build, "x": problem.x, "y": problem.y, **change}
         try:
-            module = train(x=problem.x, seed=seed, loss=problem.loss, device=problem.device,
-                           dtype=problem.network.dtype, exact=True, check=options.check, progress=self._within,
-                           **arguments).module
+            module = train(recipe=recipe.model_copy(update={"checkpoints": 0}), seed=seed, loss=problem.loss,
+                           device=problem.device, dtype=problem.network.dtype, exact=True, check=options.check,
+                           progress=self._within, **arguments).module
         except Diverged:
             return problem.query_logits.new_full((len(problem.queries), problem.classes), torch.nan)
         if not change:
@@ -132,8 +141,10 @@ def _term(change: Tensor, baseline: Tensor, noise: Tensor) -> LogitTerm:
 
 
 def changed(problem: ModuleProblem, intervention: Intervention, row: int) -> dict[str, Any]:
-    """What an intervention on training example `row` changes of the arguments of `train`."""
+    """What an intervention on candidate `row` changes of the arguments of `train`."""
     change = intervention.change(problem.n)
+    if row >= problem.n:
+        return one_more(problem, row, change.own)
     arguments: dict[str, Any] = {}
     if change.weight != 1.0:
         weights = torch.ones(problem.n, dtype=torch.float64, device=problem.device)
@@ -144,3 +155,12 @@ def changed(problem: ModuleProblem, intervention: Intervention, row: int) -> dic
         labels[row] = change.label
         arguments["y"] = labels
     return arguments
+
+
+def one_more(problem: ModuleProblem, row: int, alpha: float) -> dict[str, Any]:
+    """The arguments of `train` for n + 1 examples, of which the last is candidate `row` outside, of weight α in L_D."""
+    x, y = problem.units(torch.tensor([row], device=problem.device))
+    n = problem.n
+    weights = torch.full((n + 1,), (n + 1) / n, dtype=torch.float64, device=problem.device)
+    weights[n] = (n + 1) * alpha
+    return {"x": torch.cat([problem.x, x]), "y": torch.cat([problem.y, y]), "weights": weights, "normalization": "n"}

@@ -44,8 +44,8 @@ def loss_derivatives(problem: Differentiable, rows: Tensor, direction: Tensor, t
     Arguments as for `loss_gradients`.
     """
     directions = direction.reshape(-1, problem.parameters)
-    values = derivatives_of(problem.network, *problem.units(rows), differentiable(problem.loss), directions, theta, budget,
-                            check=check)
+    values = derivatives_of(problem.network, *problem.units(rows), differentiable(problem.loss), directions, theta,
+                            budget, check=check)
     return values[0] if direction.ndim == 1 else values
 
 

@@ -37,6 +37,10 @@ class Queried(Differentiable, Protocol):
     queries: Tensor
 
     @property
+    def outside_content(self) -> str:
+        """What tells the examples outside the training set from others."""
+
+    @property
     def theta(self) -> Tensor:
         """θ_D, shape (P,)."""
 

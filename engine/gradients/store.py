@@ -57,7 +57,8 @@ class NetworkGradients:
         def build() -> TrainingGradients:
             return TrainingGradients(self.problem, self.rows, self.theta, budget=self.options.budget // 4)
 
-        return build() if self.point else self.problem.memo("training_gradients", build, tuple(self.rows.tolist()))
+        return build() if self.point else self.problem.memo(
+            "training_gradients", build, (self.problem.outside_content, *self.rows.tolist()))
 
     @cached_property
     def updates(self) -> Tensor:

@@ -27,9 +27,10 @@ from engine.models.causal.recipe import FIRST, SECOND, STEPS
 from engine.models.causal.row_texts import RowTexts
 from engine.models.link import Link
 from engine.models.network import Network
+from engine.problems.candidates import Arraylike, Shared, Units
 from engine.problems.memory import Memory
 from engine.problems.module import BATCH, ModuleProblem
-from engine.problems.problem import Arraylike, Problem, Shared
+from engine.problems.problem import Problem
 from engine.question.behavior import Behavior
 from engine.question.token_behaviors import PLACES, RESPONSE
 from engine.question.worded import Worded
@@ -58,12 +59,13 @@ class CausalProblem(ModuleProblem):
     unoffered = frozenset({"relabel", "reoptimize"})
 
     def __init__(self, module: nn.Module | Network, x_train: Tensor, y_train: Arraylike | None, x_query: Tensor,
-                 y_query: Arraylike | None, candidates: Arraylike | Iterable[int] | None = None, *,
-                 texts: RowTexts | None = None, **options: Any) -> None:
+                 y_query: Arraylike | None, candidates: Arraylike | Iterable[int] | None = None,
+                 outside: Units | None = None, *, texts: RowTexts | None = None, **options: Any) -> None:
         """y_train, y_query are not read."""
         self.texts = texts
         none, nothing = (torch.zeros(len(x), dtype=torch.long) for x in (x_train, x_query))
-        super().__init__(module, x_train, none, x_query, nothing, candidates, **{"loss": response_loss, **options})
+        super().__init__(module, x_train, none, x_query, nothing, candidates, outside,
+                         **{"loss": response_loss, **options})
 
     @property
     def _made(self) -> dict[str, Any]:
@@ -121,7 +123,7 @@ class CausalProblem(ModuleProblem):
         words = [behavior.words for behavior in behaviors if behavior.words]
         problem = self.memo("asking", lambda: self._asking(tuple(dict.fromkeys(words))), tuple(worded))
         columns = {name: len(READOUTS) + column for column, name in enumerate(worded)}
-        return problem.with_candidates(self.candidates), [
+        return problem.with_candidates_of(self), [
             placed(behavior, columns[behavior.name]) if behavior.words else behavior for behavior in behaviors]
 
     def _asking(self, words: Sequence[Worded]) -> CausalProblem:

@@ -37,8 +37,9 @@ from engine.models.recipe import TrainingRecipe
 from engine.models.train_many import convolves, outputs_of_many, stands_alone
 from engine.models.training import Diverged, Training, replay
 from engine.models.wrapped import by_names
+from engine.problems.candidates import Arraylike, Examples, Shared, Units
 from engine.problems.memory import Memory
-from engine.problems.problem import Arraylike, Examples, Problem, Shared, pick_device
+from engine.problems.problem import Problem, pick_device
 from engine.problems.rounding import rounded
 from engine.question.class_behaviors import soft_margin_signal
 from engine.question.likelihood import doubt
@@ -53,10 +54,9 @@ class ModuleProblem(Problem):
 
     x_train (n, …) float, y_train (n,), x_query (m, …), y_query (m,), candidates (k,) indices into the training
     set (default: all n). module: copied; a `Network` is taken as it is, with its own selection and precision, as
-    `holding` gives it. parameters: which parameters count, as `engine.models.network.Network` reads it. loss:
-    (logits (b, C), labels (b,)) -> (b,), per example. l2: λ. checkpoints: of the training run, in its order, for
-    `trajectory`. recipe, build () -> untrained module, and seed: how it was trained, for `retrain`; see
-    `engine.models.training`.
+    `holding` gives it, with what is `outside`. parameters: which parameters count, as `Network` reads it. loss: (logits
+    (b, C), labels (b,)) -> (b,), per example. l2: λ. checkpoints: of the training run, in its order, for `trajectory`.
+    recipe, build () -> untrained module, and seed: how it was trained, for `retrain`; see `engine.models.training`.
 
     Raises `InvalidInput` for a device that is not there, no selected parameters, shapes that do not match, more
     labels than classes, or logits or losses that are not finite.
@@ -71,8 +71,8 @@ class ModuleProblem(Problem):
     """Whether a map over stacked weights is faster than one model after the other."""
 
     def __init__(self, module: nn.Module | Network, x_train: Arraylike, y_train: Arraylike, x_query: Arraylike,
-                 y_query: Arraylike, candidates: Arraylike | Iterable[int] | None = None, *, parameters: str = ALL,
-                 loss: Loss = per_example_cross_entropy, l2: float = 0.0,
+                 y_query: Arraylike, candidates: Arraylike | Iterable[int] | None = None, outside: Units | None = None,
+                 *, parameters: str = ALL, loss: Loss = per_example_cross_entropy, l2: float = 0.0,
                  checkpoints: Sequence[Checkpoint] = (), recipe: TrainingRecipe | None = None,
                  build: Callable[[], nn.Module] | None = None, seed: int = 0, device: str = "cpu",
                  dtype: str = "float32", shared: Shared | None = None) -> None:
@@ -88,7 +88,8 @@ class ModuleProblem(Problem):
         y = self._labels(y_train)
         chosen = self._candidates(candidates, len(y)) if shared is None else torch.as_tensor(candidates)
         inputs, queries = self._inputs(x_train), self._inputs(x_query)
-        super().__init__(Examples(inputs, y, queries, self._labels(y_query), chosen), self.shared)
+        outside = outside and Units(self._inputs(outside.x), outside.y)
+        super().__init__(Examples(inputs, y, queries, self._labels(y_query), chosen, outside), self.shared)
         given = () if isinstance(module, Network) else module.parameters()
         self.rounded = self.of_model("rounded", lambda: rounded(
             [("inputs", (x_train, x_query)), ("model's parameters", given)], self.network.dtype))
@@ -121,9 +122,6 @@ class ModuleProblem(Problem):
         return {"loss": self.loss, "l2": self.l2, "checkpoints": self.checkpoints, "recipe": self.recipe,
                 "build": self.build, "seed": self.seed, "device": str(self.device)}
 
-    def with_candidates(self, candidates: Arraylike) -> ModuleProblem:
-        return self.holding(self.examples._replace(candidates=self._candidates(candidates, self.n)), self.shared)
-
     def with_labels(self, rows: Tensor, label: int) -> ModuleProblem:
         """The same model on training data in which `rows` carry `label`; only for what is computed of those rows."""
         y = self.y.clone()
@@ -142,10 +140,10 @@ class ModuleProblem(Problem):
         """The same problem in float64, kept beside this one."""
         if self.network.dtype == torch.float64:
             return self
-        return self.memo("double", self._double).with_candidates(self.candidates)
+        return self.memo("double", self._double).with_candidates_of(self)
 
     def _double(self) -> ModuleProblem:
-        return self.with_module(self.network.module, self.examples, dtype="float64",
+        return self.with_module(self.network.module, self.trained_examples, dtype="float64",
                                 checkpoints=[point.double() for point in self.checkpoints])
 
     def with_module(self, module: nn.Module, examples: Examples, **changed: Any) -> ModuleProblem:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from abc import abstractmethod
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import torch
-from numpy.typing import ArrayLike
 from torch import Tensor
 from torch.nn.functional import normalize, one_hot
 
@@ -26,51 +24,20 @@ from engine.gradients.store import GradientStore
 from engine.models.altered import Altered
 from engine.models.causal.row_texts import RowTexts
 from engine.models.knobs import Knob
-from engine.problems.indices import indices
-from engine.problems.indices import labels as whole_labels
-from engine.problems.memory import Memory
+from engine.problems.candidates import Arraylike, Candidates
 from engine.question.behavior import Behavior, Reads
 from engine.question.behaviors import reading
 from engine.question.processes import Replay, Trajectory
 
 T = TypeVar("T")
-Arraylike = ArrayLike | Tensor
-"""Numbers as a user holds them."""
 
 
-class Examples(NamedTuple):
-    """Tensors on one device, as a model takes them: x (n, …), y (n,), queries (m, …), labels (m,), candidates (k,)."""
-
-    x: Tensor
-    y: Tensor
-    queries: Tensor
-    query_labels: Tensor
-    candidates: Tensor
-
-
-class Units(NamedTuple):
-    """Examples as a model takes them, x (b, …), and their labels y (b,)."""
-
-    x: Tensor
-    y: Tensor
-
-
-@dataclass(frozen=True)
-class Shared:
-    """What a problem takes over from another one of the same model, instead of preparing and computing it again.
-
-    model: what was computed of the model and its training data. queries: what was computed for the queries too.
-    """
-
-    model: Memory
-    queries: Memory
-
-
-class Problem(ABC):
+class Problem(Candidates):
     """A factual model with its data, and what it can answer.
 
     x (n, …), y (n,): the training examples, one unit a row. queries (m, …), query_labels (m,). candidates (k,): which
-    units are scored. All on `device`. `noun` is what a sentence calls such a model, `reads` what its outputs are.
+    units are scored, training examples or not (`engine.problems.candidates`). All on `device`. `noun` is what a
+    sentence calls such a model, `reads` what its outputs are.
 
     What a kind of problem says of itself: `convex`, whether the objective has one optimum, at which all training
     ends; `linear`, whether logits are linear in the parameters; `kept_checkpoints`, whether a trajectory visits what
@@ -100,7 +67,6 @@ class Problem(ABC):
     hessian_products: ClassVar[bool] = True
     unoffered: ClassVar[frozenset[str]] = frozenset()
 
-    device: torch.device
     checkpoints: Sequence[Checkpoint] = ()
     """That the training kept, where there was one."""
     texts: RowTexts | None = None
@@ -109,23 +75,6 @@ class Problem(ABC):
     """Of the training."""
     intercept: bool = False
     """Whether the last feature of every input is a one."""
-
-    def __init__(self, examples: Examples, shared: Shared | None) -> None:
-        self.x, self.y, self.queries, self.query_labels, self.candidates = examples
-        self.shared = shared or Shared(Memory(), Memory())
-
-    @property
-    def n(self) -> int:
-        return len(self.y)
-
-    def units(self, rows: Tensor) -> Units:
-        """Inputs and labels of examples `rows` (b,) that may be candidates."""
-        return Units(self.x[rows], self.y[rows])
-
-    @property
-    @abstractmethod
-    def classes(self) -> int:
-        """C, the number of outputs."""
 
     @property
     @abstractmethod
@@ -249,25 +198,6 @@ class Problem(ABC):
         trained.
         """
 
-    @abstractmethod
-    def holding(self, examples: Examples, shared: Shared) -> Problem:
-        """The same model with other examples, which are as this problem holds them. shared: what stays valid."""
-
-    @property
-    def examples(self) -> Examples:
-        """What `holding` takes: everything that is held of training examples, queries and candidates."""
-        return Examples(self.x, self.y, self.queries, self.query_labels, self.candidates)
-
-    def with_candidates(self, candidates: Tensor) -> Problem:
-        """The same trained problem with other candidates (k,); what was computed of the model is shared."""
-        return self.holding(self.examples._replace(candidates=self._candidates(candidates, self.n)), self.shared)
-
-    def at_itself(self, rows: Tensor) -> Problem:
-        """The same model with training examples `rows` (b,) as queries and candidates alike."""
-        x, y = self.units(rows)
-        return self.holding(self.examples._replace(queries=x, query_labels=y, candidates=rows),
-                            Shared(self.shared.model, Memory()))
-
     @property
     def gradient_bytes(self) -> int:
         """What one candidate's gradient takes where solvers hold it whole."""
@@ -335,16 +265,6 @@ class Problem(ABC):
         labels = self.query_labels if y is None else self._labels(y)
         return (logits.argmax(-1) == labels).double().mean().item()
 
-    @abstractmethod
-    def _inputs(self, x: Arraylike) -> Tensor:
-        """Arrays as this problem holds them."""
-
-    def _labels(self, labels: Arraylike) -> Tensor:
-        return whole_labels(labels).to(self.device)
-
-    def _candidates(self, candidates: Arraylike | Iterable[int] | None, n: int) -> Tensor:
-        return (torch.arange(n) if candidates is None else indices(candidates, n)).to(self.device)
-
     def memo(self, key: str, build: Callable[[], T], version: Hashable = None) -> T:
         """What `build()` made for `key`, made again only when `version` changes: what solvers share."""
         return self.shared.queries.memo(key, build, version)
@@ -361,7 +281,7 @@ class Problem(ABC):
     def fingerprint(self) -> str:
         """SHA-256 over model, data and candidates: what a stored result is tied to."""
         digest = hashlib.sha256(self.described.encode())
-        for tensor in self.examples:
+        for tensor in self.examples.tensors:
             digest.update(str(tuple(tensor.shape)).encode())
             digest.update(tensor.cpu().contiguous().numpy().tobytes())
         return digest.hexdigest()

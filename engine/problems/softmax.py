@@ -26,7 +26,8 @@ from engine.models.altered import Altered
 from engine.models.knobs import Knob
 from engine.models.linear_solvers import by_factor
 from engine.models.softmax_many import Sets, fit_many, fits_dense
-from engine.problems.problem import Arraylike, Examples, Problem, Shared, pick_device
+from engine.problems.candidates import Arraylike, Examples, Shared, Units
+from engine.problems.problem import Problem, pick_device
 from engine.question.likelihood import slope, slope_at
 from engine.question.processes import Replay, Trajectory
 
@@ -36,8 +37,8 @@ class SoftmaxProblem(Problem):
 
     x_train (n, d), y_train (n,), x_query (m, d), y_query (m,), candidates (k,) indices into the
     training set (default: all n). `l2` is λ of (λ/2)‖W‖²; an intercept is not regularised. Nothing
-    is trained before it is needed. Check a user's arrays with `engine.data.from_arrays` first. shared: given by
-    `holding` alone, with inputs that are features as another problem holds them.
+    is trained before it is needed. Check a user's arrays with `engine.data.from_arrays` first. outside, shared: given
+    by `holding` alone, with inputs that are features as another problem holds them.
 
     Raises `InvalidInput` for an unknown device, a bad l2, or more classes than `classes`.
     """
@@ -48,8 +49,9 @@ class SoftmaxProblem(Problem):
     curvatures = (SoftmaxHessian,)
 
     def __init__(self, x_train: Arraylike, y_train: Arraylike, x_query: Arraylike, y_query: Arraylike,
-                 candidates: Arraylike | Iterable[int] | None = None, *, l2: float = 1e-4, intercept: bool = False,
-                 classes: int | None = None, device: str = "cpu", shared: Shared | None = None) -> None:
+                 candidates: Arraylike | Iterable[int] | None = None, outside: Units | None = None, *, l2: float = 1e-4,
+                 intercept: bool = False, classes: int | None = None, device: str = "cpu",
+                 shared: Shared | None = None) -> None:
         if not 0 < l2 < float("inf"):
             raise InvalidInput(f"l2 is {l2}; give a positive number such as 1e-4, so that the optimum is unique.")
         self.device = pick_device(device)
@@ -58,7 +60,7 @@ class SoftmaxProblem(Problem):
         held = torch.as_tensor if shared else self._inputs
         x, queries = held(x_train), held(x_query)
         chosen = self._candidates(candidates, len(y)) if shared is None else torch.as_tensor(candidates)
-        super().__init__(Examples(x, y, queries, labels, chosen), shared)
+        super().__init__(Examples(x, y, queries, labels, chosen, outside), shared)
         self._classes = classes or int(self.y.max()) + 1
         if int(torch.cat([self.y, self.query_labels]).max()) >= self.classes:
             raise InvalidInput(f"A label lies outside 0…{self.classes - 1}; number the classes from 0.")
@@ -126,8 +128,8 @@ class SoftmaxProblem(Problem):
         return self.of_model("probabilities", lambda: self.outputs(self.x).softmax(-1))
 
     def unit_probabilities(self, rows: Tensor) -> Tensor:
-        """softmax f(x_k; θ_D) of examples `rows` (b,), shape (b, C)."""
-        return self.probabilities[rows]
+        """softmax f(x_k; θ_D) of examples `rows` (b,) that may be candidates, shape (b, C)."""
+        return self.outputs(self.units(rows).x).softmax(-1) if self.adds(rows) else self.probabilities[rows]
 
     def double(self) -> SoftmaxProblem:
         return self

@@ -13,10 +13,10 @@ from engine.basics.options import Options
 from engine.models.randomness import own_randomness, seed_generators
 from engine.models.softmax import Fit
 from engine.models.training import train
+from engine.problems.candidates import Examples, Shared
 from engine.problems.forms import by_form
 from engine.problems.memory import Memory
 from engine.problems.module import ModuleProblem
-from engine.problems.problem import Examples, Shared
 from engine.problems.softmax import SoftmaxProblem
 
 

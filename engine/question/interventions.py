@@ -42,6 +42,11 @@ class _Intervention(Value):
         return 1
 
     @property
+    def adds(self) -> bool:
+        """Whether it can be done to an example that is not in the training set, which it then adds."""
+        return True
+
+    @property
     def title(self) -> str:
         return self.kind.replace("_", " ")
 
@@ -82,6 +87,10 @@ class Remove(_Intervention):
         return -1
 
     @property
+    def adds(self) -> bool:
+        return False
+
+    @property
     def title(self) -> str:
         return "remove" if self.normalization == "n-1" else "remove (mean over n)"
 
@@ -116,6 +125,10 @@ class Upweight(_Intervention):
     @property
     def orientation(self) -> int:
         return 1 if self.alpha > 0 else -1
+
+    @property
+    def adds(self) -> bool:
+        return self.alpha > 0
 
     @property
     def title(self) -> str:
@@ -237,6 +250,10 @@ class Relabel(_Intervention):
     label: Annotated[Count, Field(ge=0)]
     fits: ClassVar = OBJECTIVES
     why: ClassVar = "a changed label changes the objective, which is answered at the new optimum"
+
+    @property
+    def adds(self) -> bool:
+        return False
 
     @property
     def title(self) -> str:

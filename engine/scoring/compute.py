@@ -45,6 +45,8 @@ def check(problem: Problem, scoring: Scoring) -> None:
     if not scoring.route.implies:
         return
     scoring.intervention.check(problem.n)
+    if not scoring.intervention.adds:
+        problem.check_trained(problem.candidates, f"`{scoring.intervention.title}` asks")
     problem.check_behavior(scoring.readout)
     if scoring.intervention.label_free:
         problem.check_raised(scoring.readout)
@@ -67,7 +69,8 @@ def _compute_group(problem: Problem, scorings: Sequence[Scoring], members: list[
     held, read = (problem.for_differences(wanted) if first.wide or wanted == "float64" else problem).asking(
         [scorings[index].readout for index in members])
     readouts = dict(zip(members, read, strict=True))
-    chunks = problem.candidates.split(_chunk(held, len(interventions), first.process, options.budget))
+    size = _chunk(held, len(interventions), first.process, options.budget)
+    chunks = [chunk for side in problem.sides for chunk in side.split(size)]
     columns: dict[int, list[tuple[torch.Tensor, ...]]] = {index: [] for index in members}
     spreads: dict[int, list[torch.Tensor]] = {}
     spent: dict[int, dict] = {}
@@ -121,7 +124,7 @@ def _gather(problem: Problem, scoring: Scoring, columns: Sequence[tuple[torch.Te
         **({direction.QUANTITY: direction.raw(scoring)} if scoring.route.implies else {}),
         "exact": scoring.exact, "data": problem.fingerprint,
         "sizes": {"train": problem.n, "queries": len(problem.queries), "candidates": len(problem.candidates),
-                  **problem.sizes},
+                  **({} if problem.outside is None else {"outside": len(problem.outside.y)}), **problem.sizes},
         **problem.facts,
         "convergence": Convergence.measured(scoring.exact, converged, residual, spent).written,
         "resolution": {"precision": precision, "relative_error": RESOLUTION},

@@ -12,7 +12,7 @@ from engine.basics.options import Options
 from engine.curvature import InverseHessian, Solution
 from engine.models.softmax import Fit, objective
 from engine.problems.memory import Memory
-from engine.problems.problem import Shared
+from engine.problems.candidates import Shared
 from engine.problems.softmax import SoftmaxProblem
 
 CASES = [

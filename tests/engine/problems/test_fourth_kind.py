@@ -11,7 +11,8 @@ import torch
 from engine.basics.errors import InvalidInput
 from engine.gradients.checkpoint import Checkpoint
 from engine.gradients.response import GradientTerm
-from engine.problems.problem import Examples, Problem
+from engine.problems.candidates import Examples
+from engine.problems.problem import Problem
 from engine.scoring.aggregate import Mean
 from engine.scoring.compute import compute
 from engine.scoring.named import NAMED
