@@ -17,9 +17,12 @@ from torch import Tensor, nn
 from engine.basics.errors import InvalidInput
 from engine.curvature.gauss_newton import GaussNewton
 from engine.curvature.hessian import Hessian
+from engine.data.records import Record
 from engine.gradients.store import LEAST_DOUBT
 from engine.models.causal.answer_token import AnswerToken
+from engine.models.causal.checked import check_reading
 from engine.models.causal.link import TokenLink
+from engine.models.causal.packed import Packing
 from engine.models.causal.posed import Texts, posed
 from engine.models.causal.reader import Extra, TokenReader, answer_states, response_loss
 from engine.models.causal.readouts import READOUTS
@@ -138,6 +141,38 @@ class CausalProblem(ModuleProblem):
         made = {**self._made, "build": self.build and build}
         return type(self)(self.network.read_by(self._with_extras(self.reader, extras)), self.x, None, queries, None,
                           self.candidates, **made, shared=Shared(self.shared.model, Memory()))
+
+    def with_records(self, records: Sequence[Record], candidates: Arraylike | Iterable[int] | None = None
+                     ) -> CausalProblem:
+        """`with_outside` of records, in rows as wide as the longest of them needs.
+
+        Raises `InvalidInput` for a record that cannot be encoded, and where the encoder is not at hand.
+        """
+        if not records:
+            raise InvalidInput("There are no new records; give at least one.")
+        wide, encoder = self.wide_enough(records), self._texts.encoder
+        encoded = [encoder.encode(record) for record in records]
+        rows = wide.reader.packing.pack(encoder, encoded)
+        check_reading(wide.reader, rows, encoded)
+        problem = wide.with_outside(rows, torch.zeros(len(rows), dtype=torch.long), candidates)
+        problem.texts = RowTexts(encoder, torch.cat([wide._texts.rows, rows]), [*wide._texts.records, *records])
+        return problem
+
+    def wide_enough(self, records: Sequence[Record]) -> CausalProblem:
+        """The same problem with rows that further records fit in too; this one where they fit already."""
+        own, encoder = self.reader.packing, self._texts.encoder
+        packing = own.widened(Packing.of([encoder.encode(record) for record in records]))
+        if packing == own:
+            return self
+        x, queries, texts = (own.repacked(rows, packing) for rows in (self.x, self.queries, self._texts.rows))
+
+        def build() -> nn.Module:
+            return cast(TokenReader, self.training()[1]()).with_packing(packing)
+
+        made = {**self._made, "build": self.build and build,
+                "texts": RowTexts(self._texts.encoder, texts, self._texts.records)}
+        return type(self)(self.network.read_by(self.reader.with_packing(packing)), x, None, queries, None,
+                          self.trained_examples.candidates, **made, shared=Shared(self.shared.model, Memory()))
 
     def _with_extras(self, module: nn.Module, extras: Sequence[Extra]) -> TokenReader:
         return cast(TokenReader, module).with_extras(extras)

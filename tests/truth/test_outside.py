@@ -309,3 +309,22 @@ def test_other_new_candidates_have_other_scores_and_another_fingerprint(regressi
             for estimator in estimators:
                 a, b, again = (scores(one, intervention, process, estimator).values for one in (first, second, first))
                 assert (np.abs(a - b) > 1e-9 * np.abs(a).max()).any() and np.array_equal(a, again)
+
+
+LONG = language_cases.record("is it big old red so is it old a b c is red", "so it is so red is old is big", "b",
+                             "a b c is")
+
+
+@pytest.mark.parametrize(("intervention", "process", "estimator"), [STEPS[0], STEPS[5], *OF_NETWORKS[:2]])
+def test_a_new_record_may_be_longer_than_all_others(intervention, process, estimator):
+    """Rows are made wider; what is read of a record does not depend on their width."""
+    train = (*language_cases.TRAIN, LONG)
+    whole = language_cases.problem(train=train, candidates=[7, 2])
+    problem = language_cases.problem().with_records([LONG, language_cases.TRAIN[2]])
+    behaviors = ["answer_logit"] if intervention is LABEL_FREE else [
+        "response_loss", "answer_margin", "contrast:it is old says c", "span@0:it is big"]
+    for behavior in behaviors:
+        near(scores(problem, intervention, process, estimator, behavior).values,
+             scores(whole, intervention, process, estimator, behavior).values)
+    assert [record.response for record in problem.texts.of(problem.units(problem.candidates).x)] == [
+        LONG.response, language_cases.TRAIN[2].response]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 from engine.models.causal.encoding import Batch, Encoded, Encoder
 
@@ -69,6 +70,20 @@ class Packing:
         first = self.tokens - self.tail + response.argmax(1)
         return Batch(ids, mask, (mask.cumsum(1) - 1).clamp_min(0), ids[:, self.tokens - self.tail:],
                      response != 0, explanation != 0, columns[:, 0], letters, columns[:, 1], first - 1)
+
+    def widened(self, other: Packing) -> Packing:
+        """Wide enough for the rows of both."""
+        return Packing(max(self.tokens, other.tokens), max(self.tail, other.tail), max(self.choices, other.choices))
+
+    def repacked(self, rows: Tensor, wider: Packing) -> Tensor:
+        """Rows (n, width) as a wider packing has them, and behind the record what else they hold."""
+        tokens, response, explanation, columns, letters = self._split(rows[:, :self.width])
+        before, moved = wider.tokens - self.tokens, wider.tail - self.tail
+        answer, stated = columns.T
+        return torch.cat([
+            pad(tokens, (before, 0), value=NOTHING), pad(response, (moved, 0)), pad(explanation, (moved, 0)),
+            torch.stack([torch.where(answer < 0, NOTHING, answer + moved), stated], 1),
+            pad(letters, (0, wider.choices - self.choices), value=NOTHING), rows[:, self.width:]], 1)
 
     def _split(self, rows: Tensor) -> tuple[Tensor, ...]:
         return rows.split([self.tokens, self.tail, self.tail, 2, self.choices], 1)

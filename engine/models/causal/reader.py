@@ -55,6 +55,12 @@ class TokenReader(nn.Module):
         columns += [extra.read(self, part, batch, logits) for extra, part in zip(self.extras, parts, strict=False)]
         return torch.stack([column.to(logits.dtype) for column in columns], 1)
 
+    def with_packing(self, packing: Packing) -> TokenReader:
+        """The same reader for rows of another width."""
+        other = self.with_extras(self.extras)
+        other.packing = packing
+        return other
+
     def with_extras(self, extras: Sequence[Extra]) -> TokenReader:
         """A reader of the same model, with other further columns."""
         return TokenReader(self.model, self.packing, extras)
