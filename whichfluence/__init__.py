@@ -59,6 +59,7 @@ if TYPE_CHECKING:
         problem,
         register_behavior,
         self_influence,
+        stream,
     )
 
 __all__ = [
@@ -67,7 +68,7 @@ __all__ = [
     "Recorder", "Relabel", "Remove", "Reoptimize", "Replay", "Retrain", "Scores", "Specification", "Trajectory",
     "Unrolled", "Upweight", "WhichfluenceError", "__version__", "analyse", "analyses", "behaviors", "compare",
     "dashboard", "datasets", "draw", "estimators", "explain", "imported", "influence", "problem",
-    "register_behavior", "self_influence",
+    "register_behavior", "self_influence", "stream",
 ]
 
 

@@ -41,7 +41,7 @@ def examples(source: Any, noun: str) -> tuple[Tensor, Tensor]:
     else:
         raise InvalidInput(f"The {noun} is a {type(source).__name__}; give a pair of arrays (inputs, labels), a "
                            "Dataset or a DataLoader.")
-    pairs = [_pair(batch, noun) for batch in batches]
+    pairs = [pair(batch, noun) for batch in batches]
     if not pairs:
         raise InvalidInput(f"The {noun} holds no examples; give at least one.")
     inputs, labels = zip(*pairs, strict=True)
@@ -87,7 +87,7 @@ def _read(dataset: Any, rows: Sequence[int], join: Any, noun: str) -> Iterator[A
         batch = join([dataset[row] for row in rows[start:start + BATCH]])
         if not start:
             again = join([dataset[row] for row in rows[:BATCH]])
-            if not all(torch.equal(one, other) for one, other in zip(_pair(batch, noun), _pair(again, noun),
+            if not all(torch.equal(one, other) for one, other in zip(pair(batch, noun), pair(again, noun),
                                                                      strict=True)):
                 raise InvalidInput(f"The {noun} gives another example when the same one is read twice, as a random "
                                    "transform does; give it without random transforms, or a dataset of examples that "
@@ -95,8 +95,8 @@ def _read(dataset: Any, rows: Sequence[int], join: Any, noun: str) -> Iterator[A
         yield batch
 
 
-def _pair(batch: Any, noun: str) -> tuple[Tensor, Tensor]:
-    """Inputs and labels of one batch."""
+def pair(batch: Any, noun: str) -> tuple[Tensor, Tensor]:
+    """Inputs and labels of one batch. Raises `InvalidInput` for what is none."""
     if isinstance(batch, dict):
         names = next(((x, y) for x, y in (("x", "y"), ("image", "label"), ("img", "label"), ("pixel_values", "labels"),
                                           ("input", "label"), ("features", "label")) if {x, y} <= set(batch)), None)
@@ -106,13 +106,40 @@ def _pair(batch: Any, noun: str) -> tuple[Tensor, Tensor]:
     if not isinstance(batch, Sequence) or len(batch) != 2:
         raise InvalidInput(f"The {noun} gives {len(batch) if isinstance(batch, Sequence) else 'no'} parts an example; "
                            f"{PAIR}.")
-    return _tensor(batch[0]), _tensor(batch[1])
+    return _inputs(batch[0]), _tensor(batch[1])
 
 
 def _inputs(values: Any) -> Tensor:
     """One tensor, or several by the names under which the model takes them, one after another in each row."""
     return pack({name: _tensor(value) for name, value in values.items()}) if isinstance(values, Mapping) else (
         _tensor(values))
+
+
+def in_batches(source: Any, noun: str, named: Slots) -> Iterator[tuple[Tensor, Tensor]]:
+    """Inputs (b, …) and labels (b,) of a source, a batch at a time, in its own order: a `DataLoader`, a `Dataset`, a
+    pair of arrays, or anything that gives such pairs one batch after another, as a generator does.
+
+    Raises `InvalidInput` for what is none of these, and for named inputs other than `named`.
+    """
+    if _is_pair(source):
+        same_slots(source, named, noun)
+        x, y = examples(source, noun)
+        yield from zip(x.split(BATCH), y.split(BATCH), strict=True)
+        return
+    batches = DataLoader(source, batch_size=BATCH) if isinstance(source, Dataset) else source
+    if not isinstance(batches, Iterable):
+        raise InvalidInput(f"The {noun} is a {type(source).__name__}; give a DataLoader, a Dataset, or a generator of "
+                           "batches (inputs, labels).")
+    for batch in batches:
+        same_slots(batch, named, noun)
+        yield pair(batch, noun)
+
+
+def same_slots(source: Any, expected: Slots, noun: str) -> None:
+    """Raises `InvalidInput` for named inputs that are not those of the training data, in their order."""
+    if [name for name, _, _ in slots(source)] != [name for name, _, _ in expected]:
+        names = ", ".join(f"`{name}`" for name, _, _ in expected) or "one tensor"
+        raise InvalidInput(f"The {noun} has other inputs than the training data; give {names}, in this order.")
 
 
 def slots(source: Any) -> Slots:

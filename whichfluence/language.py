@@ -40,7 +40,7 @@ def language_problem(model: nn.Module, tokenizer: Any, train: Any, queries: Any,
     record otherwise here than alone by plain transformers."""
     if tokenizer is None:
         raise InvalidInput("A language model needs its tokenizer; give `tokenizer=`.")
-    own = [_records(source, noun) for source, noun in ((train, "training data"), (queries, "list of queries"))]
+    own = [records(source, noun) for source, noun in ((train, "training data"), (queries, "list of queries"))]
     encoder = Encoder(tokenizer, context)
     encoded = [[encoder.encode(record) for record in records] for records in own]
     packing = Packing.of([item for batch in encoded for item in batch])
@@ -53,7 +53,9 @@ def language_problem(model: nn.Module, tokenizer: Any, train: Any, queries: Any,
     return problem
 
 
-def _records(source: Any, noun: str) -> tuple[Record, ...]:
+def records(source: Any, noun: str) -> tuple[Record, ...]:
+    """The records of a list of dictionaries, or of a JSONL file; `noun` names them in sentences. Raises `InvalidInput`.
+    """
     if isinstance(source, str | Path):
         return read_jsonl(source)
     if not isinstance(source, Sequence) or not source:

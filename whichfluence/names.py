@@ -37,3 +37,4 @@ from whichfluence.problems import draw, problem
 from whichfluence.requests import analyse, analyses
 from whichfluence.scores import Scores
 from whichfluence.specifications import Specification
+from whichfluence.streams import stream

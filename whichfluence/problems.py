@@ -14,10 +14,11 @@ from engine.basics.errors import InvalidInput
 from engine.data.dataset import Dataset
 from engine.data.frames import READERS
 from engine.data.image_folder import AS_THEY_ARE, load_image_folder
+from engine.data.new_examples import load_new
 from engine.data.npz import load_npz
 from engine.data.tables import load_table
 from engine.models.losses import Loss, per_example_cross_entropy
-from engine.models.named_inputs import NamedInputs
+from engine.models.named_inputs import NamedInputs, Slots
 from engine.models.recipe import TrainingRecipe
 from engine.models.recorded import Recording, open_recording
 from engine.models.recorded.examples import matching
@@ -26,17 +27,18 @@ from engine.models.recorded.recipe import SEED
 from engine.models.wrapped import unwrapped
 from engine.problems import ModuleProblem, Problem, ProblemSource, SoftmaxProblem
 from engine.problems.families.inputs import as_inputs
-from whichfluence.examples import examples, is_path, slots
-from whichfluence.language import CONTEXT, is_language_model, language_problem
+from whichfluence.examples import examples, is_path, same_slots, slots
+from whichfluence.language import CONTEXT, is_language_model, language_problem, records
 from whichfluence.untouched import untouched
 
-SOFTMAX = "softmax"
+SOFTMAX, NEW = "softmax", "list of new candidates"
 
 
 @untouched
 def problem(model: nn.Module | Callable[[], nn.Module] | str, train: Any, queries: Any = None, *,
-            candidates: Iterable[int] | None = None, parameters: str = "all", l2: float | None = None,
-            loss: Loss = per_example_cross_entropy, recording: str | Path | Recording | None = None,
+            candidates: Iterable[int] | None = None, new_candidates: Any = None, parameters: str = "all",
+            l2: float | None = None, loss: Loss = per_example_cross_entropy,
+            recording: str | Path | Recording | None = None,
             checkpoints: Sequence[tuple[Mapping[str, Tensor], float]] = (), recipe: TrainingRecipe | None = None,
             build: Callable[[], nn.Module] | None = None, seed: int = 0, tokenizer: Any = None, context: int = CONTEXT,
             device: str = "cpu", dtype: str = "float32") -> Problem:
@@ -53,7 +55,11 @@ def problem(model: nn.Module | Callable[[], nn.Module] | str, train: Any, querie
             of dictionaries with `prompt` and `response`, or a JSONL file of them.
         queries: what is asked about, m of them, in any of these forms; left out, it is the test split of `train`
             where `train` is a path that has one.
-        candidates: indices (k,) into the training examples: which of them are scored. All by default.
+        candidates: indices (k,) into the training examples: which of them are scored. All by default, and none where
+            there are `new_candidates`.
+        new_candidates: o examples that the model was not trained on, to be scored behind `candidates` as numbers n to
+            n + o − 1, in the form of the training examples. Their weight in the objective is 0, so that interventions
+            that add can be asked: `wf.AddOccurrence`, `wf.Upweight` with α > 0, `wf.Infinitesimal`, `wf.Auxiliary`.
         parameters: which parameters count: `"all"`, `"last_block"`, `"last_layer"` or a regular expression.
         l2: λ of the penalty (λ/2)‖θ‖² in the objective L_D(θ) = (1/n) Σ_i ℓ(z_i; θ) + (λ/2)‖θ‖²: 0 by default, of
             softmax regression 1e-4.
@@ -75,6 +81,9 @@ def problem(model: nn.Module | Callable[[], nn.Module] | str, train: Any, querie
     >>> x, y = torch.rand(30, 4), torch.arange(30) % 3
     >>> wf.problem(torch.nn.Linear(4, 3), (x, y), (x[:5], y[:5]), candidates=range(10)).n
     30
+    >>> new = wf.problem(torch.nn.Linear(4, 3), (x, y), (x[:5], y[:5]), new_candidates=(torch.rand(2, 4), [0, 2]))
+    >>> new.candidates.tolist()
+    [30, 31]
     """
     if named := slots(train):
         if not isinstance(model, nn.Module) or recording is not None or checkpoints or recipe or build:
@@ -82,21 +91,34 @@ def problem(model: nn.Module | Callable[[], nn.Module] | str, train: Any, querie
                                "`recipe` and `build`.")
         model = NamedInputs(unwrapped(model), named)
     elif is_language_model(model):
-        return language_problem(model, tokenizer, train, queries, candidates, parameters=parameters, context=context,
+        text = language_problem(model, tokenizer, train, queries, candidates, parameters=parameters, context=context,
                                 l2=l2 or 0.0, recipe=recipe, build=build, seed=seed, device=device, dtype=dtype)
+        return text if new_candidates is None else text.with_records(records(new_candidates, NEW), candidates)
     (x, y), (query_x, query_y) = _data(train, queries)
-    chosen = candidates
+    rows = x, y, query_x, query_y, candidates
+    made = _of_arrays(model, rows, recording, checkpoints, {
+        "parameters": parameters, "device": device, "dtype": dtype, "loss": loss, "l2": l2, "recipe": recipe,
+        "build": build, "seed": seed})
+    if new_candidates is None:
+        return made
+    new_x, new_y = _new(new_candidates, train, named)
+    return made.with_outside(new_x.flatten(1) if made.linear else new_x, new_y, candidates)
+
+
+def _of_arrays(model: nn.Module | Callable[[], nn.Module] | str, rows: tuple, recording: str | Path | Recording | None,
+               checkpoints: Sequence[tuple[Mapping[str, Tensor], float]], options: dict[str, Any]) -> Problem:
+    """Of examples, queries and candidates as tensors."""
+    x, y, query_x, query_y, chosen = rows
     if isinstance(model, str):
         if model != SOFTMAX:
             raise InvalidInput(f"`{model[:60]}` names no model here; give an nn.Module, or `{SOFTMAX}` for softmax "
                                "regression, or draw a problem by `wf.draw`.")
-        return SoftmaxProblem(x.flatten(1), y, query_x.flatten(1), query_y, chosen, device=device,
-                              l2=1e-4 if l2 is None else l2)
-    make = _builder(model, build)
-    options: dict[str, Any] = {"parameters": parameters, "device": device, "dtype": dtype, "loss": loss,
-                               "l2": l2 or 0.0, "recipe": recipe, "build": build, "seed": seed}
+        return SoftmaxProblem(x.flatten(1), y, query_x.flatten(1), query_y, chosen, device=options["device"],
+                              l2=1e-4 if options["l2"] is None else options["l2"])
+    make = _builder(model, options["build"])
+    options = {**options, "l2": options["l2"] or 0.0}
     if recording is not None:
-        return _recorded(recording, make, (x, y, query_x, query_y, chosen), options)
+        return _recorded(recording, make, rows, options)
     made = ModuleProblem(_module(model), x, y, query_x, query_y, chosen, **options)
     if checkpoints:
         made.keep_checkpoints(checkpoints)
@@ -131,6 +153,19 @@ def _data(train: Any, queries: Any) -> tuple[tuple[Tensor, Tensor], tuple[Tensor
     if queries is None:
         raise InvalidInput("There are no queries; give what is asked about, in the form of the training examples.")
     return examples(train, "training data"), _queries(queries)
+
+
+def _new(source: Any, train: Any, named: Slots) -> tuple[Tensor, Tensor]:
+    """New candidates, whose files are read as those of the training data are."""
+    if not is_path(source):
+        same_slots(source, named, NEW)
+        return examples(source, NEW)
+    if not is_path(train):
+        raise InvalidInput("The new candidates are a path, and the training data are none; give both as paths, or both "
+                           "as arrays or datasets.")
+    dataset = _loaded(Path(train))
+    new = load_new(Path(source), dataset, Path(train))
+    return torch.from_numpy(as_inputs("", dataset, 1, new.features)), torch.from_numpy(new.labels)
 
 
 def _queries(queries: Any) -> tuple[Tensor, Tensor]:

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
+import torch
 
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
@@ -48,6 +49,7 @@ class SelfInfluenceRequest(OfCandidates[SelfInfluence]):
     doing: ClassVar = "self-influence"
     outputs: ClassVar = {"out": "Values to write: a row for each candidate, largest first."}
     shared: ClassVar = True
+    outside: ClassVar = True
 
     scoring: StoredScoring
 
@@ -85,7 +87,8 @@ class SelfInfluenceRequest(OfCandidates[SelfInfluence]):
                           "candidates": payload["candidates"]})
 
     def tables(self, answer: SelfInfluence, problem: Problem) -> list[pd.DataFrame]:
-        table = pd.DataFrame({"candidate": answer.candidates, "label": problem.y.cpu().numpy()[answer.candidates],
+        labels = problem.units(torch.as_tensor(answer.candidates)).y.cpu().numpy()
+        table = pd.DataFrame({"candidate": answer.candidates, "label": labels,
                               "self_influence": answer.values})
         return [table.sort_values("self_influence", ascending=False, kind="stable")]
 

@@ -39,6 +39,7 @@ from engine.cli.program import HIDDEN, Commands, Panels, run
 PANELS: Panels = {
     "Scores and their agreement": {
         "influence": influence.influence,
+        "stream": influence.stream,
         "compare": influence.compare,
         "explain": explain.explain,
         "spot-check": declared("spot-check"),

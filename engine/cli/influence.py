@@ -1,4 +1,4 @@
-"""`influence` and `compare`: a user's problem and specifications in, scores or agreement out."""
+"""`influence`, `stream` and `compare`: a user's problem and specifications in, scores or agreement out."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import typer
 
 from engine.basics.csv_text import csv_text
 from engine.basics.files import atomic_write
-from engine.basics.noted import noting
+from engine.basics.noted import manifest_part, noting
 from engine.cli.program import command_line
-from engine.cli.setting import Data, ScoreFiles, Setting, Spec
+from engine.cli.setting import Data, NewCandidates, ScoreFiles, Setting, Spec
 
 if TYPE_CHECKING:
     from engine.problems import Problem
@@ -27,20 +27,56 @@ def influence(
     spec: Spec,
     out: Annotated[Path, typer.Option(help="Scores to write; a manifest .json is written beside them.",
                                       metavar="NPZ")],
+    new_candidates: NewCandidates = None,
     setting: Setting = Setting(),
 ) -> None:
     """Score the candidates for every query under a specification."""
-    from engine.cli.problem import read_problem
+    from engine.cli.problem import read_new, read_problem
     from engine.cli.score_files import check_scores_output, write_scores
     from engine.cli.spec_files import read_spec
 
-    check_scores_output(out, inputs=(data, spec))
+    check_scores_output(out, inputs=(data, spec, *filter(None, [new_candidates])))
     scoring = read_spec(spec)
     setting.options()
     with noting() as notes:
-        scores = _computed(read_problem(data, setting), [scoring], setting)[0]
-    write_scores(out, scores, command_line("influence", {"data": data, "spec": spec, "out": out}, setting.arguments),
-                 notes)
+        problem, names = (read_new(data, setting, new_candidates) if new_candidates
+                          else (read_problem(data, setting), ()))
+        scores = _computed(problem, [scoring], setting)[0]
+    if names:
+        scores.provenance["new_candidates"] = {"first": problem.n, "names": list(names)}
+    write_scores(out, scores, command_line("influence", {"data": data, "spec": spec, "out": out,
+                                                         "new_candidates": new_candidates}, setting.arguments), notes)
+
+
+def stream(
+    data: Data,
+    spec: Spec,
+    new_candidates: Annotated[Path, typer.Option(help="The candidates, as of `influence`; JSONL for a language model "
+                                                      "is read line by line, however large.", metavar="PATH")],
+    out: Annotated[Path, typer.Option(help="The first candidates at both ends of each query's ranking; a manifest "
+                                           ".json is written beside them.", metavar="CSV")],
+    k: Annotated[int, typer.Option(help="How many candidates of each end are written for each query.")] = 50,
+    setting: Setting = Setting(),
+) -> None:
+    """Score candidates outside the training set one batch after another, and keep the ends of the ranking."""
+    from engine.cli.problem import read_stream
+    from engine.cli.score_files import check_output, manifest_of, write_vouched
+    from engine.cli.spec_files import read_spec
+    from engine.question import direction
+    from engine.scoring.streaming import streamed
+
+    check_output(out, ".csv", inputs=(data, spec, new_candidates), also=(manifest_of(out),))
+    scoring = read_spec(spec)
+    options = setting.options()
+    with noting() as notes:
+        ends = streamed(*read_stream(data, setting, new_candidates), scoring, k, options)
+    if ends.left_out:
+        print(f"{ends.left_out:,} of {ends.count:,} candidates did not converge, or have scores that are not finite, "
+              "and are left out.", file=sys.stderr)
+    quantity = direction.named({"score": direction.raw(scoring), "oriented": direction.oriented(scoring)})
+    given = {"data": data, "spec": spec, "new_candidates": new_candidates, "out": out, "k": k}
+    write_vouched(out, csv_text(ends.to_frame().assign(**{direction.QUANTITY: quantity})).encode(), {
+        **ends.provenance, **manifest_part(notes), "command": command_line("stream", given, setting.arguments)})
 
 
 def compare(
@@ -51,11 +87,12 @@ def compare(
     scores: ScoreFiles = None,
     metric: Annotated[list[str] | None, typer.Option(help="A further metric: spearman, rbo or jaccard; repeat it for "
                                                           "several.")] = None,
+    new_candidates: NewCandidates = None,
     setting: Setting = Setting(),
 ) -> None:
     """Compare specifications, and say why their scores differ."""
     from engine.analysis import comparison
-    from engine.cli.problem import read_problem
+    from engine.cli.problem import read_new, read_problem
     from engine.cli.score_files import check_output, read_scores
     from engine.cli.spec_files import read_specs
     from engine.metrics.agreement import METRICS
@@ -67,7 +104,7 @@ def compare(
     metrics = dict.fromkeys((*METRICS, *(agreement_metric(name).name for name in metric or ())))
     named = read_specs(specs, least=1 if scores else 2)
     setting.options()
-    problem = read_problem(data, setting)
+    problem = read_new(data, setting, new_candidates)[0] if new_candidates else read_problem(data, setting)
     external = read_scores(scores or (), problem, beside=named)
     arrays = [*_computed(problem, list(named.values()), setting), *external.values()]
     result = comparison.compare([arrays], [*named, *external], metrics=tuple(metrics), problem=type(problem))

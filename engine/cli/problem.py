@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from engine.basics.errors import InvalidInput
@@ -10,8 +11,14 @@ from engine.cli.setting import SOFTMAX, Fit, Network, Setting
 from engine.cli.spec_files import read_source
 from engine.data import load_npz
 from engine.data.filters import Listing
+from engine.data.new_examples import read_arrays, row_names
+from engine.data.records import stream_jsonl
 from engine.models.recorded import stored_recordings
-from engine.problems import Problem, SampledProblem, SoftmaxProblem
+from engine.problems import CausalProblem, Problem, SampledProblem, SoftmaxProblem
+from engine.scoring.streaming import Part, of_records
+
+PART = 64
+"""Candidates that are scored at a time."""
 
 
 def read_problem(data: Path, setting: Setting) -> Problem:
@@ -20,6 +27,39 @@ def read_problem(data: Path, setting: Setting) -> Problem:
     Raises `InvalidInput` for options that do not go together.
     """
     return _named(data, setting).problem if data.suffix.lower() == ".json" else _of_arrays(data, setting)
+
+
+def read_new(data: Path, setting: Setting, path: Path) -> tuple[Problem, Sequence[str]]:
+    """The problem with the examples of a file or folder as its candidates, and what they are called.
+
+    Raises as `read_problem` does, and for examples that are not like the training data.
+    """
+    if data.suffix.lower() == ".json":
+        return _named(data, setting).new_candidates(path)
+    return _new_arrays(_of_arrays(data, setting), path)
+
+
+def read_stream(data: Path, setting: Setting, path: Path) -> tuple[Problem, Iterator[Part]]:
+    """(the problem, the examples of a file or folder in parts): records for a language model are read as they are
+    scored, anything else before. Raises as `read_new` does."""
+    drawn = _named(data, setting) if data.suffix.lower() == ".json" else None
+    if drawn and isinstance(drawn.problem, CausalProblem):
+        return drawn.problem, of_records(drawn.problem, stream_jsonl(path, PART))
+    whole, names = drawn.new_candidates(path) if drawn else _new_arrays(_of_arrays(data, setting), path)
+    parts = ((whole.with_candidates(whole.candidates[start:start + PART]), names[start:start + PART])
+             for start in range(0, len(names), PART))
+    return whole, parts
+
+
+def _new_arrays(problem: Problem, path: Path) -> tuple[Problem, Sequence[str]]:
+    if path.suffix.lower() != ".npz":
+        raise InvalidInput(f"The training data are an npz, and `{path.name}` is none; save the new candidates as an "
+                           "npz with x (o, d) and y (o,).")
+    x, y = read_arrays(path)
+    if x.shape[1] != (features := problem.x[0].numel() - problem.intercept):
+        raise InvalidInput(f"`{path.name}` has {x.shape[1]:,} features a row, and `x_train` has {features:,}; give the "
+                           "same.")
+    return problem.with_outside(x if problem.linear else x.reshape(len(x), *problem.x.shape[1:]), y), row_names(len(y))
 
 
 def read_listed(data: Path, setting: Setting) -> tuple[Problem, Listing]:

@@ -24,6 +24,10 @@ Data = Annotated[Path, typer.Option(help="The problem: an npz with x_train, y_tr
 Spec = Annotated[Path, typer.Option(help="The specification and its estimator, as a JSON object.", metavar="JSON")]
 ScoreFiles = Annotated[list[Path] | None, typer.Option(help="Scores that `bring` or `influence` wrote for this "
                                                             "problem; repeat it for several.", metavar="NPZ")]
+NewCandidates = Annotated[Path | None, typer.Option(
+    help="Examples that the model was not trained on, to score in place of training examples: a folder or zip of "
+         "pictures by class, a table, an npz with x and y, or records as JSONL, as the training data are.",
+    metavar="PATH")]
 Device = Annotated[str, typer.Option(help="Where to compute: auto, cpu or cuda.")]
 Memory = Annotated[float, typer.Option(help="Memory to keep within, in GiB.", metavar="GIB")]
 L2 = Annotated[float | None, typer.Option("--l2", help="λ of the penalty (λ/2)‖W‖² (default: 1e-4, or the weight_decay "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -28,8 +28,14 @@ class Features:
     said: tuple[str, ...]
 
 
-def features(frame: pd.DataFrame, train: np.ndarray) -> Features:
-    """The columns of a frame as numbers; what is fitted is fitted to the rows `train`.
+def kinds_of(frame: pd.DataFrame) -> dict[str, str]:
+    """What each column holds. Raises `InvalidInput` for columns of objects."""
+    return {column: _kind(frame[column]) for column in frame.columns}
+
+
+def features(frame: pd.DataFrame, train: np.ndarray, kinds: Mapping[str, str] | None = None) -> Features:
+    """The columns of a frame as numbers; what is fitted is fitted to the rows `train`. kinds: what its columns hold, by
+    default what its own rows say.
 
     Numbers (true and false are 1 and 0), dates (days since 1970, month, weekday) and lists of numbers are
     standardised, z = (x − mean)/std, after the median of the training rows filled what is empty; categories are one
@@ -38,7 +44,7 @@ def features(frame: pd.DataFrame, train: np.ndarray) -> Features:
     """
     if not len(frame.columns):
         raise InvalidInput("The table has no features; give columns of numbers or texts beside the label.")
-    kinds = {column: _kind(frame[column]) for column in frame.columns}
+    kinds = kinds_of(frame) if kinds is None else kinds
     of = {kind: [column for column, own in kinds.items() if own == kind] for kind in dict.fromkeys(kinds.values())}
     gone = {kind: of.pop(kind) for kind in (EMPTY, NAMES) if kind in of}
     if not of:

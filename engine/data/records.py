@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import hashlib
+import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -111,6 +112,24 @@ def read_jsonl(path: Path | str, turns: Turns = "last", rules: Mapping[str, str]
     return parse_content(content, f"`{path}`", turns, rules)
 
 
+def stream_jsonl(path: Path | str, count: int, turns: Turns = "last") -> Iterator[tuple[Record, ...]]:
+    """The records of so many lines of a JSONL file at a time, as `read_jsonl` reads them; no more is held.
+
+    Raises `InvalidInput` with the number of the first line that cannot be used, where it stands.
+    """
+    try:
+        with open(path, "rb") as file:
+            for start in itertools.count(0, count):
+                lines = list(itertools.islice(file, count))
+                if not lines:
+                    return
+                text = split_lines(b"".join(lines).removesuffix(b"\n"), f"`{path}`")
+                if any(line and not line.isspace() for line in text):
+                    yield parse_lines(text, turns, start)
+    except OSError as error:
+        raise InvalidInput(f"`{str(path)[:200]}` cannot be read ({error.strerror}); name a JSONL file.") from None
+
+
 def parse_content(content: bytes, name: str = "The file", turns: Turns = "last",
                   rules: Mapping[str, str] | None = None) -> tuple[Record, ...]:
     """The records of the content of such a file."""
@@ -131,9 +150,10 @@ def split_lines(content: bytes, name: str = "The file") -> list[str]:
         raise InvalidInput(f"{name} is not UTF-8 text; save it as JSONL in UTF-8.") from None
 
 
-def parse_lines(lines: Sequence[str], turns: Turns = "last") -> tuple[Record, ...]:
-    """The records of JSONL lines; empty lines are skipped. Raises `InvalidInput`."""
-    numbered = ((f"Line {number}", line) for number, line in enumerate(lines, 1))
+def parse_lines(lines: Sequence[str], turns: Turns = "last", before: int = 0) -> tuple[Record, ...]:
+    """The records of JSONL lines; empty lines are skipped. before: how many lines of the file stand before them. Raises
+    `InvalidInput`."""
+    numbered = ((f"Line {number}", line) for number, line in enumerate(lines, 1 + before))
     return _records(((name, parse_json(line, name, "write one object a line")) for name, line in numbered
                      if line and not line.isspace()), turns, len(lines))
 

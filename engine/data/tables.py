@@ -13,7 +13,7 @@ from engine.basics.files import read_whole
 from engine.data import columns
 from engine.data.archive import MAX_BYTES, megabytes
 from engine.data.dataset import Dataset
-from engine.data.features import features
+from engine.data.features import features, kinds_of
 from engine.data.frames import read_frame
 from engine.data.split_names import TRAIN, split_of
 
@@ -47,6 +47,40 @@ class LabelledTable:
         return names
 
 
+    @property
+    def used(self) -> list[str]:
+        """The columns that are features."""
+        return [one for one in self.frame.columns if one not in (self.label, self.split, self.named)]
+
+
+def rows_beside(path: Path, origin: Path, trained: np.ndarray, label: str = ""
+                ) -> tuple[np.ndarray, list[str], tuple[str, ...]]:
+    """Features (o, d), labels and names of the rows of a table, read as those of the table `origin` are, of which the
+    training rows have the features `trained` (n, d).
+
+    Raises `InvalidInput` for another column, and where a row would change how the training rows are read.
+    """
+    import pandas as pd
+
+    table = read_table(origin, label=label)
+    new = read_table(path, label=table.label)
+    if missing := [one for one in table.used if one not in new.frame]:
+        raise InvalidInput(f"`{path.name}` has no column `{missing[0][:60]}`, which the training table has; give the "
+                           "same columns.")
+    labels = [str(value) for value in table.frame[table.label]]
+    classes = tuple(sorted(set(labels)))
+    train = _splits(table.frame, table.split, np.array([classes.index(one) for one in labels]), classes)[0]
+    frame = pd.concat([table.frame[table.used], new.frame[table.used]], ignore_index=True)
+    x = features(frame, train, kinds_of(table.frame[table.used])).x
+    if len(train) != len(trained):
+        raise InvalidInput("The training table is read with other classes or rows than its file holds; give new "
+                           "candidates for the table as it was uploaded.")
+    if not np.array_equal(x[train], trained):
+        raise InvalidInput(f"The columns of `{path.name}` hold other kinds of values than those of the training table; "
+                           "give numbers, texts and dates as it does.")
+    return x[len(table.frame):], [str(value) for value in new.frame[table.label]], new.names
+
+
 def load_table(path: Path, *, name: str = "table", title: str = "Your table", max_bytes: int = MAX_BYTES,
                label: str = "") -> Dataset:
     """A table with a column of labels (`label`, or the one that it is called by), if it likes a column `split`
@@ -65,8 +99,7 @@ def load_table(path: Path, *, name: str = "table", title: str = "Your table", ma
     number = {label: index for index, label in enumerate(classes)}
     y, files = np.array([number[label] for label in labels], dtype=np.int64), table.names
     train, test, origin, said = _splits(frame, table.split, y, classes)
-    used = [one for one in frame.columns if one not in (table.label, table.split, table.named)]
-    read = features(frame[used], train)
+    read = features(frame[table.used], train)
     x = read.x
     if x.nbytes >= max_bytes:
         raise InvalidInput(f"The table takes {megabytes(x.nbytes)} as numbers; give one below {megabytes(max_bytes)}.")

@@ -32,6 +32,7 @@ SATURATION, LENGTH = 1.5, 0.75
 
 def shared_words(problem: CausalProblem, process: OneStep, candidates: Tensor, options: Options) -> list[Term]:
     """Of the texts of queries and candidates (b,). Raises `InvalidInput` where they are not at hand."""
+    problem.check_trained(candidates, "BM25, which counts the words of the training records, asks")
     vocabulary, weights = problem.of_model("bm25", lambda: _weights(problem.texts_of(problem.x)))
     query_counts = counts([words(text) for text in problem.texts_of(problem.queries)], vocabulary)
     values = torch.from_numpy((query_counts @ weights[candidates.cpu().numpy()].T).toarray()).to(problem.device)

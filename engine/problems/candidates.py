@@ -52,8 +52,8 @@ class Examples(NamedTuple):
 
     @property
     def tensors(self) -> tuple[Tensor, ...]:
-        """All of them."""
-        return (self.x, self.y, self.queries, self.query_labels, self.candidates, *(self.outside or ()))
+        """All of them, without what is outside."""
+        return self.x, self.y, self.queries, self.query_labels, self.candidates
 
 
 @dataclass(frozen=True)

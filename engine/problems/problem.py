@@ -280,11 +280,19 @@ class Problem(Candidates):
     @cached_property
     def fingerprint(self) -> str:
         """SHA-256 over model, data and candidates: what a stored result is tied to."""
-        digest = hashlib.sha256(self.described.encode())
-        for tensor in self.examples.tensors:
-            digest.update(str(tuple(tensor.shape)).encode())
-            digest.update(tensor.cpu().contiguous().numpy().tobytes())
-        return digest.hexdigest()
+        if self.outside is None:
+            return _digest(self.described, *self.examples.tensors)
+        *held, candidates = self.examples.tensors
+        trained = self.memo("trained on", lambda: _digest(self.described, *held), self.described)
+        return _digest(trained, candidates, *self.outside)
+
+
+def _digest(text: str, *tensors: Tensor) -> str:
+    digest = hashlib.sha256(text.encode())
+    for tensor in tensors:
+        digest.update(str(tuple(tensor.shape)).encode())
+        digest.update(tensor.cpu().contiguous().numpy().tobytes())
+    return digest.hexdigest()
 
 
 def pick_device(name: str) -> torch.device:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
@@ -149,6 +150,11 @@ class SampledProblem:
     def x_test(self) -> np.ndarray:
         """All test examples as the model takes them (t, …), made anew at each access."""
         return self.source.family.test_inputs(self.source, self.dataset, self.sample, self.problem)
+
+    def new_candidates(self, path: Path) -> tuple[Problem, Sequence[str]]:
+        """(the problem with the examples of a file or folder as its candidates, what they are called). Raises as
+        `Family.new_candidates` does."""
+        return self.source.family.new_candidates(self.source, self.dataset, self.problem, path)
 
     def test_accuracy(self) -> float:
         return self.problem.accuracy(self.x_test, self.sample.y_test)

@@ -58,8 +58,9 @@ class Request(JobRequest[Answer]):
 
     command: its name where that is not the job's. doing: what a progress bar says. outputs: option of the command ->
     what it writes; the first is needed, and without any there is no command. suffixes: those of outputs that are not
-    tables (.csv) but scores (.npz) or a record (.json). shared: whether several chunks begin with the same. source:
-    what is asked about, where that is not a problem at hand.
+    tables (.csv) but scores (.npz) or a record (.json). shared: whether several chunks begin with the same. outside:
+    whether candidates may be examples that are not in the training set. source: what is asked about, where that is not
+    a problem at hand.
     """
 
     command: ClassVar[str] = ""
@@ -67,6 +68,7 @@ class Request(JobRequest[Answer]):
     outputs: ClassVar[Mapping[str, str]] = {}
     suffixes: ClassVar[Mapping[str, str]] = {}
     shared: ClassVar[bool] = False
+    outside: ClassVar[bool] = False
 
     source: Annotated[ProblemSource | None, Field(exclude=True)] = None
 
@@ -137,6 +139,8 @@ class Request(JobRequest[Answer]):
 
     def run(self, problem: Problem, options: Options | None = None, store: Store | None = None) -> Answer:
         """The answer, computed in this process; an answer of chunks as a job would give it."""
+        if not self.outside:
+            problem.check_trained(problem.candidates, f"`{self.name}` asks")
         request = self.of_problem(problem)
         return request.together(request.narrowed(problem), options or Options(), store or Store())
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from torch import nn
 from engine import data
 from engine.basics.errors import InvalidInput
 from engine.data import Dataset, Sample
-from engine.data.records import Record, fingerprint
+from engine.data.records import Record, fingerprint, read_jsonl
 from engine.models.causal import finetune, loading, lora, stored_trainings
 from engine.models.causal.catalogue import is_embedded
 from engine.models.causal.checked import check_reading
@@ -125,6 +126,12 @@ class CausalFamily(Family):
         built = problem(module, recipe=recipe, build=build, seed=source.seed)
         built.keep_checkpoints(states)
         return built
+
+    def new_candidates(self, source: SourceFields, dataset: Dataset, problem: Problem, path: Path
+                       ) -> tuple[Problem, Sequence[str]]:
+        assert isinstance(problem, CausalProblem), "as `build` made it"
+        records = read_jsonl(path)
+        return problem.with_records(records), [record.id for record in records]
 
     def test_inputs(self, source: SourceFields, dataset: Dataset, sample: Sample, problem: Problem) -> np.ndarray:
         assert isinstance(problem, CausalProblem) and problem.texts is not None, "as `build` made it"

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 
 from engine.basics.errors import InvalidInput
-from engine.data import Dataset, Sample
+from engine.data import Dataset, Sample, uploads
+from engine.data.new_examples import load_new
 from engine.models.recipe import TrainingRecipe
 from engine.problems.families.fields import SourceFields
+from engine.problems.families.inputs import pooled
 from engine.problems.problem import Problem
 from engine.problems.trained import weights_file
 
@@ -72,6 +75,19 @@ class Family(ABC):
     def build(self, source: SourceFields, dataset: Dataset, sample: Sample, device: str, watch: Watch) -> Problem:
         """The trained problem. Raises with what to do."""
 
-    @abstractmethod
+    def inputs(self, source: SourceFields, dataset: Dataset, x: np.ndarray) -> np.ndarray:
+        """Features (b, d) of a dataset's examples as inputs of the model."""
+        return pooled(source, dataset, x)
+
+    def new_candidates(self, source: SourceFields, dataset: Dataset, problem: Problem, path: Path
+                       ) -> tuple[Problem, Sequence[str]]:
+        """(the problem with the examples of a file or folder as its candidates, what they are called).
+
+        Raises `MissingData` and `InvalidInput` as `engine.data.new_examples` does."""
+        origin = uploads.base(source.dataset) if uploads.is_upload(source.dataset) else None
+        new = load_new(path, dataset, origin, uploads.reading(source.dataset).label if origin else "")
+        return problem.with_outside(self.inputs(source, dataset, new.features), new.labels), new.names
+
     def test_inputs(self, source: SourceFields, dataset: Dataset, sample: Sample, problem: Problem) -> np.ndarray:
         """The test examples of a problem that was built, as its `accuracy` takes them."""
+        return self.inputs(source, dataset, sample.x_test)

@@ -97,8 +97,8 @@ class NetworkFamily(Family):
             return problem(own_weights.load(source.weights, build()), recipe if source.recipe else None)
         return self._trained(source, problem, build, (x_train, sample.y_train), device, watch)
 
-    def test_inputs(self, source: SourceFields, dataset: Dataset, sample: Sample, problem: Problem) -> np.ndarray:
-        return as_inputs(source.model, dataset, source.pool, pooled(source, dataset, sample.x_test))
+    def inputs(self, source: SourceFields, dataset: Dataset, x: np.ndarray) -> np.ndarray:
+        return as_inputs(source.model, dataset, source.pool, pooled(source, dataset, x))
 
     def _trained(self, source: SourceFields, problem: Callable[[nn.Module, Recipe], ModuleProblem],
                  build: Callable[[], nn.Module], training: tuple[np.ndarray, np.ndarray], device: str, watch: Watch

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from engine import data
 from engine.data import Dataset, Sample
 from engine.problems.families.family import Family, Watch
@@ -40,6 +38,3 @@ class SoftmaxFamily(Family):
         x_train, x_query = (pooled(source, dataset, x) for x in (sample.x_train, sample.x_query))
         return SoftmaxProblem(x_train, sample.y_train, x_query, sample.y_query, sample.candidates, l2=source.l2,
                               intercept=source.intercept, classes=sample.n_classes, device=device)
-
-    def test_inputs(self, source: SourceFields, dataset: Dataset, sample: Sample, problem: Problem) -> np.ndarray:
-        return pooled(source, dataset, sample.x_test)
