@@ -51,7 +51,9 @@ def examples(source: Any, noun: str) -> tuple[Tensor, Tensor]:
 def _is_pair(source: Any) -> bool:
     if not isinstance(source, Sequence) or len(source) != 2 or not all(hasattr(one, "__len__") for one in source):
         return False
-    return isinstance(source[0], Mapping) or len(source[0]) == len(source[1]) and not isinstance(source[0], tuple)
+    if isinstance(source[0], Mapping):
+        return not isinstance(source[1], Mapping)  # two batches that are dictionaries are no pair
+    return len(source[0]) == len(source[1]) and not isinstance(source[0], tuple)
 
 
 def _loaded(loader: DataLoader, noun: str) -> Iterator[Any]:
@@ -144,7 +146,7 @@ def same_slots(source: Any, expected: Slots, noun: str) -> None:
 
 def slots(source: Any) -> Slots:
     """How several named inputs lie in a row; none where the source gives one."""
-    named = isinstance(source, Sequence) and len(source) == 2 and isinstance(source[0], Mapping)
+    named = isinstance(source, Sequence) and len(source) == 2 and isinstance(source[0], Mapping) and _is_pair(source)
     return slots_of({name: _tensor(value) for name, value in source[0].items()}) if named else ()
 
 

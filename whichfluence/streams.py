@@ -12,8 +12,9 @@ from engine.basics.options import Options
 from engine.data.records import Record, stream_jsonl
 from engine.models.named_inputs import NamedInputs
 from engine.problems import CausalProblem, ModuleProblem, Problem
+from engine.problems.candidates import Part
 from engine.question.specification import Specification as Question
-from engine.scoring.streaming import Part, Streamed, of_records, streamed
+from engine.scoring.streaming import Streamed, streamed
 from whichfluence.examples import in_batches, is_path
 from whichfluence.language import records
 from whichfluence.specifications import scoring_of
@@ -54,11 +55,13 @@ def stream(problem: Problem, batches: Any, specification: Question, k: int = 50,
     >>> wf.stream(problem, batches, step, k=2).top.numbers.shape
     (2, 2)
     """
-    parts = of_records(problem, _records(batches)) if isinstance(problem, CausalProblem) else _parts(problem, batches)
+    parts: Iterator[Part[Problem]] = _parts(problem, batches)
+    if isinstance(problem, CausalProblem):
+        parts = (part for part in problem.with_each(_records(batches)))
     return streamed(problem, parts, scoring_of(specification), k, options)
 
 
-def _parts(problem: Problem, batches: Any) -> Iterator[Part]:
+def _parts(problem: Problem, batches: Any) -> Iterator[Part[Problem]]:
     if is_path(batches):
         raise InvalidInput("A path is streamed for a language model alone; give a Dataset or a generator of batches.")
     module = problem.network.module if isinstance(problem, ModuleProblem) else None

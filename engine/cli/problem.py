@@ -12,10 +12,9 @@ from engine.cli.spec_files import read_source
 from engine.data import load_npz
 from engine.data.filters import Listing
 from engine.data.new_examples import read_arrays, row_names
-from engine.data.records import stream_jsonl
 from engine.models.recorded import stored_recordings
-from engine.problems import CausalProblem, Problem, SampledProblem, SoftmaxProblem
-from engine.scoring.streaming import Part, of_records
+from engine.problems import Problem, SampledProblem, SoftmaxProblem
+from engine.problems.candidates import Part
 
 PART = 64
 """Candidates that are scored at a time."""
@@ -39,16 +38,15 @@ def read_new(data: Path, setting: Setting, path: Path) -> tuple[Problem, Sequenc
     return _new_arrays(_of_arrays(data, setting), path)
 
 
-def read_stream(data: Path, setting: Setting, path: Path) -> tuple[Problem, Iterator[Part]]:
+def read_stream(data: Path, setting: Setting, path: Path) -> tuple[Problem, Iterator[Part[Problem]]]:
     """(the problem, the examples of a file or folder in parts): records for a language model are read as they are
     scored, anything else before. Raises as `read_new` does."""
-    drawn = _named(data, setting) if data.suffix.lower() == ".json" else None
-    if drawn and isinstance(drawn.problem, CausalProblem):
-        return drawn.problem, of_records(drawn.problem, stream_jsonl(path, PART))
-    whole, names = drawn.new_candidates(path) if drawn else _new_arrays(_of_arrays(data, setting), path)
-    parts = ((whole.with_candidates(whole.candidates[start:start + PART]), names[start:start + PART])
-             for start in range(0, len(names), PART))
-    return whole, parts
+    if data.suffix.lower() == ".json":
+        drawn = _named(data, setting)
+        return drawn.problem, drawn.new_parts(path, PART)
+    problem = _of_arrays(data, setting)
+    whole, names = _new_arrays(problem, path)
+    return problem, whole.in_parts(names, PART)
 
 
 def _new_arrays(problem: Problem, path: Path) -> tuple[Problem, Sequence[str]]:

@@ -71,10 +71,13 @@ def rows_beside(path: Path, origin: Path, trained: np.ndarray, label: str = ""
     classes = tuple(sorted(set(labels)))
     train = _splits(table.frame, table.split, np.array([classes.index(one) for one in labels]), classes)[0]
     frame = pd.concat([table.frame[table.used], new.frame[table.used]], ignore_index=True)
-    x = features(frame, train, kinds_of(table.frame[table.used])).x
     if len(train) != len(trained):
         raise InvalidInput("The training table is read with other classes or rows than its file holds; give new "
                            "candidates for the table as it was uploaded.")
+    try:
+        x = features(frame, train, kinds_of(table.frame[table.used])).x
+    except (ValueError, TypeError, AssertionError):  # what pandas says of a text among numbers or dates
+        x = np.empty((len(frame), 0))
     if not np.array_equal(x[train], trained):
         raise InvalidInput(f"The columns of `{path.name}` hold other kinds of values than those of the training table; "
                            "give numbers, texts and dates as it does.")

@@ -13,10 +13,10 @@ the training set, and from n on outside.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple, Self
+from typing import NamedTuple, Self, TypeVar
 
 import torch
 from numpy.typing import ArrayLike
@@ -28,6 +28,7 @@ from engine.problems.indices import indices
 from engine.problems.indices import labels as whole_labels
 from engine.problems.memory import Memory
 
+P = TypeVar("P")
 Arraylike = ArrayLike | Tensor
 """Numbers as a user holds them."""
 
@@ -65,6 +66,10 @@ class Shared:
 
     model: Memory
     queries: Memory
+
+
+Part = tuple[P, Sequence[str]]
+"""A problem whose candidates are the next examples of a stream, and what these are called; empty without names."""
 
 
 class Candidates(ABC):
@@ -128,6 +133,11 @@ class Candidates(ABC):
         """The same trained problem with other candidates (k,); what was computed of the model is shared."""
         there = self.n + (0 if self.outside is None else len(self.outside.y))
         return self.holding(self.examples._replace(candidates=self._candidates(candidates, there)), self.shared)
+
+    def in_parts(self, names: Sequence[str], size: int) -> Iterator[Part[Self]]:
+        """The problem with so many of its candidates at a time, and their names out of those of all."""
+        for start in range(0, len(names), size):
+            yield self.with_candidates(self.candidates[start:start + size]), names[start:start + size]
 
     def with_candidates_of(self, other: Candidates) -> Self:
         """This problem with the candidates of another one, which has the same training examples."""

@@ -7,7 +7,7 @@ any other network; steps, retraining and derivatives are the same code.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
@@ -30,7 +30,7 @@ from engine.models.causal.recipe import FIRST, SECOND, STEPS
 from engine.models.causal.row_texts import RowTexts
 from engine.models.link import Link
 from engine.models.network import Network
-from engine.problems.candidates import Arraylike, Shared, Units
+from engine.problems.candidates import Arraylike, Part, Shared, Units
 from engine.problems.memory import Memory
 from engine.problems.module import BATCH, ModuleProblem
 from engine.problems.problem import Problem
@@ -157,6 +157,14 @@ class CausalProblem(ModuleProblem):
         problem = wide.with_outside(rows, torch.zeros(len(rows), dtype=torch.long), candidates)
         problem.texts = RowTexts(encoder, torch.cat([wide._texts.rows, rows]), [*wide._texts.records, *records])
         return problem
+
+    def with_each(self, batches: Iterable[Sequence[Record]]) -> Iterator[Part[CausalProblem]]:
+        """`with_records` of one batch of a stream after another, under their ids; rows are as wide as the longest
+        record so far needs."""
+        problem = self
+        for records in batches:
+            problem = problem.wide_enough(records)
+            yield problem.with_records(records), [record.id for record in records]
 
     def wide_enough(self, records: Sequence[Record]) -> CausalProblem:
         """The same problem with rows that further records fit in too; this one where they fit already."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -19,6 +19,7 @@ from engine.models.any_recipe import AnyRecipe
 from engine.models.catalogue import model_title
 from engine.models.network import ALL
 from engine.models.recipe import TrainingRecipe
+from engine.problems.candidates import Part
 from engine.problems.families import NETWORKS, SOFTMAX, Family, Watch, family
 from engine.problems.problem import Problem, pick_device
 
@@ -155,6 +156,10 @@ class SampledProblem:
         """(the problem with the examples of a file or folder as its candidates, what they are called). Raises as
         `Family.new_candidates` does."""
         return self.source.family.new_candidates(self.source, self.dataset, self.problem, path)
+
+    def new_parts(self, path: Path, size: int) -> Iterator[Part[Problem]]:
+        """The same, so many of the examples at a time: records are read as they are scored."""
+        return self.source.family.new_parts(self.source, self.dataset, self.problem, path, size)
 
     def test_accuracy(self) -> float:
         return self.problem.accuracy(self.x_test, self.sample.y_test)

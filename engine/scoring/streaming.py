@@ -8,7 +8,7 @@ that.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,16 +17,14 @@ import pandas as pd
 
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
-from engine.data.records import Record
-from engine.problems import CausalProblem, Problem
+from engine.problems import Problem
+from engine.problems.candidates import Part
 from engine.scoring.compute import compute
 from engine.scoring.scores import Scores
 from engine.scoring.scoring import Scoring
 
 MOST = 100_000
 """Candidates held at each end of each query's ranking."""
-Part = tuple[Problem, Sequence[str]]
-"""A problem whose candidates are the next examples of a stream, and what these are called; empty without names."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +88,7 @@ class Streamed:
         return frame.sort_values("query", kind="stable", ignore_index=True)
 
 
-def streamed(problem: Problem, parts: Iterable[Part], scoring: Scoring, k: int, options: Options | None = None
+def streamed(problem: Problem, parts: Iterable[Part[Problem]], scoring: Scoring, k: int, options: Options | None = None
              ) -> Streamed:
     """The k candidates at each end of each query's ranking. problem: whose queries they are; parts: read one by one.
 
@@ -111,11 +109,3 @@ def streamed(problem: Problem, parts: Iterable[Part], scoring: Scoring, k: int, 
     for of_a_part in ("convergence", "resolution", "wall_seconds"):
         record.pop(of_a_part)
     return Streamed(scoring, ends.top, ends.bottom, ends.count, ends.left_out, record)
-
-
-def of_records(problem: CausalProblem, batches: Iterable[Sequence[Record]]) -> Iterator[Part]:
-    """The parts of a stream of records, under their ids. Rows are as wide as the longest record so far needs."""
-    wide = problem
-    for records in batches:
-        wide = wide.wide_enough(records)
-        yield wide.with_records(records), [record.id for record in records]

@@ -11,8 +11,8 @@ import numpy as np
 
 from engine.basics.errors import MissingData
 from engine.problems import ProblemSource, SoftmaxProblem
-from engine.problems.memory import Memory
 from engine.problems.candidates import Shared
+from engine.problems.memory import Memory
 
 SMALL = os.environ.get("BENCH") == "small"
 PEER = Path(os.environ.get("PYDVL_PYTHON", Path(__file__).parents[2] / ".venv-pydvl" / "bin" / "python"))

@@ -15,7 +15,7 @@ from torch import nn
 from engine import data
 from engine.basics.errors import InvalidInput
 from engine.data import Dataset, Sample
-from engine.data.records import Record, fingerprint, read_jsonl
+from engine.data.records import Record, fingerprint, read_jsonl, stream_jsonl
 from engine.models.causal import finetune, loading, lora, stored_trainings
 from engine.models.causal.catalogue import is_embedded
 from engine.models.causal.checked import check_reading
@@ -35,6 +35,7 @@ from engine.models.recorded.opened import opened
 from engine.models.recorded.recipe import SEED
 from engine.models.training import Training
 from engine.problems.causal import CausalProblem
+from engine.problems.candidates import Part
 from engine.problems.families.family import Family, Watch
 from engine.problems.families.fields import SourceFields
 from engine.problems.problem import Problem
@@ -132,6 +133,12 @@ class CausalFamily(Family):
         assert isinstance(problem, CausalProblem), "as `build` made it"
         records = read_jsonl(path)
         return problem.with_records(records), [record.id for record in records]
+
+    def new_parts(self, source: SourceFields, dataset: Dataset, problem: Problem, path: Path, size: int
+                  ) -> Iterator[Part[Problem]]:
+        """Read as they are scored."""
+        assert isinstance(problem, CausalProblem), "as `build` made it"
+        yield from problem.with_each(stream_jsonl(path, size))
 
     def test_inputs(self, source: SourceFields, dataset: Dataset, sample: Sample, problem: Problem) -> np.ndarray:
         assert isinstance(problem, CausalProblem) and problem.texts is not None, "as `build` made it"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -14,6 +14,7 @@ from engine.basics.errors import InvalidInput
 from engine.data import Dataset, Sample, uploads
 from engine.data.new_examples import load_new
 from engine.models.recipe import TrainingRecipe
+from engine.problems.candidates import Part
 from engine.problems.families.fields import SourceFields
 from engine.problems.families.inputs import pooled
 from engine.problems.problem import Problem
@@ -87,6 +88,12 @@ class Family(ABC):
         origin = uploads.base(source.dataset) if uploads.is_upload(source.dataset) else None
         new = load_new(path, dataset, origin, uploads.reading(source.dataset).label if origin else "")
         return problem.with_outside(self.inputs(source, dataset, new.features), new.labels), new.names
+
+    def new_parts(self, source: SourceFields, dataset: Dataset, problem: Problem, path: Path, size: int
+                  ) -> Iterator[Part[Problem]]:
+        """The same, so many of the examples at a time. Raises as `new_candidates` does."""
+        whole, names = self.new_candidates(source, dataset, problem, path)
+        return whole.in_parts(names, size)
 
     def test_inputs(self, source: SourceFields, dataset: Dataset, sample: Sample, problem: Problem) -> np.ndarray:
         """The test examples of a problem that was built, as its `accuracy` takes them."""

@@ -11,8 +11,8 @@ import torch
 from engine.basics.options import Options
 from engine.curvature import InverseHessian, Solution
 from engine.models.softmax import Fit, objective
-from engine.problems.memory import Memory
 from engine.problems.candidates import Shared
+from engine.problems.memory import Memory
 from engine.problems.softmax import SoftmaxProblem
 
 CASES = [

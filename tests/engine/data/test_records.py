@@ -8,7 +8,7 @@ import pytest
 from engine.basics.errors import InvalidInput
 from engine.data import records
 from engine.data.record_forms import are_records
-from engine.data.records import Record, parse_lines, read_jsonl
+from engine.data.records import Record, parse_lines, read_jsonl, stream_jsonl
 
 
 def test_spans_and_flags_are_optional():
@@ -121,3 +121,19 @@ def test_reading_many_records_says_how_far_it_is_and_leaves_the_collector_on(mon
     assert told == [0.0, 0.25, 0.5, 0.75] and gc.isenabled()
     parse_lines(['{"prompt": "a", "response": "b"}'])
     assert len(told) == 4
+
+
+def test_a_file_is_read_a_few_lines_at_a_time(tmp_path):
+    path = tmp_path / "records.jsonl"
+    lines = [json.dumps({"prompt": f"p{index}", "response": "r"}) for index in range(7)]
+    path.write_bytes(b"\xef\xbb\xbf" + "\n".join([*lines[:3], "", *lines[3:], ""]).encode())
+    parts = list(stream_jsonl(path, 3))
+    assert [len(part) for part in parts] == [3, 2, 2]
+    assert tuple(record for part in parts for record in part) == read_jsonl(path)
+    path.write_text("\n".join([*lines, "{"]))
+    stream = stream_jsonl(path, 3)
+    assert len(next(stream)) == len(next(stream)) == 3  # what stands before a fault is read
+    with pytest.raises(InvalidInput, match="Line 8 is not JSON"):
+        next(stream)
+    with pytest.raises(InvalidInput, match="cannot be read"):
+        next(stream_jsonl(tmp_path / "nothing.jsonl", 3))

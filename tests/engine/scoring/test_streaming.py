@@ -12,7 +12,7 @@ from engine.basics.footprint import footprint
 from engine.data.records import Record
 from engine.scoring.compute import compute
 from engine.scoring.scoring import Scoring
-from engine.scoring.streaming import End, of_records, streamed
+from engine.scoring.streaming import End, streamed
 from tests.engine import problems_for_tests as softmax
 from tests.truth import cases, language_cases
 
@@ -128,7 +128,7 @@ def test_records_come_in_a_stream():
     further = [Record(**{**one.model_dump(), "id": f"new {index}"}) for index, one in enumerate(further)]
     scoring = Scoring.of("response_loss", ADD, STEP, "first_order")
     whole = compute(problem.with_records(further), scoring)[0]
-    ends = streamed(problem, of_records(problem, [further[:2], further[2:3], further[3:]]), scoring, K)
+    ends = streamed(problem, problem.with_each([further[:2], further[2:3], further[3:]]), scoring, K)
     numbers, oriented = expected(whole, 1)
     np.testing.assert_array_equal(ends.top.numbers, numbers)
     np.testing.assert_allclose(ends.top.scores, oriented, rtol=0, atol=1e-12 * np.abs(oriented).max())
