@@ -34,8 +34,8 @@ from engine.models.recorded.folder import Facts
 from engine.models.recorded.opened import opened
 from engine.models.recorded.recipe import SEED
 from engine.models.training import Training
-from engine.problems.causal import CausalProblem
 from engine.problems.candidates import Part
+from engine.problems.causal import CausalProblem
 from engine.problems.families.family import Family, Watch
 from engine.problems.families.fields import SourceFields
 from engine.problems.problem import Problem
