@@ -50,15 +50,25 @@ def attribute(
                                      metavar="JSON")],
     out: Annotated[Path, typer.Option(help="Every training record with its score under each estimator and behavior.",
                                       metavar="CSV")],
+    new_candidates: Annotated[Path | None, typer.Option(
+        help="Records as JSONL that are not trained on, to score in place of the training records by the methods "
+             "whose intervention adds.", metavar="JSONL")] = None,
     machine: Machine = Machine(),
 ) -> None:
     """Fine-tune a language model, and score its training records for queries (resumable)."""
+    from engine.applications.language.new_records import NewRecordsRequest
     from engine.cli.progress import run_shown
     from engine.cli.score_files import check_output
+    from engine.data.records import read_jsonl
     from engine.store import exports
 
-    check_output(out, ".csv", inputs=())
+    check_output(out, ".csv", inputs=tuple(filter(None, [new_candidates])))
     request = read_run(run)
+    if new_candidates:
+        new = NewRecordsRequest(run=request, records=read_jsonl(new_candidates))
+        atomic_write(out, exports.csv(run_shown("attribution", new.name, new.payload, machine), "records"))
+        print(f"Written: {out}")
+        return
     result = run_shown("attribution", request.name, request.payload, machine)
     table = result.table("records")
     atomic_write(out, exports.csv(result, "records"))

@@ -194,23 +194,27 @@ class Attribution:
         """The behaviors that every one of the encoded records allows."""
         return [name for name, behavior in READOUTS.items() if not any(map(behavior.lack, encoded))]
 
-    def opened_records(self, point: Checkpoint, rows: Sequence[int] | None = None) -> Cache:
+    def opened_records(self, point: Checkpoint, rows: Sequence[int] | None = None,
+                       new: Sequence[Record] = ()) -> Cache:
         """The cache that `record_cache` fills, as far as it is filled."""
         projection = self.projection
         width = projection.width(list(self.sizes.values()))
         shard = {} if rows is None else {"shard": fingerprint(self.train_records[row] for row in rows)}
-        return self._cache({"part": "records", "step": point.step, **shard, **self._projection},
-                           len(self.encoded if rows is None else rows),
+        part = f"new {fingerprint(new)}" if new else "records"
+        return self._cache({"part": part, "step": point.step, **shard, **self._projection},
+                           len(new or (self.encoded if rows is None else rows)),
                            {**projection.columns("gradient", width), **projection.columns("conditioned", width),
                             "norm": (), "loss": ()})
 
     def record_cache(self, point: Checkpoint, check: Check = lambda: None,
-                     progress: Progress = lambda fraction: None, rows: Sequence[int] | None = None) -> Cache:
+                     progress: Progress = lambda fraction: None, rows: Sequence[int] | None = None,
+                     new: Sequence[Record] = ()) -> Cache:
         """Projected training gradients at a checkpoint, plain and conditioned, with their lengths and losses. rows: a
-        shard of the training records, kept by itself (default: all). progress: called with the fraction of the records
-        that are done, first with that of the records that were there before."""
-        maps, cache = Maps(self.projection, self.sizes), self.opened_records(point, rows)
-        encoded = self.encoded if rows is None else [self.encoded[row] for row in rows]
+        shard of the training records, kept by itself (default: all). new: other records in their place. progress:
+        called with the fraction of the records that are done, first with that of the records that were there before."""
+        maps, cache = Maps(self.projection, self.sizes), self.opened_records(point, rows, new)
+        encoded = [self.encoder.encode(record) for record in new] if new else (
+            self.encoded if rows is None else [self.encoded[row] for row in rows])
 
         @lru_cache(maxsize=1)
         def adam() -> Adam:
@@ -257,14 +261,15 @@ class Attribution:
 
         return self._fill(cache, self.points[-1], encoded, rows_of, check, progress)
 
-    def features(self, records: Sequence[Record]) -> Features:
-        """What estimators read, for a set of queries; caches that are there are only opened."""
-        cached = [self.record_cache(point) for point in self.points]
+    def features(self, records: Sequence[Record], new: Sequence[Record] = (), check: Check = lambda: None) -> Features:
+        """What estimators read, for a set of queries; caches that are there are only opened. new: records that were not
+        trained on, in place of those that were."""
+        cached = [self.record_cache(point, check, new=new) for point in self.points]
         queried = [self.query_cache(point, records) for point in self.points]
         names = [name for name in READOUTS if name in queried[-1].columns]
         draws = [tuple(point_of(point.weight, own, asked, names, draw) for point, own, asked in zip(
             self.points, cached, queried, strict=True)) for draw in range(len(self.projection.draws))]
-        last, own, query_states = cached[-1], self.states(), self.states(records)
+        last, own, query_states = cached[-1], self.states(new or None, check), self.states(records)
         return Features(draws[0], last["norm"], last["loss"], {depth: own[f"{depth:g}"] for depth in self.layers},
                         {depth: query_states[f"{depth:g}"] for depth in self.layers}, self.setting.layer, self.seed,
                         self.setting.ridge, *draws[1:])
