@@ -22,8 +22,9 @@ class Scores(EngineScores):
     B(q; θ_k^cf) − B(q; θ_D), or dB/dα of an infinitesimal intervention.
 
     `oriented` has the sign turned where the intervention takes weight from the example, so that a positive number
-    always means that the example supports the behavior. candidates (k,): indices of training examples. converged (k,):
-    which of them met the tolerance of their computation. provenance: the manifest. problem: what they are of.
+    always means that the example supports the behavior. candidates (k,): indices of training examples, and from n on
+    of new candidates. converged (k,): which of them met the tolerance of their computation. provenance: the manifest.
+    problem: what they are of.
 
     >>> import whichfluence as wf
     >>> step = wf.Specification("query_loss", wf.AddOccurrence(), wf.OneStep(eta=0.01))

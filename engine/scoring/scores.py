@@ -19,9 +19,10 @@ from engine.scoring.scoring import Scoring
 class Scores:
     """Raw scores in the sense of the estimand: B(θ_k^cf) − B(θ_D), or dB/dα for `infinitesimal`.
 
-    values (m, k) float64; candidates (k,) indices into the training set; converged (k,) bool: of an exact answer,
-    whether it met its tolerance; of an approximation, whether its solver met the tolerance that it has, or, where it
-    has none, whether the solution is finite, which says nothing of how good it is (see `convergence`).
+    values (m, k) float64; candidates (k,) indices into the training set, or from n on outside of it; converged (k,)
+    bool: of an exact answer, whether it met its tolerance; of an approximation, whether its solver met the tolerance
+    that it has, or, where it has none, whether the solution is finite, which says nothing of how good it is (see
+    `convergence`).
     residual (k,): final gradient norm of a re-optimisation, or relative residual of a linear solve.
     error (m, k): a bound on how far rounding moved each score, NaN where none is stated; None: of none is.
     resolved (m, k) bool, None for all: the flag alone, of scores that were kept before their bounds were.

@@ -7,6 +7,7 @@ import pytest
 from engine import worker
 from engine.analysis.catalogue import REQUESTS, request, summary
 from engine.applications.language.attribution import Setting
+from engine.applications.language.new_records import NewRecordsRequest
 from engine.applications.language.run import AttributionRequest, TokensRequest
 from engine.applications.noisy_labels.retraining import RetrainingRequest, WhatIfRequest
 from engine.applications.noisy_labels.search import SuspicionRequest
@@ -73,7 +74,8 @@ def others():
             "9d4d5b203e17cca9": WhatIfRequest(training=RetrainingRequest(source=NOISY, removed=[4, 1],
                                                                          relabelled={7: 2}), seeds=2),
             "17cf9f52362aa290": run, "696c9358e77f1c39": AttributionRequest(setting=setting),
-            "fbbbb2836320f0bc": TokensRequest(run=run, record=5)}
+            "fbbbb2836320f0bc": TokensRequest(run=run, record=5),
+            "dfe40cc870210698": NewRecordsRequest(run=run, records=(typed,))}
 
 
 def test_digests_of_other_jobs_are_those_under_which_results_are_stored():
