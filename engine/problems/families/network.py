@@ -77,10 +77,9 @@ class NetworkFamily(Family):
 
     def build(self, source: SourceFields, dataset: Dataset, sample: Sample, device: str, watch: Watch) -> Problem:
         shape = input_shape(source.model, dataset, source.pool)
-        given = [pooled(source, dataset, x) for x in (sample.x_train, sample.x_query)]
-        x_train, x_query = (as_inputs(source.model, dataset, source.pool, x) for x in given)
         # features are handed on as they are, and what a precision takes from them is said; pixels are bytes
-        wide, queries = given if len(shape) == 1 else (x_train, x_query)
+        wide, queries = (self.inputs(source, dataset, x) for x in (sample.x_train, sample.x_query))
+        x_train = wide.astype(np.float32, copy=False)
 
         def build() -> nn.Module:
             return build_model(source.model, shape, sample.n_classes)
@@ -98,7 +97,9 @@ class NetworkFamily(Family):
         return self._trained(source, problem, build, (x_train, sample.y_train), device, watch)
 
     def inputs(self, source: SourceFields, dataset: Dataset, x: np.ndarray) -> np.ndarray:
-        return as_inputs(source.model, dataset, source.pool, pooled(source, dataset, x))
+        given = pooled(source, dataset, x)
+        flat = len(input_shape(source.model, dataset, source.pool)) == 1
+        return given if flat else as_inputs(source.model, dataset, source.pool, given)
 
     def _trained(self, source: SourceFields, problem: Callable[[nn.Module, Recipe], ModuleProblem],
                  build: Callable[[], nn.Module], training: tuple[np.ndarray, np.ndarray], device: str, watch: Watch
