@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import shutil
 import subprocess
 import zipfile
 from pathlib import Path
@@ -11,18 +10,18 @@ from pathlib import Path
 from engine.external.score_recipes import SCORE_RECIPES
 from tests.engine.problems_for_tests import problem
 
-FOLDER = ("    with tempfile.TemporaryDirectory() as folder:", "    for folder in ['written']:")
-KEPT = [tuple(line.strip() for line in FOLDER)]
+TEMPORARY = "with tempfile.TemporaryDirectory() as folder:"
 WRITES = {
     "captum": ([], "torch.save(scores, 'captum.pt')\ntorch.save(tracin.self_influence(), 'captum_self.pt')\n"),
-    "kronfluence": (KEPT, ""), "trak": (KEPT, ""),
+    "kronfluence": ([(TEMPORARY, "for folder in ['by_kronfluence']:")], ""),
+    "trak": ([(TEMPORARY, "for folder in ['by_trak']:")], ""),
     "dattri": ([], "torch.save(scores, 'dattri.pt')\n"),
     "pydvl": ([], "np.save('pydvl.npy', scores.detach().numpy())\n")}
 """Program -> what of its recipe's script is replaced, so that the files of the library stay, and how its users save
 what it returns."""
 FILES = {"captum": ("captum.pt", "captum_self.pt"), "dattri": ("dattri.pt",), "pydvl": ("pydvl.npy",),
-         "kronfluence": ("written/study/scores_pairwise/pairwise_scores.safetensors",),
-         "trak": ("written/scores/queries.mmap",), "bergson": ("bergson/info.json", "bergson/scores.bin")}
+         "kronfluence": ("by_kronfluence/study/scores_pairwise/pairwise_scores.safetensors",),
+         "trak": ("by_trak/scores/queries.mmap",), "bergson": ("bergson/info.json", "bergson/scores.bin")}
 BERGSON = """
 import numpy as np, torch
 from pathlib import Path
@@ -55,6 +54,5 @@ def write(name: str, python: Path | str, folder: Path) -> list[Path]:
             assert before in text
             text = text.replace(before, after)
         script.write_text(f"{text}\n{more}", "utf-8")
-        shutil.rmtree(folder / "written", ignore_errors=True)
     subprocess.run([python, script.name], cwd=folder, check=True, capture_output=True, text=True, timeout=500)
     return [folder / file for file in FILES[name]]
