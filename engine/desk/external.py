@@ -65,7 +65,7 @@ def reference(desk: Desk, source: ProblemSource, claim: Specification, candidate
         if not isinstance(scores, Waiting) or not (failed := desk.jobs.failure(scores, "its run failed.")):
             return Held(scores, instead(scoring, trouble), longer)
         trouble = trouble or failed
-    return Held(None, "" if longer else instead(None, trouble), longer)
+    return Held(None, instead(longer, trouble), longer)
 
 
 def of_table(problem: Problem, candidates: int | None, table: Table) -> Problem:
