@@ -85,7 +85,7 @@ def read_torch(content: bytes, wanted: Wanted) -> Table:
                 for name, value in tensors.items()}
     name = wanted.key if not isinstance(saved, Mapping) and declared else _pick(declared, wanted.key)
     _check(declared[name])
-    return Table(tensors[name].to(torch.float64).numpy(), name if isinstance(saved, Mapping) else "")
+    return Table(tensors[name].detach().to(torch.float64).numpy(), name if isinstance(saved, Mapping) else "")
 
 
 def _npy_header(file: IO[bytes]) -> Declared:

@@ -15,7 +15,7 @@ WRITES = {
     "captum": ([], "torch.save(scores, 'captum.pt')\ntorch.save(tracin.self_influence(), 'captum_self.pt')\n"),
     "kronfluence": ([(TEMPORARY, "for folder in ['by_kronfluence']:")], ""),
     "trak": ([(TEMPORARY, "for folder in ['by_trak']:")], ""),
-    "dattri": ([], "torch.save(scores, 'dattri.pt')\n"),
+    "dattri": ([("max_iter=200", "max_iter=9")], "torch.save(scores, 'dattri.pt')\n"),  # 9 parameters: then 0/0
     "pydvl": ([], "np.save('pydvl.npy', scores.detach().numpy())\n")}
 """Program -> what of its recipe's script is replaced, so that the files of the library stay, and how its users save
 what it returns."""

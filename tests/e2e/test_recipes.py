@@ -1,4 +1,4 @@
-"""The way of a researcher with scores of another program: recipe, files, computed elsewhere, dropped beside another file, and listed."""
+"""The way of a researcher with scores of another program: recipe, files, computed elsewhere, dropped, listed."""
 
 import io
 import zipfile
