@@ -5,7 +5,7 @@ import streamlit as st
 from app.compare import bring as bring_panel
 from app.compare import data as comparisons
 from app.compare import datamodels as datamodel_panel
-from app.compare import editor, external_files, grid, noise_floor, plane
+from app.compare import editor, grid, noise_floor, plane
 from app.compare import explanation as explanation_panel
 from app.compare import panel as compare_panel
 from app.compare import queries as chosen_queries
@@ -17,6 +17,13 @@ from app.widgets.pickers import pickers, specification_list
 from app.widgets.words import labels
 from engine.desk import Waiting
 
+
+def import_scores(candidates: int | None = None) -> None:
+    """The panel for scores of other programs, which stands at the foot of the page whatever it shows."""
+    st.divider()
+    bring_panel.show(pickers.source(), scorings, candidates)
+
+
 scorings = specification_list.chosen(begins=pickers.problem_class().convex)
 names = labels.numbered(labels.short(scorings))
 left, right = st.columns([6, 5] if len(scorings) <= 5 else [8, 5], gap="medium")
@@ -24,7 +31,7 @@ with left:
     st.title("Compare", help="Each specification is one question about influence. A cell says how far two of them rank "
                              "the training examples alike; open one to see whether they ask different questions, or "
                              "one answers less well.")
-    external_files.notice()
+    bring_panel.notice(scorings)
     specification_list.preset_picker(scorings)
 editor.show(scorings)
 if len(scorings) < 2:
@@ -32,6 +39,7 @@ if len(scorings) < 2:
         specification_list.empty(scorings)
         grid.show(scorings, names)
         editor.toolbar(scorings, names)
+    import_scores()
     st.stop()
 
 pair = specification_list.chosen_pair(scorings)
@@ -49,10 +57,10 @@ with below:
         floors = noise_floor.known(compared)
         compare_panel.matrix(compared, names, metric, pair, floors)
         noise_floor.below(floors, compared)
-        external_row = st.container(gap="small")
         compare_panel.announce(compared)
         compare_panel.matrix_small_print(compared, names, metric)
 if compared is None:
+    import_scores()
     st.stop()
 with right.container(key="wf-dock", gap="small"):
     if isinstance(compared, Waiting):
@@ -96,8 +104,6 @@ with right:
 st.divider()
 with guarded("The check by trained subsets"):
     datamodel_panel.show(compared, names)
-external = None
-with guarded("The external scores"):
-    external = bring_panel.show(compared, names, metric, external_row)
+import_scores(compared.candidates)
 with guarded("What keeps this comparison"):
-    saved_panel.keep(compared, names, pair, external, query)
+    saved_panel.keep(compared, names, pair, query)

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from app.noisy_labels import agreement, own_data, panel, review_desk, state, what_if
+from app.noisy_labels import agreement, external, own_data, panel, review_desk, state, what_if
 from app.widgets.jobs.desk import desk
 from app.widgets.words import glossary
 from engine.desk import noisy_labels as searches
@@ -21,6 +21,7 @@ def main() -> None:
     if scored is None:
         panel.ask(source, sample)
         return
+    methods, scored = scored, external.joined(sample, scored)
     state.take_click([one.title for one in scored.suspicion])
     pair = panel.pair(list(scored.suspicion))
     panel.origin(sample)
@@ -38,6 +39,7 @@ def main() -> None:
     else:
         what_if.show(source, sample, scored, pair)
     st.divider()
+    external.show(sample, methods)
     panel.facts(source, scored)
 
 

@@ -16,5 +16,5 @@ answer = card_data.card(chosen, request)
 if answer is None:
     panel.offer(chosen, request)
 elif (table := job_panel.beside(answer)) is not None:
-    panel.show(chosen, table)
+    panel.show(chosen, panel.external(chosen, table))
 panel.published()

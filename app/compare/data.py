@@ -27,8 +27,10 @@ CACHED = 24
 
 
 def ask(scorings: Sequence[Scoring]) -> Compared | Waiting:
-    """Score and compare on the chosen data and seeds, or say what is being waited for."""
-    sources = [pickers.source(seed) for seed in range(pickers.seed_count())]
+    """Score and compare on the chosen data and seeds, or say what is being waited for. Scores of other programs belong
+    to the first seed: with any of them, all are compared there."""
+    computed = all(scoring.route.computes for scoring in scorings)
+    sources = [pickers.source(seed) for seed in range(pickers.seed_count() if computed else 1)]
     return desk_compared.compared(desk(), sources, scorings, pickers.optima_candidates())
 
 

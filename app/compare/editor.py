@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
+from app.compare import external_form
 from app.widgets.choices import inputs
 from app.widgets.pickers import pickers, specification_list
 from app.widgets.words import chips, glossary
@@ -71,13 +72,14 @@ def _close() -> None:
 
 @st.dialog("Specification", width="large", on_dismiss=_close)
 def _dialog(scorings: Sequence[Scoring], how: str, index: int) -> None:
-    asking = [scoring for scoring in scorings if scoring.route.implies]
+    asking = [scoring for scoring in scorings if scoring.route.implies and scoring.route.computes]
     default = (asking[-1] if asking else presets.preset(specification_list.FIRST, pickers.problem_class()).scorings[0]
                ) if how == ADD else scorings[index]
     glossary.caption(f"Instead of number {index + 1}:" if how == EDIT else
                      f"A copy of number {index + 1}; change what should differ:" if how == COPY else
                      "One more question beside those of the list:")
-    scoring = pickers.scoring_picker(ADD, default)
+    scoring = (pickers.scoring_picker(ADD, default) if default.route.computes else
+               external_form.edited(default, scorings, pickers.source()))
     if scoring is None:
         return
     chips.question(scoring)

@@ -1,9 +1,11 @@
-"""Files of external scores: taking one in, which one the address names, and the list of those that are kept."""
+"""Files of external scores: taking several in, which wait to be imported, and the list of those that are stored."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from io import BytesIO
+from pathlib import PurePosixPath
 
 import streamlit as st
 
@@ -13,18 +15,33 @@ from app.widgets.words import glossary
 from app.widgets.words.plain_text import plain, sentence
 from app.widgets.words.times import written
 from engine.basics.errors import WhichfluenceError
-from engine.desk import external
-from engine.desk.external import AUTO, CHOICES, MOST_BYTES, READERS, KeptTable, Numbering, Table, check, read_table
+from engine.desk import Problem, external
+from engine.desk.external import (
+    AUTO,
+    CHOICES,
+    INFO,
+    MOST_BYTES,
+    READERS,
+    SCORES,
+    Numbering,
+    SavedTable,
+    Table,
+    of_table,
+    read_table,
+    table_of,
+)
 
 NAME = "brought"
+"""The tables of the address that wait to be imported."""
 ROUND = "bring:round"
 """Counts what was taken in: the uploader then starts anew, so that a file is read once."""
 KINDS = [suffix.removeprefix(".") for suffix in READERS]
+PARTS = [PurePosixPath(name).suffix.removeprefix(".") for name in (INFO, SCORES)]
 
 
-def chosen() -> str | None:
-    """The digest that the address names."""
-    return choice.one(NAME, "", _digest) or None
+def waiting() -> list[str]:
+    """The digests of the tables that wait to be imported."""
+    return choice.several(NAME, _digest)
 
 
 def _digest(text: str) -> str:
@@ -33,101 +50,128 @@ def _digest(text: str) -> str:
     return text
 
 
-def notice() -> None:
-    """Says at the head of the page what a link names and this machine lacks; the panel below takes it in."""
-    try:
-        if chosen() is not None:
-            external.require(chosen())
-    except WhichfluenceError as error:
-        st.warning(f"{sentence(error)} Upload it under *Bring scores of another program*, at the foot of this "
-                   "page.", icon=":material/link_off:")
+def leave_out(digest: str) -> None:
+    """Let a table wait no more."""
+    choice.keep(NAME, [other for other in choice.texts(NAME) if other != digest])
 
 
-def table() -> tuple[Table, KeptTable] | None:
-    """The chosen table; None without one. Raises `MissingData` where it is not on this machine."""
-    digest = chosen()
-    if digest is None:
-        return None
+def wait_for(*digests: str) -> None:
+    """Let tables wait to be imported."""
+    choice.keep(NAME, list(dict.fromkeys([*choice.texts(NAME), *digests])))
+
+
+def table(digest: str) -> tuple[Table, SavedTable]:
+    """A stored table. Raises `MissingData` where it is not on this machine."""
     external.require(digest)
     return _loaded(digest, str(desk().jobs.root))
 
 
-@st.cache_resource(show_spinner=False, max_entries=4)
-def _loaded(digest: str, root: str) -> tuple[Table, KeptTable]:
+@st.cache_resource(show_spinner=False, max_entries=8)
+def _loaded(digest: str, root: str) -> tuple[Table, SavedTable]:
     return external.load(digest)
 
 
-def uploader(problem, forgotten: Sequence[str]) -> None:
-    """Takes a file in, and lists what is kept. forgotten: choices that were made for another table."""
-    state, known = st.session_state, Numbering.of(problem)
+def uploader(problem: Problem, candidates: int | None) -> None:
+    """Takes files in, or a folder, and lists what is stored. candidates: how many of the problem's are ranked."""
+    turn = st.session_state.get(ROUND, 0)
     left, right = st.columns([3, 2], gap="large")
-    file = left.file_uploader("File with scores", type=KINDS, key=f"bring:file:{state.get(ROUND, 0)}",
-                              help=f"{', '.join(KINDS)}, up to {MOST_BYTES // 1_000_000} MB; never unpickled.")
-    key = right.text_input("Array in the file", key="bring:key", help="Only where the file holds several tables.")
+    files = left.file_uploader("Files with scores", type=[*KINDS, *PARTS], key=f"bring:file:{turn}",
+                               accept_multiple_files=True,
+                               help=f"{', '.join(KINDS)}, up to {MOST_BYTES // 1_000_000} MB each; never unpickled. Of "
+                                    f"bergson both files of a folder, {INFO} and {SCORES}, or its zip.")
     with right:
-        _list(forgotten)
-    if file is None:
+        with st.popover("A folder", icon=":material/drive_folder_upload:"):
+            folder = st.file_uploader("All score files of a folder", key=f"bring:folder:{turn}",
+                                      accept_multiple_files="directory")
+        key = st.text_input("Array in the file", key="bring:key", help="Only where a file holds several tables.")
+        _list()
+    listed = [*(files or []), *(file for file in folder or [] if _readable(file.name))]
+    if not listed:
         return
-    try:
-        read = read_table(file, file.name, key.strip(), AUTO, known)
+    taken, faults, doubts = [], False, False
+    for file in _parcels(listed):
+        try:
+            digest = _taken(file, key.strip(), problem, candidates, left)
+            doubts |= digest is None
+            taken += [digest] if digest else []
+        except WhichfluenceError as error:
+            faults = True
+            left.error(sentence(f"{PurePosixPath(file.name).name}: {error}" if len(listed) > 1 else str(error)),
+                       icon=":material/error:")
+    wait_for(*taken)
+    if taken and not faults and not doubts:
+        st.session_state[ROUND] = turn + 1
+        st.rerun()
+
+
+class _Parcel(BytesIO):
+    """A file, or both files of a score folder. name: of the file, with its folders; info: what describes it."""
+
+    def __init__(self, name: str, content: bytes, info: bytes | None = None) -> None:
+        super().__init__(content)
+        self.name, self.info = name, info
+
+
+def _readable(name: str) -> bool:
+    return PurePosixPath(name).suffix.lower().removeprefix(".") in KINDS or PurePosixPath(name).name in (INFO, SCORES)
+
+
+def _parcels(files: Sequence) -> list[_Parcel]:
+    """What is read as one table each."""
+    infos = {str(PurePosixPath(file.name).parent): file for file in files if PurePosixPath(file.name).name == INFO}
+    parcels = []
+    for file in files:
+        path = PurePosixPath(file.name)
+        info = infos.get(str(path.parent)) if path.name == SCORES else None
+        if path.name != INFO or not any(PurePosixPath(other.name).name == SCORES for other in files):
+            parcels.append(_Parcel(file.name, file.getvalue(), None if info is None else info.getvalue()))
+    return parcels
+
+
+def _taken(file: _Parcel, key: str, problem: Problem, candidates: int | None, area) -> str | None:
+    """The digest of the stored table; None while the reader is asked what its first row is. Raises `InvalidInput`."""
+    if file.info is not None:
+        read = table_of(file.info, file.getvalue())
+    else:
+        known = Numbering.of(problem)
+        read = read_table(file, file.name, key, AUTO, known)
         if read.first_row.doubt:
-            first_row = left.radio(read.first_row.doubt, list(CHOICES), index=None, format_func=CHOICES.get,
-                                   key="bring:first-row")
+            first_row = area.radio(f"{file.name}: {read.first_row.doubt}", list(CHOICES), index=None,
+                                   format_func=CHOICES.get, key=f"bring:first-row:{file.name}")
             if first_row is None:
-                return
+                return None
             file.seek(0)
-            read = read_table(file, file.name, key.strip(), first_row, known)
-        check(problem, read)
-        digest = external.keep(read, file.name)
-    except WhichfluenceError as error:
-        left.error(sentence(error), icon=":material/error:")
-        return
-    state[ROUND] = state.get(ROUND, 0) + 1
-    _choose(digest, forgotten)
-    st.rerun()
+            read = read_table(file, file.name, key, first_row, known)
+    of_table(problem, candidates, read)
+    return external.keep(read, file.name)
 
 
-def _choose(digest: str, forgotten: Sequence[str]) -> None:
-    if chosen() != digest:
-        for name in forgotten:
-            choice.put(name, [])
-    choice.keep(NAME, digest or [])
-
-
-def _list(forgotten: Sequence[str]) -> None:
-    """What is kept, each to be used or deleted."""
-    stored, current = external.entries(), chosen()
-    here = next((one for one in stored if one.digest == current), None)
-    if here is not None:
-        st.caption(f"In use: **{plain(here.file)}**, {_shape(here)}, digest `{here.digest[:12]}`")
-    row = st.container(horizontal=True)
-    if current is not None:
-        row.button("Leave out", icon=":material/close:", key="bring:leave", on_click=_choose, args=("", forgotten),
-                   help="Takes the scores out of this view; the file stays in the list.")
+def _list() -> None:
+    """What is stored, each to be imported again or deleted."""
+    stored, here = external.entries(), waiting()
     if not stored:
         return
-    with row.popover(f"Kept files ({len(stored)})", icon=":material/folder_open:"):
+    with st.popover(f"Stored files ({len(stored)})", icon=":material/folder_open:"):
         for one in stored:
             when = written(one.written, st.context.timezone)
-            st.markdown(f"**{plain(one.file)}**  \n{_shape(one)} · {when} · `{one.digest[:12]}`")
+            st.markdown(f"**{plain(one.file)}**  \n{shape(one)} · {when} · `{one.digest[:12]}`")
             buttons = st.container(horizontal=True)
-            buttons.button("Use", key=f"bring:use:{one.digest}", disabled=one.digest == current, on_click=_choose,
-                           args=(one.digest, forgotten))
+            buttons.button("Use", key=f"bring:use:{one.digest}", disabled=one.digest in here, on_click=wait_for,
+                           args=(one.digest,))
             buttons.button("Delete", key=f"bring:delete:{one.digest}", icon=":material/delete:", on_click=_delete,
-                           args=([one.digest], forgotten))
+                           args=([one.digest],))
         if len(stored) > 1:
             st.button(f"Delete all {len(stored)}", key="bring:delete-all", icon=":material/delete_sweep:",
-                      on_click=_delete, args=([one.digest for one in stored], forgotten))
+                      on_click=_delete, args=([one.digest for one in stored],))
         glossary.caption("Saved comparisons and links that name a deleted file ask for it again.")
 
 
-def _delete(digests: Sequence[str], forgotten: Sequence[str]) -> None:
+def _delete(digests: Sequence[str]) -> None:
     for digest in digests:
         external.delete(digest)
-        _loaded.clear()
-        if chosen() == digest:
-            _choose("", forgotten)
+        leave_out(digest)
+    _loaded.clear()
 
 
-def _shape(stored: KeptTable) -> str:
+def shape(stored: SavedTable) -> str:
     return " × ".join(f"{size:,}" for size in stored.shape)

@@ -83,7 +83,7 @@ def html(scorings: Sequence[Scoring], names: Sequence[str], cells: pd.DataFrame 
 
 def _header(scoring: Scoring, index: int, count: int, varying: tuple[str, ...] | None) -> str:
     name, number = labels.known_as(scoring), index + 1
-    known = f'<span class="wf-known">{escape(name)}</span>' if name else ""
+    known = f'<span class="wf-known">{escape(name)}</span>' if name and not scoring.route.proper else ""
     code = escape(codes.encode(scoring))
     fits = {"up": index > 0, "down": index < count - 1}
     menu = "".join(f'<button type="button" data-act="{act}" data-row="{index}" data-key="{act} {code}">{title}</button>'

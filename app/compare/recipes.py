@@ -24,11 +24,11 @@ def chosen() -> ScoreRecipe | None:
     return None if name == OWN else SCORE_RECIPES[name]
 
 
-def show(problem: Problem, model: str, forgotten: tuple[str, ...]) -> None:
-    """The list of programs, and of the chosen one the script and all that it reads. model: its name in the catalogue;
-    forgotten: choices that were made for another program."""
+def show(problem: Problem, model: str) -> None:
+    """The list of programs, and of the chosen one the script and all that it reads. model: its name in the
+    catalogue."""
     titles = {OWN: "A file that I have", **{name: f"{one.title}: {one.method}" for name, one in SCORE_RECIPES.items()}}
-    pick(NAME, "Where the scores come from", list(titles), OWN, titles.get, on_change=_forget, args=(forgotten,),
+    pick(NAME, "Where the scores come from", list(titles), OWN, titles.get,
          help="A program of the list is run by you, where it is installed: the page gives its script for this problem, "
               "and what the script reads.")
     recipe = chosen()
@@ -53,8 +53,3 @@ def show(problem: Problem, model: str, forgotten: tuple[str, ...]) -> None:
     glossary.caption(f"{recipe.claim.question} {recipe.note} [{recipe.title}]({recipe.url})")
     with st.expander(f"The script, {recipe.file}", icon=":material/code:"):
         st.code(recipe.script(made), language="python", height=420)
-
-
-def _forget(names: tuple[str, ...]) -> None:
-    for name in names:
-        choice.forget(name)

@@ -19,7 +19,7 @@ from app.compare import explanation as explanation_panel
 from app.compare import explanation_view
 from app.compare import panel as compare_panel
 from app.compare import spot_check as spot_check_panel
-from app.compare.bring import ExternalView
+from app.compare.bring import decided, recompute
 from app.widgets.jobs.desk import desk
 from app.widgets.results import two_rankings
 from app.widgets.results.agreements import plus_minus
@@ -27,7 +27,7 @@ from app.widgets.words import chips, look
 from app.widgets.words.labels import numbered
 from app.widgets.words.labels import short as short_labels
 from engine.basics.provenance import versions
-from engine.desk import commands
+from engine.desk import commands, external
 from engine.desk.analyses import Explanation, compare
 from engine.desk.compared import Compared
 from engine.desk.shelves import Saved
@@ -40,13 +40,13 @@ PAGE = look.text("report.css")
 
 
 def report(compared: Compared, pair: tuple[int, int], saved: Saved, explained: Explanation | None, link: str,
-           external: ExternalView | None = None, query: int | None = None) -> str:
+           query: int | None = None) -> str:
     """The whole file: the conclusion on the pair, the chosen query, then the rest. saved: its name and note; link: the
-    full address of the view; external: scores from elsewhere; query: of the first seed (default: all of them)."""
+    full address of the view; query: of the first seed (default: all of them)."""
     labels = numbered(short_labels(compared.scorings))
     sections = [_head(compared, saved, link), _pair(compared, labels, pair), _query(compared, labels, pair, query),
-             _explained(compared, pair, explained), _external(external), _agreement(compared, labels, pair),
-             _questions(compared, labels), _manifests(compared, labels, external), _commands(compared)]
+             _explained(compared, pair, explained), _agreement(compared, labels, pair), _questions(compared, labels),
+             _external(compared), _manifests(compared, labels), _commands(compared)]
     style = look.text("theme.css").replace("light-dark(#0072B2, #56B4E9)", "#0072B2")
     return ('<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
             '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
@@ -197,26 +197,21 @@ def _way(explained: Explanation) -> str:
     return "\n".join(sections)
 
 
-def _external(external: ExternalView | None) -> str:
-    if external is None:
-        return ""
-    scoring, verdict = external.scores.scoring, external.verdict
-    specs = commands.specs_json([external.other.scoring])
-    return (f"<h2>External scores: {escape(scoring.name)}</h2><p>They claim to answer: {escape(scoring.question)}</p>"
-            f"<h3>Against the exact answer to what they claim</h3>{_measured(external.agreement)}"
-            f"<h3>Why they disagree with {escape(external.against)}</h3>"
-            f"<p><strong>{escape(verdict.headline)}.</strong> {chips.code(escape(verdict.reason))}</p>"
-            f"{_way(external.explained)}<p>Save this as brought-specs.json:</p><pre>{escape(specs)}</pre>"
-            f"<pre>{escape(external.command)}</pre>")
+def _external(compared: Compared) -> str:
+    """How scores of other programs were read, and the commands that read them again."""
+    known = [(scoring, held) for scoring in compared.scorings
+             if not scoring.route.computes and (held := external.facts(scoring)) is not None]
+    rows = [f"<h3>{escape(scoring.route.title)}</h3><p>They claim to answer: {escape(scoring.question)} "
+            f"{escape(decided(scoring, held))}</p>"
+            f"<pre>{escape(recompute(compared.sources[0], scoring, held))}</pre>" for scoring, held in known]
+    return "<h2>Scores of other programs</h2>" + "".join(rows) if rows else ""
 
 
-def _manifests(compared: Compared, labels: Sequence[str], external: ExternalView | None) -> str:
+def _manifests(compared: Compared, labels: Sequence[str]) -> str:
     sections = ["<h2>Manifests</h2>"]
     for source, seed in zip(compared.sources, compared.scores, strict=True):
         sections += [_manifest(f"{label}, seed {source.seed}", scores) for label,
                      scores in zip(labels, seed, strict=True)]
-    if external:
-        sections.append(_manifest(f"External: {external.scores.scoring.name}", external.scores))
     return "\n".join(sections)
 
 

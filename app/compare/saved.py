@@ -10,7 +10,6 @@ import streamlit as st
 
 from app.compare import explanation as explanation_panel
 from app.compare import report
-from app.compare.bring import ExternalView
 from app.widgets.choices import choice
 from app.widgets.frame.guard import guarded
 from app.widgets.jobs import job_panel
@@ -26,23 +25,23 @@ PAGE = "compare"
 NAMED, SUGGESTED = "saved:name", "saved:suggested"
 
 
-def keep(compared: Compared, names: Sequence[str], pair: tuple[int, int], external: ExternalView | None = None,
-         chosen_query: int | None = None) -> None:
-    """Name, note, save, link and report of the comparison on the page, with the external scores that it shows.
-    chosen_query: of the first seed (default: all of them)."""
+def keep(compared: Compared, names: Sequence[str], pair: tuple[int, int], chosen_query: int | None = None) -> None:
+    """Name, note, save, link and report of the comparison on the page. chosen_query: of the first seed (default: all
+    of them)."""
     with st.expander("Save, share or export this comparison", icon=":material/bookmark:"):
         _suggest(_suggested(compared, names, pair))
         name = st.text_input("Name", key=NAMED, max_chars=shelves.LONGEST_NAME)
         note = st.text_area("Note", key="saved:note", max_chars=shelves.LONGEST_NOTE, height=80,
                             placeholder="What you looked for, and what you saw")
         query = shelves.address(choice.parameters())
-        summary = _summary(compared, names, external)
+        summary = _summary(compared, names)
         row = st.container(horizontal=True)
         row.button("Save", type="primary", icon=":material/bookmark_add:", on_click=job_panel.act,
                    args=(_save, name, note, query, summary, _matrix(compared)))
-        _report_button(row, compared, pair, name, note, query, summary, external, chosen_query)
+        _report_button(row, compared, pair, name, note, query, summary, chosen_query)
         glossary.caption("The link reopens this view, for everybody who reaches this server"
-                         + (", where the file with the external scores is kept:" if external else ":"))
+                         + (":" if all(scoring.route.computes for scoring in compared.scorings) else
+                            ", where the files with the scores of other programs are stored:"))
         st.code(link(query), language=None, wrap_lines=True)
 
 
@@ -66,10 +65,9 @@ def _suggested(compared: Compared, names: Sequence[str], pair: tuple[int, int]) 
     return f"{first} against {second}"[:shelves.LONGEST_NAME]
 
 
-def _summary(compared: Compared, names: Sequence[str], external: ExternalView | None) -> str:
-    theirs = [f"external scores “{external.scores.scoring.name}”"] if external else []
+def _summary(compared: Compared, names: Sequence[str]) -> str:
     return " · ".join([title(compared.sources[0].dataset), f"{len(names)} specifications",
-                       f"{len(compared.scores[0][0].candidates):,} candidates", *theirs, ", ".join(names)])[:500]
+                       f"{len(compared.scores[0][0].candidates):,} candidates", ", ".join(names)])[:500]
 
 
 def _matrix(compared: Compared) -> shelves.Rows:
@@ -85,10 +83,9 @@ def _save(name: str, note: str, query: str, summary: str, matrix: shelves.Rows) 
 
 
 def _report_button(row, compared: Compared, pair: tuple[int, int], name: str, note: str, query: str, summary: str,
-                   external: ExternalView | None, chosen_query: int | None) -> None:
+                   chosen_query: int | None) -> None:
     """The report is written on request: it takes a few seconds."""
-    wanted = ("report", compared.key, pair, name, note, query, external and external.scores.scoring.digest,
-              chosen_query)
+    wanted = ("report", compared.key, pair, name, note, query, chosen_query)
     row.button("Write the report", icon=":material/description:", on_click=_ask, args=(wanted,),
                help="One HTML file with charts, questions, verdicts, manifests and commands, that needs no network.")
     if st.session_state.get("saved:asked") != wanted:
@@ -97,7 +94,7 @@ def _report_button(row, compared: Compared, pair: tuple[int, int], name: str, no
         explained = job_panel.beside(explanation_panel.explanation(compared, pair))
         if explained is None:
             return
-        text = _written(wanted, compared, pair, name, note, query, summary, explained, external, chosen_query)
+        text = _written(wanted, compared, pair, name, note, query, summary, explained, chosen_query)
         with row:
             downloads.file_button("Download the report", lambda: text, "comparison.html", "text/html",
                                   "saved:download")
@@ -109,7 +106,7 @@ def _ask(wanted: tuple) -> None:
 
 @st.cache_data(show_spinner="Writing the report", max_entries=8)
 def _written(wanted: tuple, _compared: Compared, pair: tuple[int, int], name: str, note: str, query: str, summary: str,
-             _explained, _external: ExternalView | None, chosen_query: int | None) -> str:
+             _explained, chosen_query: int | None) -> str:
     described = Saved.parse({"name": name, "note": note, "address": query, "summary": summary,
                              "created": datetime.now(UTC).isoformat(timespec="seconds")})
-    return report.report(_compared, pair, described, _explained, link(query), _external, chosen_query)
+    return report.report(_compared, pair, described, _explained, link(query), chosen_query)

@@ -10,6 +10,7 @@ from engine.desk import Waiting
 from engine.desk.analyses import BENCHMARKS, CEILING, Request
 from engine.desk.analyses import card as card_words
 from engine.desk.analyses import request as analysis
+from engine.scoring import codes
 
 EXACT, APPROXIMATE, CONTROL = "exact for its own question", "approximation", "control"
 ANOTHER_SEED = "exact answer of another seed"
@@ -18,6 +19,22 @@ ANOTHER_SEED = "exact answer of another seed"
 def request(chosen: Chosen) -> Request:
     """What determines the card. Raises `InvalidInput` where benchmarks cannot be run on the model."""
     return analysis("scorecard", sizes=chosen.sizes, behavior=chosen.behavior).of(chosen.source)
+
+
+def external(chosen: Chosen) -> Request | None:
+    """The same card of the scores of other programs alone, beside a shuffled order; None without any. Models on subsets
+    are shared with the card of the methods."""
+    if not chosen.scores:
+        return None
+    trained = tuple(name for name, one in BENCHMARKS.items() if one.retrains and one.fits(chosen.source.problem_class))
+    return analysis("scorecard", sizes=chosen.sizes, behavior=chosen.behavior, methods=("random",), benchmarks=trained,
+                    scores=chosen.scores).of(chosen.source)
+
+
+def joined(table: pd.DataFrame, own: pd.DataFrame, chosen: Chosen) -> pd.DataFrame:
+    """The card with the rows of the scores of other programs."""
+    names = [codes.encode(scoring) for scoring in chosen.scores]
+    return pd.concat([table, own[own["method"].isin(names)]], ignore_index=True)
 
 
 def card(chosen: Chosen, request: Request) -> pd.DataFrame | Waiting | None:

@@ -16,6 +16,7 @@ from app.widgets.jobs import job_panel
 from app.widgets.jobs.desk import desk
 from app.widgets.results import downloads
 from app.widgets.words import chips, glossary
+from app.widgets.words.plain_text import plain
 from engine.desk import commands
 from engine.desk.analyses import BENCHMARKS, CEILING, OTHER, PROTOCOLS, Benchmark, Request, card, reasons
 
@@ -38,6 +39,24 @@ def offer(chosen: Chosen, request: Request) -> None:
                      for one in (BENCHMARKS[name] for name in request.benchmarks))
     with st.container(key="wf-card-benchmarks"):
         glossary.markdown(f"| benchmark | what it measures | what it asks |\n|---|---|---|\n{rows}")
+
+
+def external(chosen: Chosen, table: pd.DataFrame) -> pd.DataFrame:
+    """The card with the scores of other programs that the list of Compare holds: measured, or what to press."""
+    request = card_data.external(chosen)
+    if request is None:
+        glossary.caption("Scores of other programs that you import on [Compare](compare) are measured here too.")
+        return table
+    names = ", ".join(f"**{plain(scoring.route.title)}**" for scoring in chosen.scores)
+    glossary.markdown(f"Scores of other programs: {names}. They are measured by the benchmarks that train this very "
+                      "model without some examples; the others train models of which these programs have no scores.")
+    answer = card_data.card(chosen, request)
+    if answer is None:
+        st.button("Measure the scores of other programs", icon=":material/play_arrow:", key="card:external",
+                  on_click=job_panel.act, args=(desk().start, request))
+        return table
+    own = job_panel.beside(answer)
+    return table if own is None else card_data.joined(table, own, chosen)
 
 
 def protocol_sentence(name: str) -> str:

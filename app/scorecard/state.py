@@ -7,10 +7,11 @@ from dataclasses import dataclass
 import streamlit as st
 
 from app.widgets.choices.selectors import pick, slider
-from app.widgets.pickers import pickers
+from app.widgets.pickers import pickers, specification_list
 from engine.desk import ProblemSource
 from engine.desk.analyses import BENCHMARKS, PROTOCOLS, Sizes
 from engine.question.behaviors import BEHAVIORS, reading
+from engine.scoring.scoring import Scoring
 
 BEHAVIOR, MODELS, BENCHMARK, MEASURE = "cardbehavior", "cardmodels", "benchmark", "cardmeasure"
 PROTOCOL, AMONG = "cardprotocol", "cardamong"
@@ -20,11 +21,12 @@ FEWEST, MOST = 10, 200
 
 @dataclass(frozen=True)
 class Chosen:
-    """What a card is made of."""
+    """What a card is made of. scores: of other programs, measured beside the methods."""
 
     source: ProblemSource
     behavior: str
     sizes: Sizes
+    scores: tuple[Scoring, ...] = ()
 
 
 def controls() -> Chosen:
@@ -41,7 +43,7 @@ def controls() -> Chosen:
     source = pickers.source()
     count = max(10, min(pickers.optima_candidates(), source.n_train or pickers.optima_candidates()))
     return Chosen(source, behavior, Sizes(candidates=count, models=models, queries=5, protocol=protocol,
-                                           among=among))
+                                           among=among), specification_list.external())
 
 
 def benchmark(measured: list[str]) -> str:

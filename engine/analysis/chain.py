@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from engine.basics.errors import InvalidInput
-from engine.external.claim import Claim
 from engine.question.runs import of_runs
 from engine.question.specification import AXES, AXIS_NAMES
 from engine.scoring.identities import EVERY_PROBLEM, Gives, ProblemFacts, Relation, relation
@@ -83,6 +82,9 @@ def chain(a: Scoring, b: Scoring, n: int, facts: ProblemFacts = EVERY_PROBLEM) -
         if not scoring.route.implies:
             raise InvalidInput(f"`{scoring.route.title}` implies no specification, so no way leads from its ranking "
                                "through exact ones; explain two answers to questions.")
+        if scoring.route.unsigned:
+            raise InvalidInput(f"The scores “{scoring.route.title}” have no sign, so they stand nowhere on a path of "
+                               "signed answers; explain scores that have one.")
     axes = _parts(a, b)
     start = () if a.exact else (ERROR_A,)
     causes = (*start, *axes, *(() if b.exact else (ERROR_B,)))
@@ -155,7 +157,7 @@ def _beside(cause: str, here: frozenset[str], links: Collection[str]) -> str:
 def _route(scoring: Scoring) -> str:
     """An estimator's name inside a sentence: `conjugate gradients` rather than `inverse Hessian (Conjugate …)`."""
     title = scoring.route.title
-    if isinstance(scoring, Claim):  # its owner named it
+    if scoring.route.proper:
         return title
     if title.startswith("inverse Hessian ("):
         title = title.removeprefix("inverse Hessian (").removesuffix(")")

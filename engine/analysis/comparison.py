@@ -13,7 +13,6 @@ import pandas as pd
 
 from engine.basics.errors import InvalidInput
 from engine.metrics.agreement import METRICS, Agreement, constant, pairwise, summarize
-from engine.metrics.subsets import over_known
 from engine.problems import Problem
 from engine.question.interventions import Upweight
 from engine.scoring.convergence import Convergence
@@ -94,8 +93,7 @@ def compare(seeds: Sequence[Sequence[Scores]], names: Sequence[str] | None = Non
                            "use the precision `float64`, or a larger intervention.")
     scorings = [scores.scoring for scores in seeds[0]]
     metrics = tuple(metrics or METRICS)
-    measured = [over_known(partial(_pairwise, metrics=metrics, fraction=fraction), part.stack, part.known, part.signs)
-                for part in together]
+    measured = [part.measured(partial(_pairwise, metrics=metrics, fraction=fraction)) for part in together]
     per_query = {metric: np.stack([seed[metric] for seed in measured]) for metric in metrics}
     remarks = [remarks_on([arrays[index] for arrays in seeds]) for index in range(len(scorings))]
     evidence = {scoring: Evidence.of([arrays[index] for arrays in seeds]) for index, scoring in enumerate(scorings)}
@@ -144,8 +142,9 @@ def _distance(stacks: Sequence[np.ndarray]) -> float:
 
 def remarks_on(seeds: Sequence[Scores]) -> tuple[str, ...]:
     """What a reader must know of how one scoring was computed, over all seeds."""
-    joined = Convergence.joined([scores.convergence for scores in seeds])
-    return *joined.remarks(seeds[0].scoring.route.title), *unstable(joined)
+    joined, route = Convergence.joined([scores.convergence for scores in seeds]), seeds[0].scoring.route
+    sizes = (f"The scores “{route.title}” have no sign, so that sizes are compared with sizes.",) * route.unsigned
+    return *joined.remarks(route.title), *unstable(joined), *sizes
 
 
 def _remedies(scorings: Sequence[Scoring]) -> str:

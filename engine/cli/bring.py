@@ -1,31 +1,34 @@
-"""`bring` writes scores of other programs as scores.npz with a manifest, which `compare` and `explain` read."""
+"""`bring` writes scores of other programs as scores.npz with a manifest, which other commands read."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from engine.basics.errors import InvalidInput
+from engine.basics.errors import InvalidInput, WhichfluenceError
+from engine.basics.options import Options
 from engine.cli.program import command_line
 from engine.cli.setting import Data, Setting
 from engine.external.header_row import AUTO, CHOICES, Numbering
 
 if TYPE_CHECKING:
-    from engine.external.reading import Preview
+    from engine.external.reading import Interpretation, Preview
     from engine.external.table import Table
     from engine.problems import Problem
+    from engine.question.specification import Specification
     from engine.scoring.scores import Scores
 
 
 @dataclass(frozen=True)
 class Layout:
-    """How a table of another program is to be read; `auto` is told from the table itself."""
+    """How tables of other programs are to be read; `auto` is told from the tables themselves."""
 
-    name: Annotated[str, typer.Option(help="What to call them (default: the file's name).")] = ""
+    name: Annotated[list[str] | None, typer.Option(help="What to call them, one a file (default: the file's "
+                                                        "name).")] = None
     key: Annotated[str, typer.Option(help="Which array, where the file holds several.")] = ""
     first_row: Annotated[str, typer.Option(help="What the first row of a csv is: names, scores, or auto.")] = AUTO
     axes: Annotated[str, typer.Option(help="What the rows are: queries, candidates, or auto.")] = AUTO
@@ -33,47 +36,125 @@ class Layout:
                                             "as the problem lists them, training, as in its training set, or "
                                             "auto.")] = AUTO
     sign: Annotated[str, typer.Option(help="plus where a larger score supports the behavior, minus where it works "
-                                           "against it, or auto.")] = AUTO
+                                           "against it, unsigned where it says neither, or auto.")] = AUTO
+
+
+@dataclass(frozen=True)
+class Source:
+    """One table that is imported: from where, what it is called, what it claims by which file (None: by what it
+    says itself), and where its scores are written."""
+
+    path: Path
+    name: str
+    spec: Path | None
+    out: Path
 
 
 def bring(
-    scores: Annotated[Path, typer.Option(help="Scores of another program: npy, npz, safetensors, pt, parquet or "
-                                              "csv, or the folder that it wrote.",
-                                         metavar="FILE")],
+    scores: Annotated[list[Path], typer.Option(help="Scores of another program: npy, npz, safetensors, pt, parquet or "
+                                                    "csv, or a folder of them; repeat it for several.",
+                                               metavar="PATH")],
     data: Data,
-    spec: Annotated[Path, typer.Option(help="The specification that the scores claim, as a JSON object.",
-                                       metavar="JSON")],
-    out: Annotated[Path, typer.Option(help="Scores to write for `compare` and `explain`; a manifest .json is written "
-                                           "beside them.", metavar="NPZ")],
+    out: Annotated[Path, typer.Option(help="Scores to write for other commands, with a manifest .json beside them; of "
+                                           "several files a folder.", metavar="NPZ_OR_FOLDER")],
+    spec: Annotated[list[Path] | None, typer.Option(help="The specification that the scores claim, as a JSON object: "
+                                                         "one for all or one a file (default: claim.json beside the "
+                                                         "file, or what the file itself says).",
+                                                    metavar="JSON")] = None,
     layout: Layout = Layout(),
     setting: Setting = Setting(),
 ) -> None:
-    """Bring scores of another program, and see how they agree with the exact answer to what they claim."""
+    """Bring scores of other programs, and see how they agree with the exact answer to what they claim."""
     from engine.cli.problem import read_problem
     from engine.cli.score_files import check_scores_output, write_scores
-    from engine.cli.spec_files import read_spec
-    from engine.external import claim, matching
-    from engine.external.reading import preview
-    from engine.scoring.compute import compute
-    from engine.scoring.scoring import Scoring
+    from engine.external import importing, matching
 
-    check_scores_output(out, inputs=(scores, data, spec))
-    _check(layout, matching.AXES, claim.SIGNS.values(), matching.ORDERS)
-    claimed, options = read_spec(spec), setting.options()
-    problem = read_problem(data, setting)
-    table = _table(scores, layout, problem)
-    reference = compute(problem, [Scoring.of(claimed.behavior, claimed.intervention, claimed.process)], options)[0]
+    sources = _sources(scores, layout, spec or [], out)
+    for source in sources:
+        new = source.out != out and not out.exists()
+        check_scores_output(out.parent / source.out.name if new else source.out, (source.path, data, *(spec or [])))
+    _check(layout, matching.AXES, importing.SIGNS, matching.ORDERS)
+    problem, options = read_problem(data, setting), setting.options()
+    written = [(source, *_imported(source, layout, problem, options, len(sources))) for source in sources]
+    if sources[0].out != out:
+        out.mkdir(exist_ok=True)
+    for source, external, told, given in written:
+        write_scores(source.out, external, command_line("bring", {"scores": source.path, "data": data, **given},
+                                                        setting.arguments))
+        print(told)
+
+
+def _sources(paths: Sequence[Path], layout: Layout, specs: Sequence[Path], out: Path) -> list[Source]:
+    from engine.external.files import names, sources
+
+    files = [file for path in paths for file in sources(path)]
+    given = layout.name or names([str(file.resolve() if file.is_dir() else file) for file in files])
+    for option, count in (("--name", len(given)), ("--spec", len(specs) if len(specs) > 1 else len(files))):
+        if count != len(files):
+            raise InvalidInput(f"There are {len(files):,} tables of scores and {count:,} of {option}; give one for "
+                               "each, in the same order.")
+    if len(set(given)) < len(given):
+        raise InvalidInput("Two tables of scores have one name; give each its own by --name.")
+    if len(files) > 1 and out.suffix:
+        raise InvalidInput(f"--out is `{out}`, but there are {len(files):,} tables of scores; give a folder, in which "
+                           "each has its file.")
+    claims: Sequence[Path | None] = specs if len(specs) == len(files) else [specs[0] if specs else None] * len(files)
+    written = [out] if len(files) == 1 else [out / f"{name.replace('/', '-')}.npz" for name in given]
+    return [Source(*one) for one in zip(files, given, claims, written, strict=True)]
+
+
+def _imported(source: Source, layout: Layout, problem: Problem, options: Options, of: int
+              ) -> tuple[Scores, str, dict[str, object]]:
+    """(the scores, what was read of them as text, the options that read them so again)."""
+    from engine.external import importing
+    from engine.external.reading import preview
+
+    table = _table(source.path, layout, problem)
+    claimed, because = _claim(source, table, problem)
+    reference, why = _reference(problem, claimed, options)
     seen = preview(problem, table, reference)
-    axes, sign = _axes(layout, seen), _sign(layout, seen)
-    order = _order(layout, seen, axes)
-    external = claim.bring(problem, table, claimed.specification, layout.name or scores.stem, axes, sign,
-                           seen.decision(axes, order, sign, layout.sign == AUTO), order)
-    first_row = table.first_row.kind if scores.suffix.lower() == ".csv" else None
-    write_scores(out, external, command_line("bring", {
-        "scores": scores, "data": data, "spec": spec, "out": out, "name": layout.name or None,
-        "key": layout.key or None, "first_row": first_row, "axes": axes, "order": order, "sign": claim.SIGNS[sign]},
-        setting.arguments))
-    print(_told(seen, external, reference, axes, sign))
+    chosen = _chosen(layout, seen)
+    held = importing.matched(problem, table, chosen.axes, chosen.order, {"file": source.path.name,
+                                                                         **seen.facts(chosen)})
+    scoring = importing.scoring_of(held, claimed, source.name, chosen.sign, seen.decided(chosen),
+                                   None if chosen.agreement != chosen.agreement else chosen.agreement)
+    external = importing.scores_of(problem, held, scoring)
+    first_row = table.first_row.kind if source.path.suffix.lower() == ".csv" else None
+    given: dict[str, object] = {"spec": source.spec, "out": source.out, "name": source.name,
+                                "key": layout.key or None, "first_row": first_row, "axes": chosen.axes,
+                                "order": chosen.order, "sign": chosen.sign}
+    title = [f"{source.name}:"] if of > 1 else []
+    return external, "\n".join([*title, *filter(None, (because, why)), _told(seen, external, reference, chosen)]), given
+
+
+def _claim(source: Source, table: Table, problem: Problem) -> tuple[Specification, str]:
+    """(what is claimed, what says so, empty where the user does). Raises `InvalidInput` where nothing says it."""
+    from engine.cli.spec_files import read_spec
+    from engine.external.guess import beside, guess
+
+    if source.spec is not None:
+        return read_spec(source.spec).specification, ""
+    if (written := beside(source.path)) is not None:
+        return written, f"They claim what `claim.json` beside them says: {written.title}."
+    if (guessed := guess(table, str(source.path), type(problem))) is not None:
+        return guessed.claim.specification, (f"{guessed.because} They are taken to claim {guessed.claim.title}; if "
+                                             "they claim another question, give it by --spec.")
+    raise InvalidInput(f"Nothing in `{source.path}` says which question its scores answer; give their specification by "
+                       "--spec.")
+
+
+def _reference(problem: Problem, claimed: Specification, options: Options) -> tuple[Scores | None, str]:
+    """(the best scores that answer the claim here, why they are not the exact answer)."""
+    from engine.external.reading import instead, references
+    from engine.scoring.compute import compute
+
+    trouble = ""
+    for scoring in references(claimed, type(problem)):
+        try:
+            return compute(problem, [scoring], options)[0], instead(scoring, trouble)
+        except WhichfluenceError as error:
+            trouble = trouble or str(error)
+    return None, instead(None, trouble)
 
 
 def _check(layout: Layout, axes: Collection[str], signs: Collection[str], orders: Collection[str]) -> None:
@@ -93,6 +174,12 @@ def _table(scores: Path, layout: Layout, problem: Problem) -> Table:
     return table
 
 
+def _chosen(layout: Layout, seen: Preview) -> Interpretation:
+    """How the table is read, as chosen or as seen. Raises `InvalidInput` where neither tells it."""
+    axes = _axes(layout, seen)
+    return seen.under(axes, _order(layout, seen, axes), _sign(layout, seen))
+
+
 def _axes(layout: Layout, seen: Preview) -> str:
     """As chosen or as seen. Raises `InvalidInput` where neither tells it."""
     if layout.axes == AUTO and not seen.axes_certain:
@@ -110,28 +197,29 @@ def _order(layout: Layout, seen: Preview, axes: str) -> str:
     return fitting[0] if fitting else "candidates"
 
 
-def _sign(layout: Layout, seen: Preview) -> int:
-    """+1 or −1, as chosen or as seen. Raises `InvalidInput` where neither tells it."""
-    from engine.external.claim import SIGNS
-
+def _sign(layout: Layout, seen: Preview) -> str:
+    """As chosen or as seen. Raises `InvalidInput` where neither tells it."""
     if layout.sign != AUTO:
-        return {text: number for number, text in SIGNS.items()}[layout.sign]
+        return layout.sign
     if not seen.certain:
-        raise InvalidInput(f"{seen.reasons[-1]} Give --sign plus, or --sign minus, as the program's documentation "
-                           "says.")
+        raise InvalidInput(f"{seen.reasons[-1]} Give --sign plus, --sign minus or --sign unsigned, as the program's "
+                           "documentation says.")
     return seen.likely.sign
 
 
-def _told(seen: Preview, external: Scores, reference: Scores, axes: str, sign: int) -> str:
-    """What was read and how it agrees with the exact answer, as text for the terminal."""
-    from engine.external.claim import MEANING, SIGNS, agreement_with
+def _told(seen: Preview, external: Scores, reference: Scores | None, chosen: Interpretation) -> str:
+    """What was read and how it agrees with the reference, as text for the terminal."""
+    from engine.external.importing import MEANING, agreement_with
     from engine.external.matching import AXES
     from engine.metrics.agreement import METRICS
 
     decided = external.provenance["brought"]["sign_decided"]["by"]
-    lines = [*seen.reasons, f"Taken: {AXES[axes]}; sign {SIGNS[sign]}, {MEANING[sign]}; decided by {decided}."]
-    lines += [f"  {METRICS[name].title:<16} {agreement.mean:+.3f} ± {agreement.ci95:.3f} with the exact answer"
-              for name, agreement in agreement_with(reference, external, METRICS).items()]
+    lines = [*seen.reasons, f"Taken: {AXES[chosen.axes]}; sign {chosen.sign}, {MEANING[chosen.sign]}; decided by "
+                            f"{decided}."]
+    if reference is not None:
+        what = "the exact answer" if reference.scoring.exact else reference.scoring.route.title
+        lines += [f"  {METRICS[name].title:<16} {agreement.mean:+.3f} ± {agreement.ci95:.3f} with {what}"
+                  for name, agreement in agreement_with(reference, external, METRICS).items()]
     flagged = int((~external.converged).sum())
     return "\n".join(lines + ([f"{flagged} candidates have scores that are not finite, and are flagged."]
                               if flagged else []))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from engine.applications.noisy_labels.search import Scored
     from engine.applications.noisy_labels.source import NoisyData, NoisySource
+    from engine.store.external_scores import ExternalScores
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,12 @@ class Searched(Read):
 def noisy_labels(
     out: Annotated[Path, typer.Option(help="The suspicion of every training label, by method and trusted behavior.",
                                       metavar="CSV")],
+    scores: Annotated[list[Path] | None, typer.Option(help="Scores of another program, one for each label, ranked "
+                                                           "beside the methods; repeat it for several.",
+                                                      metavar="PATH")] = None,
+    sign: Annotated[str, typer.Option(help="Of --scores: plus where a larger one means that the label is more likely "
+                                           "wrong, minus where a smaller one does, or auto, by the consensus of the "
+                                           "methods.")] = "auto",
     searched: Searched = Searched(),
     machine: Machine = Machine(),
 ) -> None:
@@ -66,16 +74,44 @@ def noisy_labels(
     from engine.cli.progress import run_shown
     from engine.cli.score_files import check_output
 
-    check_output(out, ".csv", inputs=searched.inputs)
+    check_output(out, ".csv", inputs=[*searched.inputs, *(scores or [])])
     request = SuspicionRequest(source=searched.chosen())
     drawn = draw_cached(request.source)
     say(drawn.dataset)
+    theirs = _tables(drawn, scores or [])
     scored = request.answered(run_shown("noisy labels", request.name, request.payload, machine))
+    scored = _with_external(drawn, scored, theirs, sign)
     atomic_write(out, csv_text(_table(drawn, scored)))
     _tell(drawn, scored)
     if judged := judge(drawn, scored.facts["test_accuracy"]):
         print(judged.sentence)
     print(f"Written: {out}")
+
+
+def _tables(drawn: NoisyData, paths: Sequence[Path]) -> dict[str, ExternalScores]:
+    """Name -> the scores in files of other programs, read before anything is trained."""
+    from engine.applications.noisy_labels.external import matched
+    from engine.external.files import names, read_table, sources
+
+    files = [file for path in paths for file in sources(path)]
+    return {name: matched(drawn, read_table(file), file.name)
+            for name, file in zip(names([str(file) for file in files]), files, strict=True)}
+
+
+def _with_external(drawn: NoisyData, scored: Scored, theirs: Mapping[str, ExternalScores], sign: str) -> Scored:
+    """The search with the scores of other programs. Raises `InvalidInput` where nothing tells which way they stand."""
+    from engine.applications.noisy_labels import external
+    from engine.store import external_scores
+
+    settings = []
+    for name, held in theirs.items():
+        told = external.direction(scored, held)
+        if sign == "auto" and not told.sign:
+            raise InvalidInput(f"{name}: {told.sentence} Give --sign plus, or --sign minus.")
+        settings.append(external.settings_of(held, name, told.sign if sign == "auto" else sign, told))
+        external_scores.keep(held)
+        print(f"{name}: {told.sentence}" if sign == "auto" else f"{name}: {external.MEANING[sign]}, as you said.")
+    return external.with_external(scored, drawn, settings)
 
 
 def _table(drawn: NoisyData, scored: Scored) -> pd.DataFrame:

@@ -16,8 +16,10 @@ from engine.analysis.removal_curve import order_of
 from engine.basics.errors import InvalidInput
 from engine.cli.problem import read_listed
 from engine.cli.score_files import read_scores
-from engine.cli.setting import Setting, Spec
+from engine.cli.setting import ScoreFiles, Setting, Spec
 from engine.cli.spec_files import read_spec
+from engine.estimators.external import data_of
+from engine.external.importing import stored
 from engine.scoring.compute import compute
 from engine.scoring.scoring import Scoring
 
@@ -82,5 +84,13 @@ def read_rows(
     return sorted(int(row) for row in ranking.candidates[order_of(scores)[:top]])
 
 
-READERS: Mapping[str, Callable[..., Any]] = {"scoring": read_scoring, "singles": read_singles, "rows": read_rows}
+def read_external(inputs: Inputs, fields: Mapping[str, Any], scores: ScoreFiles = None) -> tuple[Scoring, ...]:
+    """The scorings of score files, those of other programs put where every chunk finds them."""
+    problem, _ = inputs.listed
+    return tuple(one.scoring if one.scoring.route.computes else stored(one, data_of(problem))
+                 for one in read_scores(scores or (), problem).values())
+
+
+READERS: Mapping[str, Callable[..., Any]] = {"scoring": read_scoring, "singles": read_singles, "rows": read_rows,
+                                            "scores": read_external}
 """By the name that `engine.requests.Option` gives them."""

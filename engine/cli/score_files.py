@@ -16,7 +16,7 @@ from engine.basics.errors import InvalidInput
 from engine.basics.files import read_whole, write_together
 from engine.basics.noted import manifest_part
 from engine.cli.spec_files import read_object
-from engine.external.claim import ESTIMATOR, Claim
+from engine.external import importing
 from engine.problems import Problem
 from engine.scoring.scores import Scores
 from engine.scoring.scoring import Scoring
@@ -84,7 +84,7 @@ def read_scores(paths: Sequence[Path], problem: Problem, beside: Collection[str]
     by_name: dict[str, Scores] = {}
     for path in paths:
         scores = _read(path, problem)
-        name = scores.scoring.name if isinstance(scores.scoring, Claim) else path.stem
+        name = scores.scoring.route.title if scores.scoring.route.proper else path.stem
         if name in by_name:
             raise InvalidInput(f"Two of the score files are named `{name}`; give one another name.")
         if name in beside:
@@ -135,18 +135,8 @@ def _parsed(content: bytes, record: dict[str, Any]) -> Scores:
     if any(array.shape != shape or array.dtype.kind not in kinds for array, shape, kinds in shapes) or (
             any(given is not None and given.shape != values.shape for given in (resolved, spread, error))):
         raise InvalidInput("the arrays do not fit together")
-    spec = record["spec"]
-    scoring = Claim.read(spec) if str(spec.get("estimator")).startswith(ESTIMATOR) else Scoring.read(spec)
-    values, provenance = _as_brought(scoring, values, record), {**record, "orientation": scoring.orientation}
+    if importing.is_earlier(record):
+        return importing.earlier(values, candidates, converged, record)
+    scoring = Scoring.read(record["spec"])
+    provenance = {**record, "orientation": scoring.orientation}
     return Scores(scoring, values, candidates, converged, residual, provenance, resolved, spread, error)
-
-
-def _as_brought(scoring: Scoring, values: np.ndarray, record: dict[str, Any]) -> np.ndarray:
-    """Raw values (m, k). Those of a claim were turned by the orientation that its file states, which for a negative α
-    was +1 once: what supports the behavior there has to support it here. Computed ones are raw whatever is stated."""
-    if not isinstance(scoring, Claim):
-        return values
-    stated = record["orientation"]
-    if stated not in (1, -1):
-        raise InvalidInput("the orientation is neither 1 nor −1")
-    return values if stated == scoring.orientation else -values

@@ -3,16 +3,108 @@
 # ruff: noqa: F401 (types and values that come with the verbs)
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from engine.basics.errors import WhichfluenceError
+from engine.desk.desk import Desk, narrowed
+from engine.desk.waiting import Waiting
+from engine.estimators.external import LONGEST_NAME, SIGNS
 from engine.external.budgets import MOST_BYTES
-from engine.external.claim import MEANING, SIGNS, agreement_with
-from engine.external.claim import bring as read_as
-from engine.external.files import READERS, read_table
+from engine.external.files import READERS, names, read_table
+from engine.external.guess import Guess, guess
 from engine.external.header_row import AUTO, CHOICES, Numbering
+from engine.external.importing import MEANING, matched, scoring_of
 from engine.external.matching import AXES, LISTED, ORDERS, axes_that_fit, check
-from engine.external.reading import Preview, preview
+from engine.external.reading import Interpretation, Preview, instead, preview, references
 from engine.external.rebuilt import PROBLEM, WEIGHTS, problem_npz, rebuilt
-from engine.external.saved_tables import SavedTable as KeptTable
-from engine.external.saved_tables import delete, entries, keep, load, require
+from engine.external.saved_tables import SavedTable, delete, digest_of, entries, keep, load, require
+from engine.external.score_folder import INFO, SCORES, table_of
 from engine.external.score_recipes import SCORE_RECIPES, ScoreRecipe, claim_json
 from engine.external.table import Table
+from engine.problems import Problem, ProblemSource
+from engine.question.specification import Specification
+from engine.scoring.scores import Scores
+from engine.scoring.scoring import Scoring
+from engine.store import external_scores
+from engine.store.external_scores import ExternalScores
 
+SECONDS = 5.0
+"""Within which a reference is computed for a page without being asked for."""
+
+
+@dataclass(frozen=True)
+class Held:
+    """What a table is held against: scores, or what is waited for; None where there are none. why: it is not the exact
+    answer to the claim, or there is none, as a sentence. longer: what answers better, and takes a job."""
+
+    scores: Scores | Waiting | None
+    why: str = ""
+    longer: Scoring | None = None
+
+
+def reference(desk: Desk, source: ProblemSource, claim: Specification, candidates: int | None,
+              wanted: Scoring | None = None) -> Held:
+    """The best scores that answer a claim on a source's first `candidates`: those that are at hand or computed in a
+    moment, or those that are `wanted`."""
+    trouble, longer = "", None
+    count = len(narrowed(_drawn(desk, source), candidates).candidates)
+    for scoring in references(claim, source.problem_class):
+        try:
+            scores: Scores | list[Scores] | Waiting | None = None
+            if scoring != wanted and not desk.at_once(source, [scoring], candidates, SECONDS):
+                scores = desk.at_hand(source, [scoring], candidates, count).get(scoring)
+                if scores is None:
+                    longer = longer or scoring
+                    continue
+            scores = scores or desk.scores(source, [scoring], candidates, SECONDS)
+        except WhichfluenceError as error:
+            trouble = trouble or str(error)
+            continue
+        scores = scores[0] if isinstance(scores, list) else scores
+        if not isinstance(scores, Waiting) or not (failed := desk.jobs.failure(scores, "its run failed.")):
+            return Held(scores, instead(scoring, trouble), longer)
+        trouble = trouble or failed
+    return Held(None, instead(longer, trouble), longer)
+
+
+def of_table(problem: Problem, candidates: int | None, table: Table) -> Problem:
+    """The problem with the candidates that a table has: all that are sampled, or those that are ranked. Raises
+    `InvalidInput` where it fits neither."""
+    fewer = narrowed(problem, candidates)
+    if axes_that_fit(problem, table) or not axes_that_fit(fewer, table):
+        check(problem, table)
+        return problem
+    check(fewer, table)
+    return fewer
+
+
+def facts(scoring: Scoring) -> ExternalScores | None:
+    """The stored scores of an external scoring; None where they are not on this machine."""
+    digest = scoring.route.facts["brought"]["scores"]
+    return external_scores.load(digest) if external_scores.has(digest) else None
+
+
+def store(held: ExternalScores) -> None:
+    """Store scores on this machine."""
+    external_scores.keep(held)
+
+
+def restores(problem: Problem, table: Table, scorings: Sequence[Scoring]) -> bool:
+    """Whether the table is that of scorings whose scores are not on this machine; they are stored then."""
+    missing = {scoring.route.facts["brought"]["scores"] for scoring in scorings
+               if not scoring.route.computes and facts(scoring) is None}
+    found = False
+    readings = preview(problem, table, None).interpretations if missing else ()
+    for axes, order in {(one.axes, one.order) for one in readings}:
+        held = matched(problem, table, axes, order)
+        if held.digest in missing:
+            external_scores.keep(held)
+            found = True
+    return found
+
+
+def _drawn(desk: Desk, source: ProblemSource) -> Problem:
+    drawn = desk.drawn(source)
+    assert not isinstance(drawn, Waiting)
+    return drawn.problem

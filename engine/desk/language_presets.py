@@ -7,14 +7,12 @@ from engine.experiments import network
 from engine.problems import CausalProblem
 from engine.question.behaviors import reading
 from engine.scoring import controlled
-from engine.scoring.named import NAMED
+from engine.scoring.named import NAMED, OF_TOKENS
 from engine.scoring.scoring import Scoring
 
 FIRST = ("response_loss", "explanation_loss", "answer_margin")
 CHECKPOINTS = 2
 """Of a trajectory: what every fine-tuning on the pages keeps."""
-OF_TOKENS = {"query_loss": "response_loss", "query_logit": "answer_logit", "soft_margin": "answer_margin"}
-"""What a named method reads off a language model instead of class logits."""
 
 
 def trajectory() -> Scoring:

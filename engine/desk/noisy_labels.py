@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from engine import data
-from engine.applications.noisy_labels import cleaning, consensus, limits, rankings
+from engine.applications.noisy_labels import cleaning, consensus, external, limits, rankings
 from engine.applications.noisy_labels.changes import Truth, truth
 from engine.applications.noisy_labels.comparing import scoring_of, why
 from engine.applications.noisy_labels.judge import judge
@@ -31,7 +31,11 @@ from engine.desk.commands import declaration
 from engine.desk.desk import Desk
 from engine.desk.published import reproduction
 from engine.desk.waiting import Waiting
+from engine.estimators.external import ExternalSettings
 from engine.experiments.noisy_labels import cost
+from engine.external.files import names as names_of_files
+from engine.external.files import read_table
+from engine.store import external_scores
 
 SEARCH, RETRAINING = SuspicionRequest.name, WhatIfRequest.name
 """Kinds of job."""

@@ -12,6 +12,7 @@ from engine.estimators.cosine import COSINE
 from engine.estimators.dvemb import DVEMB
 from engine.estimators.estimator import Estimator
 from engine.estimators.exact import EXACT
+from engine.estimators.external import EXTERNAL
 from engine.estimators.first_order import FIRST_ORDER
 from engine.estimators.gradient_norm import GRADIENT_NORM
 from engine.estimators.in_run import IN_RUN_SHAPLEY, TRACIN_RUN
@@ -29,15 +30,19 @@ for _estimator in (EXACT, FIRST_ORDER, COSINE, *INFLUENCE_FUNCTIONS, NTK, NTK_LA
     ESTIMATORS.add(_estimator.name, _estimator)
 
 
-
 @lru_cache(maxsize=1024)
 def configured(text: str) -> Estimator:
     """The estimator of `lissa` or of `lissa;iterations=1000`. Raises `InvalidInput` for one, a setting, or a value
     that there is not."""
     name, given = parsed(text)
-    estimator = ESTIMATORS[name]
+    estimator = _named(name)
     settings = settings_of(estimator, given)
     return estimator if settings is None or not settings.changed else estimator.configured(settings)
+
+
+def _named(name: str) -> Estimator:
+    """One of the list, or scores of another program, which no list offers."""
+    return EXTERNAL if name == EXTERNAL.name else ESTIMATORS[name]
 
 
 def settings_of(estimator: Estimator, given: Mapping[str, Any]) -> Settings | None:
@@ -58,7 +63,7 @@ def written(estimator: Any) -> Any:
         name, given = parsed(estimator)
     else:
         return estimator
-    settings = settings_of(ESTIMATORS[name], given)
+    settings = settings_of(_named(name), given)
     return name if settings is None or not settings.changed else f"{name};{settings.text}"
 
 

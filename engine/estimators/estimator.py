@@ -52,7 +52,8 @@ class Estimator:
     it scores ⟨d, ∇ℓ(z_k; θ_D)⟩ for the gradient u of a behavior or of a mean of queries' behaviors. pooled_by_class:
     the same keys -> (network, φ (b, F), μ (b, F), process) -> (b,), how it scores candidates of representations φ with
     the mean representation μ of queries of their own class. settings: what of its approximation can be chosen, as
-    keyword arguments of its routes; None where nothing can.
+    keyword arguments of its routes; None where nothing can. computes: whether its scores are computed here, not read.
+    proper: whether its title is a name of its own, which sentences leave as it is written.
     """
 
     name: str
@@ -70,12 +71,27 @@ class Estimator:
     pooled: Mapping[tuple[str, str], Pooled] = field(default_factory=dict, repr=False)
     pooled_by_class: Mapping[tuple[str, str], Pooled] = field(default_factory=dict, repr=False)
     settings: type[Settings] | None = None
+    computes: bool = True
+    proper: bool = False
     cost: Cost = field(kw_only=True, repr=False)
 
     @property
     def needs_gradient(self) -> bool:
         """Whether it reads the behavior through its gradient, as all approximations of a specification do."""
         return self.implies and not self.exact
+
+    @property
+    def unsigned(self) -> bool:
+        """Whether its scores say how much an example matters, and not in which direction."""
+        return False
+
+    @property
+    def facts(self) -> Mapping[str, Any]:
+        """What a manifest says of it beside its name."""
+        return {}
+
+    def check_problem(self, problem: Problem) -> None:  # noqa: B027 - most take any problem that they serve
+        """Raises an error that says why it has no scores of this very problem."""
 
     @property
     def short_title(self) -> str:

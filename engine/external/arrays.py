@@ -19,7 +19,8 @@ from engine.data.npz import read_header
 from engine.external import budgets
 from engine.external.table import Table, Wanted
 
-PREFERRED = ("scores", "all_modules")
+KRONFLUENCE = "all_modules"
+PREFERRED = ("scores", KRONFLUENCE)
 """What the array is called in our own files, and in kronfluence's."""
 NUMBERS = "biuf"
 NEVER = "The file holds Python objects, which are never unpickled; save the scores as numbers."
@@ -75,13 +76,16 @@ def read_torch(content: bytes, wanted: Wanted) -> Table:
 
     with open_zip(io.BytesIO(content), "torch file", budgets.MOST_BYTES):  # what it unpacks to is checked
         saved = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
+    if isinstance(saved, list | tuple) and saved and all(
+            isinstance(one, torch.Tensor) and one.shape == saved[0].shape for one in saved):
+        saved = torch.stack(list(saved))  # one a checkpoint
     named = saved if isinstance(saved, Mapping) else {wanted.key: saved}
     tensors = {str(name): value for name, value in named.items() if isinstance(value, torch.Tensor)}
     declared = {name: Declared(tuple(value.shape), str(value.dtype), not value.is_complex())
                 for name, value in tensors.items()}
     name = wanted.key if not isinstance(saved, Mapping) and declared else _pick(declared, wanted.key)
     _check(declared[name])
-    return Table(tensors[name].to(torch.float64).numpy(), name if isinstance(saved, Mapping) else "")
+    return Table(tensors[name].detach().to(torch.float64).numpy(), name if isinstance(saved, Mapping) else "")
 
 
 def _npy_header(file: IO[bytes]) -> Declared:
@@ -127,7 +131,8 @@ def _check(declared: Declared) -> None:
 
 def _pick(arrays: Mapping[str, Declared], key: str) -> str:
     """The array that is named, or the one that can be meant."""
-    tables = [name for name, header in arrays.items() if len(header.shape) == 2]
+    tables = next(filter(None, ([name for name, header in arrays.items() if len(header.shape) == axes]
+                                for axes in (2, 3, 1))), [])
     if key:
         if key not in arrays:
             raise InvalidInput(f"The file has no array `{key[:60]}`; it holds {_listed(arrays) or 'none of numbers'}.")

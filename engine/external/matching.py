@@ -16,8 +16,6 @@ AXES = {QUERIES: "one row a query", CANDIDATES: "one row a training example"}
 LISTED, TRAINING = "candidates", "training"
 ORDERS = {LISTED: "in the order of the problem's candidates", TRAINING: "in the order of the training set"}
 """How training examples may stand in a table that does not name them."""
-LEAST_FINITE = 0.5
-"""Of a query's scores: with fewer that are finite the query is left out, and not the training examples."""
 
 
 def axes_that_fit(problem: Problem, table: Table) -> list[str]:
@@ -90,11 +88,6 @@ def _names(table: Table, axes: str) -> tuple[np.ndarray | None, np.ndarray | Non
 def remarks(table: Table) -> list[str]:
     """What the reader should know of how names were read, as sentences."""
     return [text for text in (table.first_row.remark, table.remark) if text]
-
-
-def unusable_queries(values: np.ndarray) -> np.ndarray:
-    """The rows of (queries, candidates) fewer than half of whose scores are finite."""
-    return np.flatnonzero(np.isfinite(values).mean(1) < LEAST_FINITE)
 
 
 def unusable_sentence(queries: Sequence[int]) -> str:

@@ -17,6 +17,7 @@ from engine.basics.folders import home_folder
 from engine.basics.quota import require_room
 from engine.external.header_row import NAMES, SCORES, FirstRow
 from engine.external.table import Table
+from engine.store import external_scores
 from engine.store.results import Result, Store
 
 KIND = "brought-table"
@@ -66,8 +67,8 @@ def has(digest: str) -> bool:
 def require(digest: str) -> None:
     """Raises `MissingData` where the table is not on this machine, `InvalidInput` for text that is no digest."""
     if not _shelf().has(digest):
-        raise MissingData(f"The brought scores {digest[:12]} of this view are not on this machine; bring the file that "
-                          "they came from again.")
+        raise MissingData(f"The table of scores {digest[:12]} is not on this machine; import the file that it came "
+                          "from again.")
 
 
 def load(digest: str) -> tuple[Table, SavedTable]:
@@ -77,20 +78,24 @@ def load(digest: str) -> tuple[Table, SavedTable]:
     arrays, manifest = result.arrays(), result.manifest
     first_row = FirstRow(NAMES if manifest["first_row"] == NAMES else SCORES, manifest["remark"])
     return Table(arrays["values"], manifest["array"], arrays.get("candidates"), first_row, arrays.get("rows"),
-                 manifest.get("order", "")), _kept(result)
+                 manifest.get("order", "")), _saved(result)
 
 
 def entries() -> list[SavedTable]:
     """All stored tables, the newest first."""
-    return [_kept(result) for result in _shelf().entries() if result.manifest.get("kind") == KIND]
+    return [_saved(result) for result in _shelf().entries() if result.manifest.get("kind") == KIND]
 
 
 def delete(digest: str) -> None:
-    """Forget a table; one that is gone already is fine. Comparisons that name it ask for its file again."""
+    """Forget a table with the scores that were made of it; one that is gone already is fine. Comparisons that name them
+    ask for its file again."""
+    for stored in external_scores.entries():
+        if stored.manifest["facts"].get("table") == digest:
+            _shelf().delete(stored.digest)
     _shelf().delete(digest)
 
 
-def _kept(result: Result) -> SavedTable:
+def _saved(result: Result) -> SavedTable:
     manifest = result.manifest
     return SavedTable(result.digest, manifest["file"], manifest["array"], tuple(manifest["shape"]), manifest["written"],
                 result.size)

@@ -43,7 +43,7 @@ class Layout:
 def read_score_folder(folder: Path) -> Table:
     """The table in a folder. Raises `MissingData` where a file is missing, `InvalidInput` as `read_zipped` does."""
     info = read_whole(folder / INFO, "file", budgets.MOST_HEADER, DAMAGED)
-    return _table(info, read_whole(folder / SCORES, "file", budgets.MOST_BYTES, budgets.too_large()))
+    return table_of(info, read_whole(folder / SCORES, "file", budgets.MOST_BYTES, budgets.too_large()))
 
 
 def read_zipped(content: bytes, wanted: Wanted) -> Table:
@@ -57,10 +57,11 @@ def read_zipped(content: bytes, wanted: Wanted) -> Table:
         info = str(PurePosixPath(members[0].filename).with_name(INFO))
         if info not in archive.namelist() or archive.getinfo(info).file_size > budgets.MOST_HEADER:
             raise InvalidInput(f"The zip has no `{INFO}` beside `{SCORES}`; pack the whole folder.")
-        return _table(archive.read(info), archive.read(members[0]))
+        return table_of(archive.read(info), archive.read(members[0]))
 
 
-def _table(info: bytes, content: bytes) -> Table:
+def table_of(info: bytes, content: bytes) -> Table:
+    """The table that the contents of the two files make. Raises `InvalidInput` where they do not."""
     layout = _layout(parse_object(info, f"`{INFO}`"))
     if layout.rows * layout.row_bytes != len(content):
         raise InvalidInput(f"`{SCORES}` has {len(content):,} bytes, and `{INFO}` declares {layout.rows:,} rows of "

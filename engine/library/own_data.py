@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -12,6 +13,7 @@ from engine.library import notes, views
 from engine.library.entry import Entry, Parameters, Shelf
 from engine.library.notes import Noted
 from engine.models import imported_models
+from engine.store import external_scores
 from engine.store.sketch import Sketch
 
 FILE_NEEDED = "Saved comparisons and links that name it ask for the file again."
@@ -51,13 +53,30 @@ class Records(OwnFilesShelf):
 
 
 class ExternalScores(Shelf):
+    """Tables as their files hold them, and scores as comparisons name them: a code of an address names the latter."""
+
     name, title, noun, parameter = "brought", "Scores of other programs", "table of scores", "brought"
     loss = FILE_NEEDED
 
     def entries(self) -> list[Entry]:
-        noted = notes.written(self.name)
-        return [_entry(self, table.digest, table.file, f"{table.shape[0]:,} × {table.shape[1]:,}", table.written, noted,
-                       "compare") for table in external_tables.entries()]
+        """A table, or scores of which no table is there."""
+        noted, tables = notes.written(self.name), external_tables.entries()
+        listed = [(table.digest, table.file, table.shape, table.written) for table in tables]
+        known = {table.digest for table in tables}
+        listed += [(stored.digest, str(facts.get("file", "scores")), stored.manifest["shape"],
+                    stored.manifest["written"]) for stored in external_scores.entries()
+                   if (facts := stored.manifest["facts"]).get("table") not in known]
+        return [_entry(self, key, file, f"{shape[0]:,} × {shape[1]:,}", when, noted, "compare")
+                for key, file, shape, when in listed]
+
+    def named_in(self, parameters: Parameters) -> list[str]:
+        """By the tables that a view reads, and the stored scores that its specifications name: those are kept under
+        their table."""
+        scores = {digest for texts in parameters.values() for text in texts
+                  for digest in re.findall("[;]scores=([0-9a-f]{64})", text)}
+        tables = {stored.digest: stored.manifest["facts"].get("table") or stored.digest
+                  for stored in external_scores.entries()} if scores else {}
+        return [*super().named_in(parameters), *(tables.get(digest, digest) for digest in sorted(scores))]
 
     def has(self, key: str) -> bool:
         return external_tables.has(key)

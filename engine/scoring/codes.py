@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from engine.basics.errors import InvalidInput
+from engine.estimators.external import NAME as EXTERNAL
 from engine.question import worded
 from engine.question.interventions import Intervention
 from engine.question.processes import Process
@@ -36,11 +37,12 @@ def decode(code: str) -> Scoring:
         return Scoring.parse({"estimator": str(code)})
     items = str(code).split("/")
     behavior = unquote(items[0])
-    longest = LONGEST_WORDED if worded.SPELLED.fullmatch(behavior) else LONGEST
+    spelled = worded.SPELLED.fullmatch(behavior)
+    longest = LONGEST_WORDED if spelled or items[-1].startswith(f"{EXTERNAL};") else LONGEST
     if len(items) not in (3, 4) or len(code) > longest:
         raise InvalidInput(f"`{str(code)[:60]}` is not a specification code; write "
                            "behavior/intervention/process, for example `query_loss/remove/reoptimize`.")
-    return Scoring.of(behavior if longest > LONGEST else items[0], _mapping(items[1]), _mapping(items[2]), *items[3:])
+    return Scoring.of(behavior if spelled else items[0], _mapping(items[1]), _mapping(items[2]), *items[3:])
 
 
 def _encoded(value: Intervention | Process) -> str:

@@ -42,6 +42,7 @@ def compute(problem: Problem, scorings: Scoring | Sequence[Scoring], options: Op
 
 def check(problem: Problem, scoring: Scoring) -> None:
     """Raises `InvalidInput` where the problem cannot be asked what a scoring asks; a baseline asks nothing."""
+    scoring.route.check_problem(problem)
     if not scoring.route.implies:
         return
     scoring.intervention.check(problem.n)
@@ -125,7 +126,7 @@ def _gather(problem: Problem, scoring: Scoring, columns: Sequence[tuple[torch.Te
         "exact": scoring.exact, "data": problem.fingerprint,
         "sizes": {"train": problem.n, "queries": len(problem.queries), "candidates": len(problem.candidates),
                   **({} if problem.outside is None else {"outside": len(problem.outside.y)}), **problem.sizes},
-        **problem.facts,
+        **problem.facts, **scoring.route.facts,
         "convergence": Convergence.measured(scoring.exact, converged, residual, spent).written,
         "resolution": {"precision": precision, "relative_error": RESOLUTION},
         "device": device_name(str(problem.device)), "versions": versions(), "wall_seconds": round(seconds, 3),

@@ -11,6 +11,9 @@ from engine.estimators.named import ROWS, TRAINING_RUN, Named
 from engine.question.processes import PROCESSES
 from engine.scoring.scoring import Scoring
 
+OF_TOKENS = {"query_loss": "response_loss", "query_logit": "answer_logit", "soft_margin": "answer_margin"}
+"""What a named method reads off a language model instead of class logits."""
+
 
 @dataclass(frozen=True)
 class NamedMethod(Named):
@@ -52,4 +55,4 @@ NAMED: Registry[NamedMethod] = Registry("named method")
 for _method in _methods():
     NAMED.add(_method.name, _method)
 
-__all__ = ["NAMED", "TRAINING_RUN", "NamedMethod"]
+__all__ = ["NAMED", "OF_TOKENS", "TRAINING_RUN", "NamedMethod"]

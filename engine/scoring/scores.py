@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 
 from engine.gradients.response import RESOLUTION
+from engine.metrics.agreement import of_signs
 from engine.metrics.positions import has_position, has_sign
+from engine.metrics.subsets import Compare, over_known
 from engine.scoring.convergence import Convergence
 from engine.scoring.scoring import Scoring
 
@@ -136,7 +138,8 @@ class Together:
     """Score arrays over the candidates that converged in all of them.
 
     stack (M, m, k'): oriented scores. known, signs (m, k'): which of them are ranked, and have a sign, in all arrays.
-    kept (k,): the candidates. below_resolution: how many scores are flagged in some array.
+    kept (k,): the candidates. below_resolution: how many scores are flagged in some array. sizes (M,): which arrays
+    have no sign, and say how much an example matters.
     """
 
     stack: np.ndarray
@@ -144,13 +147,26 @@ class Together:
     signs: np.ndarray
     kept: np.ndarray
     below_resolution: int
+    sizes: np.ndarray
 
     @classmethod
     def of(cls, arrays: Sequence[Scores]) -> Together:
         there = np.logical_and.reduce([scores.converged for scores in arrays])
         known, signs, sharp = (np.logical_and.reduce(masks)[:, there] for masks in zip(*(
             (scores.ranked, scores.signed, scores.above_resolution) for scores in arrays), strict=True))
-        return cls(np.stack([scores.oriented[:, there] for scores in arrays]), known, signs, there, int((~sharp).sum()))
+        return cls(np.stack([scores.oriented[:, there] for scores in arrays]), known, signs, there, int((~sharp).sum()),
+                   np.array([scores.scoring.route.unsigned for scores in arrays]))
+
+    def measured(self, compare: Compare) -> dict[str, np.ndarray]:
+        """`over_known` of the arrays; beside one without a sign the sizes of the other's scores count, and no sign is
+        compared."""
+        values = over_known(compare, self.stack, self.known, self.signs)
+        if self.sizes.any():
+            pairs = self.sizes[:, None] | self.sizes
+            sizes = over_known(compare, np.abs(self.stack), self.known, self.signs)
+            for name in values:
+                values[name][pairs] = np.nan if of_signs(name) else sizes[name][pairs]
+        return values
 
     @property
     def unranked(self) -> int:

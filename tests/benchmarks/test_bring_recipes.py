@@ -9,9 +9,9 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from engine.external.claim import agreement_with, bring
 
 from engine.analysis.explanation import explain
-from engine.external.claim import agreement_with, bring
 from engine.external.files import read_table
 from engine.external.matching import QUERIES
 from engine.external.reading import preview

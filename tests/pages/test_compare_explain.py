@@ -1,10 +1,7 @@
-"""The Compare page explains its pair as the engine does, and takes scores from elsewhere."""
+"""The Compare page explains its pair as the engine does."""
 
-import io
 from types import SimpleNamespace
 
-import numpy as np
-import pandas as pd
 import pytest
 
 from app.compare import explanation as explanation_panel
@@ -15,11 +12,9 @@ from engine.analysis.protocols import PROTOCOLS
 from engine.basics.errors import InvalidInput
 from engine.desk import Desk, Waiting
 from engine.desk.presets import CONVEX as PRESETS
-from engine.external import saved_tables as kept_tables
 from engine.jobs import run_job
 from engine.metrics.agreement import FURTHER
 from engine.problems import ProblemSource
-from engine.scoring.compute import compute
 from engine.scoring.named import NAMED
 from engine.scoring.scoring import Scoring
 from tests.pages.support import open, says, sound
@@ -103,120 +98,6 @@ def test_all_seeds_are_explained_together():
 def test_the_command_recomputes_the_explanation():
     text = explanation_panel.command([SOURCE])
     assert "engine explain" in text and "explanation.json" in text and "explanation-specs.json" in text
-
-
-def scores(turned=False, sign=1, rows=20):
-    exact = compute(SOURCE.build().problem, STEP)[0].oriented
-    noisy = exact + 0.1 * exact.std(1, keepdims=True) * np.random.default_rng(0).normal(size=exact.shape)
-    return (sign * noisy)[:rows].T if turned else (sign * noisy)[:rows]
-
-
-def upload(at, values, name="theirs.npy"):
-    buffer = io.BytesIO()
-    if name.endswith(".npy"):
-        np.save(buffer, values)
-    else:
-        pd.DataFrame(values).to_csv(buffer, index=False)
-    uploader = next(box for box in at.file_uploader if box.key.startswith("bring:file:"))
-    return sound(uploader.set_value((name, buffer.getvalue(), "application/octet-stream")).run())
-
-
-@pytest.mark.parametrize(("name", "turned", "sign"), [("theirs.npy", False, 1), ("theirs.csv", True, -1)])
-def test_brought_scores_are_read_compared_and_explained(home, name, turned, sign):
-    at = upload(opened(), scores(turned, sign), name)
-    assert says(at, "one row a training example" if turned else "one row a query")
-    assert says(at, f"sign read as {'plus' if sign > 0 else 'minus'}")
-    assert [metric.label for metric in at.metric][6] == "Kendall tau"
-    assert float(at.metric[6].value) > 0.8
-    assert says(at, "the approximation error of theirs")
-
-
-def test_the_verdict_on_brought_scores_knows_the_problem(home):
-    """At the optimum of a convex problem nothing drifts, so that both baselines are one question."""
-    optimum, other = (Scoring.of("query_loss", {"kind": "remove"}, {"kind": "reoptimize", "baseline": baseline})
-                      for baseline in ("factual", "reoptimized"))
-    listed = specification_list.address_of([optimum, other], (0, 1))
-    at = sound(open("compare", **SMALL, **listed, against=2))
-    at = upload(at, 1.1 * compute(SOURCE.build().problem, optimum)[0].values)
-    assert says(at, "Same question, one answer is approximate") and not says(at, "Both: the training process differs")
-
-
-def test_another_program_s_scores_two_millionths_away_are_the_same_scores(home):
-    """Our GradSim beside another program's, in single precision: no approximation error parts them."""
-    ours = Scoring.of(STEP.behavior, STEP.intervention, STEP.process, "first_order")
-    values = compute(SOURCE.build().problem, ours)[0].values
-    theirs = values + 2e-6 * values.std(1, keepdims=True) * np.sign(np.random.default_rng(0).normal(size=values.shape))
-    listed = specification_list.address_of([ours, STEP], (0, 1))
-    at = upload(sound(open("compare", **SMALL, **listed, against=1)), theirs)
-    assert says(at, "Same question, same scores to 3e-6")
-    assert not says(at, "Same question, both answers are approximate")
-
-
-def test_a_table_of_another_problem_is_a_sentence(home):
-    at = upload(opened(), scores(rows=7))
-    assert any("The table is 7 × 60, but the problem has 20 queries" in error.value for error in at.error)
-    assert kept_tables.entries() == []
-
-
-def test_unrelated_scores_ask_for_the_sign(home):
-    at = upload(opened(), np.random.default_rng(9).normal(size=(20, 60)))
-    assert says(at, "do not tell the sign")
-
-
-def test_a_link_with_brought_scores_reopens_with_them(home):
-    at = upload(opened(), scores())
-    sound(at.selectbox(key="choice:against").set_value(2).run())
-    sound(at.text_input(key="choice:called").set_value("Ours & theirs").run())
-    address = {name: at.query_params[name] for name in at.query_params}
-    told = at.metric[6].value
-    again = sound(open("compare", **address))
-    assert says(again, "the approximation error of Ours &amp; theirs") and says(again, "In use: **theirs\\.npy**")
-    assert again.selectbox(key="choice:against").value == 2 and told == again.metric[6].value
-    command = next(code.value for code in again.code if "engine bring" in code.value)
-    assert "--name 'Ours & theirs'" in command and "--axes queries --sign plus" in command
-    sound(next(button for button in again.button if button.label == "Delete").click().run())
-    assert kept_tables.entries() == [] and "brought" not in again.query_params
-
-    elsewhere = sound(open("compare", **address))
-    assert any("not on this machine; bring the file" in warning.value for warning in elsewhere.warning)
-    assert says(upload(elsewhere, scores()), "the approximation error of Ours &amp; theirs")
-
-
-def test_a_digest_that_is_none_is_dropped(home):
-    at = sound(opened(brought="../../secrets"))
-    assert any("not the digest" in warning.value for warning in at.warning)
-
-
-def test_a_first_row_of_candidates_is_told_and_one_in_doubt_asked_for(home):
-    def csv(first):
-        return "\n".join([",".join(map(str, first)), *[",".join(map(repr, row.tolist())) for row in scores()]]).encode()
-
-    def bring(at, content):
-        uploader = next(box for box in at.file_uploader if box.key.startswith("bring:file:"))
-        return sound(uploader.set_value(("named.csv", content, "text/csv")).run())
-
-    at = bring(opened(), csv(range(59, -1, -1)))
-    assert says(at, "is read as the names of the columns") and says(at, "The table is 20 × 60")
-    at = bring(opened(), csv(range(100, 160)))
-    asked = at.radio(key="bring:first-row")
-    assert "say what it is" in asked.label and kept_tables.entries()[0].file == "named.csv"
-    sound(asked.set_value("scores").run())
-    assert any("The table is 21 × 60, but the problem has 20 queries" in error.value for error in at.error)
-    sound(at.radio(key="bring:first-row").set_value("names").run())
-    assert any("no scores of training example" in error.value for error in at.error)
-    assert len(kept_tables.entries()) == 1
-
-
-def test_the_report_holds_brought_scores(home):
-    from app.compare import report as module
-    at, texts = upload(opened(), scores()), []
-    written = module.report
-    module.report = lambda *arguments: texts.append(written(*arguments)) or texts[-1]
-    try:
-        sound(next(button for button in at.button if button.label == "Write the report").click().run())
-    finally:
-        module.report = written
-    assert "<h2>External scores: theirs</h2>" in texts[0] and "engine bring --scores theirs.npy" in texts[0]
 
 
 def test_models_on_subsets_are_trained_as_a_job_and_then_scored(home, monkeypatch):

@@ -404,3 +404,19 @@ def test_number_keys_give_the_right_label_and_the_given_one_is_fine(desk_of_own,
     decided = Review(drawn, home).decisions()
     assert list(decided) == flagged[:2] and says(at, "3 of 7 flagged")
     assert decided[flagged[0]].label == (given[0] + 1) % 3 and decided[flagged[1]].verdict == FINE
+
+
+def test_scores_of_another_program_are_ranked_and_measured_beside_the_methods(finished):
+    at = sound(open("noisy_labels", **SMALL))
+    theirs = searches.scored(desk(), chosen()).suspicion[CONSENSUS]
+    buffer = io.BytesIO()
+    np.save(buffer, -theirs[:, None])
+    uploader = next(box for box in at.file_uploader if box.key.startswith("labels:file:"))
+    at = sound(uploader.set_value([("self & influence.npy", buffer.getvalue(), "application/octet-stream")]).run())
+    assert says(at, "self & influence") and says(at, "decided by the consensus of the methods, τ = +1.00")
+    table = next(frame.value for frame in at.dataframe if "AUPRC" in frame.value.columns).set_index("method")
+    assert table.loc["self & influence", "AUPRC"] == table.loc[CONSENSUS.method, "AUPRC"]
+    again = sound(open("noisy_labels", **{name: at.query_params[name] for name in at.query_params}))
+    assert says(again, "self & influence")
+    at = sound(next(one for one in again.button if one.label == "Leave out").click().run())
+    assert not says(at, "self & influence") and "theirs" not in at.query_params

@@ -6,8 +6,15 @@ import pytest
 
 from app.widgets.jobs.desk import desk
 from engine.analysis.protocols import PROTOCOLS
-from engine.analysis.scorecard import BENCHMARKS, ScorecardRequest
+from engine.analysis.scorecard import BENCHMARKS, METHODS, ScorecardRequest
+from engine.external.importing import matched, scoring_of
+from engine.external.matching import QUERIES
+from engine.external.table import Table
 from engine.jobs import run_job
+from engine.problems import ProblemSource
+from engine.scoring import codes
+from engine.scoring.compute import compute
+from engine.store import external_scores
 from tests.pages.support import open, says, sound
 
 MADE = ScorecardRequest
@@ -17,9 +24,9 @@ SMALL = {"data": "digits", "train": 60, "queries": 10, "candidates": 15, "nseeds
 @pytest.fixture(autouse=True)
 def few(monkeypatch):
     """Two benchmarks of three methods, quickly."""
-    monkeypatch.setattr("app.scorecard.data.analysis", lambda name, sizes, behavior: MADE(
-        sizes=sizes.model_copy(update={"models": 4, "fractions": (0.5,)}), behavior=behavior,
-        methods=("loo", "step", "random"), benchmarks=("lds", "subclasses")))
+    monkeypatch.setattr("app.scorecard.data.analysis", lambda name, sizes, **more: MADE(
+        sizes=sizes.model_copy(update={"models": 4, "fractions": (0.5,)}),
+        **{"methods": ("loo", "step", "random"), "benchmarks": ("lds", "subclasses"), **more}))
 
 
 def asked(monkeypatch):
@@ -69,3 +76,23 @@ def test_a_language_model_has_benchmarks_of_its_own(monkeypatch):
     assert says(at, "Planted records") and says(at, "trainings of the model") and not says(at, "Mislabelled examples")
 
 
+
+
+def test_scores_of_another_program_stand_beside_the_methods(home, monkeypatch):
+    source = ProblemSource(n_train=60, n_queries=10, n_test=500)
+    problem, step = source.build().problem, METHODS["step"].scoring("query_loss")
+    held = matched(problem, Table(compute(problem, step)[0].oriented), QUERIES)
+    external_scores.keep(held)
+    theirs = {"s": [codes.encode(scoring_of(held, step, "theirs & ours", "plus"))]}
+    submitted = asked(monkeypatch)
+    at = sound(open("scorecard", **SMALL, **theirs))
+    next(one for one in at.button if one.label == "Run the scorecard").click().run()
+    run_job(submitted[0].name, submitted[0].payload, desk().jobs.root)
+    at = sound(open("scorecard", **SMALL, **theirs))
+    assert says(at, "theirs & ours") and "theirs & ours" not in list(at.dataframe[0].value.method)
+    next(one for one in at.button if one.label == "Measure the scores of other programs").click().run()
+    assert submitted[1].benchmarks == ("lds", "removal", "leave_one_out")
+    run_job(submitted[1].name, submitted[1].payload, desk().jobs.root)
+    card = sound(open("scorecard", **SMALL, **theirs)).dataframe[0].value.set_index("method")
+    lds = card["Linear datamodeling score"]
+    assert lds["theirs & ours"] == lds["Exact step"] and not card["Subclass of the first example"]["theirs & ours"]

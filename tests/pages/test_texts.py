@@ -289,17 +289,37 @@ def by_ids():
                             "mine.csv")
 
 
+def claimed(at, code):
+    """The page once the waiting table claims a specification."""
+    return sound(next(box for box in at.selectbox if box.key.endswith(":claim")).set_value(code).run())
+
+
 @pytest.mark.slow
-def test_scores_that_name_records_by_their_ids_are_brought_and_saved(trained):
-    at = sound(open("compare", s=LISTED, brought=by_ids(), **SMALL))
+def test_scores_that_name_records_by_their_ids_are_imported_and_saved(trained):
+    at = claimed(sound(open("compare", s=LISTED, brought=by_ids(), **SMALL)), LISTED[0])
     assert not at.error and says(at, "The columns are matched by the ids of the records")
-    assert [metric.value for metric in at.metric if metric.label == "Kendall tau"][1] == "1.000"
+    at = sound(next(button for button in at.button if button.label == "Add to the comparison").click().run())
+    assert next(metric.value for metric in at.metric if metric.label == "Kendall tau") == "1.000"
     at.text_input(key="saved:name").set_value("Mine").run()
     next(button for button in at.button if button.label == "Save").click().run()
     kept = saved.entries()[0].saved
-    assert "World questions" in kept.summary and "external scores “mine”" in kept.summary
+    assert "World questions" in kept.summary and "mine" in kept.summary
     again = sound(open("compare", **kept.parameters))
     assert not again.error and [metric.value for metric in again.metric] == [metric.value for metric in at.metric]
+
+
+@pytest.mark.slow
+def test_influence_functions_of_a_language_model_have_a_reference_that_is_computed_there(trained):
+    """Its exact local response is not computed: once such scores could not be shown at all."""
+    at = claimed(sound(open("compare", s=LISTED, brought=by_ids(), **SMALL)),
+                 "response_loss/infinitesimal/local_response")
+    assert not at.error and says(at, "is not computed on this model") and (
+        says(at, "stands for it") or any(button.label.startswith("Tell the sign by") for button in at.button))
+    sign = next(box for box in at.radio if ":sign" in box.key)
+    if sign.value is None:
+        at = sound(sign.set_value("plus").run())
+    at = sound(next(button for button in at.button if button.label == "Add to the comparison").click().run())
+    assert codes.decode(at.query_params["s"][-1]).route.title == "mine" and not at.error
 
 
 def subset_models(at):

@@ -16,10 +16,11 @@ from typing import Any
 import streamlit as st
 
 
-def _index(given: tuple[Any, ...], key: str) -> int:
-    """Where what is chosen stands among the options; the first place for what the reader has typed."""
+def _index(given: tuple[Any, ...], key: str) -> int | None:
+    """Where what is chosen stands among the options; the first place for what the reader has typed, None for nothing
+    that is chosen yet."""
     chosen = st.session_state[key]
-    return list(given[0]).index(chosen) if chosen in given[0] else 0
+    return None if chosen is None else list(given[0]).index(chosen) if chosen in given[0] else 0
 
 
 def _value(given: tuple[Any, ...], key: str) -> Any:

@@ -40,6 +40,15 @@ def chosen(begins: bool = False) -> list[Scoring]:
     return scorings
 
 
+def external() -> tuple[Scoring, ...]:
+    """The scores of other programs that the list holds, for pages that compare no specifications."""
+    scorings = choice.several(NAME, codes.decode)
+    theirs = tuple(scoring for scoring in scorings if not scoring.route.computes)
+    if theirs:
+        _keep(scorings)
+    return theirs
+
+
 def chosen_pair(scorings: Sequence[Scoring]) -> tuple[int, int]:
     """The opened pair, counted from 0; in the address it counts from 1, as on the page."""
     name = presets.matching(scorings, pickers.problem_class())
@@ -144,6 +153,12 @@ def remove(index: int) -> None:
         choice.keep(PAIR, [])
     else:
         open_pair(*(number - (number > index) for number in pair))
+
+
+def remove_scoring(scoring: Scoring) -> None:
+    """Take one out by what it is."""
+    if scoring in (listed := _listed()):
+        remove(listed.index(scoring))
 
 
 def _listed() -> list[Scoring]:

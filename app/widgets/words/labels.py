@@ -26,7 +26,7 @@ def short(scorings: Sequence[Scoring]) -> list[str]:
 def _telling(index: int, scorings: Sequence[Scoring]) -> str:
     """What only this scoring has, in as few axes as possible."""
     own, others = scorings[index], [other for number, other in enumerate(scorings) if number != index]
-    if not own.route.implies:
+    if not own.route.implies or own.route.proper:
         return own.route.title
     for size in range(1, len(ORDER) + 1):
         for axes in combinations(ORDER, size):
@@ -49,6 +49,8 @@ def numbered(labels: Sequence[str]) -> list[str]:
 def known_as(scoring: Scoring) -> str | None:
     """The name under which the literature knows a scoring, whatever its damping and, of a run of plain descent, its
     steps; None where it has none."""
+    if scoring.route.proper:
+        return scoring.route.title
     process, plain = scoring.process, scoring
     numbers = process.model_dump()
     eta = numbers.get("eta", 0.1)

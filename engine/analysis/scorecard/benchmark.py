@@ -12,7 +12,7 @@ from pydantic import Field
 
 from engine.analysis import options as texts
 from engine.analysis.protocols import ProtocolName
-from engine.analysis.scorecard.method import METHODS
+from engine.analysis.scorecard.method import method
 from engine.analysis.subset_bank import Among
 from engine.basics.options import Options
 from engine.basics.registry import Registry
@@ -83,9 +83,11 @@ class Case:
     options: Options = field(default_factory=Options)
 
     def scores(self, problem: Problem, options: Options) -> dict[str, np.ndarray]:
-        """Oriented scores (m, k) of every method on a problem."""
-        return {name: METHODS[name].scores(problem, self.behavior, options.share(index, len(self.methods)))
-                for index, name in enumerate(self.methods)}
+        """Oriented scores (m, k) on a problem of every method that has any there: those of other programs are of the
+        problem at hand alone."""
+        own = problem is self.problem
+        return {name: method(name).scores(problem, self.behavior, options.share(index, len(self.methods)))
+                for index, name in enumerate(self.methods) if own or method(name).computes}
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from engine.problems import PROBLEMS, Problem
 from engine.problems.causal import ANSWERS
 from engine.question.behaviors import BEHAVIORS
 from engine.question.processes import LocalResponse, Trajectory
+from engine.scoring import codes
 from engine.scoring.compute import compute
 from engine.scoring.named import NAMED, NamedMethod
 from engine.scoring.scoring import Scoring
@@ -59,6 +60,11 @@ class CardMethod(ABC):
         """Whether its scores depend on the trained model's own weights."""
         return True
 
+    @property
+    def computes(self) -> bool:
+        """Whether it has scores of any model, or only those that another program computed of one."""
+        return True
+
 
 @dataclass(frozen=True)
 class Specified(CardMethod):
@@ -71,6 +77,10 @@ class Specified(CardMethod):
 
     def scoring(self, behavior: str) -> Scoring:
         return self.ask(behavior)
+
+    @property
+    def computes(self) -> bool:
+        return self.ask("query_loss").route.computes
 
     def scoring_of(self, problem: Problem, behavior: str) -> Scoring:
         """Over every checkpoint that a network kept, where the process visits them."""
@@ -150,6 +160,17 @@ for _method in (
         *(_named(name, damping=DAMPING) for name in ("influence_function_ekfac", "influence_function_datainf")),
         Nearest(), *(_named(name) for name in ("bm25", "gradient_norm", "random"))):
     METHODS.add(_method.name, _method)
+
+
+
+def method(name: str) -> CardMethod:
+    """One of `METHODS`, or of a scoring's code what it asks, whatever behavior a card reads. Raises `InvalidInput`."""
+    if name in METHODS or "/" not in name:
+        return METHODS[name]
+    scoring = codes.decode(name)
+    return Specified(name, scoring.route.title if scoring.route.proper else scoring.title, lambda _: scoring,
+                     scoring.exact)
+
 
 CONTROLS = tuple(name for name, method in METHODS.items()
                  if (scoring := method.scoring("query_loss")) is None or not scoring.route.implies)

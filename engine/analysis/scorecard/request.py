@@ -17,6 +17,8 @@ from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
 from engine.problems import Problem, ProblemSource
 from engine.requests import Option, Request
+from engine.requests.fields import StoredScoring
+from engine.scoring import codes
 from engine.scoring.cost import guess
 from engine.store.results import Result, Store
 
@@ -35,8 +37,9 @@ class Scorecard:
 class ScorecardRequest(Request[Scorecard]):
     """Run benchmarks of rankings, and say which question each of them asks.
 
-    methods, benchmarks: their names; none: all that fit. Raises `InvalidInput` for names that are not known, and for
-    those that the model has no answer for.
+    methods, benchmarks: their names; none: all that fit. scores: of other programs, which are measured where a
+    benchmark asks about the problem's own model: those that train it without some examples. Raises `InvalidInput` for
+    names that are not known, and for those that the model has no answer for.
     """
 
     name: ClassVar = "scorecard"
@@ -55,6 +58,7 @@ class ScorecardRequest(Request[Scorecard]):
         "A method; repeat it (default: all that fit)."))] = ()
     benchmarks: Annotated[tuple[str, ...], Option("benchmark"), Field(description=(
         "A benchmark; repeat it (default: all)."))] = ()
+    scores: Annotated[tuple[StoredScoring, ...], Option(read="scores")] = ()
 
     def title(self, problem: str) -> str:
         return f"Scorecard of {problem}"
@@ -109,7 +113,8 @@ class ScorecardRequest(Request[Scorecard]):
 
     def compute(self, problem: Problem, chunk: str, options: Options, store: Store) -> Scorecard:
         benchmark = BENCHMARKS[chunk]
-        case = Case(problem, self.methods, self.behavior, self.sizes, store, options)
+        external = [codes.encode(scoring) for scoring in self.scores] if benchmark.retrains else []
+        case = Case(problem, [*self.methods, *external], self.behavior, self.sizes, store, options)
         return Scorecard(card.rows(benchmark, benchmark.measure(case), self.sizes))
 
     @classmethod
@@ -118,7 +123,8 @@ class ScorecardRequest(Request[Scorecard]):
         return Scorecard(card.with_older(result.table("scorecard")))
 
     def parameters(self) -> dict[str, Any]:
-        return {**self.model_dump(mode="json"), "candidates": self.sizes.candidates}
+        return {**self.model_dump(mode="json", exclude=None if self.scores else {"scores"}),
+                "candidates": self.sizes.candidates}
 
 
 def check(problem: type[Problem], methods: Sequence[str], benchmarks: Sequence[str] = ()) -> None:

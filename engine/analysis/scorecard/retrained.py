@@ -49,17 +49,18 @@ def _lds(case: Case) -> dict[str, Measured]:
         outcomes, members = [own.outcomes(case.behavior) for own in models], models[0].kept
         measure = draw.description(case.problem.n, len(case.problem.candidates))
         for name in case.methods:
-            own = [one[name] for one in scores]
-            measured[name][measure] = _over_seeds(own, outcomes, members)
+            own = [one[name] for one in scores if name in one]
+            measured[name][measure] = _over_seeds(own, outcomes[:len(own)], members)
             if count > 1:
-                measured[name][measure + OTHER] = _over_seeds(own, outcomes[1:] + outcomes[:1], members)
+                measured[name][measure + OTHER] = _over_seeds(own, (outcomes[1:] + outcomes[:1])[:len(own)], members)
         if count > 1 or case.problem.convex:
             measured[CEILING][measure] = agreement_of_banks(outcomes)
     return dict(measured)
 
 
 def _scores_of_seed(case: Case, later: int, options: Options) -> dict[str, np.ndarray]:
-    """Oriented scores of every method on the model that is trained so many seeds after the problem's own."""
+    """Oriented scores of every method on the model that is trained so many seeds after the problem's own, of which no
+    other program has any."""
     problem, seeded = case.problem, replace(options, seed=options.seed + later)
     trained = problem if later == 0 else trained_on(problem, problem.examples, seeded.share(0, 2), later)
     return case.scores(trained, seeded.share(1, 2))

@@ -18,6 +18,7 @@ from engine.scoring.scoring import Scoring
 def guess(scorings: Sequence[Scoring], problem: Problem, candidates: int) -> float:
     """Estimated seconds on two CPU cores for so many candidates of a trained problem; of a softmax problem once its
     Hessian is factored."""
+    scorings = [scoring for scoring in scorings if scoring.route.computes]
     sizes = {"n": problem.n, "queries": len(problem.queries), "candidates": candidates,
              "parameters": problem.parameters}
     if problem.linear:
@@ -32,6 +33,7 @@ def preparation(scorings: Sequence[Scoring], problem: Problem) -> tuple[str, flo
     these scorings; ("", 0) where nothing is missing."""
     if not problem.has_dense_hessian:
         return "", 0.0
+    scorings = [scoring for scoring in scorings if scoring.route.computes]
     needed, seconds = softmax.preparation(scorings, problem.n, problem.parameters)
     return ("", 0.0) if not needed or problem.holds(needed) else (needed, seconds)
 

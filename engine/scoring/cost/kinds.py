@@ -20,4 +20,5 @@ def is_searched(scoring: Scoring) -> bool:
 
 def is_slow(scoring: Scoring, parameters: int) -> bool:
     """Whether a candidate costs so much that a live page scores some of them only."""
-    return is_searched(scoring) or (scoring.process.linear and parameters > QUICK_SOLVE)
+    solved = scoring.process.linear and scoring.route.computes
+    return is_searched(scoring) or (solved and parameters > QUICK_SOLVE)

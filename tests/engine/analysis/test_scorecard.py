@@ -17,6 +17,7 @@ from engine.analysis.scorecard import (
     CONTROLS,
     METHODS,
     Case,
+    ScorecardRequest,
     Sizes,
     card,
     fitting,
@@ -27,12 +28,18 @@ from engine.analysis.scorecard.benchmark import OTHER
 from engine.analysis.scorecard.retrained import jackknife_error, pearson
 from engine.analysis.subset_bank import Draw
 from engine.basics.errors import InvalidInput
+from engine.basics.folders import HOME
 from engine.basics.options import Options
+from engine.external.importing import matched, scoring_of
+from engine.external.matching import QUERIES
+from engine.external.table import Table
 from engine.models.recipe import Recipe
 from engine.problems import ModuleProblem, SoftmaxProblem
 from engine.problems.variants import trained_on, with_random_weights
+from engine.scoring import codes
 from engine.scoring.compute import compute
 from engine.scoring.scoring import Scoring
+from engine.store import external_scores
 from engine.store.results import Store
 from tests.engine.problems_for_tests import arrays, optimum, problem, sklearn_weights
 from tests.engine.single_thread import one_thread  # noqa: F401
@@ -67,6 +74,33 @@ def test_exact_leave_one_out_is_trained_side_by_side_but_the_same(case):
         at_itself = METHODS[name].at_itself(case.problem, "query_loss", Options())
         whole = METHODS[name].scores(case.problem.at_itself(case.problem.candidates), "query_loss", Options())
         np.testing.assert_allclose(at_itself, np.diagonal(whole), atol=1e-9)
+
+
+@pytest.mark.parametrize("build", [lambda: problem(n=40, classes=4, queries=6, candidates=range(5, 25)), network])
+def test_scores_of_another_program_are_measured_as_ours_are(build, tmp_path, monkeypatch):
+    """Our own scores as a file's have their own values where a benchmark asks about the model at hand, and no row where
+    it trains others."""
+    monkeypatch.setenv(HOME, str(tmp_path))
+    small = build()
+    step = METHODS["step"].scoring("query_loss")
+    held = matched(small, Table(-compute(small, step)[0].oriented), QUERIES)
+    external_scores.keep(held)
+    theirs = scoring_of(held, step, "theirs", "minus")
+    sizes = SIZES.model_copy(update={"candidates": len(small.candidates)})
+    request = ScorecardRequest(sizes=sizes, methods=("step",), scores=(theirs,),
+                               benchmarks=("lds", "removal", "stability"))
+    table = request.of_problem(small).run(small, store=Store(tmp_path)).scorecard
+    rows = dict(tuple(table.groupby("method")))
+    mine, other = rows["step"], rows[codes.encode(theirs)]
+    assert set(other["benchmark"]) == {"lds", "removal"} and set(other["title"]) == {"theirs"}
+    first = mine[mine["benchmark"] != "stability"]
+    if small.convex:
+        np.testing.assert_allclose(first["mean"], other["mean"])
+    else:
+        assert (other["n_seeds"] == 1).all() and first["measure"].tolist() == other["measure"].tolist()
+        np.testing.assert_allclose(other[other["benchmark"] == "removal"]["mean"],
+                                   mine[mine["benchmark"] == "removal"]["mean"])
+    assert "scores" not in ScorecardRequest(sizes=sizes, methods=("step",)).parameters()
 
 
 def test_nearest_is_the_distance(case):

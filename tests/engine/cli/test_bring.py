@@ -12,7 +12,7 @@ from scipy.stats import spearmanr
 from engine.cli import main
 from engine.scoring.compute import compute
 from engine.scoring.scoring import Scoring
-from tests.engine.cli.commands import REMOVE, bring, brought, run
+from tests.engine.cli.commands import REMOVE, STEP, bring, brought, run
 from tests.engine.single_thread import one_thread  # noqa: F401
 
 
@@ -25,7 +25,7 @@ def test_bring_tells_axes_and_sign_and_writes_scores(problem, capsys):
     with np.load("ours.npz") as written:
         np.testing.assert_allclose(written["scores"], noisy)
     manifest = json.loads(Path("ours.json").read_text())
-    assert manifest["brought"]["axes"] == "candidates" and manifest["spec"]["name"] == "theirs"
+    assert manifest["brought"]["axes"] == "candidates" and "name=theirs" in manifest["spec"]["estimator"]
     decided = manifest["brought"]["sign_decided"]
     assert decided["by"] == "agreement with the reference" and "itself the exact answer" in decided["reference_quality"]
     assert "itself the exact answer to the claimed question" in told and "decided by agreement with the" in told
@@ -49,8 +49,8 @@ def test_bring_tells_axes_and_sign_and_writes_scores(problem, capsys):
 
 @pytest.mark.parametrize(("call", "words"), [
     (lambda: bring(scores="nothing.npy"), "There is no file"),
-    (lambda: bring(scores="noise.npy"), "Give --sign plus, or --sign minus"),
-    (lambda: bring("--sign", "up"), "give plus, minus or auto"),
+    (lambda: bring(scores="noise.npy"), "Give --sign plus, --sign minus or --sign unsigned"),
+    (lambda: bring("--sign", "up"), "give plus, minus, unsigned or auto"),
     (lambda: bring("--axes", "rows"), "give queries, candidates or auto"),
     (lambda: bring("--order", "rows"), "give candidates, training or auto"),
     (lambda: bring(scores="noise.npy"), "check first that queries and training examples are those of this problem"),
@@ -90,3 +90,31 @@ def test_a_first_row_in_doubt_is_asked_for(problem, capsys):
     with np.load("ours.npz") as written:
         np.testing.assert_allclose(written["scores"], noisy)
     assert main(shlex.split(json.loads(Path("ours.json").read_text())["command"])[3:]) == 0
+
+
+def test_a_folder_of_files_is_imported_each_with_its_own_claim(problem, capsys):
+    """One says its claim by `claim.json`, one by its name; each becomes a file that `compare` reads."""
+    step = compute(problem, Scoring.parse({**STEP, "process": {"kind": "one_step", "eta": 0.1}}))[0].oriented
+    for folder in ("theirs/loo", "theirs/more"):
+        Path(folder).mkdir(parents=True)
+    np.save("theirs/captum.npy", step)
+    np.save("theirs/sizes.npy", np.abs(step))
+    brought(problem, name="theirs/loo/mine.npy")
+    Path("theirs/loo/claim.json").write_text(json.dumps(REMOVE))
+    given = ["--data", "problem.npz", "--l2", "0.01"]
+    several = ["bring", "--scores", "theirs/captum.npy", "--scores", "theirs/loo", *given]
+    assert main([*several, "--out", "ours.npz"]) == 2 and "give a folder" in capsys.readouterr().err
+    assert main([*several, "--scores", "theirs/sizes.npy", "--out", "ours"]) == 2
+    assert "Nothing in `theirs/sizes.npy` says which question" in capsys.readouterr().err and not Path("ours").exists()
+    assert main([*several, "--out", "ours"]) == 0
+    told = capsys.readouterr().out
+    assert "The name says captum" in told and "`claim.json` beside them says" in told
+    assert sorted(file.stem for file in Path("ours").iterdir()) == ["captum", "captum", "mine", "mine"]
+    assert json.loads(Path("ours/mine.json").read_text())["brought"]["sign"] == "minus"
+    assert run("compare", "--specs", "specs.json", "--scores", "ours/captum.npz", "--scores", "ours/mine.npz", "--out",
+               "agreement.csv") == 0
+    table = pd.read_csv("agreement.csv").set_index(["a", "b", "metric"])["mean"]
+    assert table["step", "captum", "kendall_tau"] > 0.9 and table["loo", "mine", "kendall_tau"] > 0.5
+    assert main(shlex.split(json.loads(Path("ours/captum.json").read_text())["command"])[3:]) == 0
+    assert main(["bring", "--scores", "theirs/sizes.npy", *given, "--spec", "step.json", "--out", "sizes.npz"]) == 0
+    assert "sign unsigned" in capsys.readouterr().out

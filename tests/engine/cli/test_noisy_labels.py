@@ -20,6 +20,16 @@ def test_every_label_has_its_scores(tmp_path, capsys):
     table = pd.read_csv(out)
     assert len(table) == 150 and {"TracIn · target logit", "Confident learning", "label"} <= set(table.columns)
     assert "AUPRC" in capsys.readouterr().out
+    theirs = tmp_path / "self-influence.npy"
+    np.save(theirs, -table["TracIn · target logit"].to_numpy()[:, None])
+    again = ["noisy-labels", "--source", chosen, "--out", str(out), "--scores", str(theirs)]
+    assert main(again) == 0
+    told = capsys.readouterr().out
+    assert "a smaller score means that the label is more likely wrong" in told and "was looked at" in told
+    np.testing.assert_allclose(pd.read_csv(out)["self-influence"], table["TracIn · target logit"])
+    np.save(theirs, np.random.default_rng(0).normal(size=150))
+    assert main(again) == 2 and "Give --sign plus, or --sign minus" in capsys.readouterr().err
+    assert main([*again, "--sign", "plus"]) == 0 and "as you said" in capsys.readouterr().out
 
 
 def test_what_if_reads_changes_and_writes_accuracies(tmp_path, capsys):

@@ -1,7 +1,6 @@
 """Score files are read where they are whole and belong to the problem."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,11 +11,11 @@ from engine.analysis.explanation import explain
 from engine.basics.errors import InvalidInput
 from engine.cli import main
 from engine.cli.score_files import read_scores, write_scores
-from engine.external.claim import Claim
-from engine.external.claim import bring as claimed
+from engine.external.importing import matched, scores_of, scoring_of
 from engine.external.matching import QUERIES
 from engine.external.table import Table
 from engine.scoring.compute import compute
+from engine.scoring.scores import Scores
 from engine.scoring.scoring import Scoring
 from tests.engine.cli.commands import REMOVE, STEP, bring, brought, run
 from tests.engine.single_thread import one_thread  # noqa: F401
@@ -60,39 +59,43 @@ def test_changed_scores_and_other_problems_are_refused(problem, capsys):
 TAKEN = Scoring.of("query_loss", {"kind": "upweight", "alpha": -0.01}, {"kind": "reoptimize"})
 
 
-def written_as_before(path, problem, scores):
-    """A file of the time in which a negative α had the orientation +1: what was brought was kept as it supports."""
-    before = replace(scores, values=scores.oriented if isinstance(scores.scoring, Claim) else scores.values,
-                     provenance={**scores.provenance, "orientation": 1})
-    write_scores(path, before, "")
+def written_as_before(path, problem, values, sign=1, orientation=1):
+    """A file of the time in which the estimator of external scores was `brought:` and a fingerprint, and a negative α
+    had the orientation +1: they were kept as they support the behavior."""
+    spec = {**TAKEN.canonical(), "estimator": "brought:0123456789abcdef", "name": "theirs"}
+    scores = Scores(TAKEN, sign * values, problem.candidates.cpu().numpy(), np.arange(values.shape[1]) != 2,
+                    np.zeros(values.shape[1]), {
+                        "spec": spec, "orientation": orientation, "exact": False, "data": problem.fingerprint,
+                        "sizes": {}, "brought": {"sign": "minus", "sign_decided": {
+                            "by": "agreement with the reference", "agreement_with_reference": 0.5}}})
+    write_scores(path, scores, "")
     return read_scores([path], problem)
 
 
-def test_scores_of_a_negative_weight_that_were_written_before_support_what_they_did(problem):
-    computed = compute(problem, TAKEN)[0]
-    values = np.arange(computed.values.size, dtype=float).reshape(computed.values.shape)
-    for sign in (1, -1):
-        brought = claimed(problem, Table(values), TAKEN.specification, "theirs", QUERIES, sign)
-        np.testing.assert_array_equal(brought.oriented, sign * values)
-        for path in ("new.npz", "old.npz"):
-            if path == "new.npz":
-                write_scores(Path(path), brought, "")
-                [found] = read_scores([Path(path)], problem).values()
-            else:
-                [found] = written_as_before(Path(path), problem, brought).values()
-            np.testing.assert_array_equal(found.oriented, sign * values)
-            np.testing.assert_array_equal(found.values, -sign * values)
-            assert found.provenance["orientation"] == found.scoring.orientation == -1
-    [found] = written_as_before(Path("computed.npz"), problem, computed).values()
-    np.testing.assert_array_equal(found.values, computed.values)
-    np.testing.assert_array_equal(found.oriented, -computed.values)
-    assert found.provenance["orientation"] == -1
+@pytest.mark.parametrize("sign", ["plus", "minus"])
+def test_external_scores_are_read_as_they_were_written(problem, sign):
+    values = np.arange(len(problem.queries) * len(problem.candidates), dtype=float).reshape(len(problem.queries), -1)
+    held = matched(problem, Table(values), QUERIES)
+    write_scores(Path("new.npz"), scores_of(problem, held, scoring_of(held, TAKEN, "theirs", sign)), "")
+    [read] = read_scores([Path("new.npz")], problem).values()
+    np.testing.assert_array_equal(read.oriented, values if sign == "plus" else -values)
+    assert read.provenance["orientation"] == read.scoring.orientation == -1
+
+
+def test_external_scores_that_were_written_before_support_what_they_did(problem):
+    values = np.arange(len(problem.queries) * len(problem.candidates), dtype=float).reshape(len(problem.queries), -1)
+    for stated in (1, -1):
+        found = written_as_before(Path("old.npz"), problem, stated * values, orientation=stated)
+        read = found["theirs"]
+        np.testing.assert_array_equal(read.oriented[:, read.converged], values[:, read.converged])
+        assert (~read.converged).nonzero()[0].tolist() == [2] and read.scoring.orientation == -1
+        assert read.scoring.route.facts["brought"]["sign_decided"]["by"] == "agreement with the reference"
     raised = compute(problem, Scoring.of("query_loss", {"kind": "upweight", "alpha": 0.01}, {"kind": "reoptimize"}))[0]
+    mine = compute(problem, TAKEN)[0]
+    found = written_as_before(Path("computed.npz"), problem, mine.oriented)["theirs"]
     assert compare([[raised, found]]).agreement("kendall_tau", 0, 1).mean > 0.5
 
 
 def test_an_orientation_that_is_none_is_refused(problem):
-    scores = claimed(problem, Table(compute(problem, TAKEN)[0].values), TAKEN.specification, "theirs", QUERIES, 1)
-    write_scores(Path("ours.npz"), replace(scores, provenance={**scores.provenance, "orientation": 0}), "")
     with pytest.raises(InvalidInput, match="neither 1 nor −1"):
-        read_scores([Path("ours.npz")], problem)
+        written_as_before(Path("ours.npz"), problem, compute(problem, TAKEN)[0].values, orientation=0)

@@ -17,7 +17,7 @@ from safetensors.torch import save as save_tensors
 
 from engine.basics.errors import InvalidInput, MissingData
 from engine.external import budgets, frames
-from engine.external.files import read_table
+from engine.external.files import names, read_table, sources
 from engine.external.header_row import NAMES, Numbering
 from engine.external.header_row import SCORES as ROW
 
@@ -454,8 +454,44 @@ def test_tensors_of_torch_are_read_as_captum_and_dattri_return_them(kind):
     np.testing.assert_array_equal(read_table(saved(scores[:, ::2].T), "scores.pth").values, [[0, 3], [2, 5]])
 
 
+@pytest.mark.parametrize("axis", [0, 2])
+def test_tables_of_checkpoints_are_added_up(axis):
+    """As TracIn adds its checkpoints up: 3 of them, for 2 queries and 5 candidates of 9 training examples."""
+    stack, known = np.random.default_rng(0).normal(size=(3, 2, 5)), Numbering(2, tuple(range(5)), 9)
+    buffer = io.BytesIO()
+    np.save(buffer, np.moveaxis(stack, 0, axis).astype(np.float16))
+    table = read_table(io.BytesIO(buffer.getvalue()), "stack.npy", known=known)
+    np.testing.assert_allclose(table.values, stack.astype(np.float16).astype(float).sum(0))
+    assert "its 3 tables, as of checkpoints, are added up" in table.remark
+    if axis == 0:
+        torch.save([torch.tensor(one) for one in stack], listed := io.BytesIO())
+        np.testing.assert_allclose(read_table(io.BytesIO(listed.getvalue()), "stack.pt", known=known).values,
+                                   stack.sum(0))
+    with pytest.raises(InvalidInput, match="one for each checkpoint"):
+        read_table(io.BytesIO(buffer.getvalue()), "stack.npy", known=Numbering(4, tuple(range(6)), 9))
+
+
+def test_a_folder_of_files_is_as_many_tables_and_each_is_named(tmp_path):
+    np.save(tmp_path / "a.npy", np.ones((2, 3)))
+    (tmp_path / "b.csv").write_text("1,2,3\n4,5,6\n")
+    (tmp_path / "notes.txt").write_text("none of them")
+    for run in ("ekfac", "identity"):
+        (tmp_path / run).mkdir()
+        save_file({"all_modules": np.ones((2, 3))}, tmp_path / run / "pairwise_scores.safetensors")
+    found = sources(tmp_path)
+    assert [file.relative_to(tmp_path).as_posix() for file in found] == [
+        "a.npy", "b.csv", "ekfac/pairwise_scores.safetensors", "identity/pairwise_scores.safetensors"]
+    assert names([str(file) for file in found]) == [file.stem if file.parent == tmp_path else file.parent.name
+                                                    for file in found]
+    assert names(["x/theirs.npy", "y/theirs.npy"]) == ["theirs", "theirs (2)"]
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InvalidInput, match="holds no scores"):
+        sources(tmp_path / "empty")
+
+
 @pytest.mark.parametrize(("value", "match"), [
-    (print, "never unpickled"), ({"a": "text"}, "no table of numbers"), ([torch.ones(2, 2)], "no table of numbers"),
+    (print, "never unpickled"), ({"a": "text"}, "no table of numbers"), (["text"], "no table of numbers"),
+    ([torch.ones(2, 2)], "one for each checkpoint"),
     (torch.ones(1).expand(200_000, 200_000), "values, and at most"), (torch.ones(2, 2, dtype=torch.complex64), "type"),
     ({"a": torch.ones(2, 2), "b": torch.ones(2, 2)}, "several tables")])
 def test_other_files_of_torch_are_refused(value, match):

@@ -46,7 +46,7 @@ def test_what_was_deleted_is_asked_for_and_can_be_brought_again():
     kept_tables.delete(digest)
     kept_tables.delete(digest)
     assert kept_tables.entries() == []
-    with pytest.raises(MissingData, match="bring the file"):
+    with pytest.raises(MissingData, match="import the file"):
         kept_tables.load(digest)
     assert kept_tables.keep(Table(VALUES), "a.npy") == digest
 

@@ -1,0 +1,105 @@
+"""Scores of other programs that say of every label how suspicious it is, beside the rankings of a search.
+
+One number a searched example, such as a self-influence or a data value. Which way round they stand is told by their
+agreement with the consensus of the search's own methods, never by which labels are known to be wrong; where that does
+not tell it, the user says it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from engine.applications.noisy_labels.pairs import CONSENSUS, Pair
+from engine.applications.noisy_labels.rankings import agreements
+from engine.applications.noisy_labels.search import Scored
+from engine.applications.noisy_labels.source import NoisyData
+from engine.basics.errors import InvalidInput
+from engine.basics.settings import parsed
+from engine.estimators.external import SIGNS, ExternalSettings
+from engine.external.reading import LEAST
+from engine.external.table import Table
+from engine.store import external_scores
+from engine.store.external_scores import ExternalScores
+
+MEANING = {"plus": "a larger score means that the label is more likely wrong",
+           "minus": "a smaller score means that the label is more likely wrong"}
+
+
+@dataclass(frozen=True)
+class Direction:
+    """sign: which of `MEANING` the consensus tells, empty where it tells none; tau: Kendall τ of the scores as they
+    stand with the consensus; sentence: what was read, and by what."""
+
+    sign: str
+    tau: float
+
+    @property
+    def sentence(self) -> str:
+        shown = f"τ = {self.tau:+.2f}".replace("-", "−")
+        if self.sign:
+            return (f"The scores agree with the consensus of the methods by {shown}, so that {MEANING[self.sign]}. No "
+                    "label that is known to be wrong was looked at for this.")
+        return (f"The agreement with the consensus of the methods ({shown}) does not tell which way round the scores "
+                "stand; say it, as the program's documentation does.")
+
+
+def matched(data: NoisyData, table: Table, file: str) -> ExternalScores:
+    """One score for each searched label, in the order of the training set or by the rows that the file names.
+
+    Raises `InvalidInput` for another number of scores, a matrix, and scores that are not finite.
+    """
+    n, (r, c) = len(data.evidence.y), table.values.shape
+    if 1 not in (r, c) or r * c != n:
+        square = " (of a square matrix its diagonal is the self-influence)" if r == c else ""
+        raise InvalidInput(f"The table is {r:,} × {c:,}, but {n:,} labels are searched; give one score for each of "
+                           f"them{square}.")
+    values, names = table.values.ravel(), table.rows if c == 1 else table.candidates
+    if names is not None and len(names) == n:
+        if not np.array_equal(np.sort(names), np.arange(n)):
+            raise InvalidInput(f"The scores are numbered {int(names.min()):,} to {int(names.max()):,}, but the labels "
+                               f"are rows 0 to {n - 1:,} of the training set; number each once.")
+        values = values[np.argsort(names)]
+    if not np.isfinite(values).all():
+        raise InvalidInput(f"{int((~np.isfinite(values)).sum()):,} of the {n:,} scores are not finite numbers, so that "
+                           "they rank nothing; correct them first.")
+    return ExternalScores(values[None], np.arange(n), data.fingerprint, {"file": file})
+
+
+def direction(scored: Scored, held: ExternalScores) -> Direction:
+    """Which way round scores stand, as the consensus tells."""
+    theirs = Pair("theirs")
+    tau = agreements({CONSENSUS: scored.suspicion[CONSENSUS], theirs: held.values[0]}, CONSENSUS, theirs,
+                     ("kendall",))["kendall"]
+    return Direction("" if not abs(tau) > LEAST else "plus" if tau > 0 else "minus", tau)
+
+
+def settings_of(held: ExternalScores, name: str, sign: str, told: Direction) -> ExternalSettings:
+    """What an address holds of scores: where they are, their name and sign, and who said it."""
+    if sign not in MEANING:
+        raise InvalidInput(f"The sign is {sign}; give {', '.join(MEANING)}.")
+    tau = None if np.isnan(told.tau) else SIGNS[sign] * told.tau
+    return ExternalSettings.of(held.digest, name, sign, "data" if sign == told.sign else "user", tau)
+
+
+def settings_in(text: str) -> ExternalSettings:
+    """Out of the text that `settings.text` is. Raises `InvalidInput`."""
+    return ExternalSettings.read(dict[str, Any](parsed(f";{text}")[1]), "scores")
+
+
+def with_external(scored: Scored, data: NoisyData, several: Sequence[ExternalSettings]) -> Scored:
+    """The search with stored scores among its rankings, each under its name. Raises `InvalidInput` for scores of other
+    labels and a name that is there, and as `external_scores.load` does."""
+    suspicion = dict(scored.suspicion)
+    for one in several:
+        held, pair = external_scores.load(one.scores), Pair(one.title)
+        if held.data != data.fingerprint:
+            raise InvalidInput(f"The scores “{one.title}” belong to other labels than these; choose the data that they "
+                               "were imported for, or import scores of these.")
+        if pair in suspicion:
+            raise InvalidInput(f"There is a ranking named “{one.title}” already; give the scores another name.")
+        suspicion[pair] = SIGNS[one.sign] * held.values[0]
+    return replace(scored, suspicion=suspicion)
