@@ -76,6 +76,7 @@ class NetworkFamily(Family):
                 "recipe": self.recipe(source).model_dump(mode="json")}
 
     def build(self, source: SourceFields, dataset: Dataset, sample: Sample, device: str, watch: Watch) -> Problem:
+        self.parameters(source)  # refuses, before any training, a selection of nothing
         shape = input_shape(source.model, dataset, source.pool)
         given = [pooled(source, dataset, x) for x in (sample.x_train, sample.x_query)]
         x_train, x_query = (as_inputs(source.model, dataset, source.pool, x) for x in given)
