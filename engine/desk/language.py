@@ -3,12 +3,13 @@
 # ruff: noqa: F401 (types and values that come with the verbs)
 from __future__ import annotations
 
+from engine.applications.language.decomposition import TokensRequest
 from engine.applications.language.methods import METHODS, REPSIM, RecordMethod
 from engine.applications.language.rankings import at_layer, behavior_title
 from engine.applications.language.records import RecordRanking as Ranking
 from engine.applications.language.records import changed, contributions
 from engine.applications.language.review import VERDICTS, RecordReview
-from engine.applications.language.run import Attributed, AttributionRequest, TokensRequest
+from engine.applications.language.run import Attributed, AttributionRequest
 from engine.applications.language.typed import Example, example, typed
 from engine.data import questions
 from engine.data.record_files import keep, path_of

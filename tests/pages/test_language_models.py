@@ -8,8 +8,9 @@ import pytest
 
 from app.widgets.jobs.desk import desk
 from engine.applications.language.attribution import Setting
+from engine.applications.language.decomposition import TokensRequest
 from engine.applications.language.review import RecordReview
-from engine.applications.language.run import AttributionRequest, TokensRequest
+from engine.applications.language.run import AttributionRequest
 from engine.applications.language.typed import typed
 from engine.cli.language import read_run
 from engine.data import tasks as data_tasks

@@ -6,12 +6,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
+import pandas as pd
 
 from engine.applications.language import tokens
 from engine.applications.language.attribution import Attribution
-from engine.applications.language.methods import RecordMethod
+from engine.applications.language.methods import RecordMethod, pairs
 from engine.gradients.cached import Features
+from engine.jobs import Context, Output
 from engine.models.causal import lora, passes
+
+MOMENTUM = -1
+"""The place, in the table of tokens, of what no token brings but the optimizer's momentum."""
 
 
 def shade(run: Attribution, features: Features, method: RecordMethod, behavior: str, rows: Sequence[int],
@@ -37,3 +42,22 @@ def shade(run: Attribution, features: Features, method: RecordMethod, behavior: 
         for row, values in enumerate(own):
             contributions[row] += values / lengths[row]
     return list(zip(contributions, rest.tolist(), strict=True))
+
+
+def shaded(attribution: Attribution, features: Features, rows_of: Callable[[RecordMethod, str], list[int]],
+            context: Context) -> Output:
+    """The table `tokens`: contributions to the scores of the records that rows_of(method, behavior) names."""
+    table = []
+    divided = [(method, name) for method, name in pairs(features.behaviors) if not method.undivided]
+    for done, (method, name) in enumerate(divided):
+        context.progress(done / len(divided), f"contributions of tokens: {method.label}")
+        rows = rows_of(method, name)
+        shaded = shade(attribution, features, method, name, rows, context.check)
+        for row, (values, rest) in zip(rows, shaded, strict=True):
+            words = [*attribution.encoder.words(attribution.encoded[row]), ""]
+            positions = [*range(len(values)), MOMENTUM]
+            table += [{"estimator": method.name, "behavior": name, "record": row, "place": position, "text": text,
+                       "contribution": float(value)}
+                      for position, text, value in zip(positions, words, [*values, rest], strict=True)
+                      if position != MOMENTUM or method.preconditioned]
+    return Output({"tokens": pd.DataFrame(table)})

@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from engine.applications.language.run import TokensRequest
+from engine.applications.language.decomposition import TokensRequest
 from engine.basics.errors import StoreError
 from engine.desk import Waiting
 from engine.experiments.language_study import LanguageStudy

@@ -7,7 +7,8 @@ import pytest
 from engine import worker
 from engine.analysis.catalogue import REQUESTS, request, summary
 from engine.applications.language.attribution import Setting
-from engine.applications.language.run import AttributionRequest, TokensRequest
+from engine.applications.language.decomposition import TokensRequest
+from engine.applications.language.run import AttributionRequest
 from engine.applications.noisy_labels.retraining import RetrainingRequest, WhatIfRequest
 from engine.applications.noisy_labels.search import SuspicionRequest
 from engine.applications.noisy_labels.source import NoisySource
