@@ -306,7 +306,7 @@ def test_tokens_are_shaded_for_the_chosen_estimator(ran):
     assert says(sound(at), "this one is in between")
     at.button(key=f"language:shade:{between}").click().run()
     [job] = [job for job in desk().jobs.queue.jobs("queued") if job.kind == TokensRequest.name]
-    assert f"Tokens of record {between}" in job.title
+    assert f"Score of record {between}" in job.title
     run_job(job.kind, job.payload)
     assert says(sound(at.run()), "record's TRAK score") and "token supports the behavior" in html(at)
     desk().jobs.queue.delete(job.id)

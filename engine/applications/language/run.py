@@ -119,6 +119,7 @@ class AttributionRequest(JobRequest[Attributed]):
     def run_chunk(self, chunk: str, context: Context) -> Output:
         attribution = self.attribution(context)
         queries = self.queries(attribution)
+        attribution.unmarked  # noqa: B018 - refuses tokens that no record has, before any training
         if not attribution.behaviors([attribution.encoder.encode(record) for record in queries]):
             raise InvalidInput("No behavior can be read off these queries; give each a response.")
         if chunk.startswith("queries"):
@@ -189,8 +190,8 @@ def _scores_chunk(attribution: Attribution, queries: Sequence[Record]) -> Output
 def _ends_shaded(attribution: Attribution, queries: Sequence[Record], sign: int, context: Context) -> Output:
     """Token contributions to the scores of the records at the ends of every ranking that is a sum over tokens."""
     features = attribution.features(queries)
-    return shading.shaded(attribution, features,
-                          lambda method, name: _ends(sign * method.score(features, name).mean(0)), context)
+    return Output({"tokens": shading.shaded(
+        attribution, features, lambda method, name: _ends(sign * method.score(features, name).mean(0)), context)})
 
 
 def _ends(scores: np.ndarray) -> list[int]:

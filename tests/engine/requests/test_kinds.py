@@ -74,7 +74,7 @@ def others():
             "9d4d5b203e17cca9": WhatIfRequest(training=RetrainingRequest(source=NOISY, removed=[4, 1],
                                                                          relabelled={7: 2}), seeds=2),
             "17cf9f52362aa290": run, "696c9358e77f1c39": AttributionRequest(setting=setting),
-            "fbbbb2836320f0bc": TokensRequest(run=run, record=5)}
+            "f4f950c1b8f94057": TokensRequest(run=run, record=5)}
 
 
 def test_digests_of_other_jobs_are_those_under_which_results_are_stored():
