@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -18,6 +18,7 @@ from engine.basics.errors import InvalidInput
 from engine.basics.values import Seed
 from engine.data.records import Record
 from engine.data.tasks import TASKS, own
+from engine.gradients.cached import Features
 from engine.jobs import Context, Output
 from engine.models.causal import catalogue, loading
 from engine.models.causal.readouts import READOUTS
@@ -134,10 +135,9 @@ class AttributionRequest(JobRequest[Attributed]):
 
     def finish(self, chunks: Mapping[str, Result], context: Context) -> Output:
         scored, train = Attributed.of(chunks["scores"]), chunks["train"].manifest
-        behaviors = scored.manifest["behaviors"]
         return Output({**scored.tables, "tokens": chunks["tokens"].table("tokens")}, manifest={
             "spec": {"settings": self.settings}, "seeds": [self.seed], direction.QUANTITY: {
-                "records": direction.named({name: direction.larger(BEHAVIORS[name]) for name in behaviors})},
+                "records": quantities(scored.manifest["behaviors"])},
             **{name: scored.manifest[name] for name in ("sign", "behaviors", "layers", "sketch")},
             **{name: train[name] for name in ("facts", "run", "device")}, "libraries": stages.libraries()})
 
@@ -149,6 +149,20 @@ class AttributionRequest(JobRequest[Attributed]):
 def column(method: str, behavior: str, layer: float = 1.0) -> str:
     """The name of a score's column. layer: where RepSim reads."""
     return f"{method}|{behavior}" + (f"|{layer:g}" if method == REPSIM.name else "")
+
+
+def quantities(behaviors: Sequence[str]) -> str:
+    """What larger scores say, by the behavior in the name of their column."""
+    return direction.named({name: direction.larger(BEHAVIORS[name]) for name in behaviors})
+
+
+def score_columns(features: Features) -> Iterator[tuple[str, np.ndarray]]:
+    """(column, scores (m, n)) of every estimator and behavior, RepSim at every layer."""
+    for method, behavior in pairs(features.behaviors):
+        if method is not REPSIM:
+            yield column(method.name, behavior), method.score(features, behavior)
+    for layer in features.hidden:
+        yield column(REPSIM.name, "none", layer), REPSIM.score(replace(features, layer=layer), "none")
 
 
 def _queries_chunk(attribution: Attribution, queries: Sequence[Record], number: int, context: Context) -> Output:
@@ -165,10 +179,7 @@ def _scores_chunk(attribution: Attribution, queries: Sequence[Record]) -> Output
     """Every record with its mean support under every estimator and behavior, and how well flags are found."""
     features, task = attribution.features(queries), attribution.task
     mean = Mean()
-    scores = {column(method.name, behavior): mean.over(method.score(features, behavior))
-              for method, behavior in pairs(features.behaviors) if method is not REPSIM}
-    scores |= {column(REPSIM.name, "none", layer): mean.over(REPSIM.score(replace(features, layer=layer), "none"))
-               for layer in features.hidden}
+    scores = {name: mean.over(own) for name, own in score_columns(features)}
     rows = [{"record": row, "id": record.id, "prompt": record.prompt, "response": record.response,
              "flags": json.dumps(record.flags), "spans": json.dumps(record.spans), "marks": json.dumps(record.marks)}
             for row, record in enumerate(task.train)]
