@@ -114,9 +114,9 @@ def attribute_record(
         check_output(path, ".csv", inputs=())
     request = TokensRequest(run=read_run(run), record=record, query=query)
     result = run_shown("decomposition", request.name, request.payload, machine)
-    for name, path in files.items():
-        if path is not None:
-            atomic_write(path, exports.csv(result, name))
+    for name, file in files.items():
+        if file is not None:
+            atomic_write(file, exports.csv(result, name))
     total = result.table("tokens").groupby(["estimator", "behavior"], sort=False)["contribution"].sum()
     print(total.rename("score").to_string(float_format="{:.6e}".format))
     print(f"Written: {' and '.join(str(path) for path in files.values() if path)}")

@@ -51,8 +51,8 @@ class QueryScoresRequest(JobRequest[Attributed]):
         queries, records = features.shape
         columns = len(list(pairs(features.behaviors))) + len(features.hidden)
         if queries * records * columns > LARGEST:
-            raise InvalidInput(f"{queries:,} queries × {records:,} records under {columns} estimators and behaviors are "
-                               f"more than a table of {LARGEST:,} numbers; ask about fewer queries.")
+            raise InvalidInput(f"{queries:,} queries × {records:,} records under {columns} estimators and behaviors "
+                               f"are more than a table of {LARGEST:,} numbers; ask about fewer queries.")
         index = {"query": np.repeat(np.arange(queries), records), "record": np.tile(np.arange(records), queries)}
         return Output({"by_query": pd.DataFrame({**index, **{
             name: scores.astype(np.float32).ravel() for name, scores in score_columns(features)}})}, manifest={
