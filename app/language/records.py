@@ -127,8 +127,10 @@ def _head(wanted: Study, facts: Mapping[str, int], ranking: Ranking, query: int 
     cut = (f" {many} {'was' if many == 1 else 'were'} longer than the context and lost the start of "
            f"{'its' if many == 1 else 'their'} prompt." if many else "")
     over = "for your prompt" if wanted.typed else "averaged over the queries" if query is None else f"for query {query}"
-    through = (f" Scored through {facts['scored_parameters']:,} of {facts['trained_parameters']:,} trained parameters; "
-               f"{facts['unmarked']:,} records have no token that is scored." if "unmarked" in facts else "")
+    through = "" if "unmarked" not in facts else (
+        f" Scored by the loss of {state.TOKENS[wanted.tokens]}, through {facts['scored_parameters']:,} of "
+        f"{facts['trained_parameters']:,} trained parameters; {facts['unmarked']:,} records have no token that is "
+        "scored.")
     heading = "Records that harm it most" if ranking.opposing_first else "Records that teach it"
     st.subheader(heading if ranking.method.reads else "Records by score")
     glossary.caption(f"{facts['records']:,} training records, {facts['tokens']:,} tokens, {facts['steps']} steps.{cut} "

@@ -398,4 +398,4 @@ def test_layers_and_tokens_that_are_scored_make_a_run_of_their_own(ran):
     assert wanted.digest != ran.digest and read_run(shlex.split(wanted.command)[5]).payload == wanted.request.payload
     run_job(AttributionRequest.name, wanted.request.payload)
     at = sound(at.run())
-    assert says(at, "Scored through") and says(at, "0 records have no token that is scored")
+    assert says(at, "by the loss of the explanation") and says(at, "0 records have no token that is scored")
