@@ -67,14 +67,14 @@ def _text(tables: Mapping[str, pd.DataFrame], apart: Mapping[str, pd.DataFrame],
 def _modules(modules: pd.DataFrame, ranking: Ranking) -> None:
     """What each layer, and each of its attention heads, adds to the score."""
     own = language.module_parts(modules, ranking.method.name, ranking.behavior)
-    layers = own.groupby("module", sort=False)["contribution"].sum().sort_values(key=abs, ascending=False)
-    layers = layers.rename("adds").rename_axis("layer").reset_index()
+    layers = own.groupby("layer", sort=False)["contribution"].sum().sort_values(key=abs, ascending=False)
+    layers = layers.rename("adds").reset_index()
     look = {"adds": st.column_config.NumberColumn(format="%+.2e", help=ranking.quantity)}
     glossary.markdown(f"**By layer**, together {own['contribution'].sum():+.2e}, the score")
     st.dataframe(layers, hide_index=True, width="stretch", height=210, column_config=look,
                  alt=f"What each of {len(layers)} layers adds to the score of this record")
     with st.expander("By attention head"):
-        heads = own.rename(columns={"module": "layer", "contribution": "adds"}).assign(
+        heads = own.rename(columns={"contribution": "adds"}).assign(
             head=["shared" if head == language.SHARED else str(head) for head in own["head"]])
         st.dataframe(heads, hide_index=True, width="stretch", column_config=look,
                      alt="What each attention head adds to the score of this record")

@@ -35,7 +35,7 @@ MADE, READ = ("q_proj", "k_proj", "v_proj"), ("o_proj", "out_proj")
 
 def by_module(run: Attribution, features: Features, row: int, query: int | None = None,
               check: Callable[[], None] = lambda: None) -> pd.DataFrame:
-    """estimator, behavior, record, module, head, contribution: parts of a record's score for a query, by default of
+    """estimator, behavior, record, layer, head, contribution: parts of a record's score for a query, by default of
     its mean score. Those of an estimator and a behavior add up to it."""
     totals: dict[tuple, float] = {}
     batch = run.encoder.batch([run.encoded[row]]).to(passes.device_of(run.model))
@@ -56,7 +56,7 @@ def by_module(run: Attribution, features: Features, row: int, query: int | None 
                 key = method.name, behavior, row, module, head
                 totals[key] = totals.get(key, 0.0) + scale * value
     return pd.DataFrame([(*key, value) for key, value in totals.items()],
-                        columns=["estimator", "behavior", "record", "module", "head", "contribution"])
+                        columns=["estimator", "behavior", "record", "layer", "head", "contribution"])
 
 
 def cells(towards: Mapping[str, Tensor], gradients: Mapping[str, Tensor], config: Mapping[str, Any]
@@ -82,8 +82,8 @@ def heads_of(module: str, side: str, shape: torch.Size, config: Mapping[str, Any
 
 
 def parts(table: pd.DataFrame, method: str, behavior: str) -> pd.DataFrame:
-    """module, head, contribution of one estimator and behavior, the largest first, of the table that `by_module`
+    """layer, head, contribution of one estimator and behavior, the largest first, of the table that `by_module`
     returns."""
     own = table[(table["estimator"] == method) & (table["behavior"] == behavior)]
     order = np.argsort(-own["contribution"].abs(), kind="stable")
-    return own.iloc[order][["module", "head", "contribution"]]
+    return own.iloc[order][["layer", "head", "contribution"]]

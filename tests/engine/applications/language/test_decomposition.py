@@ -134,7 +134,7 @@ def test_layers_are_those_whose_gradients_count(attribution, plain_setting):
     assert values.sum() == pytest.approx(expected, rel=2e-3)
     apart = modules.parts(modules.by_module(own, features, ROW, QUERY), "gradsim", "answer_logit")
     assert apart["contribution"].sum() == pytest.approx(expected, rel=2e-3)
-    assert set(apart["module"]) == {lora.plain(name).rpartition(".")[0] for name in names}
+    assert set(apart["layer"]) == {lora.plain(name).rpartition(".")[0] for name in names}
     with pytest.raises(InvalidInput, match="matches `model.layers.7`; the nearest are `model.layers"):
         _ = variant(attribution, plain_setting, modules=["model.layers.7"]).sizes
 
