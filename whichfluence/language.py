@@ -13,12 +13,12 @@ from torch import nn
 from engine.basics.errors import InvalidInput
 from engine.data.record_forms import records_of
 from engine.data.records import Record, read_jsonl
+from engine.models.causal import lora
 from engine.models.causal.checked import check_reading
 from engine.models.causal.encoding import Encoder
 from engine.models.causal.learning import LearningReader
 from engine.models.causal.packed import Packing
 from engine.models.causal.row_texts import RowTexts
-from engine.models.network import ALL, free_names
 from engine.problems import CausalProblem
 
 CONTEXT = 1_024
@@ -35,7 +35,7 @@ def is_language_model(model: Any) -> TypeGuard[nn.Module]:
 
 
 def language_problem(model: nn.Module, tokenizer: Any, train: Any, queries: Any, candidates: Iterable[int] | None, *,
-                     parameters: str, context: int, **options: Any) -> CausalProblem:
+                     parameters: str | Sequence[str], context: int, **options: Any) -> CausalProblem:
     """Records as units, what behaviors read off their tokens as outputs. Raises `InvalidInput` where the model reads a
     record otherwise here than alone by plain transformers."""
     if tokenizer is None:
@@ -46,9 +46,9 @@ def language_problem(model: nn.Module, tokenizer: Any, train: Any, queries: Any,
     packing = Packing.of([item for batch in encoded for item in batch])
     rows, packed = (packing.pack(encoder, batch) for batch in encoded)
     reader = LearningReader(model, packing)
-    selection = free_names(reader) if parameters == ALL else parameters
     texts = RowTexts(encoder, torch.cat([rows, packed]), [*own[0], *own[1]])
-    problem = CausalProblem(reader, rows, None, packed, None, candidates, parameters=selection, texts=texts, **options)
+    problem = CausalProblem(reader, rows, None, packed, None, candidates, parameters=lora.selection(reader, parameters),
+                            texts=texts, **options)
     check_reading(problem.reader, rows, encoded[0])
     return problem
 

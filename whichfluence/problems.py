@@ -36,8 +36,8 @@ SOFTMAX, NEW = "softmax", "list of new candidates"
 
 @untouched
 def problem(model: nn.Module | Callable[[], nn.Module] | str, train: Any, queries: Any = None, *,
-            candidates: Iterable[int] | None = None, new_candidates: Any = None, parameters: str = "all",
-            l2: float | None = None, loss: Loss = per_example_cross_entropy,
+            candidates: Iterable[int] | None = None, new_candidates: Any = None,
+            parameters: str | Sequence[str] = "all", l2: float | None = None, loss: Loss = per_example_cross_entropy,
             recording: str | Path | Recording | None = None,
             checkpoints: Sequence[tuple[Mapping[str, Tensor], float]] = (), recipe: TrainingRecipe | None = None,
             build: Callable[[], nn.Module] | None = None, seed: int = 0, tokenizer: Any = None, context: int = CONTEXT,
@@ -60,7 +60,9 @@ def problem(model: nn.Module | Callable[[], nn.Module] | str, train: Any, querie
         new_candidates: o examples that the model was not trained on, to be scored behind `candidates` as numbers n to
             n + o − 1, in the form of the training examples. Their weight in the objective is 0, so that interventions
             that add can be asked: `wf.AddOccurrence`, `wf.Upweight` with α > 0, `wf.Infinitesimal`, `wf.Auxiliary`.
-        parameters: which parameters count: `"all"`, `"last_block"`, `"last_layer"` or a regular expression.
+        parameters: which parameters count: `"all"`, `"last_block"`, `"last_layer"`, a list of names of layers or
+            parameters with `*` for any letters, as in `["blocks.3.*", "head"]`, or a regular expression. Of a language
+            model, names are those that transformers gives, as in `["model.layers.3.*"]`.
         l2: λ of the penalty (λ/2)‖θ‖² in the objective L_D(θ) = (1/n) Σ_i ℓ(z_i; θ) + (λ/2)‖θ‖²: 0 by default, of
             softmax regression 1e-4.
         loss: (logits (b, C), labels (b,)) -> (b,), one loss an example.
@@ -90,6 +92,7 @@ def problem(model: nn.Module | Callable[[], nn.Module] | str, train: Any, querie
             raise InvalidInput("Named inputs go with a trained module alone; leave out `recording`, `checkpoints`, "
                                "`recipe` and `build`.")
         model = NamedInputs(unwrapped(model), named)
+        parameters = parameters if isinstance(parameters, str) else [f"module.{name}" for name in parameters]
     elif is_language_model(model):
         text = language_problem(model, tokenizer, train, queries, candidates, parameters=parameters, context=context,
                                 l2=l2 or 0.0, recipe=recipe, build=build, seed=seed, device=device, dtype=dtype)

@@ -27,30 +27,58 @@ from engine.desk.language import (
 )
 
 
-def show(wanted: Study, tables: Mapping[str, pd.DataFrame], row: int, ranking: Ranking) -> None:
-    """The text on the left, the ranks on the right."""
+def show(wanted: Study, tables: Mapping[str, pd.DataFrame], row: int, ranking: Ranking, query: int | None) -> None:
+    """The text on the left, the ranks and the layers on the right. query: whose scores are shown, if not their mean."""
     st.html(record_text.STYLE)
     st.html(record_html.STYLE)
+    more = shaded(desk(), wanted, row, query)
+    apart = more.tables if isinstance(more, Attributed) else {}
     left, right = st.columns([3, 2], gap="large")
     with left:
-        _text(wanted, tables, row, ranking)
+        _text(tables, apart, row, ranking, query)
+        if not apart and not ranking.method.undivided:
+            _take_apart(wanted, row, query, more)
     with right:
         _ranks(ranking, tables["records"], row)
+        if apart and not ranking.method.undivided:
+            _modules(apart["modules"], ranking)
 
 
-def _text(wanted: Study, tables: Mapping[str, pd.DataFrame], row: int, ranking: Ranking) -> None:
+def _text(tables: Mapping[str, pd.DataFrame], apart: Mapping[str, pd.DataFrame], row: int, ranking: Ranking,
+          query: int | None) -> None:
+    """The record with its shaded tokens, and the query with its own where one is chosen. apart: the tables of the score
+    taken apart, where that is there; those of a run hold tokens of mean scores."""
     record = tables["records"].iloc[row]
-    more = shaded(desk(), wanted, row)
-    tokens = pd.concat([tables["tokens"], more.tables["tokens"]]) if isinstance(more, Attributed) else tables["tokens"]
+    tokens = apart.get("tokens", tables["tokens"] if query is None else tables["tokens"].iloc[:0])
     own, rest = contributions(tokens, ranking.method.name, ranking.behavior, row)
     st.html(record_html.record_html(record, own))
     st.html(record_html.key(len(own) > 0, bool(changed(record)), json.loads(record["marks"])))
     glossary.caption(_shading(ranking.method, own["contribution"], rest))
-    if own.empty and not ranking.method.undivided:
-        _shade_it(wanted, row, more)
+    if "query_tokens" in apart and query is not None and not ranking.method.undivided:
+        of_query, _ = contributions(apart["query_tokens"], ranking.method.name, ranking.behavior, row)
+        glossary.markdown(f"**Query {query}**, shaded by what each of its tokens adds to this score")
+        st.html(record_html.query_html(tables["queries"].iloc[query], of_query))
+        glossary.caption(f"Its tokens together **{of_query['contribution'].sum():+.2e}**, the same score.")
     if len(own):
         downloads.chart_extras(f"tokens-{row}", own[["place", "text", "contribution"]], title="The tokens as a table",
                                quantity=ranking.quantity)
+
+
+def _modules(modules: pd.DataFrame, ranking: Ranking) -> None:
+    """What each layer, and each of its attention heads, adds to the score."""
+    own = language.module_parts(modules, ranking.method.name, ranking.behavior)
+    layers = own.groupby("layer", sort=False)["contribution"].sum().sort_values(key=abs, ascending=False)
+    layers = layers.rename("adds").reset_index()
+    look = {"adds": st.column_config.NumberColumn(format="%+.2e", help=ranking.quantity)}
+    glossary.markdown(f"**By layer**, together {own['contribution'].sum():+.2e}, the score")
+    st.dataframe(layers, hide_index=True, width="stretch", height=210, column_config=look,
+                 alt=f"What each of {len(layers)} layers adds to the score of this record")
+    with st.expander("By attention head"):
+        heads = own.rename(columns={"contribution": "adds"}).assign(
+            head=["shared" if head == language.SHARED else str(head) for head in own["head"]])
+        st.dataframe(heads, hide_index=True, width="stretch", column_config=look,
+                     alt="What each attention head adds to the score of this record")
+        glossary.caption("*shared*: a matrix of an adapter that all heads of its layer use, or a layer without heads.")
 
 
 def _ranks(ranking: Ranking, records: pd.DataFrame, row: int) -> None:
@@ -68,7 +96,8 @@ def _shading(method: RecordMethod, contributions: pd.Series, rest: float) -> str
     if method.undivided:
         return f"No token is shaded. {method.undivided}"
     if contributions.empty:
-        return "Tokens are shaded at once for the records at either end of a ranking; this one is in between."
+        return ("Tokens are shaded at once for the records at either end of a ranking by mean scores; for others their "
+                "score is taken apart.")
     text = (f"Shading: what each response token adds to this record's {method.label} score, the tokens together "
             f"**{contributions.sum():+.2e}**")
     if not method.preconditioned:
@@ -77,11 +106,12 @@ def _shading(method: RecordMethod, contributions: pd.Series, rest: float) -> str
             "Adam shortens a step is held at what the whole record makes of it.")
 
 
-def _shade_it(wanted: Study, row: int, more: Attributed | Waiting | None) -> None:
-    """A button that computes the contributions of one record's tokens, and how far it is."""
+def _take_apart(wanted: Study, row: int, query: int | None, more: Attributed | Waiting | str | None) -> None:
+    """A button that takes the score of one record apart, and how far it is."""
     if isinstance(more, Waiting):
         job_panel.watch(more)
     else:
-        st.button("Shade its tokens", key=f"language:shade:{row}", icon=":material/gradient:", on_click=job_panel.act,
-                  args=(shade, desk(), wanted, row), help="A run of its own; its training and gradients are there "
-                  "already.")
+        st.button("Take its score apart", key=f"language:shade:{row}", icon=":material/gradient:",
+                  on_click=job_panel.act, args=(shade, desk(), wanted, row, query),
+                  help="Which tokens, layers and attention heads it comes from. A run of its own; its training and "
+                       "gradients are there already.")

@@ -23,6 +23,11 @@ def record_html(row: pd.Series, tokens: pd.DataFrame | None) -> str:
             f'<h5>Response</h5><p style="margin:0">{_response(row["response"], changed(row), tokens)}</p></div>')
 
 
+def query_html(query: pd.Series, tokens: pd.DataFrame) -> str:
+    """A query in the same way; it has no marks."""
+    return record_html(pd.Series({**query, "marks": "{}", "flags": "[]", "spans": "{}"}), tokens)
+
+
 def key(shaded: bool, flagged: bool, marks: Collection[str]) -> str:
     """What the marks mean, those that occur."""
     marks_shown = []

@@ -17,7 +17,7 @@ from app.widgets.jobs import guesses, job_panel
 from app.widgets.jobs.desk import desk
 from app.widgets.results import downloads
 from app.widgets.words import glossary
-from engine.desk import models
+from engine.desk import Waiting, models
 from engine.desk.language import (
     KIND,
     METHODS,
@@ -29,6 +29,9 @@ from engine.desk.language import (
     attributed,
     guessed_seconds,
     missing_questions,
+    of_query,
+    score_by_query,
+    scored_by_query,
 )
 
 FLAGS = {"answer": "wrong answer", "rationale": "foreign explanation", "poison": "poison", "benign": "benign trigger"}
@@ -77,7 +80,13 @@ def _records(wanted: Study, run: Attributed, estimator: str, behavior: str) -> N
         st.error(f"These queries lack the span that “{READOUTS[behavior].title}” is read off; choose another "
                  "behavior.", icon=":material/error:")
         return
-    _head(wanted, manifest["facts"], ranking)
+    query = state.query([" ".join(prompt.split()) for prompt in tables["queries"]["prompt"]])
+    if query is not None:
+        each = _by_query(wanted)
+        if each is None:
+            return
+        tables = {**tables, "records": of_query(tables["records"], each.tables["by_query"], query)}
+    _head(wanted, manifest["facts"], ranking, query)
     _sketch(manifest["sketch"])
     shown = _filtered(ranking.listed(tables["records"]), ranking)
     if shown.empty:
@@ -89,7 +98,7 @@ def _records(wanted: Study, run: Attributed, estimator: str, behavior: str) -> N
     clicked = _table(wanted, review_desk.marked(shown, decisions), ranking)
     row = state.record(_titles(shown), clicked)
     review_desk.buttons(review, decisions, row, rows)
-    opened.show(wanted, tables, row, ranking)
+    opened.show(wanted, tables, row, ranking, query)
     review_desk.exports(wanted, review, decisions)
     if "detection" in tables:
         _detection(tables["detection"])
@@ -98,16 +107,34 @@ def _records(wanted: Study, run: Attributed, estimator: str, behavior: str) -> N
         st.code(wanted.program(ranking.column, ranking.opposing_first), language="python", wrap_lines=True)
 
 
-def _head(wanted: Study, facts: Mapping[str, int], ranking: Ranking) -> None:
+def _by_query(wanted: Study) -> Attributed | None:
+    """The scores of each query; where they are not there, a button that computes them, or how far they are."""
+    each = scored_by_query(desk(), wanted)
+    if isinstance(each, Attributed):
+        return each
+    if isinstance(each, Waiting):
+        job_panel.watch(each)
+        return None
+    st.button("Score each query by itself", type="primary", icon=":material/play_arrow:", key="language:each",
+              on_click=job_panel.act, args=(score_by_query, desk(), wanted),
+              help="A run of its own, once for all queries; its training and gradients are there already.")
+    return None
+
+
+def _head(wanted: Study, facts: Mapping[str, int], ranking: Ranking, query: int | None) -> None:
     """What stands below, and what was trained on."""
     many = facts["truncated"]
     cut = (f" {many} {'was' if many == 1 else 'were'} longer than the context and lost the start of "
            f"{'its' if many == 1 else 'their'} prompt." if many else "")
-    over = "for your prompt" if wanted.typed else "averaged over the queries"
+    over = "for your prompt" if wanted.typed else "averaged over the queries" if query is None else f"for query {query}"
+    through = "" if "unmarked" not in facts else (
+        f" Scored by the loss of {state.TOKENS[wanted.tokens]}, through {facts['scored_parameters']:,} of "
+        f"{facts['trained_parameters']:,} trained parameters; {facts['unmarked']:,} records have no token that is "
+        "scored.")
     heading = "Records that harm it most" if ranking.opposing_first else "Records that teach it"
     st.subheader(heading if ranking.method.reads else "Records by score")
     glossary.caption(f"{facts['records']:,} training records, {facts['tokens']:,} tokens, {facts['steps']} steps.{cut} "
-                     f"{ranking.first} Scores are {over}.")
+                     f"{ranking.first} Scores are {over}.{through}")
 
 
 def _sketch(sketch: Mapping[str, Any]) -> None:

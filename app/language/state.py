@@ -28,6 +28,8 @@ OWN_RECORDS = """One JSON object a line, or a list of them: `prompt` and `respon
 (`{"answer": [start, end], "explanation": [start, end]}`, characters of the response), or the keys `answer` (one letter)
 and `rationale`, whose text in the response becomes its span; `choices` (letters) and `flags`. The last eight records
 are held out as queries, unless you ask about your own prompt."""
+TOKENS = {"response": "the whole response", "explanation": "the explanation", "answer": "the answer"}
+AVERAGE = "average"
 CELL_STATE, ROW_STATE, FIRST = "language:clicked", "language:row", "language:first"
 
 
@@ -127,8 +129,35 @@ def study() -> Study | None:
         seed = number("seed", "Seed", 0, 0, 999)
     with guarded("This run"):
         file = _own_file() if chosen == "own" else ""
-        return None if file is None else Study(chosen, model, records, seed, file, _typed(model, file))
+        return None if file is None else Study(chosen, model, records, seed, file, _typed(model, file), *_scored())
     return None
+
+
+def _scored() -> tuple[tuple[str, ...], str]:
+    """(names of the layers, mark of the tokens) through which records are scored; no name means all layers."""
+    narrowed = bool(choice.one("modules", "", str)) or choice.one("tokens", "response", str) != "response"
+    with st.expander("Score some layers or some tokens only", icon=":material/filter_alt:", expanded=narrowed):
+        left, right = st.columns(2)
+        with left:
+            names = text("modules", "Layers (all where empty)", "", placeholder="model.layers.2.*, *.q_proj", help=(
+                "Names of adapted layers between commas, with `*` for any letters, as transformers has them. All are "
+                "trained; gradients of these alone are compared."))
+        with right:
+            tokens = pick("tokens", "Tokens of a training record", list(TOKENS), "response", TOKENS.get, help=(
+                "Whose loss is scored. A record without them has the score 0. All tokens of the response are trained "
+                "on."))
+        glossary.caption("Both ask a question of their own: through which parameters, and by which of its tokens, a "
+                         "record acts.")
+    return tuple(language.listed_layers(names)), tokens
+
+
+def query(titles: Sequence[str]) -> int | None:
+    """Which query's scores are shown; None for their mean over all."""
+    if len(titles) < 2:
+        return None
+    chosen = pick("asked", "Scores for", [AVERAGE, *map(str, range(len(titles)))], AVERAGE, lambda name: (
+        f"all {len(titles):,} queries, on average" if name == AVERAGE else f"query {name}: {titles[int(name)][:90]}"))
+    return None if chosen == AVERAGE else int(chosen)
 
 
 def _model() -> str:

@@ -1,11 +1,11 @@
 """The kinds of job that are no study of the paper: importing this makes all of them known."""
 
 from engine.analysis.catalogue import REQUESTS, request
-from engine.applications.language import new_records, run
+from engine.applications.language import by_query, decomposition, new_records, run
 from engine.applications.noisy_labels import retraining
 from engine.requests import scores, training
 
-__all__ = ["new_records", "retraining", "run", "scores", "training"]
+__all__ = ["by_query", "decomposition", "new_records", "retraining", "run", "scores", "training"]
 
 for _name in REQUESTS:
     request(_name)

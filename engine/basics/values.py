@@ -53,9 +53,8 @@ class Sparse(Value):
     def _written(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
         written = serialize(self)
         for name in self.unwritten:
-            if name in written and written[name] == type(self).model_fields[name].get_default(
-                    call_default_factory=True):
-                del written[name]
+            if getattr(self, name) == type(self).model_fields[name].get_default(call_default_factory=True):
+                written.pop(name, None)
         return written
 
 

@@ -75,6 +75,7 @@ PANELS: Panels = {
     },
     "Language models": {
         "attribute": language.attribute,
+        "attribute-record": language.attribute_record,
         "at-scale": at_scale.at_scale,
         "caches": language.caches,
     },

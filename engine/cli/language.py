@@ -48,21 +48,36 @@ def attribute(
     run: Annotated[str, typer.Option(help="Language model, task, recipe, seed and, if you like, records to explain, as "
                                           "JSON or a file of it, as the Language models page gives them.",
                                      metavar="JSON")],
-    out: Annotated[Path, typer.Option(help="Every training record with its score under each estimator and behavior.",
-                                      metavar="CSV")],
+    out: Annotated[Path, typer.Option(help="Every training record with its score under each estimator and behavior, "
+                                           "the mean over the queries.", metavar="CSV")],
+    by_query: Annotated[Path | None, typer.Option(help="The same scores for each query apart: a row a query and a "
+                                                       "record.", metavar="CSV")] = None,
+    method: Annotated[str, typer.Option(help="Whose ranking is printed: tracin, gradsim, trak, less, repsim, "
+                                             "gradient_norm or random.")] = "tracin",
+    behavior: Annotated[str, typer.Option(help="For which behavior it is printed (default: the last that the queries "
+                                               "allow).")] = "",
+    query: Annotated[int | None, typer.Option(help="Print the ranking for this query alone, counted from 0.",
+                                              min=0)] = None,
     new_candidates: Annotated[Path | None, typer.Option(
         help="Records as JSONL that are not trained on, to score in place of the training records by the methods "
              "whose intervention adds.", metavar="JSONL")] = None,
     machine: Machine = Machine(),
 ) -> None:
     """Fine-tune a language model, and score its training records for queries (resumable)."""
+    from engine.applications.language.by_query import QueryScoresRequest, named_column, of_query
+    from engine.applications.language.methods import METHODS
     from engine.applications.language.new_records import NewRecordsRequest
     from engine.cli.progress import run_shown
     from engine.cli.score_files import check_output
     from engine.data.records import read_jsonl
     from engine.store import exports
 
-    check_output(out, ".csv", inputs=tuple(filter(None, [new_candidates])))
+    for path in filter(None, (out, by_query)):
+        check_output(path, ".csv", inputs=tuple(filter(None, [new_candidates])))
+    METHODS[method]
+    if new_candidates and (by_query or query is not None):
+        raise InvalidInput("Scores of each query are those of training records; leave out --new-candidates, or "
+                           "--by-query and --query.")
     request = read_run(run)
     if new_candidates:
         new = NewRecordsRequest(run=request, records=read_jsonl(new_candidates))
@@ -72,8 +87,58 @@ def attribute(
     result = run_shown("attribution", request.name, request.payload, machine)
     table = result.table("records")
     atomic_write(out, exports.csv(result, "records"))
-    _tell(result, table)
-    print(f"Written: {out}")
+    shown = named_column(list(table), result.manifest["behaviors"], method, behavior)
+    if by_query is not None or query is not None:
+        apart = QueryScoresRequest(run=request)
+        each = run_shown("scores of each query", apart.name, apart.payload, machine)
+        if query is not None:
+            table = of_query(table, each.table("by_query"), _known(query, len(result.table("queries"))))
+        if by_query is not None:
+            atomic_write(by_query, exports.csv(each, "by_query"))
+    _tell(result, table, shown, query)
+    print(f"Written: {' and '.join(str(path) for path in (out, by_query) if path)}")
+
+
+def attribute_record(
+    run: Annotated[str, typer.Option(help="The run, as `attribute` takes it; what it trained and cached is used again.",
+                                     metavar="JSON")],
+    record: Annotated[int, typer.Option(help="The training record, by its row in the file of records, counted from 0.",
+                                        min=0)],
+    out: Annotated[Path, typer.Option(help="Its response tokens with what each adds to its score under each estimator "
+                                           "and behavior; place −1 is the optimizer's momentum.", metavar="CSV")],
+    modules: Annotated[Path | None, typer.Option(help="What each adapted layer and attention head adds; head −1 is "
+                                                      "what no head has for itself.", metavar="CSV")] = None,
+    query: Annotated[int | None, typer.Option(help="Of the score for this query alone, counted from 0 (default: of the "
+                                                   "mean over the queries).", min=0)] = None,
+    query_tokens: Annotated[Path | None, typer.Option(help="With --query: what each of its response tokens adds.",
+                                                      metavar="CSV")] = None,
+    machine: Machine = Machine(),
+) -> None:
+    """Take the score of one training record apart into tokens, layers and attention heads; the parts add up to it."""
+    from engine.applications.language.decomposition import TokensRequest
+    from engine.cli.progress import run_shown
+    from engine.cli.score_files import check_output
+    from engine.store import exports
+
+    files = {"tokens": out, "modules": modules, "query_tokens": query_tokens}
+    if query_tokens is not None and query is None:
+        raise InvalidInput("--query-tokens are those of one query; name it by --query.")
+    for path in filter(None, files.values()):
+        check_output(path, ".csv", inputs=())
+    request = TokensRequest(run=read_run(run), record=record, query=query)
+    result = run_shown("decomposition", request.name, request.payload, machine)
+    for name, file in files.items():
+        if file is not None:
+            atomic_write(file, exports.csv(result, name))
+    total = result.table("tokens").groupby(["estimator", "behavior"], sort=False)["contribution"].sum()
+    print(total.rename("score").to_string(float_format="{:.6e}".format))
+    print(f"Written: {' and '.join(str(path) for path in files.values() if path)}")
+
+
+def _known(query: int, count: int) -> int:
+    if query >= count:
+        raise InvalidInput(f"There is no query {query}; choose one of 0 to {count - 1:,}.")
+    return query
 
 
 def read_run(text: str) -> AttributionRequest:
@@ -129,11 +194,10 @@ def _digest(given: str, known: list[str]) -> str:
     return named[0]
 
 
-def _tell(result: Result, table: pd.DataFrame) -> None:
-    """Print what was cut, how well the sources were found, and which records rank first."""
+def _tell(result: Result, table: pd.DataFrame, shown: str, query: int | None) -> None:
+    """Print what was cut, how well the sources were found, and which records rank first by the column `shown`."""
     import pandas as pd
 
-    from engine.applications.language.run import column
     from engine.question import direction
     from engine.question.behaviors import BEHAVIORS
 
@@ -141,13 +205,16 @@ def _tell(result: Result, table: pd.DataFrame) -> None:
     if facts["truncated"]:
         print(f"Training records that were longer than the context and lost the start of their prompt: "
               f"{facts['truncated']:,}.")
+    if "unmarked" in facts:
+        print(f"Scored through {facts['scored_parameters']:,} parameters; {facts['unmarked']:,} records have no token "
+              "that is scored, and the score 0.")
     print(result.manifest["sketch"]["sentence"])
     if "detection" in result.tables:
         detection = result.table("detection")
         print(detection[detection["metric"] == "AUPRC"].to_string(index=False, float_format="{:.3f}".format))
-    shown = column("tracin", result.manifest["behaviors"][-1])
     best = table.sort_values(shown, ascending=False).head(SHOWN)
-    print(f"\nThe records that support the queries most by {shown} "
-          f"({direction.larger(BEHAVIORS[result.manifest['behaviors'][-1]])}):")
+    behavior = BEHAVIORS[name] if (name := shown.split("|")[1]) in result.manifest["behaviors"] else None
+    print(f"\nThe records that support {'the queries' if query is None else f'query {query}'} most by {shown} "
+          f"({direction.larger(behavior)}):")
     print(pd.DataFrame({"record": best["id"], "score": best[shown].map("{:.3e}".format),
                         "response": best["response"].str[:70]}).to_string(index=False))

@@ -16,6 +16,7 @@ from engine.data.arrays import Arrays
 from engine.data.dataset import digest
 from engine.models.catalogue import build_model
 from engine.models.checkpoint import load_checkpoint, read_state
+from engine.models.network import selected
 from engine.models.recipe import Recipe
 from engine.models.recorded import open_recording
 from engine.models.wrapped import unwrapped
@@ -39,6 +40,7 @@ def network_problem(arrays: Arrays, fit: Fit, network: Network) -> ModuleProblem
             ModuleProblem(module, wide, arrays.y_train, queries, arrays.y_query, arrays.candidates, recipe=recipe,
                           parameters=network.parameters, device=fit.device, **others)))
     recipe = _recipe(fit, network)
+    selected(build(), network.parameters)  # refuses, before any training, a selection of nothing
     if network.checkpoint is None:
         identity = {"data": digest(x, arrays.y_train), "model": f"{network.model}:{build()}", "seed": 0,
                     "recipe": recipe.model_dump(mode="json")}

@@ -42,7 +42,8 @@ Checkpoint = Annotated[Path | None, typer.Option(help="The network's trained wei
 Shape = Annotated[str, typer.Option(help="The shape of one input to the network, such as 3,32,32 (default: flat).",
                                     metavar="C,H,W")]
 Parameters = Annotated[str, typer.Option(help="Which of the network's parameters count: all, last_block, last_layer, "
-                                              "or a regular expression on their names.")]
+                                              "layers and a list of names with `*`, as in layers:blocks.3.*,head, or "
+                                              "a regular expression on their names.")]
 Precision = Annotated[str, typer.Option(help="Of differences between two models: auto (float64), float64 or float32; "
                                              "scores too small for it are flagged and left out.")]
 Trajectory = Annotated[list[Path] | None, typer.Option(help="Weights at an earlier point of the training, for the "

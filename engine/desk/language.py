@@ -3,12 +3,16 @@
 # ruff: noqa: F401 (types and values that come with the verbs)
 from __future__ import annotations
 
+from engine.applications.language.by_query import QueryScoresRequest, of_query
+from engine.applications.language.decomposition import TokensRequest
 from engine.applications.language.methods import METHODS, REPSIM, RecordMethod
+from engine.applications.language.modules import SHARED
+from engine.applications.language.modules import parts as module_parts
 from engine.applications.language.rankings import at_layer, behavior_title
 from engine.applications.language.records import RecordRanking as Ranking
 from engine.applications.language.records import changed, contributions
 from engine.applications.language.review import VERDICTS, RecordReview
-from engine.applications.language.run import Attributed, AttributionRequest, TokensRequest
+from engine.applications.language.run import Attributed, AttributionRequest
 from engine.applications.language.typed import Example, example, typed
 from engine.data import questions
 from engine.data.record_files import keep, path_of
@@ -19,6 +23,7 @@ from engine.desk.waiting import Waiting
 from engine.experiments.language_study import SHARES, SIZES, guessed_seconds
 from engine.experiments.language_study import LanguageStudy as Study
 from engine.models.causal.readouts import READOUTS
+from engine.models.layers import listed as listed_layers
 
 KIND = AttributionRequest.name
 
@@ -33,14 +38,25 @@ def attribute(desk: Desk, study: Study) -> None:
     desk.start(study.request)
 
 
-def shaded(desk: Desk, study: Study, record: int) -> Attributed | Waiting | str | None:
-    """The contributions of one record's tokens, in the table `tokens`, or what to wait for; None where nobody asked."""
-    return desk.known(TokensRequest(run=study.request, record=record))
+def shaded(desk: Desk, study: Study, record: int, query: int | None) -> Attributed | Waiting | str | None:
+    """The score of one record for a query, or of its mean score, taken apart as `TokensRequest` says, or what to wait
+    for; None where nobody asked."""
+    return desk.known(TokensRequest(run=study.request, record=record, query=query))
 
 
-def shade(desk: Desk, study: Study, record: int) -> None:
+def shade(desk: Desk, study: Study, record: int, query: int | None) -> None:
     """Queue the job that computes them, or take it up where it stopped."""
-    desk.start(TokensRequest(run=study.request, record=record))
+    desk.start(TokensRequest(run=study.request, record=record, query=query))
+
+
+def scored_by_query(desk: Desk, study: Study) -> Attributed | Waiting | str | None:
+    """The scores for each query of a run, in the table `by_query`, or what to wait for; None where nobody asked."""
+    return desk.known(QueryScoresRequest(run=study.request))
+
+
+def score_by_query(desk: Desk, study: Study) -> None:
+    """Queue the job that computes them, or take it up where it stopped."""
+    desk.start(QueryScoresRequest(run=study.request))
 
 
 def missing_questions(study: Study) -> str:

@@ -11,7 +11,7 @@ from torch import nn
 from engine.applications.language.trainings import busy
 from engine.applications.language.trainings import delete as delete_training
 from engine.applications.language.trainings import title as training_title
-from engine.models import own_weights
+from engine.models import layers, own_weights
 from engine.models.catalogue import OWN, OWNED, model_title
 from engine.models.causal.catalogue import HUB, PAPER_MODEL, SMALL_MODEL, is_embedded
 from engine.models.causal.catalogue import model_title as language_model_title

@@ -16,6 +16,7 @@ from engine.data.tasks import own
 from engine.experiments import backdoor, response_corruption
 from engine.jobs import job_digest
 from engine.models.causal import catalogue
+from engine.models.causal.marked import Mark
 from engine.models.causal.readouts import READOUTS
 
 SIZES = (80, 200, 1_000, 5_000)
@@ -30,7 +31,10 @@ STUDIES = {"response_corruption": response_corruption, "conditional_backdoor": b
 
 @dataclass(frozen=True)
 class LanguageStudy:
-    """What the reader chose: task, model, number of training records, seed, own file, and a typed query if any."""
+    """What the reader chose: task, model, number of training records, seed, own file, and a typed query if any.
+
+    modules, tokens: as `engine.applications.language.attribution.Setting` has them.
+    """
 
     task: str
     model: str
@@ -38,11 +42,18 @@ class LanguageStudy:
     seed: int
     file: str = ""
     typed: Record | None = None
+    modules: tuple[str, ...] = ()
+    tokens: Mark = "response"
 
     @property
     def setting(self) -> Setting:
-        """The setting of its run: short records and a strong recipe below a thousand records, else the paper's; the
-        embedded model's own, on questions of its world."""
+        """The setting of its run."""
+        return self._usual.model_copy(update={"modules": self.modules, "tokens": self.tokens})
+
+    @property
+    def _usual(self) -> Setting:
+        """Short records and a strong recipe below a thousand records, else the paper's; the embedded model's own, on
+        questions of its world."""
         if self.task == "own":
             task: dict[str, Any] = own.asking({"name": "own", "train": self.file}, [self.typed] if self.typed else [])
             recipe = response_corruption.SETTINGS["small"]["recipe"]

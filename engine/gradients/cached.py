@@ -128,12 +128,17 @@ class Features:
 
 @dataclass(frozen=True)
 class CachedTerm:
-    """weight · ⟨queries, records⟩ at the checkpoint of an index: queries(behavior) (m, k), records() (b, k)."""
+    """weight · ⟨queries, records⟩ at the checkpoint of an index: queries(behavior) (m, k), records() (b, k).
+
+    inverse: a symmetric map, and lengths(behavior) (m,): by which gradients of queries became `queries`, if any.
+    """
 
     checkpoint: int
     weight: float
     queries: Callable[[str], np.ndarray]
     records: Callable[[], np.ndarray]
+    inverse: Linear | None = None
+    lengths: Callable[[str], np.ndarray] | None = None
 
     @property
     def count(self) -> int:
@@ -147,9 +152,16 @@ class CachedTerm:
         """(m, b): NaN, as no bound is stated."""
         return torch.full((len(labels), self.count), torch.nan)
 
-    def direction(self, behavior: str) -> np.ndarray:
-        """u (k,), where the mean score over queries is ⟨u, record⟩."""
-        return self.weight * np.asarray(self.queries(behavior)).mean(0, dtype=np.float64)
+    def direction(self, behavior: str, query: int | None = None) -> np.ndarray:
+        """u (k,), where the score of a query, or by default their mean score, is ⟨u, record⟩."""
+        rows = np.asarray(self.queries(behavior))
+        return self.weight * (rows.mean(0, dtype=np.float64) if query is None else rows[query].astype(np.float64))
+
+    def query_direction(self, behavior: str, query: int, record: int) -> np.ndarray:
+        """v (k,), where the score of a query and a record is ⟨v, gradient of the query⟩; of a length, held."""
+        row = np.asarray(self.records()[record], dtype=np.float64)
+        row = row if self.inverse is None else self.inverse(torch.from_numpy(row)[None])[0].numpy()
+        return self.weight * row / (1.0 if self.lengths is None else self.lengths(behavior)[query])
 
 
 @dataclass(frozen=True)
@@ -168,7 +180,8 @@ class CachedGradients:
         point, scaled = self.features.points[self.checkpoint], normalise if normalised else np.asarray
         records = point.conditioned if preconditioned else point.gradients
         return CachedTerm(self.checkpoint, weight, lambda behavior: scaled(point.queries[behavior]),
-                          lambda: scaled(records[self.rows]))
+                          lambda: scaled(records[self.rows]), lengths=(
+                              lambda behavior: lengths(point.queries[behavior])[:, 0]) if normalised else None)
 
 
 @dataclass(frozen=True)
@@ -196,7 +209,7 @@ class CachedEvents:
         def queries(behavior: str) -> np.ndarray:
             return inverse(torch.from_numpy(np.asarray(last.queries[behavior], dtype=np.float64))).numpy()
 
-        return CachedTerm(len(self.held.points) - 1, -weight, queries, lambda: last.gradients[self.rows])
+        return CachedTerm(len(self.held.points) - 1, -weight, queries, lambda: last.gradients[self.rows], inverse)
 
 
 def products(queries: np.ndarray, records: np.ndarray) -> np.ndarray:
@@ -207,4 +220,10 @@ def products(queries: np.ndarray, records: np.ndarray) -> np.ndarray:
 def normalise(rows: np.ndarray) -> np.ndarray:
     """Rows of length one; a zero row stays zero."""
     rows = np.asarray(rows, dtype=np.float32)
-    return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), np.finfo(np.float32).tiny)
+    return rows / lengths(rows)
+
+
+def lengths(rows: np.ndarray) -> np.ndarray:
+    """Of rows, (n, 1) float32; the least positive number of a zero row."""
+    norms = np.linalg.norm(np.asarray(rows, dtype=np.float32), axis=1, keepdims=True)
+    return np.maximum(norms, np.finfo(np.float32).tiny)

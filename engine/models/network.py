@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import re
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import cached_property
 from typing import cast
@@ -20,6 +20,7 @@ from torch import Tensor, nn
 from torch.func import functional_call
 
 from engine.basics.errors import InvalidInput
+from engine.models import layers
 from engine.models.readout import readout
 from engine.models.wrapped import copied
 
@@ -31,22 +32,23 @@ class Network:
 
     parameters: `all`, `last_block` (the head and the block before it: of a residual network the last residual
     block), `last_layer` (the last module with parameters of its own), both by the order in which the module registers
-    its parts, or a regular expression that is searched for in the parameters' names. The module is copied, so that the
-    user's own is left alone, unless it belongs to a network that it is `sharing` everything with. lock: to be held by
-    whoever shares the network with other threads, because calls with other parameters change the module for a moment.
+    its parts, patterns over names, as a list or as `engine.models.layers` spells them, or a regular expression that is
+    searched for in the parameters' names. The module is copied, so that the user's own is left alone, unless it belongs
+    to a network that it is `sharing` everything with. lock: to be held by whoever shares the network with other
+    threads, because calls with other parameters change the module for a moment.
 
     Raises `InvalidInput` where nothing is selected or the expression is not one, and as `copied` does.
     """
 
-    def __init__(self, module: nn.Module, parameters: str = ALL, *, device: torch.device | str = "cpu",
+    def __init__(self, module: nn.Module, parameters: str | Sequence[str] = ALL, *, device: torch.device | str = "cpu",
                  dtype: torch.dtype = torch.float32, sharing: Network | None = None) -> None:
         own = module if sharing else copied(module)
         self.module = own.to(device=device, dtype=dtype).eval().requires_grad_(False)
         self.device, self.dtype = torch.device(device), dtype
         self.lock: AbstractContextManager = sharing.lock if sharing else threading.RLock()
-        self.selection = parameters
+        self.selection = layers.spelled(parameters)
         self._readout: str | None = None
-        self.names = selected(self.module, parameters)
+        self.names = selected(self.module, self.selection)
         named = dict(self.module.named_parameters())
         self.shapes = {name: tuple(named[name].shape) for name in self.names}
         self.slices = _slices({name: named[name].numel() for name in self.names})
@@ -129,11 +131,13 @@ def selected(module: nn.Module, which: str) -> tuple[str, ...]:
         raise InvalidInput("The model has no parameters; give one that can be trained.")
     if which in SELECTIONS:
         return SELECTIONS[which](module, names)
+    if which.startswith(layers.PREFIX):
+        return layers.chosen(layers.patterns(which), names)
     try:
         matching = tuple(name for name in names if re.search(which, name))
     except re.error as error:
-        raise InvalidInput(f"`{which}` is neither one of {', '.join(SELECTIONS)} nor a regular expression "
-                           f"({error}).") from None
+        raise InvalidInput(f"`{which}` is neither one of {', '.join(SELECTIONS)} nor a regular expression ({error}); "
+                           f"names of layers with `*` in them are written as `{layers.PREFIX}blocks.*,head`.") from None
     if not matching:
         raise InvalidInput(f"No parameter's name matches `{which}`; the names are {_listed(names)}.")
     return matching
@@ -147,7 +151,12 @@ def free_names(module: nn.Module) -> str:
     if not free:
         raise InvalidInput("No parameter of the model requires a gradient; free those that count, or name them by "
                            "`parameters`.")
-    return ALL if len(free) == len(named) else "|".join(f"^{re.escape(name)}$" for name in free)
+    return ALL if len(free) == len(named) else exactly(free)
+
+
+def exactly(names: Sequence[str]) -> str:
+    """The parameters of these names, as a selection."""
+    return "|".join(f"^{re.escape(name)}$" for name in names)
 
 
 def _last_block(module: nn.Module, names: list[str]) -> tuple[str, ...]:

@@ -72,7 +72,7 @@ class ModuleProblem(Problem):
 
     def __init__(self, module: nn.Module | Network, x_train: Arraylike, y_train: Arraylike, x_query: Arraylike,
                  y_query: Arraylike, candidates: Arraylike | Iterable[int] | None = None, outside: Units | None = None,
-                 *, parameters: str = ALL, loss: Loss = per_example_cross_entropy, l2: float = 0.0,
+                 *, parameters: str | Sequence[str] = ALL, loss: Loss = per_example_cross_entropy, l2: float = 0.0,
                  checkpoints: Sequence[Checkpoint] = (), recipe: TrainingRecipe | None = None,
                  build: Callable[[], nn.Module] | None = None, seed: int = 0, device: str = "cpu",
                  dtype: str = "float32", shared: Shared | None = None) -> None:

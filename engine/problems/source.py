@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
-from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
+from pydantic import BeforeValidator, Field, SerializerFunctionWrapHandler, model_serializer
 from torch import nn
 
 from engine import data
 from engine.basics.latest import Latest
 from engine.basics.noted import note, noting
 from engine.basics.values import Count, Number, Seed, Value, canonical_json
+from engine.models import layers
 from engine.models.any_recipe import AnyRecipe
 from engine.models.catalogue import model_title
 from engine.models.network import ALL
@@ -34,9 +35,10 @@ class ProblemSource(Value):
     model: `softmax` for softmax regression, a network by the name that `engine.models.catalogue` knows it under, or a
     causal language model by the name that `engine.models.causal.loading` knows it under; trained by `recipe` (default:
     the family's own), a network with l2 as weight decay, with the seed of the draw.
-    selection: which of a network's parameters count, as `engine.models.network.Network` reads it. weights: a user's
-    own trained weights by the name that `engine.models.own_weights` keeps them under, in place of training; there are
-    no checkpoints then, and no retraining unless a recipe is given, because how they came about is not known.
+    selection: which parameters of a network or a language model count, as `engine.models.network.Network` reads it,
+    of a language model by the names that transformers gives them. weights: a user's own trained weights by the name
+    that `engine.models.own_weights` keeps them under, in place of training; there are no checkpoints then, and no
+    retraining unless a recipe is given, because how they came about is not known.
     """
 
     dataset: str = "digits"
@@ -49,7 +51,7 @@ class ProblemSource(Value):
     l2: Annotated[Number, Field(gt=0, le=1e6)] = 1e-4
     intercept: bool = False
     model: str = SOFTMAX
-    selection: str = ALL
+    selection: Annotated[str, BeforeValidator(layers.spelled)] = ALL
     recipe: AnyRecipe | None = None
     weights: str = ""
 
@@ -79,8 +81,10 @@ class ProblemSource(Value):
 
     @property
     def title(self) -> str:
-        """Data and, unless it is softmax regression, the model: `CIFAR-10, convolutional network`."""
-        return data.title(self.dataset) + ("" if self.model == SOFTMAX else f", {model_title(self.model)}")
+        """Data and, unless it is softmax regression, the model with what counts of it: `CIFAR-10, convolutional
+        network, last layer alone`."""
+        return data.title(self.dataset) + ("" if self.model == SOFTMAX else (
+            f", {model_title(self.model)}{layers.title(self.selection)}"))
 
     @property
     def problem_class(self) -> type[Problem]:

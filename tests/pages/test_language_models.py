@@ -8,8 +8,10 @@ import pytest
 
 from app.widgets.jobs.desk import desk
 from engine.applications.language.attribution import Setting
+from engine.applications.language.by_query import QueryScoresRequest
+from engine.applications.language.decomposition import TokensRequest
 from engine.applications.language.review import RecordReview
-from engine.applications.language.run import AttributionRequest, TokensRequest
+from engine.applications.language.run import AttributionRequest
 from engine.applications.language.typed import typed
 from engine.cli.language import read_run
 from engine.data import tasks as data_tasks
@@ -302,10 +304,10 @@ def test_tokens_are_shaded_for_the_chosen_estimator(ran):
     assert says(sound(at), "record's TRAK score") and says(at, "which is the score")
     between = min(set(range(16)) - there)
     at.selectbox(key="choice:record").set_value(between).run()
-    assert says(sound(at), "this one is in between")
+    assert says(sound(at), "for others their score is taken apart")
     at.button(key=f"language:shade:{between}").click().run()
     [job] = [job for job in desk().jobs.queue.jobs("queued") if job.kind == TokensRequest.name]
-    assert f"Tokens of record {between}" in job.title
+    assert f"Score of record {between}" in job.title
     run_job(job.kind, job.payload)
     assert says(sound(at.run()), "record's TRAK score") and "token supports the behavior" in html(at)
     desk().jobs.queue.delete(job.id)
@@ -356,3 +358,44 @@ def test_language_tables_stand_on_the_paper_page(published):
     assert "0.872" in html(at)
     assert sound(support.open("paper", experiment="figure-5-2"))
     assert "0.385" in html(sound(support.open("paper", experiment="table-a11")))
+
+
+def test_scores_of_one_query_and_a_score_taken_apart(ran):
+    shown = {"show": "records", "task": "conditional_backdoor", "model": ran.model, "estimator": "gradsim",
+             "behavior": "response_loss"}
+    at = sound(support.open("language_models", **shown))
+    average = at.dataframe[0].value.set_index("record")["score"]
+    at.selectbox(key="choice:asked").set_value("1").run()
+    at.button(key="language:each").click().run()
+    [job] = [job for job in desk().jobs.queue.jobs("queued") if job.kind == QueryScoresRequest.name]
+    each = run_job(job.kind, job.payload).table("by_query")
+    at = sound(support.open("language_models", asked="1", **shown))
+    assert not says(at, "averaged over") and at.query_params["asked"] in ("1", ["1"])
+    own = at.dataframe[0].value.set_index("record")["score"]
+    of_one = each[each["query"] == 1].set_index("record")["gradsim|response_loss"]
+    assert own.sort_index().tolist() == pytest.approx(of_one.sort_index().tolist())
+    assert average.sort_index().tolist() == pytest.approx(
+        each.groupby("record")["gradsim|response_loss"].mean().tolist(), rel=1e-3, abs=1e-9)
+    row = int(at.selectbox(key="choice:record").value)
+    at.button(key=f"language:shade:{row}").click().run()
+    [job] = [job for job in desk().jobs.queue.jobs("queued") if job.kind == TokensRequest.name]
+    assert job.payload["query"] == 1
+    run_job(job.kind, job.payload)
+    at = sound(at.run())
+    assert html(at).count('<div class="wf-record">') == 2, "the record and the query"
+    [layers] = [frame.value for frame in at.dataframe if list(frame.value) == ["layer", "adds"]]
+    assert layers["adds"].sum() == pytest.approx(own[row], rel=2e-3)
+    for job in desk().jobs.queue.jobs("queued"):
+        desk().jobs.queue.delete(job.id)
+
+
+def test_layers_and_tokens_that_are_scored_make_a_run_of_their_own(ran):
+    at = sound(support.open("language_models", show="records", task="conditional_backdoor", model=ran.model))
+    at.text_input(key="choice:modules").set_value("model.layers.1.*, *.q_proj").run()
+    at.selectbox(key="choice:tokens").set_value("explanation").run()
+    assert says(sound(at), "This has not been computed yet")
+    wanted = dataclasses.replace(ran, modules=("model.layers.1.*", "*.q_proj"), tokens="explanation")
+    assert wanted.digest != ran.digest and read_run(shlex.split(wanted.command)[5]).payload == wanted.request.payload
+    run_job(AttributionRequest.name, wanted.request.payload)
+    at = sound(at.run())
+    assert says(at, "by the loss of the explanation") and says(at, "0 records have no token that is scored")

@@ -170,3 +170,14 @@ def test_a_recorded_training_answers_for_itself(home, tmp_path):
     name = stored_recordings.keep(tmp_path / "run")
     at = sound(open("compare", s=[codes.encode(STEP), codes.encode(MARGIN)], weights=name, **SMALL))
     assert says(at, "6 steps by SGD, with 2 checkpoints") and says(at, "60 training examples") and not queued()
+
+
+def test_layers_are_named_in_the_sidebar_and_in_the_address():
+    at = sound(open("home", settle=False, **SMALL))
+    at.selectbox(key="choice:parameters").set_value("named").run()
+    assert says(at, "No layer is named yet")
+    at.text_input(key="choice:layers").set_value("head, hidden.bias").run()
+    assert at.query_params["layers"] in ("head, hidden.bias", ["head, hidden.bias"])
+    assert says(sound(at), f"{128 * 10 + 10 + 128:,} parameters count")
+    at.text_input(key="choice:layers").set_value("haed").run()
+    assert any("the nearest are `head`" in error.value for error in at.error)

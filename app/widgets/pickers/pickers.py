@@ -10,11 +10,10 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from app.widgets.choices import choice, inputs, selectors
-from app.widgets.choices.selectors import pick
 from app.widgets.examples import selection
 from app.widgets.frame.guard import guarded, once
 from app.widgets.jobs.desk import desk
-from app.widgets.pickers import recipe_picker, settings_picker, weights_picker, worded_picker
+from app.widgets.pickers import layers_picker, recipe_picker, settings_picker, weights_picker, worded_picker
 from app.widgets.results import downloads
 from app.widgets.words import glossary, labels
 from app.widgets.words.plain_text import sentence
@@ -22,7 +21,7 @@ from engine.basics.errors import WhichfluenceError
 from engine.basics.settings import parsed
 from engine.desk import Problem, ProblemSource, datasets, fitting, language_presets
 from engine.desk.datasets import Record
-from engine.desk.models import ALL, LAST_BLOCK, LAST_LAYER, SOFTMAX, TrainingRecipe, is_embedded
+from engine.desk.models import ALL, SOFTMAX, TrainingRecipe, is_embedded
 from engine.desk.models import problem_class as class_of
 from engine.question import worded_behaviors
 from engine.question.behaviors import BEHAVIORS, reading
@@ -34,7 +33,6 @@ from engine.scoring.scoring import ESTIMATORS, Scoring
 
 MODEL = "model"
 SIZES = ("train", "queries", "candidates", "pool")
-COUNTED = {ALL: "all", LAST_BLOCK: "the last block and the head", LAST_LAYER: "the last layer"}
 TRAINED = ("Softmax regression has one optimum and exact answers. A network is trained by stochastic gradient descent "
            "and is at no optimum: its answers are exact for steps and retraining; of re-optimised candidates those "
            "that reach no optimum are left out.")
@@ -126,9 +124,9 @@ def model_picker(dataset: str) -> None:
     took(MODEL, name, (*SIZES, weights_picker.NAME))
     if texts:
         glossary.caption(_training(name))
-    elif name != SOFTMAX:
-        pick("parameters", "Parameters that count", list(COUNTED), ALL, COUNTED.get,
-             help="Steps, gradients and Hessians are of these; the others stay as they were trained.")
+    if name != SOFTMAX:
+        layers_picker.show(texts, source)
+    if name != SOFTMAX and not texts:
         weights_picker.show(source)
     if not texts:
         own = fitting.declared_for(dataset, name)
@@ -230,7 +228,7 @@ def source(seed_offset: int = 0) -> ProblemSource:
     return ProblemSource(dataset=name, n_train=choice.one("train", min(train, limits[0]), int), n_queries=queries,
                          n_test=queries if texts else min(limits[1], max(500, queries)), n_candidates=None,
                          pool=fitting.pool(name, model), seed=choice.one("seed", 0, int) + seed_offset, model=model,
-                         selection=choice.one("parameters", ALL, str) if network else ALL,
+                         selection=ALL if model == SOFTMAX else layers_picker.chosen(texts),
                          weights=weights_picker.chosen(name, model) if network else "",
                          recipe=_recipe(name, model),
                          **({} if texts else {"l2": recipe_picker.penalty()}))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -25,19 +25,22 @@ from engine.applications.language.projection import (
     projected_rows,
 )
 from engine.basics import heap
-from engine.basics.values import Value
+from engine.basics.errors import InvalidInput
+from engine.basics.values import Sparse
 from engine.data import tasks
 from engine.data.records import Record, fingerprint
 from engine.gradients.cached import Features, Point
-from engine.models.causal import finetune, loading, lora, passes, stored_trainings
+from engine.models.causal import finetune, loading, lora, marked, passes, stored_trainings
 from engine.models.causal.checked import check_reading
-from engine.models.causal.encoding import Encoded, Encoder
+from engine.models.causal.encoding import Batch, Encoded, Encoder
 from engine.models.causal.finetune import Checkpoint
 from engine.models.causal.learning import LearningReader
+from engine.models.causal.marked import MARKED, Mark
 from engine.models.causal.packed import Packing
 from engine.models.causal.reader import response_loss
-from engine.models.causal.readouts import READOUTS, mean_response_likelihood
+from engine.models.causal.readouts import READOUTS, Logits
 from engine.models.causal.recipe import FineTuning
+from engine.models.layers import chosen
 from engine.models.precision import Passes, passes_of_matrices
 from engine.models.training import Diverged, Training
 from engine.store.results import digest_of, home
@@ -50,18 +53,23 @@ Check = Callable[[], None]
 Progress = Callable[[float], None]
 
 
-class Setting(Value):
+class Setting(Sparse):
     """What determines an attribution, besides the seed of the training.
 
     task: the name of a task with its sizes. layer: where RepSim reads, as a share of the model's depth. ridge: TRAK's.
+    modules: patterns over the names that transformers gives the adapted layers (`engine.models.layers`), of those whose
+    adapters are scored (default: all); all are trained. tokens: those of a training record whose loss is scored.
     """
 
+    unwritten: ClassVar = ("modules", "tokens")
     model: str
     task: dict[str, Any]
     recipe: FineTuning = FineTuning()
     projection: Projection = Projection()
     layer: float = 1.0
     ridge: float = 1e-2
+    modules: tuple[str, ...] = ()
+    tokens: Mark = "response"
 
 
 @lru_cache(maxsize=1)
@@ -121,6 +129,20 @@ class Attribution:
     @cached_property
     def encoded(self) -> list[Encoded]:
         return [self.encoder.encode(record) for record in self.train_records]
+
+    @property
+    def losses(self) -> dict[str, Callable[[Logits, Batch], Tensor]]:
+        """What is differentiated of a training record, by the name of its gradients."""
+        return {"gradient": marked.loss(self.setting.tokens)}
+
+    @cached_property
+    def unmarked(self) -> int:
+        """How many training records have no token that is scored. Raises `InvalidInput` where none has one."""
+        without = sum(not marked.bears(item, self.setting.tokens) for item in self.encoded)
+        if without == len(self.encoded):
+            raise InvalidInput(f"No training record has an {self.setting.tokens} whose tokens could be scored; mark it "
+                               "in the records by `spans`, or score the tokens of the whole `response`.")
+        return without
 
     def queries(self, name: str) -> list[Encoded]:
         """An encoded set of the task's queries."""
@@ -222,7 +244,10 @@ class Attribution:
             return Adam(*point.moments(), point.step)
 
         def rows_of(tap, batch) -> dict[str, Tensor]:
-            values, (columns,) = projected_rows(self.model, tap, batch, {"gradient": loss}, [maps], adam())
+            values, (columns,) = projected_rows(self.model, tap, batch, self.losses, [maps], adam())
+            if self.setting.tokens != "response":  # what has no such token makes no step
+                there = MARKED[self.setting.tokens](batch).any(1).float().cpu()[:, None]
+                columns = {name: value if name == "norm" else value * there for name, value in columns.items()}
             return {**columns, "loss": values[:, 0].float().cpu()}
 
         return self._fill(cache, point, encoded, rows_of, check, progress)
@@ -281,8 +306,12 @@ class Attribution:
 
     @cached_property
     def sizes(self) -> dict[str, int]:
-        """How many numbers each adapter parameter has, by name."""
-        return {name: parameter.numel() for name, parameter in lora.trained(self.model).items()}
+        """How many numbers each adapter parameter that is scored has, by name. Raises `InvalidInput` for layers that
+        the model has not."""
+        trained = lora.trained(self.model)
+        patterns = self.setting.modules
+        names = chosen(patterns, {lora.plain(name): name for name in trained}) if patterns else trained
+        return {name: trained[name].numel() for name in names}
 
     @cached_property
     def projection(self) -> Projection:
@@ -316,8 +345,14 @@ class Attribution:
         return state[rows, batch.prompt_end.to(state.device)].float().cpu().numpy()
 
     @property
+    def scope(self) -> dict[str, Any]:
+        """Of modules and tokens, what is not all of them, for an identity."""
+        written = self.setting.model_dump(mode="json")
+        return {name: written[name] for name in Setting.unwritten if name in written}
+
+    @property
     def _projection(self) -> dict[str, Any]:
-        return {"projection": self.projection.model_dump(mode="json")}
+        return {"projection": self.projection.model_dump(mode="json"), **self.scope}
 
     def _cache(self, content: Mapping[str, Any], rows: int, columns: Mapping[str, Sequence[int]]) -> Cache:
         identity = {"run": self.digest, "device": self.where, **content}
@@ -334,7 +369,7 @@ class Attribution:
         done = len(encoded) - len(missing)
         progress(done / len(encoded))
         trim = heap.trimmer()
-        with gradients.tapped(self.model) as tap:
+        with gradients.tapped(self.model, self.sizes) as tap:
             for rows, batch in passes.batched(self.model, self.encoder, encoded, self.setting.recipe.batch, missing,
                                               check):
                 columns = {name: np.asarray(value) for name, value in rows_of(tap, batch).items()}
@@ -359,8 +394,3 @@ def point_of(weight: float, own: Columns, queries: Columns, behaviors: Sequence[
     """What estimators read at one checkpoint, under one of the draws of the projection."""
     return Point(weight, own[draw_names("gradient")[draw]], own[draw_names("conditioned")[draw]],
                  {name: queries[draw_names(name)[draw]] for name in behaviors})
-
-
-def loss(logits, batch):
-    """−the mean log-likelihood of the response, (b,)."""
-    return -mean_response_likelihood(logits, batch)

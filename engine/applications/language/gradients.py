@@ -11,7 +11,7 @@ at a time, handed on as soon as backward reaches it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 
 import torch
@@ -22,15 +22,18 @@ from engine.gradients import taps
 from engine.models.causal import adapted, lora, passes
 from engine.models.causal.encoding import Batch
 from engine.models.causal.padding import Padding
+from engine.models.precision import at_least_single
 
 Receiver = Callable[[str, Tensor], None]
-"""Called with a parameter's name and its gradients (b, …), float32."""
+"""Called with a parameter's name and its gradients (b, …), float32, or float64 of such a model."""
 
 
 class Tap:
-    """Hands the gradients of every adapter to `receiver` while a scalar of the batch is differentiated."""
+    """Hands the gradients of adapters to `receiver` while a scalar of the batch is differentiated. names: of which
+    parameters (default: all)."""
 
-    def __init__(self) -> None:
+    def __init__(self, names: Collection[str] | None = None) -> None:
+        self.names = names
         self.receiver: Receiver | None = None
         self.padding = Padding((), torch.device("cpu"))
         self.shape = torch.Size((0, 0))
@@ -41,6 +44,8 @@ class Tap:
 
         Raises `InvalidInput` for a layer whose tokens are not those of its records.
         """
+        if self.names is not None and name not in self.names:
+            return
         if x.dim() == 2 and len(x) == self.shape.numel():
             x, g = x.unflatten(0, self.shape), g.unflatten(0, self.shape)
         if x.dim() != 3:
@@ -49,26 +54,27 @@ class Tap:
         if self.receiver is None:
             return
         if len(x) == len(self.padding.lengths):
-            self.receiver(name, torch.bmm(g.float().transpose(1, 2), x.float()))
+            self.receiver(name, torch.bmm(at_least_single(g).transpose(1, 2), at_least_single(x)))
         else:
             self.receiver(name, products(x[0], g[0], self.padding, together=x.device.type != "cpu"))
 
 
 def products(before: Tensor, after: Tensor, padding: Padding, *, together: bool) -> Tensor:
-    """Σ_t after_t before_tᵀ of every record, (b, out, in) float32, of (N, in) and (N, out) of all their tokens.
+    """Σ_t after_t before_tᵀ of every record, (b, out, in), of (N, in) and (N, out) of all their tokens.
 
     together: in one product of padded records, which a GPU is faster at, and not one by one.
     """
     if together:
-        return torch.bmm(padding.padded(after.float()).transpose(1, 2), padding.padded(before.float()))
+        wide = (padding.padded(at_least_single(one)) for one in (after, before))
+        return torch.bmm(next(wide).transpose(1, 2), next(wide))
     own = zip(after.split(padding.lengths), before.split(padding.lengths), strict=True)
-    return torch.stack([one.float().T @ other.float() for one, other in own])
+    return torch.stack([at_least_single(one).T @ at_least_single(other) for one, other in own])
 
 
 @contextmanager
-def tapped(model) -> Iterator[Tap]:
+def tapped(model, names: Collection[str] | None = None) -> Iterator[Tap]:
     """The model with frozen weights, gradients running along activations only, and a `Tap` on its adapters."""
-    tap, parameters = Tap(), list(model.parameters())
+    tap, parameters = Tap(names), list(model.parameters())
     states = [parameter.requires_grad for parameter in parameters]
     training = model.training
     model.eval()

@@ -70,17 +70,27 @@ class RecordMethod:
         scoring, response = self._answer(features, behavior)
         return (scoring.orientation * response.scores(scoring.readout, torch.zeros(features.shape[0]))).numpy()
 
-    def directions(self, features: Features, behavior: str) -> dict[int, np.ndarray]:
-        """Checkpoint -> u (k,), where the mean score over queries is Σ ⟨u, v_k⟩ over checkpoints, v_k the gradient of
-        a record, or Adam's update at length one where the method is `preconditioned`.
+    def directions(self, features: Features, behavior: str, query: int | None = None) -> dict[int, np.ndarray]:
+        """Checkpoint -> u (k,), where the score of a query, or by default the mean score over queries, is Σ ⟨u, v_k⟩
+        over checkpoints, v_k the gradient of a record, or Adam's update at length one where the method is
+        `preconditioned`.
 
         Raises `InvalidInput` where the score is no such sum.
         """
+        sign, terms = self._terms(features, behavior)
+        return {term.checkpoint: sign * term.direction(behavior, query) for term in terms}
+
+    def query_directions(self, features: Features, behavior: str, query: int, record: int) -> dict[int, np.ndarray]:
+        """Checkpoint -> v (k,), where the score of a query and a record is Σ ⟨v, ∇B(q)⟩ over checkpoints. Raises as
+        `directions` does."""
+        sign, terms = self._terms(features, behavior)
+        return {term.checkpoint: sign * term.query_direction(behavior, query, record) for term in terms}
+
+    def _terms(self, features: Features, behavior: str) -> tuple[int, Sequence[CachedTerm]]:
         if self.undivided:
             raise InvalidInput(self.undivided)
         scoring, response = self._answer(features, behavior)
-        terms = cast(Sequence[CachedTerm], response.terms)
-        return {term.checkpoint: scoring.orientation * term.direction(behavior) for term in terms}
+        return scoring.orientation, cast(Sequence[CachedTerm], response.terms)
 
     def _answer(self, features: Features, behavior: str) -> tuple[Scoring, Response]:
         scoring = self.named.implied(behavior if self.reads and behavior != NONE else ANSWER, eta=1.0)

@@ -11,7 +11,8 @@ import pandas as pd
 from engine.applications.language.detection import TOP
 from engine.applications.language.methods import RecordMethod
 from engine.applications.language.rankings import behavior_title
-from engine.applications.language.run import MOMENTUM, column
+from engine.applications.language.run import column
+from engine.applications.language.shading import MOMENTUM
 from engine.question import direction
 from engine.question.behaviors import BEHAVIORS
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -13,7 +13,7 @@ import pandas as pd
 
 from engine.applications.language import detection, rankings, shading, shards, sketching, stages
 from engine.applications.language.attribution import Attribution, Setting
-from engine.applications.language.methods import REPSIM, RecordMethod, pairs
+from engine.applications.language.methods import REPSIM, pairs
 from engine.basics.errors import InvalidInput
 from engine.basics.values import Seed
 from engine.data.records import Record
@@ -24,14 +24,12 @@ from engine.models.causal import catalogue, loading
 from engine.models.causal.readouts import READOUTS
 from engine.question import direction
 from engine.question.behaviors import BEHAVIORS
-from engine.requests import WHOLE, JobRequest
+from engine.requests import JobRequest
 from engine.scoring.aggregate import Mean
 from engine.store.results import Result
 
 SHADED = (5, 1)
 """How many records get their tokens' contributions: of the end of a ranking that is asked for, and of the other."""
-MOMENTUM = -1
-"""The place, in the table of tokens, of what no token brings but the optimizer's momentum."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,6 +120,7 @@ class AttributionRequest(JobRequest[Attributed]):
     def run_chunk(self, chunk: str, context: Context) -> Output:
         attribution = self.attribution(context)
         queries = self.queries(attribution)
+        attribution.unmarked  # noqa: B018 - refuses tokens that no record has, before any training
         if not attribution.behaviors([attribution.encoder.encode(record) for record in queries]):
             raise InvalidInput("No behavior can be read off these queries; give each a response.")
         if chunk.startswith("queries"):
@@ -136,50 +135,11 @@ class AttributionRequest(JobRequest[Attributed]):
 
     def finish(self, chunks: Mapping[str, Result], context: Context) -> Output:
         scored, train = Attributed.of(chunks["scores"]), chunks["train"].manifest
-        behaviors = scored.manifest["behaviors"]
         return Output({**scored.tables, "tokens": chunks["tokens"].table("tokens")}, manifest={
             "spec": {"settings": self.settings}, "seeds": [self.seed], direction.QUANTITY: {
-                "records": direction.named({name: direction.larger(BEHAVIORS[name]) for name in behaviors})},
+                "records": quantities(scored.manifest["behaviors"])},
             **{name: scored.manifest[name] for name in ("sign", "behaviors", "layers", "sketch")},
             **{name: train[name] for name in ("facts", "run", "device")}, "libraries": stages.libraries()})
-
-    @classmethod
-    def loaded(cls, result: Result) -> Attributed:
-        return Attributed.of(result)
-
-
-class TokensRequest(JobRequest[Attributed]):
-    """The scores of one record of a run, by its row, taken apart into its tokens: the table `tokens`."""
-
-    name: ClassVar = "language_tokens"
-
-    run: AttributionRequest
-    record: int
-
-    @property
-    def job_title(self) -> str:
-        return f"Tokens of record {self.record} · {self.run.job_title}"
-
-    @property
-    def payload(self) -> dict[str, Any]:
-        return {"run": self.run.payload, "record": self.record}
-
-    @classmethod
-    def of_payload(cls, payload: Mapping[str, Any]) -> Self:
-        return cls(run=AttributionRequest.of_payload(payload["run"]), record=payload["record"])
-
-    def check_contents(self, payload: Mapping[str, Any]) -> None:
-        self.run.check_contents(payload["run"])
-
-    def run_chunk(self, chunk: str, context: Context) -> Output:
-        """What the run cached is found on disk, or computed again."""
-        attribution = stages.trained(self.run.attribution(context), context, 0.5)
-        features = attribution.features(self.run.queries(attribution))
-        return _shaded(attribution, features, lambda method, name: [self.record], context)
-
-    def finish(self, chunks: Mapping[str, Result], context: Context) -> Output:
-        return Output({"tokens": chunks[WHOLE].table("tokens")}, manifest={
-            "spec": {"settings": self.run.settings}, "seeds": [self.run.seed]})
 
     @classmethod
     def loaded(cls, result: Result) -> Attributed:
@@ -189,6 +149,20 @@ class TokensRequest(JobRequest[Attributed]):
 def column(method: str, behavior: str, layer: float = 1.0) -> str:
     """The name of a score's column. layer: where RepSim reads."""
     return f"{method}|{behavior}" + (f"|{layer:g}" if method == REPSIM.name else "")
+
+
+def quantities(behaviors: Sequence[str]) -> str:
+    """What larger scores say, by the behavior in the name of their column."""
+    return direction.named({name: direction.larger(BEHAVIORS[name]) for name in behaviors})
+
+
+def score_columns(features: Features) -> Iterator[tuple[str, np.ndarray]]:
+    """(column, scores (m, n)) of every estimator and behavior, RepSim at every layer."""
+    for method, behavior in pairs(features.behaviors):
+        if method is not REPSIM:
+            yield column(method.name, behavior), method.score(features, behavior)
+    for layer in features.hidden:
+        yield column(REPSIM.name, "none", layer), REPSIM.score(replace(features, layer=layer), "none")
 
 
 def _queries_chunk(attribution: Attribution, queries: Sequence[Record], number: int, context: Context) -> Output:
@@ -205,10 +179,7 @@ def _scores_chunk(attribution: Attribution, queries: Sequence[Record]) -> Output
     """Every record with its mean support under every estimator and behavior, and how well flags are found."""
     features, task = attribution.features(queries), attribution.task
     mean = Mean()
-    scores = {column(method.name, behavior): mean.over(method.score(features, behavior))
-              for method, behavior in pairs(features.behaviors) if method is not REPSIM}
-    scores |= {column(REPSIM.name, "none", layer): mean.over(REPSIM.score(replace(features, layer=layer), "none"))
-               for layer in features.hidden}
+    scores = {name: mean.over(own) for name, own in score_columns(features)}
     rows = [{"record": row, "id": record.id, "prompt": record.prompt, "response": record.response,
              "flags": json.dumps(record.flags), "spans": json.dumps(record.spans), "marks": json.dumps(record.marks)}
             for row, record in enumerate(task.train)]
@@ -230,27 +201,8 @@ def _scores_chunk(attribution: Attribution, queries: Sequence[Record]) -> Output
 def _ends_shaded(attribution: Attribution, queries: Sequence[Record], sign: int, context: Context) -> Output:
     """Token contributions to the scores of the records at the ends of every ranking that is a sum over tokens."""
     features = attribution.features(queries)
-    return _shaded(attribution, features,
-                   lambda method, name: _ends(sign * method.score(features, name).mean(0)), context)
-
-
-def _shaded(attribution: Attribution, features: Features, rows_of: Callable[[RecordMethod, str], list[int]],
-            context: Context) -> Output:
-    """The table `tokens`: contributions to the scores of the records that rows_of(method, behavior) names."""
-    table = []
-    divided = [(method, name) for method, name in pairs(features.behaviors) if not method.undivided]
-    for done, (method, name) in enumerate(divided):
-        context.progress(done / len(divided), f"contributions of tokens: {method.label}")
-        rows = rows_of(method, name)
-        shaded = shading.shade(attribution, features, method, name, rows, context.check)
-        for row, (values, rest) in zip(rows, shaded, strict=True):
-            words = [*attribution.encoder.words(attribution.encoded[row]), ""]
-            positions = [*range(len(values)), MOMENTUM]
-            table += [{"estimator": method.name, "behavior": name, "record": row, "place": position, "text": text,
-                       "contribution": float(value)}
-                      for position, text, value in zip(positions, words, [*values, rest], strict=True)
-                      if position != MOMENTUM or method.preconditioned]
-    return Output({"tokens": pd.DataFrame(table)})
+    return Output({"tokens": shading.shaded(
+        attribution, features, lambda method, name: _ends(sign * method.score(features, name).mean(0)), context)})
 
 
 def _ends(scores: np.ndarray) -> list[int]:

@@ -20,7 +20,7 @@ from engine.basics.errors import InvalidInput, WhichfluenceError
 from engine.basics.provenance import device_name, versions_of
 from engine.data import questions
 from engine.jobs import Context, Output
-from engine.models.causal import finetune, loading
+from engine.models.causal import finetune, loading, lora
 from engine.models.causal.recipe import FineTuning
 from engine.problems.problem import pick_device
 
@@ -117,8 +117,10 @@ def shared_chunk(run: Attribution, key: str, sets: Sequence[str], context: Conte
         cut = [item.cut for item in run.encoded]
         facts = {"losses": losses, "steps": run.points[-1].step, "records": len(run.encoded),
                  "tokens": sum(len(item.ids) for item in run.encoded), "truncated": int(np.count_nonzero(cut)),
-                 "tokens_cut": int(sum(cut)), "trained_parameters": sum(run.sizes.values()),
-                 **run.encoder.facts, **finetune.facts_of(run.points)}
+                 "tokens_cut": int(sum(cut)),
+                 "trained_parameters": sum(own.numel() for own in lora.trained(run.model).values()),
+                 **run.encoder.facts, **finetune.facts_of(run.points),
+                 **({"scored_parameters": sum(run.sizes.values()), "unmarked": run.unmarked} if run.scope else {})}
         return Output(manifest={"facts": facts, "device": device_name(run.device), "run": run.identity})
     content, index, *shard = key.split("/")
     if int(index) >= len(run.points):  # a training with fewer steps than checkpoints

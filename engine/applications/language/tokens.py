@@ -1,15 +1,18 @@
-r"""Which tokens of a training record its score comes from.
+r"""Which tokens of a training record its score comes from, and which of a query.
 
-A record's loss is the mean of its response tokens' losses, so a score that is linear in the record's gradients,
+A record's loss is a sum over its response tokens (`engine.models.causal.marked`), so a score that is linear in the
+record's gradients,
 
     score(z_k) = Σ_c ⟨u_c, R∇ℓ(z_k; θ_c)⟩     with R the projection and c the checkpoints,
 
 is a sum over tokens t of the response:
 
-    Σ_t −(1/|R|) Σ_c ∂/∂ε log p_t(θ_c + ε d_c),     d_c = Rᵀ u_c.
+    Σ_t w_t Σ_c ∂/∂ε log p_t(θ_c + ε d_c),     d_c = Rᵀ u_c,     w_t = −1/|R|.
 
-The derivatives of all tokens come from one pass in forward mode: `Push` adds the tangent d x to what an adapter makes
-of its input x, as `gradients.Tap` reads its gradient there. No weight is touched.
+A score that is linear in the gradient of a query's mean log-likelihood is the same sum over the query's tokens, with
+d_c out of the record's gradient and w_t = 1/|R|. The derivatives of all tokens come from one pass in forward mode:
+`pushed` adds the tangent d x to what an adapter makes of its input x, as `gradients.Tap` reads its gradient there. No
+weight is touched.
 
 Adam's update Γ = m̂/(√v̂ + ε) is linear in the gradient once its denominator is held where the record puts it:
 
@@ -21,12 +24,12 @@ so LESS, of which ‖RΓ‖ is held as well, is a sum over tokens and a rest tha
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.autograd import forward_ad
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
@@ -36,8 +39,10 @@ from engine.gradients.projectors import PROJECTORS
 from engine.gradients.taps import tapped
 from engine.models.causal import passes
 from engine.models.causal.encoding import Batch, Encoded, Encoder
-from engine.models.causal.readouts import Logits, mean_response_likelihood, token_log_probabilities
+from engine.models.causal.marked import Mark, Weights, loss
+from engine.models.causal.readouts import token_log_probabilities
 from engine.models.causal.recipe import BETAS
+from engine.models.precision import at_least_single
 
 Direction = Mapping[str, Tensor]
 """Parameter -> tangent, as large as the parameter, or (b, …) with one for each record of a batch."""
@@ -62,29 +67,31 @@ def backwards(projection: Projection, u: np.ndarray, shapes: Mapping[str, torch.
 
 
 def pushed(model, towards: Direction) -> AbstractContextManager:
-    """The model with the tangents `towards` at its adapters; only within `forward_ad.dual_level()`."""
+    """The model with the tangents `towards` at the adapters that it names; only within `forward_ad.dual_level()`."""
     def push(name: str, _module, inputs: Tensor, output: Tensor) -> Tensor:
         x, d = forward_ad.unpack_dual(inputs).primal, towards[name].to(inputs.device)
-        tangent = (x.float() @ d.transpose(-1, -2)).to(output.dtype)
+        tangent = (at_least_single(x) @ d.transpose(-1, -2)).to(output.dtype)
         return output + forward_ad.make_dual(torch.zeros_like(tangent), tangent)
 
-    return tapped(gradients.adapters(model), push)
+    return tapped(_named(model, towards), push)
 
 
 def contributions(model, encoder: Encoder, records: Sequence[Encoded],
-                  towards: Direction | Callable[[int, Batch], Direction], size: int = 8,
-                  check=lambda: None) -> list[np.ndarray]:
-    """For each record −(1/|R|) ∂/∂ε log p_t(θ + ε d) of every response token, in order; they add up to ⟨d, ∇ℓ⟩.
+                  towards: Direction | Callable[[int, Batch], Direction], weights: Mapping[str, Weights], size: int = 8,
+                  check=lambda: None) -> dict[str, list[np.ndarray]]:
+    """name -> for each record w_t ∂/∂ε log p_t(θ + ε d) of every response token, in order, by the weights of that name;
+    they add up to ⟨d, ∇Σ_t w_t log p_t⟩.
 
-    towards: the direction d, or a function that gives that of one record, by its place and its batch of one.
+    towards: the direction d, or a function that gives that of one record, by its index and its batch of one.
     """
     model.eval()
-    values: list = [None] * len(records)
+    values: dict[str, list] = {name: [None] * len(records) for name in weights}
     for rows, batch in passes.batched(model, encoder, records, 1 if callable(towards) else size, check=check):
-        slopes = _slopes(model, batch, towards(rows[0], batch) if callable(towards) else towards)
-        for index, row in enumerate(rows):
-            own = slopes[index][batch.response[index]]
-            values[row] = (-own.double() / len(own)).cpu().numpy()
+        slopes = _slopes(model, batch, towards(rows[0], batch) if callable(towards) else towards).double()
+        for name, weights_of in weights.items():
+            weighted = weights_of(batch) * slopes
+            for index, row in enumerate(rows):
+                values[name][row] = weighted[index][batch.response[index]].cpu().numpy()
     return values
 
 
@@ -94,7 +101,7 @@ def _slopes(model, batch: Batch, towards: Direction) -> Tensor:
         tangent = _forward(model, batch, towards)
     except NotImplementedError:
         tangent = _backward(model, batch, towards)
-    return torch.zeros_like(batch.response, dtype=torch.float32) if tangent is None else tangent.float()
+    return torch.zeros_like(batch.response, dtype=torch.float32) if tangent is None else tangent
 
 
 def _forward(model, batch: Batch, towards: Direction) -> Tensor | None:
@@ -112,7 +119,7 @@ def _backward(model, batch: Batch, towards: Direction) -> Tensor:
     def push(name: str, _module, inputs: Tensor, output: Tensor) -> Tensor:
         return output + epsilon * (inputs.detach() @ towards[name].to(inputs).transpose(-1, -2))
 
-    with torch.enable_grad(), sdpa_kernel(SDPBackend.MATH), tapped(gradients.adapters(model), push):
+    with torch.enable_grad(), sdpa_kernel(SDPBackend.MATH), tapped(_named(model, towards), push):
         logits, _ = passes.forward(model, batch)
         log_likelihoods = token_log_probabilities(logits, batch)
         weights = torch.zeros_like(log_likelihoods, requires_grad=True)
@@ -120,30 +127,36 @@ def _backward(model, batch: Batch, towards: Direction) -> Tensor:
     return torch.autograd.grad(slope, weights)[0]
 
 
+def _named(model, names: Collection[str]) -> list[tuple[str, nn.Module]]:
+    """The modules of the adapters whose parameters are named."""
+    return [(name, module) for name, module in gradients.adapters(model) if name in names]
+
+
+def gradient(model, batch: Batch, mark: Mark, names: Collection[str]) -> dict[str, Tensor]:
+    """∇ℓ_M of a batch of one record, by parameter, each (1, …)."""
+    own: dict[str, Tensor] = {}
+    with gradients.tapped(model, names) as tap:
+        gradients.record_gradients(model, tap, batch, [loss(mark)], [own.__setitem__])
+    return own
+
+
 class Steps:
     """Directions of Adam's update on one record: what it makes of each of its tokens, and of its momentum."""
 
     def __init__(self, model, towards: Direction, moments: tuple[dict[str, Tensor], dict[str, Tensor]],
-                 step: int) -> None:
-        """towards: Rᵀ u. moments: AdamW's at the checkpoint, after `step` steps."""
-        self.model, self.towards = model, towards
+                 step: int, mark: Mark = "response") -> None:
+        """towards: Rᵀ u. moments: AdamW's at the checkpoint, after `step` steps. mark: of the tokens that are read."""
+        self.model, self.towards, self.mark = model, towards, mark
         self.adam = Adam(*moments, step)
         self.momentum: dict[int, float] = {}
 
     def __call__(self, row: int, batch: Batch) -> Direction:
         """The direction of one record; ⟨Rᵀ u, what momentum makes⟩ goes into `momentum`."""
         (one, _), direction, rest = BETAS, {}, 0.0
-        with gradients.tapped(self.model) as tap:
-            own: dict[str, Tensor] = {}
-            gradients.record_gradients(self.model, tap, batch, [_loss], [own.__setitem__])
-        for name, gradient in own.items():
-            scale = self.towards[name].to(gradient.device) / self.adam.spread(name, gradient[0])
+        for name, own in gradient(self.model, batch, self.mark, self.towards).items():
+            scale = self.towards[name].to(own.device) / self.adam.spread(name, own[0])
             scale /= 1 - one ** (self.adam.step + 1)
             direction[name] = (1 - one) * scale
             rest += one * float((scale * self.adam.first[name].to(scale.device)).sum())
         self.momentum[row] = rest
         return direction
-
-
-def _loss(logits: Logits, batch: Batch) -> Tensor:
-    return -mean_response_likelihood(logits, batch)

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from engine.applications.language import gradients, sketching
-from engine.applications.language.attribution import Attribution, check_finite, loss, point_of
+from engine.applications.language.attribution import Attribution, check_finite, point_of
 from engine.applications.language.projection import (
     Adam,
     Maps,
@@ -64,7 +64,7 @@ def choose(run: Attribution, check: Callable[[], None] = lambda: None) -> Choice
     if not run.behaviors(queries):
         return Choice(widest)
     identity = {"projection": wanted.model_dump(mode="json"), "widest": widest.dimension, "numerics": NUMERICS,
-                "queries": fingerprint(records)}
+                "queries": fingerprint(records), **run.scope}
     path = run.folder / f"width-{digest_of(identity)[:16]}.json"
     with suppress(OSError, ValueError):
         return _choice(widest, {int(width): float(tau) for width, tau in json.loads(path.read_bytes())["tried"]})
@@ -88,7 +88,7 @@ def measure(run: Attribution, queries: Sequence[Encoded], tried: Sequence[int],
     readers = {name: READOUTS[name].read for name in run.behaviors(queries)}
     for point in run.points:
         run.load(point)
-        own, losses = _collected(run, records, {"gradient": loss}, maps, check, Adam(*point.moments(), point.step))
+        own, losses = _collected(run, records, run.losses, maps, check, Adam(*point.moments(), point.step))
         query_columns, _ = _collected(run, queries, readers, maps, check)
         for columns in (*own, *query_columns):
             check_finite(columns.items(), point.step)
@@ -110,7 +110,7 @@ def _collected(run: Attribution, encoded: Sequence[Encoded], readers: Mapping[st
     order: list[int] = []
     batches: list[dict[str, list[Tensor]]] = [{} for _ in maps]
     values: list[Tensor] = []
-    with gradients.tapped(run.model) as tap:
+    with gradients.tapped(run.model, run.sizes) as tap:
         for rows, batch in passes.batched(run.model, run.encoder, encoded, run.setting.recipe.batch, check=check):
             read, columns = projected_rows(run.model, tap, batch, readers, maps, adam)
             values.append(read.float().cpu())

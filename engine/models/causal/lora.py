@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,9 @@ import torch
 from torch import Tensor, nn
 
 from engine.basics.errors import InvalidInput
+from engine.models import layers as chosen_layers
 from engine.models.causal.recipe import FineTuning
+from engine.models.network import ALL, exactly, free_names
 
 ADAPTER = "default"
 
@@ -84,6 +86,23 @@ def short(name: str) -> str:
     """`NAME.a` of the parameter `model.NAME.lora_A.default.weight` of a reader, and `NAME` of `model.NAME`."""
     return re.sub(rf"\.lora_([AB])\.{ADAPTER}\.weight$", lambda match: f".{match[1].lower()}",
                   name.removeprefix("model."))
+
+
+def plain(name: str) -> str:
+    """The name that transformers gives a parameter, of the one that it has in a reader, or within PEFT's model."""
+    return re.sub(r"^(model\.(base_model\.model\.)?|base_model\.model\.)", "", name)
+
+
+def selection(reader: nn.Module, which: str | Sequence[str]) -> str:
+    """What `which` selects of a reader, by its own names: all trained parameters for `all`, and of patterns over the
+    names that transformers gives those that match. Raises `InvalidInput` as `layers.chosen` does."""
+    spelled = chosen_layers.spelled(which)
+    if spelled == ALL:
+        return free_names(reader)
+    if not spelled.startswith(chosen_layers.PREFIX):
+        return spelled
+    names = {plain(name): name for name, parameter in reader.named_parameters() if parameter.requires_grad}
+    return exactly(chosen_layers.chosen(chosen_layers.patterns(spelled), names))
 
 
 def put(model: Any, weights: dict[str, Tensor]) -> None:

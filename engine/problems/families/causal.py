@@ -25,7 +25,7 @@ from engine.models.causal.packed import Packing
 from engine.models.causal.reader import response_loss
 from engine.models.causal.recipe import FineTuning
 from engine.models.causal.row_texts import RowTexts
-from engine.models.network import ALL, free_names
+from engine.models.network import ALL, free_names, selected
 from engine.models.pauses import State
 from engine.models.recorded import Recording
 from engine.models.recorded import stored_recordings as recordings
@@ -72,7 +72,7 @@ class CausalFamily(Family):
 
     def parameters(self, source: SourceFields) -> int:
         recipe = self.recipe(source)
-        return _count(source.model, loading.identity(source.model)["files"], recipe)
+        return _count(source.model, loading.identity(source.model)["files"], recipe, source.selection)
 
     def contents(self, source: SourceFields) -> dict[str, str]:
         """Its files, and the version of the training: results of another one are not those of this."""
@@ -109,16 +109,17 @@ class CausalFamily(Family):
 
         def problem(module: LearningReader, **how: Any) -> CausalProblem:
             check_reading(module, x_train, encoded[0])
-            selection = free_names(module) if lora.layers(model) else how.get("recipe", recipe).selection
+            usual = free_names(module) if lora.layers(model) else how.get("recipe", recipe).selection
+            chosen = usual if source.selection == ALL else lora.selection(module, source.selection)
             return CausalProblem(module, x_train, None, x_test[:len(sample.query_index)], None, sample.candidates,
-                                 parameters=selection if source.selection == ALL else source.selection, device=device,
-                                 texts=texts, **how)
+                                 parameters=chosen, device=device, texts=texts, **how)
 
         if source.weights:
             return _of_recording(recordings.load(source.weights), build, packing, x_train, problem)
         module = build()
         if not recipe.epochs:
             return problem(module)
+        lora.selection(module, source.selection)  # refuses, before any training, a selection of nothing
         states = self._trained(source, Training(
             build, x_train.to(device), torch.zeros(len(x_train), dtype=torch.long, device=device), recipe, source.seed,
             loss=response_loss, dtype=torch.float32),
@@ -219,6 +220,7 @@ def _base(name: str, files: str) -> tuple[nn.Module, Any]:
 
 
 @lru_cache(maxsize=32)
-def _count(name: str, files: str, recipe: FineTuning) -> int:
+def _count(name: str, files: str, recipe: FineTuning, selection: str) -> int:
     module = _builder(_base(name, files)[0], recipe, Packing(1, 1, 1))()
-    return sum(parameter.numel() for parameter in module.parameters() if parameter.requires_grad)
+    named = dict(module.named_parameters())
+    return sum(named[name].numel() for name in selected(module, lora.selection(module, selection)))

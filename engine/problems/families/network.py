@@ -76,6 +76,7 @@ class NetworkFamily(Family):
                 "recipe": self.recipe(source).model_dump(mode="json")}
 
     def build(self, source: SourceFields, dataset: Dataset, sample: Sample, device: str, watch: Watch) -> Problem:
+        self.parameters(source)  # refuses, before any training, a selection of nothing
         shape = input_shape(source.model, dataset, source.pool)
         # features are handed on as they are, and what a precision takes from them is said; pixels are bytes
         wide, queries = (self.inputs(source, dataset, x) for x in (sample.x_train, sample.x_query))

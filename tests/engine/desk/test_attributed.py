@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from engine.applications.language.run import TokensRequest
+from engine.applications.language.decomposition import TokensRequest
 from engine.basics.errors import StoreError
 from engine.desk import Waiting
 from engine.experiments.language_study import LanguageStudy
@@ -38,7 +38,7 @@ def test_the_tokens_of_a_record_are_a_job_of_their_own(desk):
     assert desk.known(TOKENS) is None
     desk.start(TOKENS)
     found = desk.known(TOKENS)
-    assert found.what == f"Tokens of record 1 · {RUN.job_title}"
+    assert found.what == f"Score of record 1 · {RUN.job_title}"
     assert desk.known(TokensRequest(run=RUN, record=0)) is None
     finish(desk, found.job)
     assert list(desk.known(TOKENS).tables["tokens"]["record"]) == [1]

@@ -91,3 +91,15 @@ def test_records_stand_in_the_order_of_their_dataset(file, model_folder):
 def test_a_language_model_on_pictures_is_refused_before_it_is_looked_for(model_folder):
     with pytest.raises(InvalidInput, match="holds no texts"):
         ProblemSource.parse({"dataset": "digits", "model": str(model_folder), "recipe": RECIPE}).is_trained  # noqa: B018
+
+
+def test_layers_of_a_language_model_are_chosen_by_the_names_of_transformers(file, model_folder):
+    whole = source(file, model_folder).build().problem
+    chosen = source(file, model_folder, selection=["model.layers.1.self_attn"]).build(
+        check=lambda: pytest.fail("it was trained")).problem
+    names = [name for name in whole.network.names if "layers.1.self_attn." in name]
+    assert list(chosen.network.names) == names and 0 < len(names) < len(whole.network.names)
+    assert source(file, model_folder, selection=["model.layers.1.self_attn"]).parameters() == chosen.parameters
+    assert torch.equal(chosen.checkpoints[-1].theta, chosen.theta) and chosen.checkpoints[-1].first is not None
+    with pytest.raises(InvalidInput, match=r"`layers.1`; the nearest are `model.layers.1`"):
+        source(file, model_folder, selection=["layers.1"]).build()

@@ -7,8 +7,9 @@ import pytest
 from engine import worker
 from engine.analysis.catalogue import REQUESTS, request, summary
 from engine.applications.language.attribution import Setting
+from engine.applications.language.decomposition import TokensRequest
 from engine.applications.language.new_records import NewRecordsRequest
-from engine.applications.language.run import AttributionRequest, TokensRequest
+from engine.applications.language.run import AttributionRequest
 from engine.applications.noisy_labels.retraining import RetrainingRequest, WhatIfRequest
 from engine.applications.noisy_labels.search import SuspicionRequest
 from engine.applications.noisy_labels.source import NoisySource
@@ -74,7 +75,7 @@ def others():
             "9d4d5b203e17cca9": WhatIfRequest(training=RetrainingRequest(source=NOISY, removed=[4, 1],
                                                                          relabelled={7: 2}), seeds=2),
             "17cf9f52362aa290": run, "696c9358e77f1c39": AttributionRequest(setting=setting),
-            "fbbbb2836320f0bc": TokensRequest(run=run, record=5),
+            "f4f950c1b8f94057": TokensRequest(run=run, record=5),
             "dfe40cc870210698": NewRecordsRequest(run=run, records=(typed,))}
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from engine.applications.language.methods import METHODS
 from engine.applications.language.records import RecordRanking, changed, contributions
-from engine.applications.language.run import MOMENTUM
+from engine.applications.language.shading import MOMENTUM
 
 BEHAVIORS = ("response_loss", "answer_logit")
 N = 20

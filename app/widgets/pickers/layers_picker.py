@@ -1,0 +1,46 @@
+"""Which of a model's parameters count, as a kind of selection or by the names of layers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from app.widgets.choices import choice
+from app.widgets.choices.selectors import pick, text
+from app.widgets.frame.guard import guarded
+from app.widgets.words import glossary
+from engine.desk import ProblemSource
+from engine.desk.models import ALL, LAST_BLOCK, LAST_LAYER, layers
+
+KIND, NAMES, NAMED = "parameters", "layers", "named"
+TITLES = {ALL: "all", LAST_BLOCK: "the last block and the head", LAST_LAYER: "the last layer",
+          NAMED: "layers by name"}
+HELP = """Names of layers or parameters between commas, with `*` for any letters. A layer stands for all parameters
+within it."""
+
+
+def chosen(texts: bool) -> str:
+    """The selection, as a source has it. texts: whether the model is a language model."""
+    kind = choice.one(KIND, ALL, str)
+    if kind == NAMED:
+        return layers.spelled(names) if (names := named()) else ALL
+    return ALL if texts else kind
+
+
+def named() -> list[str]:
+    """The patterns that the reader wrote."""
+    return layers.listed(choice.one(NAMES, "", str))
+
+
+def show(texts: bool, source: Callable[[], ProblemSource]) -> None:
+    """The choice, and how many parameters a network has of it."""
+    kinds = [ALL, NAMED] if texts else list(TITLES)
+    if pick(KIND, "Parameters that count", kinds, ALL, TITLES.get, help=(
+            "Steps, gradients and Hessians are of these; the others stay as they were trained.")) != NAMED:
+        return
+    text(NAMES, "Layers", "", placeholder="model.layers.2.*, *.q_proj" if texts else "0, 2.bias", help=HELP)
+    if not named():
+        glossary.caption("No layer is named yet, so that all parameters count.")
+    elif not texts:
+        with guarded("The choice of layers"):
+            glossary.caption(f"{source().parameters():,} parameters count; all others stay as they were trained. That "
+                             "is a question of its own.")

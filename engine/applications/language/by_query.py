@@ -1,0 +1,86 @@
+"""The scores of a run for each of its queries apart, as a job."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import pandas as pd
+
+from engine.applications.language import stages
+from engine.applications.language.methods import METHODS, pairs
+from engine.applications.language.run import Attributed, AttributionRequest, quantities, score_columns
+from engine.basics.errors import InvalidInput
+from engine.jobs import Context, Output
+from engine.question import direction
+from engine.requests import WHOLE, JobRequest
+from engine.store.results import Result
+
+LARGEST = 50_000_000
+"""Numbers that a table may hold, 4 bytes each."""
+
+
+class QueryScoresRequest(JobRequest[Attributed]):
+    """Every record's scores for each query of a run: the table `by_query`, a row a query and a record, with the columns
+    of the run's `records`, whose values are the means of these over the queries."""
+
+    name: ClassVar = "language_queries"
+
+    run: AttributionRequest
+
+    @property
+    def job_title(self) -> str:
+        return f"Scores of each query · {self.run.job_title}"
+
+    @property
+    def payload(self) -> dict[str, Any]:
+        return {"run": self.run.payload, "numerics": self.numerics}
+
+    @classmethod
+    def of_payload(cls, payload: Mapping[str, Any]) -> Self:
+        return cls(run=AttributionRequest.of_payload(payload["run"]))
+
+    def check_contents(self, payload: Mapping[str, Any]) -> None:
+        self.run.check_contents(payload["run"])
+
+    def run_chunk(self, chunk: str, context: Context) -> Output:
+        """What the run cached is found on disk, or computed again. Raises `InvalidInput` for more than `LARGEST`."""
+        attribution = stages.trained(self.run.attribution(context), context, 0.5)
+        features = attribution.features(self.run.queries(attribution))
+        queries, records = features.shape
+        columns = len(list(pairs(features.behaviors))) + len(features.hidden)
+        if queries * records * columns > LARGEST:
+            raise InvalidInput(f"{queries:,} queries × {records:,} records under {columns} estimators and behaviors "
+                               f"are more than a table of {LARGEST:,} numbers; ask about fewer queries.")
+        index = {"query": np.repeat(np.arange(queries), records), "record": np.tile(np.arange(records), queries)}
+        return Output({"by_query": pd.DataFrame({**index, **{
+            name: scores.astype(np.float32).ravel() for name, scores in score_columns(features)}})}, manifest={
+                "behaviors": list(features.behaviors)})
+
+    def finish(self, chunks: Mapping[str, Result], context: Context) -> Output:
+        return Output({"by_query": chunks[WHOLE].table("by_query")}, manifest={
+            "spec": {"settings": self.run.settings}, "seeds": [self.run.seed], direction.QUANTITY: {
+                "by_query": quantities(chunks[WHOLE].manifest["behaviors"])}})
+
+    @classmethod
+    def loaded(cls, result: Result) -> Attributed:
+        return Attributed.of(result)
+
+
+def of_query(records: pd.DataFrame, by_query: pd.DataFrame, query: int) -> pd.DataFrame:
+    """The table of a run's records with the scores of one query in place of the means."""
+    own = by_query[by_query["query"] == query].sort_values("record").drop(columns=["query", "record"])
+    return records.assign(**{name: own[name].to_numpy() for name in own})
+
+
+def named_column(columns: Sequence[str], behaviors: Sequence[str], method: str, behavior: str) -> str:
+    """The column of scores that a method and a behavior name; empty stands for the usual one. Raises `InvalidInput` for
+    one that is not there."""
+    chosen = METHODS[method or "tracin"]
+    reads = behavior or behaviors[-1]
+    if chosen.reads and reads not in behaviors:
+        raise InvalidInput(f"The behavior `{reads}` is not read off these queries; choose one of "
+                           f"{', '.join(behaviors)}.")
+    return next(name for name in reversed(columns) if name.startswith(f"{method or 'tracin'}|") and (
+        not chosen.reads or name.endswith(f"|{reads}")))

@@ -1,0 +1,91 @@
+"""The score of one record taken apart, as a job."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Self
+
+import pandas as pd
+from pydantic import Field
+
+from engine.applications.language import modules, shading, stages
+from engine.applications.language.attribution import Attribution
+from engine.applications.language.methods import METHODS
+from engine.applications.language.run import Attributed, AttributionRequest
+from engine.basics.errors import InvalidInput
+from engine.basics.values import Count
+from engine.gradients.cached import Features
+from engine.jobs import Context, Output
+from engine.requests import WHOLE, JobRequest
+from engine.store.results import Result
+
+Row = Annotated[Count, Field(ge=0)]
+
+
+class TokensRequest(JobRequest[Attributed]):
+    """The scores of one record of a run, taken apart.
+
+    record: its row among the training records. query: the row of the only one whose score is taken apart; by default
+    their mean score is. Tables, in each of which the contributions of an estimator and a behavior add up to the score:
+    `tokens` of the record, `modules` with attention heads, and with a query `query_tokens`.
+    """
+
+    name: ClassVar = "language_tokens"
+    numerics: ClassVar = 2
+
+    run: AttributionRequest
+    record: Row
+    query: Row | None = None
+
+    @property
+    def job_title(self) -> str:
+        about = "" if self.query is None else f" for query {self.query}"
+        return f"Score of record {self.record}{about} · {self.run.job_title}"
+
+    @property
+    def payload(self) -> dict[str, Any]:
+        query = {} if self.query is None else {"query": self.query}
+        return {"run": self.run.payload, "record": self.record, **query, "numerics": self.numerics}
+
+    @classmethod
+    def of_payload(cls, payload: Mapping[str, Any]) -> Self:
+        return cls(run=AttributionRequest.of_payload(payload["run"]), record=payload["record"],
+                   query=payload.get("query"))
+
+    def check_contents(self, payload: Mapping[str, Any]) -> None:
+        self.run.check_contents(payload["run"])
+
+    def run_chunk(self, chunk: str, context: Context) -> Output:
+        """What the run cached is found on disk, or computed again."""
+        attribution = stages.trained(self.run.attribution(context), context, 0.5)
+        queries = self.run.queries(attribution)
+        for name, row, there in (("record", self.record, attribution.encoded), ("query", self.query, queries)):
+            if row is not None and row >= len(there):
+                raise InvalidInput(f"There is no {name} {row}; choose one of 0 to {len(there) - 1:,}.")
+        features = attribution.features(queries)
+        tables = {"tokens": shading.shaded(attribution, features, lambda method, name: [self.record], context,
+                                           self.query),
+                  "modules": modules.by_module(attribution, features, self.record, self.query, context.check)}
+        if self.query is not None:
+            tables["query_tokens"] = self._query_tokens(attribution, features, self.query, context)
+        return Output(tables)
+
+    def _query_tokens(self, attribution: Attribution, features: Features, query: int, context: Context
+                      ) -> pd.DataFrame:
+        encoded = attribution.encoder.encode(self.run.queries(attribution)[query])
+        words = attribution.encoder.words(encoded)
+        return pd.DataFrame([
+            {"estimator": method.name, "behavior": behavior, "record": self.record, "place": place, "text": text,
+             "contribution": float(value)}
+            for method in METHODS.values() if not method.undivided
+            for behavior, values in shading.shade_query(attribution, features, method, encoded, query, self.record,
+                                                        context.check).items()
+            for place, (text, value) in enumerate(zip(words, values, strict=True))])
+
+    def finish(self, chunks: Mapping[str, Result], context: Context) -> Output:
+        return Output({name: chunks[WHOLE].table(name) for name in chunks[WHOLE].tables}, manifest={
+            "spec": {"settings": self.run.settings}, "seeds": [self.run.seed]})
+
+    @classmethod
+    def loaded(cls, result: Result) -> Attributed:
+        return Attributed.of(result)
