@@ -3,7 +3,7 @@ r"""The gradient store: what a problem fills and estimators read, however the gr
     term(w)   w ⟨∇B(q; θ), v_k⟩ of m queries and b training examples,    v_k = ∇ℓ(z_k; θ)
 
 preconditioned: v_k = Γ(z_k), the update that Adam makes on z_k alone, out of the checkpoint's moments
-(`engine.models.causal.recipe.adam_update`). normalised: ∇B and v_k are scaled to length one. A network's gradients are
+(`engine.models.adam.adam_update`). normalised: ∇B and v_k are scaled to length one. A network's gradients are
 computed as they are read (`NetworkGradients`), those of softmax regression are products of inputs and signals, and
 those of a study of many rankings lie on disk (`engine.gradients.cached`).
 """
@@ -26,7 +26,7 @@ from engine.gradients.per_example import behavior_gradients, loss_gradients
 from engine.gradients.products import TrainingGradients, products_with, query_norms
 from engine.gradients.projectors import PROJECTORS, checked_dimension
 from engine.gradients.response import GradientTerm, Term
-from engine.models.causal.recipe import adam_update
+from engine.models.adam import adam_update
 
 LEAST_DOUBT = 1e-6
 """Of a response that is certain to rounding, whose margin has no slope."""

@@ -52,7 +52,7 @@ class TrainingRecipe(Sparse, ABC):
         """Mark the parameters that are trained by `requires_grad`, and freeze the others."""
 
     @abstractmethod
-    def optimizer(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
+    def build_optimizer(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
         """Fresh, for the trained parameters."""
 
     @property
@@ -184,7 +184,7 @@ class Recipe(TrainingRecipe):
     def free(self, module: nn.Module) -> None:
         module.requires_grad_(True)
 
-    def optimizer(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
+    def build_optimizer(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
         return torch.optim.SGD(parameters, lr=self.learning_rate, momentum=self.momentum,
                                weight_decay=self.weight_decay)
 

@@ -163,7 +163,7 @@ class _Run:
         self.layout, self.passes = recipe.layout(self.module, training.x), training.passes(self.module)
         self.moving = [parameter for parameter in self.module.parameters() if parameter.requires_grad]
         self.names = state_names(self.module)
-        self.optimizer = recipe.optimizer(self.moving)
+        self.optimizer = recipe.build_optimizer(self.moving)
         self.keeps = dict(zip(recipe.checkpoint_steps(training.per_epoch), recipe.checkpoint_rates(training.per_epoch),
                               strict=True))
         self.losses: list[float] = []

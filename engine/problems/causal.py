@@ -18,12 +18,12 @@ from engine.basics.errors import InvalidInput
 from engine.curvature.gauss_newton import GaussNewton
 from engine.curvature.hessian import Hessian
 from engine.gradients.store import LEAST_DOUBT
+from engine.models.adam import FIRST, SECOND, STEPS
 from engine.models.causal.answer_token import AnswerToken
 from engine.models.causal.link import TokenLink
 from engine.models.causal.posed import Texts, posed
 from engine.models.causal.reader import Extra, TokenReader, answer_states, response_loss
 from engine.models.causal.readouts import READOUTS
-from engine.models.causal.recipe import FIRST, SECOND, STEPS
 from engine.models.causal.row_texts import RowTexts
 from engine.models.link import Link
 from engine.models.network import Network

@@ -34,10 +34,10 @@ from engine.applications.language import gradients
 from engine.applications.language.projection import Adam, Projection, parameter_seed
 from engine.gradients.projectors import PROJECTORS
 from engine.gradients.taps import tapped
+from engine.models.adam import BETAS
 from engine.models.causal import passes
 from engine.models.causal.encoding import Batch, Encoded, Encoder
 from engine.models.causal.readouts import Logits, mean_response_likelihood, token_log_probabilities
-from engine.models.causal.recipe import BETAS
 
 Direction = Mapping[str, Tensor]
 """Parameter -> tangent, as large as the parameter, or (b, …) with one for each record of a batch."""

@@ -13,32 +13,14 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from engine.basics.values import Count, Number, short
+from engine.models import adam
+from engine.models.adam import BETAS, EPSILON
 from engine.models.knobs import Knob
 from engine.models.recipe import TrainingRecipe
 from engine.models.rules import AdamW, Rule
 
-BETAS, EPSILON = (0.9, 0.999), 1e-8
 ADAPTER_NAME = r"\.lora_[AB]\."
 """What the names of adapters' parameters have in common."""
-FIRST, SECOND, STEPS = "first|", "second|", "steps|"
-"""Before the names of moments in a checkpoint, and the name of their number of steps."""
-
-
-def adam_update(gradients: Tensor, first: Tensor, second: Tensor, steps: int) -> Tensor:
-    r"""Γ = m̂/(√v̂ + ε), the update that Adam makes on a gradient (Kingma and Ba 2015), for gradients (b, …).
-
-    m̂ = (β₁ m + (1 − β₁) ∇)/(1 − β₁ᵗ) and v̂ = (β₂ v + (1 − β₂) ∇²)/(1 − β₂ᵗ), with the moments after t − 1 `steps`.
-    """
-    whole = 1 - BETAS[0] ** (steps + 1)
-    moved = torch.add(first * (BETAS[0] / whole), gradients, alpha=(1 - BETAS[0]) / whole)
-    return moved.div_(adam_spread(gradients, second, steps))
-
-
-def adam_spread(gradients: Tensor, second: Tensor, steps: int) -> Tensor:
-    """√v̂ + ε, as in `adam_update`."""
-    whole = 1 - BETAS[1] ** (steps + 1)
-    spread = torch.addcmul(second * (BETAS[1] / whole), gradients, gradients, value=(1 - BETAS[1]) / whole)
-    return spread.sqrt_().add_(EPSILON)
 
 
 class FineTuning(TrainingRecipe):
@@ -74,7 +56,7 @@ class FineTuning(TrainingRecipe):
         for name, parameter in module.named_parameters():
             parameter.requires_grad_(not self.rank or re.search(ADAPTER_NAME, name) is not None)
 
-    def optimizer(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
+    def build_optimizer(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
         return torch.optim.AdamW(parameters, lr=self.learning_rate, betas=BETAS, eps=EPSILON,
                                  weight_decay=self.weight_decay)
 
@@ -83,18 +65,10 @@ class FineTuning(TrainingRecipe):
         return AdamW(self.weight_decay, self.clip, BETAS, EPSILON)
 
     def moments(self, optimizer: torch.optim.Optimizer, named: Iterable[tuple[str, nn.Parameter]]) -> dict[str, Tensor]:
-        """AdamW's first and second moments of the trained parameters, and how many steps they saw."""
-        moments: dict[str, Tensor] = {}
-        for name, parameter in named:
-            if parameter in optimizer.state:
-                state = optimizer.state[parameter]
-                moments |= {FIRST + name: state["exp_avg"], SECOND + name: state["exp_avg_sq"], STEPS: state["step"]}
-        return {name: value.detach().to("cpu", copy=True) for name, value in moments.items()}
+        return adam.moments(optimizer, named)
 
     def no_moments(self, named: Iterable[tuple[str, nn.Parameter]]) -> dict[str, Tensor]:
-        zeros = {name: torch.zeros_like(own, device="cpu") for name, own in named if own.requires_grad}
-        return {STEPS: torch.tensor(0.0), **{FIRST + name: value for name, value in zeros.items()},
-                **{SECOND + name: value.clone() for name, value in zeros.items()}}
+        return adam.no_moments(named)
 
     def limit(self, parameters: Sequence[nn.Parameter]) -> None:
         torch.nn.utils.clip_grad_norm_(parameters, self.clip)

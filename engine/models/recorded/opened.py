@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from torch import nn
 
-from engine.models.causal.recipe import BETAS, EPSILON, FIRST, SECOND, STEPS
+from engine.models.adam import BETAS, EPSILON, FIRST, SECOND, STEPS
 from engine.models.pauses import OPTIMIZER, State
 from engine.models.recorded.folder import Recording
 from engine.models.recorded.recipe import RecordedRecipe

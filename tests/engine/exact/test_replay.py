@@ -125,7 +125,7 @@ def test_a_weight_in_a_part_of_the_training_alone():
 
     def end(weight, steps):
         module = training.start()
-        optimizer, count = recipe.optimizer(module.parameters()), 0
+        optimizer, count = recipe.build_optimizer(module.parameters()), 0
         for epoch, batches in enumerate(training.batches()):
             for rows in batches:
                 count += 1

@@ -22,7 +22,7 @@ def drawn(*shape, seed=0):
     (FineTuning(epochs=2, learning_rate=0.1, weight_decay=0.1, clip=0.7), 4)], ids=["momentum", "descent", "AdamW"])
 def test_steps_are_those_of_torchs_optimizers(recipe, per_epoch):
     leaf = torch.nn.Parameter(drawn(5))
-    theta, optimizer = leaf.detach().clone(), recipe.optimizer([leaf])
+    theta, optimizer = leaf.detach().clone(), recipe.build_optimizer([leaf])
     state = recipe.rule.fresh(theta)
     for number in range(6):
         rate, gradient = recipe.rate_at(number, per_epoch), drawn(5, seed=number + 1)
