@@ -36,7 +36,7 @@ from engine.basics.values import Count
 from engine.curvature.ekfac import factors_over
 from engine.curvature.hessian import Hessian
 from engine.estimators.averaged import Averaged, Eigenbasis, Factored, Krylov, Read, scaled
-from engine.estimators.cost import BATCH, FORWARD_AND_BACKWARD, Cost, Passes, Work
+from engine.estimators.cost import FORWARD_AND_BACKWARD, Cost, Passes, Work
 from engine.estimators.estimator import Estimator
 from engine.estimators.named import of_run
 from engine.exact.replay import STEPS, cached_descent, cached_run, run_response, training_of
@@ -286,7 +286,7 @@ FACTORS = 25
 def passes(work: Work) -> Passes:
     """A training, and at the states of the segments factors of all n examples with a column each."""
     states = work.process.seeds * SEGMENTS * POINTS if isinstance(work.process, Replay) else 0
-    return Passes(FORWARD_AND_BACKWARD * (BATCH * work.steps + states * work.n * (FACTORS + work.columns)),
+    return Passes(FORWARD_AND_BACKWARD * (work.batch * work.steps + states * work.n * (FACTORS + work.columns)),
                   2 * work.steps + states * work.n / 64)
 
 

@@ -65,7 +65,8 @@ class NetworkGradients:
         point = self.point
         if point is None or point.first is None or point.second is None:
             raise InvalidInput("LESS reads the moments of Adam, which this model's training did not keep; train it "
-                               "with a recipe that fine-tunes, or use `first_order`.")
+                               "by Adam or AdamW (`optimizer` of its recipe), with `checkpoints`, or use "
+                               "`first_order`.")
         gradients = loss_gradients(self.problem, self.rows, self.theta, self.options.budget // 4,
                                    check=self.options.check)
         return adam_update(gradients, point.first, point.second, point.steps)

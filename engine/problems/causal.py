@@ -7,8 +7,7 @@ any other network; steps, retraining and derivatives are the same code.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
 import torch
@@ -18,7 +17,6 @@ from engine.basics.errors import InvalidInput
 from engine.curvature.gauss_newton import GaussNewton
 from engine.curvature.hessian import Hessian
 from engine.gradients.store import LEAST_DOUBT
-from engine.models.adam import FIRST, SECOND, STEPS
 from engine.models.causal.answer_token import AnswerToken
 from engine.models.causal.link import TokenLink
 from engine.models.causal.posed import Texts, posed
@@ -97,13 +95,6 @@ class CausalProblem(ModuleProblem):
 
     def _check_selection(self) -> None:
         """Any parameters may be trained."""
-
-    def keep_checkpoints(self, states: Sequence[tuple[Mapping[str, Tensor], float]]) -> None:
-        """As for any network, with the optimizer's moments."""
-        super().keep_checkpoints(states)
-        self.checkpoints = tuple(
-            replace(point, first=self._flat(state, FIRST), second=self._flat(state, SECOND), steps=int(state[STEPS]))
-            if STEPS in state else point for point, (state, _) in zip(self.checkpoints, states, strict=True))
 
     def margins(self, rows: Tensor) -> tuple[Tensor, Tensor]:
         """A response counts as one event of probability p = exp(f_0), f_0 its mean log-likelihood a token."""

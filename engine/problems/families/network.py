@@ -1,4 +1,4 @@
-"""Networks on arrays and pictures, trained by stochastic gradient descent or with a user's own weights."""
+"""Networks on arrays and pictures, trained by a recipe or with a user's own weights."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class NetworkFamily(Family):
         return sum(named[name].numel() for name in selected(module, source.selection))
 
     def recipe(self, source: SourceFields) -> Recipe:
-        """The source's recipe with its l2 as weight decay."""
+        """The source's recipe with its l2 as weight decay, which AdamW takes out of the objective."""
         recipe = source.recipe or NETWORK_RECIPE
         if not isinstance(recipe, Recipe):
             raise InvalidInput(f"The recipe fine-tunes a language model, and `{source.model}` is none; give one with "
@@ -82,13 +82,15 @@ class NetworkFamily(Family):
         # features are handed on as they are, and what a precision takes from them is said; pixels are bytes
         wide, queries = given if len(shape) == 1 else (x_train, x_query)
 
+        decay = self.recipe(source).rule.penalty
+
         def build() -> nn.Module:
             return build_model(source.model, shape, sample.n_classes)
 
         def problem(module: nn.Module, recipe: TrainingRecipe | None, **others: Any) -> ModuleProblem:
             return ModuleProblem(module, wide, sample.y_train, queries, sample.y_query, sample.candidates,
                                  parameters=source.selection, recipe=recipe, device=device,
-                                 **{"build": build, "seed": source.seed, "l2": source.l2, **others})
+                                 **{"build": build, "seed": source.seed, "l2": decay, **others})
 
         if stored_recordings.is_recording(source.weights):
             return of_recording(stored_recordings.load(source.weights), build, x_train, sample.y_train, problem)

@@ -284,3 +284,43 @@ def test_behaviors_share_the_training_gradients(problem, monkeypatch):
 def test_what_a_network_has_no_answer_to_is_said(problem):
     with pytest.raises(InvalidInput, match="`kfac` .* for a neural network"):
         compute(problem, Scoring.of("query_loss", {"kind": "infinitesimal"}, {"kind": "local_response"}, "kfac"))
+
+
+def test_less_of_a_network_reads_adams_moments_of_its_checkpoints():
+    recipe = {"epochs": 2, "batch_size": 10, "learning_rate": 0.01, "optimizer": "adamw", "checkpoints": 2}
+    source = ProblemSource(dataset="digits", n_train=20, n_queries=3, n_test=3, model="mlp", recipe=recipe, l2=0.1)
+    built = source.build().problem
+    assert built.l2 == 0.0, "AdamW's decay is no part of an objective"
+    problem, theirs = built.double(), 0.0
+    less = Scoring.of("query_loss", ADD, {"kind": "trajectory", "eta": 0.1, "checkpoints": 2}, "less")
+    for point in problem.checkpoints:
+        values = problem.network.unflatten(point.theta)
+
+        def losses(parts, x, y):
+            return nn.functional.cross_entropy(functional_call(problem.network.module, parts, (x,)), y,
+                                               reduction="none")
+
+        def slopes(x, y, values=values):
+            parts = jacrev(losses)(values, x, y)
+            return torch.cat([parts[name].flatten(1) for name in problem.network.names], 1)
+
+        gradients, queries = slopes(problem.x, problem.y), -slopes(problem.queries, problem.query_labels)
+        optimizer_steps, updates = point.steps, []
+        for own in gradients:  # one step of torch's optimizer from the moments of the checkpoint
+            leaf = nn.Parameter(torch.zeros_like(own))
+            optimizer = torch.optim.AdamW([leaf], lr=1.0, weight_decay=0.0)
+            optimizer.state[leaf] = {"step": torch.tensor(float(optimizer_steps)), "exp_avg": point.first.clone(),
+                                     "exp_avg_sq": point.second.clone()}
+            leaf.grad = own.clone()
+            optimizer.step()
+            updates.append(-leaf.detach())
+        theirs = theirs - 0.1 * normalize(queries, dim=1) @ normalize(torch.stack(updates), dim=1).T
+    assert optimizer_steps == 4
+    values = compute(problem, less, Options())[0].values
+    np.testing.assert_allclose(values, theirs[:, problem.candidates].numpy(), rtol=1e-6, atol=1e-9)
+
+
+def test_less_of_a_network_trained_by_descent_is_refused(problem):
+    less = Scoring.of("query_loss", ADD, {"kind": "trajectory", "eta": 0.1, "checkpoints": 2}, "less")
+    with pytest.raises(InvalidInput, match="does not target `trajectory`"):
+        compute(problem, less, Options())
