@@ -1,8 +1,11 @@
-"""Settings of a method: what decides its numbers beside the question, each with default, range, source and effort."""
+"""Settings of a method, or of a training: what decides its numbers beside the question, each declared once with
+default, range, help and source, and with what it costs. Pages, commands and `list --json` read the declaration."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Self
 
 from pydantic import Field
@@ -11,11 +14,51 @@ from engine.basics.errors import InvalidInput
 from engine.basics.registry import unknown
 from engine.basics.values import Value
 
+SOURCE = "Default: "
+"""Before the source, in a description."""
+EXCLUSIVE = 1e-9
+"""How far from a bound that is not allowed itself a number is still allowed."""
+
 
 def setting(default: Any, description: str, source: str, **bounds: Any) -> Any:
-    """A field of `Settings`. description: what it is, in a sentence. source: where the default is from. bounds: `ge`,
-    `gt`, `le`, `lt` of a number."""
-    return Field(default, description=f"{description} Default: {source}.", **bounds)
+    """A field of `Settings` or of a recipe. description: what it is, in a sentence. source: where the default is from;
+    `...` where there is none. bounds: `ge`, `gt`, `le`, `lt` of a number."""
+    return Field(default, description=f"{description} {SOURCE}{source}.", **bounds)
+
+
+@dataclass(frozen=True)
+class Declared:
+    """What is declared of a setting. kind: bool, int, float or str. default: None where one has to be given. low, high:
+    what a number may be. options: what a text may be, any where empty."""
+
+    name: str
+    kind: type
+    default: Any
+    description: str
+    low: float | None
+    high: float | None
+    options: tuple[str, ...]
+
+    @property
+    def label(self) -> str:
+        return self.name.replace("_", " ")
+
+
+KINDS = {"boolean": bool, "integer": int, "number": float, "string": str}
+
+
+@lru_cache(maxsize=256)
+def declared(of: type[Value]) -> Mapping[str, Declared]:
+    """The declarations of a value's fields, by name."""
+    return {name: _declared(name, schema) for name, schema in of.model_json_schema()["properties"].items()}
+
+
+def _declared(name: str, schema: Mapping[str, Any]) -> Declared:
+    kind = KINDS[schema["type"]]
+    low, high = (schema.get(bound, schema[without] - sign * EXCLUSIVE if without in schema else None)
+                 for bound, without, sign in (("minimum", "exclusiveMinimum", -1), ("maximum", "exclusiveMaximum", 1)))
+    return Declared(name, kind, schema.get("default"), schema.get("description", ""), low, high,
+                    tuple(schema.get("enum", ())))
 
 
 class Settings(Value):

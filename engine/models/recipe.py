@@ -34,7 +34,8 @@ class TrainingRecipe(Sparse, ABC):
     epochs: Count
     learning_rate: Number
     checkpoints: Count = 0
-    precision: Literal["full", "mixed"] = "full"
+    precision: Literal["full", "mixed"] = setting(
+        "full", "Of the passes: `mixed` is bfloat16 on a GPU, and on a CPU that gains from it.", "this program")
 
     @property
     @abstractmethod
@@ -151,7 +152,7 @@ class TrainingRecipe(Sparse, ABC):
         """How a model is trained, in one English sentence."""
 
 
-PAPER, USUAL = "the paper's CNN", "none, as the paper's CNN"
+PAPER, WITHOUT = "the paper's CNN", "none, as the paper's CNN"
 
 
 class Recipe(TrainingRecipe):
@@ -169,14 +170,16 @@ class Recipe(TrainingRecipe):
         "sgd", "What makes a step of a gradient: descent with momentum, with Nesterov's, Adam (decay in the gradient) "
         "or AdamW (decay beside it).", PAPER)
     learning_rate: Number = setting(..., "η, the size of a step.", PAPER, gt=0, le=100)
-    momentum: Number = setting(0.0, "μ of SGD and of Nesterov's variant; Adam has none.", PAPER, ge=0, lt=1)
-    weight_decay: Number = setting(0.0, "λ of the penalty (λ/2)‖θ‖² in the objective.", PAPER, ge=0, le=100)
+    momentum: Number = setting(0.0, "μ of SGD and of Nesterov's variant; Adam has none.",
+                               "none; the paper's CNN has 0.9", ge=0, lt=1)
+    weight_decay: Number = setting(0.0, "λ of the penalty (λ/2)‖θ‖² in the objective.",
+                                   "none; the paper's CNN has 1e-4", ge=0, le=100)
     schedule: Literal["constant", "cosine", "linear", "step"] = setting(
         "constant", "Of the learning rate over the epochs: constant, a cosine or a line down to zero, or a tenth of it "
         "after half and again after three quarters.", PAPER)
-    flip: bool = setting(False, "Mirror every picture with probability 1/2 in every epoch.", USUAL)
+    flip: bool = setting(False, "Mirror every picture with probability 1/2 in every epoch.", WITHOUT)
     crop: Count = setting(0, "Pixels of a frame of zeros within which pictures are shifted at random in every epoch.",
-                          USUAL, ge=0, le=64)
+                          WITHOUT, ge=0, le=64)
     checkpoints: Count = setting(0, "States that are stored, evenly spaced, at most one an epoch, for TracIn.",
                                  "this program", ge=0, le=1_000)
 

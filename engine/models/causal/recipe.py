@@ -5,44 +5,49 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Annotated
+from typing import ClassVar, Literal
 
 import numpy as np
 import torch
-from pydantic import Field
 from torch import Tensor, nn
 
+from engine.basics.settings import setting
 from engine.basics.values import Count, Number, short
 from engine.models import adam
 from engine.models.adam import BETAS, EPSILON
 from engine.models.knobs import Knob
-from engine.models.recipe import TrainingRecipe
+from engine.models.recipe import SCHEDULES, TrainingRecipe
 from engine.models.rules import AdamW, Rule
 
 ADAPTER_NAME = r"\.lora_[AB]\."
 """What the names of adapters' parameters have in common."""
+PAPER = "the paper"
+AFTERWARDS = {"cosine": "a cosine", "linear": "a line down to zero", "constant": "no decline"}
+"""As a sentence has a schedule after the warm-up."""
 
 
 class FineTuning(TrainingRecipe):
     """How a language model is fine-tuned by AdamW; the defaults are the paper's.
 
-    rank: of the adapters; 0 trains all parameters of the model itself. epochs: 0 leaves the model as it is. warmup:
-    the fraction of the steps in which the learning rate rises linearly, before it falls as a cosine. clip: the largest
-    length of a step's gradient. context: the most tokens of a record. checkpoints: how many points of the training
-    are stored, equally spaced, the last being its end; each stands for the steps since the one before.
+    The learning rate rises linearly for a fraction `warmup` of the steps, and then follows the schedule. Checkpoints
+    are equally spaced; each stands for the steps since the one before.
     """
 
-    rank: Annotated[Count, Field(ge=0)] = 16
-    scaling: Annotated[Number, Field(gt=0)] = 32.0
-    targets: str = "all-linear"
-    learning_rate: Annotated[Number, Field(gt=0)] = 1e-4
-    weight_decay: Annotated[Number, Field(ge=0)] = 0.0
-    warmup: Annotated[Number, Field(ge=0, lt=1)] = 0.03
-    clip: Annotated[Number, Field(gt=0)] = 1.0
-    batch: Annotated[Count, Field(ge=1)] = 8
-    epochs: Annotated[Count, Field(ge=0)] = 1
-    context: Annotated[Count, Field(ge=8)] = 1024
-    checkpoints: Annotated[Count, Field(ge=1)] = 4
+    unwritten: ClassVar[tuple[str, ...]] = (*TrainingRecipe.unwritten, "schedule")
+    rank: Count = setting(16, "Of the adapters; 0 trains all parameters of the model itself.", PAPER, ge=0, le=4_096)
+    scaling: Number = setting(32.0, "α of LoRA: an adapter counts α/rank times.", PAPER, gt=0, le=1e6)
+    targets: str = setting("all-linear", "The layers that get adapters, by names with commas between.", PAPER)
+    learning_rate: Number = setting(1e-4, "η of AdamW, at its largest.", PAPER, gt=0, le=100)
+    weight_decay: Number = setting(0.0, "λ of AdamW, beside the gradient.", PAPER, ge=0, le=100)
+    schedule: Literal["cosine", "constant", "linear"] = setting(
+        "cosine", "Of the learning rate after the warm-up: a cosine or a line down to zero, or constant.", PAPER)
+    warmup: Number = setting(0.03, "Fraction of the steps in which the learning rate rises.", PAPER, ge=0, lt=1)
+    clip: Number = setting(1.0, "The largest length of a step's gradient.", PAPER, gt=0, le=1e6)
+    batch: Count = setting(8, "Records a step.", PAPER, ge=1, le=1_000_000)
+    epochs: Count = setting(1, "Passes over the records; 0 leaves the model as it is.", PAPER, ge=0, le=100_000)
+    context: Count = setting(1_024, "The most tokens of a record.", PAPER, ge=8, le=1_000_000)
+    checkpoints: Count = setting(4, "Points of the training that are stored, the last being its end.", PAPER, ge=1,
+                                 le=1_000)
 
     @property
     def examples_a_batch(self) -> int:
@@ -74,10 +79,12 @@ class FineTuning(TrainingRecipe):
         torch.nn.utils.clip_grad_norm_(parameters, self.clip)
 
     def rate(self, step: int, total: int) -> float:
-        """The learning rate of step 0 … total − 1: linear warm-up, then a cosine down to zero."""
+        """The learning rate of step 0 … total − 1: linear warm-up, then the schedule."""
         warm = math.ceil(self.warmup * total)
         if step < warm:
             return self.learning_rate * (step + 1) / warm
+        if self.schedule != "cosine":
+            return self.learning_rate * SCHEDULES[self.schedule]((step - warm) / max(1, total - warm))
         return self.learning_rate * 0.5 * (1.0 + math.cos(math.pi * (step - warm) / max(1, total - warm)))
 
     @property
@@ -111,4 +118,5 @@ class FineTuning(TrainingRecipe):
         what = f"Adapters of rank {self.rank} trained" if self.rank else "All parameters trained"
         decay = f", weight decay {short(self.weight_decay)}" if self.weight_decay else ""
         return (f"{what} for {self.epochs:,} epochs by AdamW in batches of {self.batch:,}, learning rate "
-                f"{short(self.learning_rate)} with warm-up and a cosine{decay}{self.precision_clause}.")
+                f"{short(self.learning_rate)} with warm-up and {AFTERWARDS[self.schedule]}{decay}"
+                f"{self.precision_clause}.")
