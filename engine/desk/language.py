@@ -3,6 +3,7 @@
 # ruff: noqa: F401 (types and values that come with the verbs)
 from __future__ import annotations
 
+from engine.applications.language import shards
 from engine.applications.language.methods import METHODS, REPSIM, RecordMethod
 from engine.applications.language.rankings import at_layer, behavior_title
 from engine.applications.language.records import RecordRanking as Ranking
@@ -41,6 +42,11 @@ def shaded(desk: Desk, study: Study, record: int) -> Attributed | Waiting | str 
 def shade(desk: Desk, study: Study, record: int) -> None:
     """Queue the job that computes them, or take it up where it stopped."""
     desk.start(TokensRequest(run=study.request, record=record))
+
+
+def trained_on(study: Study) -> int:
+    """About how many records a study trains on."""
+    return shards.trained_on(study.setting.task)
 
 
 def missing_questions(study: Study) -> str:

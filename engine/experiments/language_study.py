@@ -17,6 +17,7 @@ from engine.experiments import backdoor, response_corruption
 from engine.jobs import job_digest
 from engine.models.causal import catalogue
 from engine.models.causal.readouts import READOUTS
+from engine.models.causal.recipe import FineTuning
 
 SIZES = (80, 200, 1_000, 5_000)
 BUDGET = 1 << 30
@@ -30,7 +31,8 @@ STUDIES = {"response_corruption": response_corruption, "conditional_backdoor": b
 
 @dataclass(frozen=True)
 class LanguageStudy:
-    """What the reader chose: task, model, number of training records, seed, own file, and a typed query if any."""
+    """What the reader chose: task, model, number of training records, seed, own file, a typed query if any, and a
+    recipe in place of `usual_recipe`."""
 
     task: str
     model: str
@@ -38,11 +40,23 @@ class LanguageStudy:
     seed: int
     file: str = ""
     typed: Record | None = None
+    recipe: FineTuning | None = None
 
     @property
     def setting(self) -> Setting:
-        """The setting of its run: short records and a strong recipe below a thousand records, else the paper's; the
-        embedded model's own, on questions of its world."""
+        """The setting of its run."""
+        usual = self._usual
+        return usual if self.recipe is None else usual.model_copy(update={"recipe": self.recipe})
+
+    @property
+    def usual_recipe(self) -> FineTuning:
+        """How the model is fine-tuned where the reader says nothing."""
+        return self._usual.recipe
+
+    @property
+    def _usual(self) -> Setting:
+        """Short records and a strong recipe below a thousand records, else the paper's; the embedded model's own, on
+        questions of its world."""
         if self.task == "own":
             task: dict[str, Any] = own.asking({"name": "own", "train": self.file}, [self.typed] if self.typed else [])
             recipe = response_corruption.SETTINGS["small"]["recipe"]

@@ -2,7 +2,8 @@ r"""What Adam keeps of a training, and the update that it makes on a gradient ou
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -27,6 +28,11 @@ def adam_spread(gradients: Tensor, second: Tensor, steps: int) -> Tensor:
     whole = 1 - BETAS[1] ** (steps + 1)
     spread = torch.addcmul(second * (BETAS[1] / whole), gradients, gradients, value=(1 - BETAS[1]) / whole)
     return spread.sqrt_().add_(EPSILON)
+
+
+def known(options: Mapping[str, Any]) -> bool:
+    """Whether `adam_update` has the constants of an optimizer's options, as JSON holds them."""
+    return (options.get("betas"), options.get("eps")) == (list(BETAS), EPSILON)
 
 
 def moments(optimizer: torch.optim.Optimizer, named: Iterable[tuple[str, nn.Parameter]]) -> dict[str, Tensor]:

@@ -293,8 +293,10 @@ def scoring_picker(name: str, default: Scoring) -> Scoring | None:
         return None
     with guarded("This specification"):
         specification, kind = Specification.of(behavior, intervention, process), problem_class().kind
-        routes = [route for route, estimator in ESTIMATORS.items() if not estimator.refusal(specification, kind)
-                  and estimator.offered(problem_class(), trained)]
+        recipe = source().training_recipe
+        more = recipe.offers if recipe else frozenset()
+        routes = [route for route, estimator in ESTIMATORS.items() if not estimator.refusal(specification, kind, more)
+                  and estimator.offered(problem_class(), trained, more)]
         with columns[3]:
             estimator = _select(name, "E", "answered by", routes, parsed(default.estimator)[0],
                                 lambda route: ESTIMATORS[route].title)

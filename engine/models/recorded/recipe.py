@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from engine.basics.errors import InvalidInput
 from engine.basics.noted import note
 from engine.basics.values import short
+from engine.models.adam import known
 from engine.models.knobs import Knob
 from engine.models.optimizers import KINDS, penalty, unfit
 from engine.models.recipe import TrainingRecipe
@@ -103,6 +104,10 @@ class RecordedRecipe(TrainingRecipe):
     def rule(self) -> Rule:
         self._check(SEED)
         return KINDS[self.optimizer_kind].rule(self.options, float("inf") if self.clip is None else self.clip)
+
+    @property
+    def offers(self) -> frozenset[str]:
+        return frozenset({"moments"} if known(self.options) else ())
 
     @property
     def knobs(self) -> list[Knob]:
