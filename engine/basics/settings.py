@@ -14,22 +14,26 @@ from engine.basics.errors import InvalidInput
 from engine.basics.registry import unknown
 from engine.basics.values import Value
 
-SOURCE = "Default: "
-"""Before the source, in a description."""
 EXCLUSIVE = 1e-9
 """How far from a bound that is not allowed itself a number is still allowed."""
 
 
-def setting(default: Any, description: str, source: str, **bounds: Any) -> Any:
+GROWS, FREE = "work in proportion", "none"
+
+
+def setting(default: Any, description: str, source: str, cost: str, **bounds: Any) -> Any:
     """A field of `Settings` or of a recipe. description: what it is, in a sentence. source: where the default is from;
-    `...` where there is none. bounds: `ge`, `gt`, `le`, `lt` of a number."""
-    return Field(default, description=f"{description} {SOURCE}{source}.", **bounds)
+    `...` where there is none. cost: what a larger value, or another, costs. bounds: `ge`, `gt`, `le`, `lt` of a number.
+    """
+    return Field(default, description=f"{description} Default: {source}. Cost: {cost}.",
+                 json_schema_extra={"source": source, "cost": cost}, **bounds)
 
 
 @dataclass(frozen=True)
 class Declared:
-    """What is declared of a setting. kind: bool, int, float or str. default: None where one has to be given. low, high:
-    what a number may be. options: what a text may be, any where empty."""
+    """What is declared of a setting. kind: bool, int, float or str. default: None where one has to be given.
+    description: what it is, with the source of the default and the cost. low, high: what a number may be. options: what
+    a text may be, any where empty."""
 
     name: str
     kind: type
@@ -38,6 +42,8 @@ class Declared:
     low: float | None
     high: float | None
     options: tuple[str, ...]
+    source: str
+    cost: str
 
     @property
     def label(self) -> str:
@@ -58,7 +64,7 @@ def _declared(name: str, schema: Mapping[str, Any]) -> Declared:
     low, high = (schema.get(bound, schema[without] - sign * EXCLUSIVE if without in schema else None)
                  for bound, without, sign in (("minimum", "exclusiveMinimum", -1), ("maximum", "exclusiveMaximum", 1)))
     return Declared(name, kind, schema.get("default"), schema.get("description", ""), low, high,
-                    tuple(schema.get("enum", ())))
+                    tuple(schema.get("enum", ())), schema["source"], schema["cost"])
 
 
 class Settings(Value):
@@ -69,6 +75,18 @@ class Settings(Value):
     def effort(self) -> float:
         """Work relative to that with the defaults."""
         return 1.0
+
+    @property
+    def trainings(self) -> int:
+        """How many models are trained besides."""
+        return 0
+
+    @property
+    def costs(self) -> str:
+        """What they cost beside the defaults, in words; empty where that is the same."""
+        work = f"about {self.effort:.2g} times the work of the defaults" if self.effort != 1 else ""
+        more = f"{self.trainings} more training{'s' * (self.trainings > 1)} of the model" if self.trainings else ""
+        return " and ".join(filter(None, [work, more]))
 
     @property
     def changed(self) -> dict[str, Any]:
@@ -100,7 +118,7 @@ def parsed(text: str) -> tuple[str, dict[str, str]]:
     return name, {key: value for key, _, value in (pair.partition("=") for pair in pairs)}
 
 
-COUNTED = ("iterations", "segments", "points", "steps")
+COUNTED = ("iterations", "segments", "points", "steps", "models")
 
 
 def _worded(name: str, value: Any) -> str:

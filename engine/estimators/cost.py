@@ -58,13 +58,14 @@ class Cost:
     for_each_behavior: bool = False
     eigenbases: int = 0
 
-    def scaled(self, effort: float) -> Cost:
-        """The cost of so many times the work."""
+    def scaled(self, effort: float, trainings: int = 0) -> Cost:
+        """The cost of so many times the work, and of further trainings."""
         def passes(work: Work) -> Passes:
             examples, calls = self.passes(work)
-            return Passes(effort * examples, effort * calls)
+            return Passes(effort * examples + trainings * FORWARD_AND_BACKWARD * work.epochs * work.n,
+                          effort * calls + trainings * 2 * work.epochs * work.n / work.batch)
 
-        return self if effort == 1 else replace(self, passes=passes)
+        return self if effort == 1 and not trainings else replace(self, passes=passes)
 
 
 def gradients(work: Work) -> Passes:

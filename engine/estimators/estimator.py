@@ -86,7 +86,8 @@ class Estimator:
     def configured(self, settings: Settings) -> Estimator:
         """The same estimator with other settings than its defaults, said in its title."""
         given = settings.model_dump()
-        return replace(self, title=f"{self.title}, {settings.words}", cost=self.cost.scaled(settings.effort),
+        return replace(self, title=f"{self.title}, {settings.words}",
+                       cost=self.cost.scaled(settings.effort, settings.trainings),
                        routes={kind: partial(respond, **given) for kind, respond in self.routes.items()})
 
     def implied(self, intervention: Intervention) -> tuple[Departure, ...]:

@@ -31,7 +31,7 @@ from torch import Tensor
 
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
-from engine.basics.settings import Settings, setting
+from engine.basics.settings import GROWS, Settings, setting
 from engine.basics.values import Count
 from engine.curvature.ekfac import factors_over
 from engine.curvature.hessian import Hessian
@@ -129,10 +129,12 @@ def cut(steps: int, segments: int, points: int) -> list[tuple[range, list[int]]]
 class SourceSettings(Settings):
     """Settings of SOURCE."""
 
-    segments: Count = setting(SEGMENTS, "Stretches of the training, each with one averaged curvature.",
-                              "Bae et al. 2024", ge=1, le=1_000)
-    points: Count = setting(POINTS, "States of a stretch whose curvature and gradients are averaged.",
-                            "this program", ge=1, le=1_000)
+    segments: Count = setting(
+        SEGMENTS, "Stretches of the training, each with one averaged curvature.", "Bae et al. 2024", GROWS, ge=1,
+        le=1_000)
+    points: Count = setting(
+        POINTS, "States of a stretch whose curvature and gradients are averaged.", "this program", GROWS, ge=1,
+        le=1_000)
 
     @property
     def effort(self) -> float:

@@ -133,10 +133,12 @@ class NetworkEvents:
         return torch.cat([project(behavior_gradients(problem, chunk, own, budget=budget // 4))
                           for chunk, own in zip(x.split(width), signal.split(width), strict=True)])
 
-    def term(self, weight: float, inverse: Linear) -> GradientTerm:
-        """weight · Rᵀ∇B(q) · inverse((1 − p_k) φ(z_k)), for an inverse that is symmetric."""
+    def term(self, weight: float, inverse: Linear, doubt: Tensor | None = None) -> GradientTerm:
+        """weight · Rᵀ∇B(q) · inverse((1 − p_k) φ(z_k)), for an inverse that is symmetric. doubt (n,): what stands for
+        1 − p."""
         problem, rows, project = self.problem, self.rows, self.draw()
-        targets = inverse(self.features[rows].double()) * self.doubt[rows][:, None].double()
+        factor = (self.doubt if doubt is None else doubt)[rows][:, None].double()
+        targets = inverse(self.features[rows].double()) * factor
 
         def products(signal: Tensor) -> Tensor:
             return weight * (self._projected(problem.queries, signal, project).double() @ targets.T)

@@ -12,7 +12,7 @@ from pydantic import model_validator
 from torch import Tensor, nn
 
 from engine.basics.errors import InvalidInput
-from engine.basics.settings import setting
+from engine.basics.settings import FREE, GROWS, setting
 from engine.basics.values import Count, Number, Sparse, canonical_json, short
 from engine.models import adam
 from engine.models.augmentation import augmented
@@ -35,7 +35,8 @@ class TrainingRecipe(Sparse, ABC):
     learning_rate: Number
     checkpoints: Count = 0
     precision: Literal["full", "mixed"] = setting(
-        "full", "Of the passes: `mixed` is bfloat16 on a GPU, and on a CPU that gains from it.", "this program")
+        "full", "Of the passes: `mixed` is bfloat16 on a GPU, and on a CPU that gains from it.", "this program",
+        "less time on such a processor where it is `mixed`")
 
     @property
     @abstractmethod
@@ -164,24 +165,28 @@ class Recipe(TrainingRecipe):
     """
 
     unwritten: ClassVar[tuple[str, ...]] = (*TrainingRecipe.unwritten, "optimizer", "flip", "crop")
-    epochs: Count = setting(..., "Passes over the training examples.", PAPER, ge=1, le=100_000)
-    batch_size: Count = setting(..., "Examples a step.", PAPER, ge=1, le=1_000_000)
+    epochs: Count = setting(..., "Passes over the training examples.", PAPER, GROWS, ge=1, le=100_000)
+    batch_size: Count = setting(
+        ..., "Examples a step.", PAPER, "fewer steps where it is larger; retraining is quicker", ge=1, le=1_000_000)
     optimizer: Literal["sgd", "nesterov", "adam", "adamw"] = setting(
-        "sgd", "What makes a step of a gradient: descent with momentum, with Nesterov's, Adam (decay in the gradient) "
-        "or AdamW (decay beside it).", PAPER)
-    learning_rate: Number = setting(..., "η, the size of a step.", PAPER, gt=0, le=100)
-    momentum: Number = setting(0.0, "μ of SGD and of Nesterov's variant; Adam has none.",
-                               "none; the paper's CNN has 0.9", ge=0, lt=1)
-    weight_decay: Number = setting(0.0, "λ of the penalty (λ/2)‖θ‖² in the objective.",
-                                   "none; the paper's CNN has 1e-4", ge=0, le=100)
+        "sgd", "What makes a step of a gradient: descent with momentum, with Nesterov's, Adam (decay in the "
+        "gradient) or AdamW (decay beside it).", PAPER, "none but memory: Adam keeps two numbers a parameter")
+    learning_rate: Number = setting(..., "η, the size of a step.", PAPER, FREE, gt=0, le=100)
+    momentum: Number = setting(
+        0.0, "μ of SGD and of Nesterov's variant; Adam has none.", "none; the paper's CNN has 0.9", FREE, ge=0, lt=1)
+    weight_decay: Number = setting(
+        0.0, "λ of the penalty (λ/2)‖θ‖² in the objective.", "none; the paper's CNN has 1e-4", FREE, ge=0, le=100)
     schedule: Literal["constant", "cosine", "linear", "step"] = setting(
-        "constant", "Of the learning rate over the epochs: constant, a cosine or a line down to zero, or a tenth of it "
-        "after half and again after three quarters.", PAPER)
-    flip: bool = setting(False, "Mirror every picture with probability 1/2 in every epoch.", WITHOUT)
-    crop: Count = setting(0, "Pixels of a frame of zeros within which pictures are shifted at random in every epoch.",
-                          WITHOUT, ge=0, le=64)
-    checkpoints: Count = setting(0, "States that are stored, evenly spaced, at most one an epoch, for TracIn.",
-                                 "this program", ge=0, le=1_000)
+        "constant",
+        "Of the learning rate over the epochs: constant, a cosine or a line down to zero, or a tenth of it "
+        "after half and again after three quarters.", PAPER, FREE)
+    flip: bool = setting(False, "Mirror every picture with probability 1/2 in every epoch.", WITHOUT, FREE)
+    crop: Count = setting(
+        0, "Pixels of a frame of zeros within which pictures are shifted at random in every epoch.", WITHOUT, FREE,
+        ge=0, le=64)
+    checkpoints: Count = setting(
+        0, "States that are stored, evenly spaced, at most one an epoch, for TracIn.", "this program",
+        "space on disk in proportion", ge=0, le=1_000)
 
     @model_validator(mode="after")
     def _goes_together(self) -> Recipe:

@@ -101,12 +101,7 @@ class Steps:
 
     def trained(self, theta: Tensor) -> Network:
         """The network at θ, in evaluation mode."""
-        network = Network(self.network.module, self.network.selection, device=theta.device, dtype=theta.dtype)
-        with torch.no_grad():
-            for name, value in network.unflatten(theta).items():
-                network.module.get_parameter(name).copy_(value)
-        network.theta = theta.clone()
-        return network
+        return self.network.moved(theta)
 
 
 def _refuse_moving_buffers(module: nn.Module, x: Tensor) -> None:

@@ -24,6 +24,6 @@ def show(name: str, estimator: str, default: str) -> str:
         key, begin = f"{name}:{estimator}:{field}", getattr(start, field)
         st.session_state.setdefault(key, begin)
         chosen[field] = declared_input.draw(setting, setting.label, key, begin)
-    if (effort := settings.read(chosen, estimator).effort) != 1:
-        glossary.caption(f"About {effort:.2g} times the work that it takes with its defaults.")
+    if costs := settings.read(chosen, estimator).costs:
+        glossary.caption(f"This takes {costs}.")
     return written({"name": estimator, **chosen})

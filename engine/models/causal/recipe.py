@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from engine.basics.settings import setting
+from engine.basics.settings import FREE, GROWS, setting
 from engine.basics.values import Count, Number, short
 from engine.models import adam
 from engine.models.adam import BETAS, EPSILON
@@ -34,20 +34,26 @@ class FineTuning(TrainingRecipe):
     """
 
     unwritten: ClassVar[tuple[str, ...]] = (*TrainingRecipe.unwritten, "schedule")
-    rank: Count = setting(16, "Of the adapters; 0 trains all parameters of the model itself.", PAPER, ge=0, le=4_096)
-    scaling: Number = setting(32.0, "α of LoRA: an adapter counts α/rank times.", PAPER, gt=0, le=1e6)
-    targets: str = setting("all-linear", "The layers that get adapters, by names with commas between.", PAPER)
-    learning_rate: Number = setting(1e-4, "η of AdamW, at its largest.", PAPER, gt=0, le=100)
-    weight_decay: Number = setting(0.0, "λ of AdamW, beside the gradient.", PAPER, ge=0, le=100)
+    rank: Count = setting(
+        16, "Of the adapters; 0 trains all parameters of the model itself.", PAPER,
+        "memory, and size of gradients, in proportion", ge=0, le=4_096)
+    scaling: Number = setting(32.0, "α of LoRA: an adapter counts α/rank times.", PAPER, FREE, gt=0, le=1e6)
+    targets: str = setting(
+        "all-linear", "The layers that get adapters, by names with commas between.", PAPER,
+        "memory, and size of gradients, by how many layers")
+    learning_rate: Number = setting(1e-4, "η of AdamW, at its largest.", PAPER, FREE, gt=0, le=100)
+    weight_decay: Number = setting(0.0, "λ of AdamW, beside the gradient.", PAPER, FREE, ge=0, le=100)
     schedule: Literal["cosine", "constant", "linear"] = setting(
-        "cosine", "Of the learning rate after the warm-up: a cosine or a line down to zero, or constant.", PAPER)
-    warmup: Number = setting(0.03, "Fraction of the steps in which the learning rate rises.", PAPER, ge=0, lt=1)
-    clip: Number = setting(1.0, "The largest length of a step's gradient.", PAPER, gt=0, le=1e6)
-    batch: Count = setting(8, "Records a step.", PAPER, ge=1, le=1_000_000)
-    epochs: Count = setting(1, "Passes over the records; 0 leaves the model as it is.", PAPER, ge=0, le=100_000)
-    context: Count = setting(1_024, "The most tokens of a record.", PAPER, ge=8, le=1_000_000)
-    checkpoints: Count = setting(4, "Points of the training that are stored, the last being its end.", PAPER, ge=1,
-                                 le=1_000)
+        "cosine", "Of the learning rate after the warm-up: a cosine or a line down to zero, or constant.", PAPER, FREE)
+    warmup: Number = setting(0.03, "Fraction of the steps in which the learning rate rises.", PAPER, FREE, ge=0, lt=1)
+    clip: Number = setting(1.0, "The largest length of a step's gradient.", PAPER, FREE, gt=0, le=1e6)
+    batch: Count = setting(8, "Records a step.", PAPER, "memory in proportion; fewer steps", ge=1, le=1_000_000)
+    epochs: Count = setting(1, "Passes over the records; 0 leaves the model as it is.", PAPER, GROWS, ge=0, le=100_000)
+    context: Count = setting(
+        1_024, "The most tokens of a record.", PAPER, "time and memory of longer records", ge=8, le=1_000_000)
+    checkpoints: Count = setting(
+        4, "Points of the training that are stored, the last being its end.", PAPER,
+        "work after the training, and space on disk, in proportion", ge=1, le=1_000)
 
     @property
     def examples_a_batch(self) -> int:
