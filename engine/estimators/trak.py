@@ -87,12 +87,12 @@ def left_out(problem: ModuleProblem, process: Process, candidates: Tensor, optio
 
 
 def _trained(problem: ModuleProblem, models: int, options: Options) -> list[ModuleProblem]:
-    """The model, and others that are trained with the seeds after its own."""
-    def train(later: int) -> ModuleProblem:
-        return problem.memo(f"trained {later} later", lambda: cast(ModuleProblem, trained_on(
-            problem, problem.examples, options.share(later - 1, models - 1), later)))
+    """The model, and others that are trained with the seeds after its own; the latest are kept on the problem."""
+    def build() -> list[ModuleProblem]:
+        return [cast(ModuleProblem, trained_on(problem, problem.examples, options.share(later - 1, models - 1), later))
+                for later in range(1, models)]
 
-    return [problem, *(train(later) for later in range(1, models))]
+    return [problem, *problem.memo("models of other seeds", build, models)]
 
 
 def _checkpoints(problem: ModuleProblem, models: int, options: Options) -> list[ModuleProblem]:
