@@ -54,6 +54,12 @@ class NetworkFamily(Family):
                                "`epochs`, `batch_size` and `learning_rate`.")
         return recipe.model_copy(update={"weight_decay": source.l2})
 
+    def no_training(self, source: SourceFields) -> str:
+        if not source.weights or source.recipe or stored_recordings.is_recording(source.weights):
+            return ""
+        return ("How these weights were trained is not known, so no model can be trained anew; say it with --recipe "
+                "beside --checkpoint, or train here instead.")
+
     def contents(self, source: SourceFields) -> dict[str, str]:
         own = {"model": OWNED[source.model].code} if source.model in OWNED else {}
         return {**own, **self._weights(source)}

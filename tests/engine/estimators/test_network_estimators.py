@@ -9,7 +9,7 @@ from torch.nn.functional import normalize
 
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
-from engine.estimators import trak
+from engine.estimators import ESTIMATORS, trak
 from engine.gradients import products
 from engine.models.recipe import Recipe
 from engine.models.training import train
@@ -372,3 +372,6 @@ def test_less_of_a_network_trained_by_descent_is_refused(problem):
     less = Scoring.of("query_loss", ADD, {"kind": "trajectory", "eta": 0.1, "checkpoints": 2}, "less")
     with pytest.raises(InvalidInput, match="does not target `trajectory`"):
         compute(problem, less, Options())
+    question = less.specification
+    kept = Recipe(epochs=2, batch_size=4, learning_rate=0.1, optimizer="adam", checkpoints=1).offers
+    assert ESTIMATORS["less"].refusal(question, "module") and not ESTIMATORS["less"].refusal(question, "module", kept)
