@@ -55,8 +55,10 @@ KINDS = {"boolean": bool, "integer": int, "number": float, "string": str}
 
 @lru_cache(maxsize=256)
 def declared(of: type[Value]) -> Mapping[str, Declared]:
-    """The declarations of a value's fields, by name."""
-    return {name: _declared(name, schema) for name, schema in of.model_json_schema()["properties"].items()}
+    """The declarations of a value's fields, by name: first those of the class itself, in its order."""
+    schemas = of.model_json_schema()["properties"]
+    own = [name for name in of.__annotations__ if name in schemas]
+    return {name: _declared(name, schemas[name]) for name in dict.fromkeys([*own, *schemas])}
 
 
 def _declared(name: str, schema: Mapping[str, Any]) -> Declared:
