@@ -12,7 +12,7 @@ from pydantic import Field
 
 from engine.analysis import options as texts
 from engine.analysis.protocols import ProtocolName
-from engine.analysis.scorecard.method import METHODS
+from engine.analysis.scorecard.method import method_of
 from engine.analysis.subset_bank import Among
 from engine.basics.options import Options
 from engine.basics.registry import Registry
@@ -84,7 +84,7 @@ class Case:
 
     def scores(self, problem: Problem, options: Options) -> dict[str, np.ndarray]:
         """Oriented scores (m, k) of every method on a problem."""
-        return {name: METHODS[name].scores(problem, self.behavior, options.share(index, len(self.methods)))
+        return {name: method_of(name).scores(problem, self.behavior, options.share(index, len(self.methods)))
                 for index, name in enumerate(self.methods)}
 
 
