@@ -77,13 +77,14 @@ def show_penalty() -> None:
 def show(family: str, base: TrainingRecipe, examples: int, pictures: bool = False, columns: int = 1) -> None:
     """The inputs, so many beside each other, with what they make of a training on so many examples in words. pictures:
     whether these are pictures. A reason stands there where the choices do not go together."""
-    given, areas = _given(family, base), st.columns(columns) if columns > 1 else [st]
+    values: dict[str, Any] = {}
+    areas = st.columns(columns) if columns > 1 else [st]
     for place, (field, setting) in enumerate(_settings(family, base).items()):
         name, begin = _name(family, field), getattr(base, field)
-        idle = field in PICTURES and not pictures and given[field] == begin
-        unread = field == "momentum" and given["optimizer"].startswith("adam")
         key = choice.bound(name, begin, declared_input.parser(setting))
-        value = declared_input.draw(setting, setting.label.capitalize(), key, begin, idle or unread,
+        idle = field in PICTURES and not pictures and st.session_state[key] == begin
+        unread = field == "momentum" and values["optimizer"].startswith("adam")
+        value = values[field] = declared_input.draw(setting, setting.label.capitalize(), key, begin, idle or unread,
                                     areas[place % len(areas)], NO_PICTURES if idle else "")
         if choice.made(name) or value != begin:
             choice.keep(name, declared_input.text(value))
