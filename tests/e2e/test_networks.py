@@ -29,7 +29,9 @@ def test_a_network_is_chosen_trained_and_compared(open_page, settle, screenshot)
 def test_how_it_is_trained_is_chosen_in_the_sidebar(open_page, settle, screenshot):
     page = open_page(f"/scorecard?{PROBLEM}")
     page.locator('[data-testid="stExpander"] summary', has_text="Training").first.click()
-    page.locator(".st-key-choice-fit-flip").scroll_into_view_if_needed()  # an open list closes where the page scrolls
+    settle(page)
+    page.locator(".st-key-choice-fit-flip").scroll_into_view_if_needed()
+    settle(page)  # an open list closes where the page scrolls or is drawn anew
     page.locator(".st-key-choice-fit-optimizer input").click()
     page.get_by_role("option", name="adamw").click()
     page.wait_for_url("**fit-optimizer=adamw**")
