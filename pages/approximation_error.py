@@ -64,7 +64,7 @@ def _alpha(chosen) -> None:
         error_panel.scatter(point, chosen)
     error_panel.note(chosen)
     surface.show(chosen)
-    sweep.show(chosen, point.approximate.scoring)
+    sweep.show(source, chosen.metric, chosen.candidates, [point.approximate.scoring, *state.removals(chosen)])
     _point(point, chosen)
     error_panel.numbers_table({title: at.agreement for title, at in tables.by_title(points).items()}, "solver",
                               chosen)

@@ -19,6 +19,8 @@ from engine.desk import error_curves as desk_curves
 from engine.desk.analyses import ALPHAS, ETAS, curve_questions
 from engine.desk.published import EXPERIMENTS
 from engine.metrics.agreement import METRICS
+from engine.scoring import controlled
+from engine.scoring.scoring import ESTIMATORS, Scoring
 
 PANELS = {"eta": "Longer steps (η)", "alpha": "Heavier weights (α)", "run": "Through the training (ε)"}
 SHORTS = {metric.short: name for name, metric in METRICS.items()}
@@ -131,6 +133,13 @@ def _value(panel: str, live: bool, row) -> float:
         "One of the computed points of the curves, as the slider below them."))
     choice.keep(panel, short(value))
     return value
+
+
+def removals(chosen: Chosen) -> list[Scoring]:
+    """Removal, answered by TRAK, which has nothing to say of upweighting; where the model has its features."""
+    model = chosen.sources[0].problem_class
+    return [controlled.damped_removal(chosen.behavior, name) for name in ("trak",) if ESTIMATORS[name].offered(
+        model, "local_search")]
 
 
 def slid(panel: str, value: float) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from app.approximation import behavior, over_seeds, run_errors
+from app.approximation import behavior, over_seeds, run_errors, sweep
 from app.charts import linear_range as chart
 from app.charts.draw import draw
 from app.widgets.choices.selectors import number, pick
@@ -45,6 +45,8 @@ def panel() -> None:
     if answer is not None:
         _show(answer, source, request)
         run_errors.show(source, chosen_behavior, process)
+        sweep.show(source, "kendall_tau", run_errors.SCORED, [
+            Scoring.of(chosen_behavior, {"kind": "infinitesimal"}, process, "source")])
         over_seeds.show(source, chosen_behavior)
 
 

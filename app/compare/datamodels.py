@@ -52,8 +52,9 @@ def show(compared: Compared, names: Sequence[str]) -> None:
         job_panel.watch(models)
         return
     st.button(f"Train {SUBSETS} models on random halves of {HALVES[among]}", icon=":material/model_training:",
-              on_click=job_panel.act, args=(desk().start, request),
+              on_click=job_panel.act, args=(desk().start, request), disabled=bool(source.no_training),
               help="The linear datamodeling score compares summed scores with what such models really do.")
+    job_panel.untrained(source)
 
 
 def _chosen() -> tuple[ProtocolName, Among]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import streamlit as st
@@ -11,6 +12,7 @@ from app.charts import heatmap
 from app.widgets.choices import choice, inputs
 from app.widgets.choices.selectors import number, pick, segments, text
 from app.widgets.frame.guard import guarded
+from app.widgets.pickers import recipe_picker
 from app.widgets.pickers.language_model import model_name
 from app.widgets.words import glossary
 from engine.desk import language, models
@@ -129,8 +131,18 @@ def study() -> Study | None:
         seed = number("seed", "Seed", 0, 0, 999)
     with guarded("This run"):
         file = _own_file() if chosen == "own" else ""
-        return None if file is None else Study(chosen, model, records, seed, file, _typed(model, file), *_scored())
+        return None if file is None else _trained(Study(chosen, model, records, seed, file, _typed(model, file),
+                                                        *_scored()))
     return None
+
+
+def _trained(study: Study) -> Study:
+    """The study with the chosen recipe."""
+    usual = study.usual_recipe
+    with st.expander("Training", icon=":material/tune:"):
+        recipe_picker.show(recipe_picker.TEXTS, usual, language.trained_on(study), columns=4)
+    chosen = recipe_picker.chosen(recipe_picker.TEXTS, usual)
+    return study if chosen == usual else replace(study, recipe=chosen)
 
 
 def _scored() -> tuple[tuple[str, ...], str]:

@@ -34,7 +34,8 @@ def offer(chosen: Chosen, request: Request) -> None:
                           "job, which says how long it has left.")
     glossary.caption(protocol_sentence(sizes.protocol))
     st.button("Run the scorecard", type="primary", icon=":material/play_arrow:", on_click=job_panel.act,
-              args=(desk().start, request))
+              args=(desk().start, request), disabled=bool(chosen.source.no_training))
+    job_panel.untrained(chosen.source)
     rows = "\n".join(f"| {one.title} | {one.definition} | {one.question} |"
                      for one in (BENCHMARKS[name] for name in request.benchmarks))
     with st.container(key="wf-card-benchmarks"):

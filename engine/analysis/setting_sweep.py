@@ -22,7 +22,7 @@ from pydantic import Field
 from engine.analysis.error_curves import agreement
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
-from engine.basics.settings import Settings, parsed
+from engine.basics.settings import Settings, declared, parsed
 from engine.estimators import ESTIMATORS, settings_of, written
 from engine.metrics.agreement import METRICS, summarize
 from engine.problems import Problem
@@ -63,7 +63,7 @@ class SettingSweepRequest(OfCandidates[SettingSweep]):
     scoring: StoredScoring
     vary: Annotated[str, Field(description="Which setting of the estimator is turned; `list` names them.")]
     values: Annotated[str, Field(description="The values, with commas between (default: a tenth to ten times the "
-                                             "default).")] = ""
+                                             "default, or all texts that it may be).")] = ""
 
     def title(self, problem: str) -> str:
         return f"{self.scoring.route.title} over {self.vary.replace('_', ' ')} on {problem}"
@@ -88,7 +88,7 @@ class SettingSweepRequest(OfCandidates[SettingSweep]):
             texts = [text.strip() for text in self.values.split(",") if text.strip()]
             values = [getattr(type(own).read({**given, self.vary: text}, name), self.vary) for text in texts]
         elif isinstance(default, str):
-            raise InvalidInput(f"`{self.vary}` is no number; give its values.")
+            values = list(declared(type(own))[self.vary].options)
         else:
             values = _fitting(own, self.vary, default)
         values = list(dict.fromkeys(values))

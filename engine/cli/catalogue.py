@@ -17,6 +17,8 @@ from engine.estimators.estimator import Estimator
 from engine.experiments import EXPERIMENTS
 from engine.models.catalogue import MODELS, torchvision_names
 from engine.models.causal.readouts import READOUTS
+from engine.models.causal.recipe import FineTuning
+from engine.models.recipe import Recipe
 from engine.problems import PROBLEMS
 from engine.question.behaviors import BEHAVIORS, reading
 from engine.question.interventions import INTERVENTIONS
@@ -60,12 +62,13 @@ def _models_of(estimator: Estimator) -> str:
 
 def schemas() -> dict[str, Any]:
     """The JSON schema of what a specification consists of, by the names to write: interventions, processes, and the
-    settings of estimators, with default, range and description each."""
+    settings of estimators and of trainings, with default, its source, range, cost and description each."""
     return {"interventions": {kind: cls.model_json_schema() for kind, cls in INTERVENTIONS.items()},
             "processes": {kind: cls.model_json_schema() for kind, cls in PROCESSES.items()},
             "behaviors": list(BEHAVIORS),
             "estimators": {name: one.settings.model_json_schema() if one.settings else {}
-                           for name, one in ESTIMATORS.items()}}
+                           for name, one in ESTIMATORS.items()},
+            "recipes": {"network": Recipe.model_json_schema(), "language model": FineTuning.model_json_schema()}}
 
 
 def _settings(estimator: Estimator) -> str:

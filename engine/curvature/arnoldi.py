@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from engine.basics.errors import InvalidInput
-from engine.basics.settings import Settings, setting
+from engine.basics.settings import GROWS, Settings, setting
 from engine.basics.values import Count
 from engine.curvature.hessian import Hessian
 from engine.curvature.operator import Operator
@@ -27,7 +27,8 @@ decide."""
 class ArnoldiSettings(Settings):
     """Settings of Arnoldi."""
 
-    rank: Count = setting(RANK, "Eigenpairs that are kept, of largest magnitude.", "this program", ge=1, le=100_000)
+    rank: Count = setting(
+        RANK, "Eigenpairs that are kept, of largest magnitude.", "this program", GROWS, ge=1, le=100_000)
 
     @property
     def effort(self) -> float:

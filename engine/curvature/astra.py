@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from engine.basics.errors import InvalidInput
-from engine.basics.settings import setting
+from engine.basics.settings import FREE, GROWS, setting
 from engine.basics.values import Count
 from engine.curvature.ekfac import factors
 from engine.curvature.gauss_newton import GaussNewton
@@ -34,11 +34,13 @@ SAFETY = 1.1
 class AstraSettings(IterateSettings):
     """Settings of ASTRA."""
 
-    iterations: Count = setting(ITERATIONS, "Preconditioned steps, each on a fresh mini-batch.", "this program", ge=1,
-                                le=100_000)
-    batch_size: Count = setting(BATCH_SIZE, "Training examples of a mini-batch.", "this program", ge=1, le=1_000_000)
-    averaged: Count = setting(AVERAGED, "The last iterates, whose mean is the result; at most the iterations.",
-                              "this program", ge=1, le=100_000)
+    iterations: Count = setting(
+        ITERATIONS, "Preconditioned steps, each on a fresh mini-batch.", "this program", GROWS, ge=1, le=100_000)
+    batch_size: Count = setting(
+        BATCH_SIZE, "Training examples of a mini-batch.", "this program", GROWS, ge=1, le=1_000_000)
+    averaged: Count = setting(
+        AVERAGED, "The last iterates, whose mean is the result; at most the iterations.", "this program", FREE, ge=1,
+        le=100_000)
 
 
 def solve(operator: GaussNewton, rhs: Tensor, *, iterations: int = ITERATIONS, batch_size: int = BATCH_SIZE,

@@ -40,9 +40,12 @@ AIM = 0.9
 class CgSettings(Settings):
     """Settings of conjugate gradients."""
 
-    tolerance: Number = setting(TOLERANCE, "Relative residual at which a column stops.", "this program", gt=0, lt=1)
-    iterations: Count = setting(ITERATIONS, "Products with the curvature of all examples at most.", "this program",
-                                ge=1, le=100_000)
+    tolerance: Number = setting(
+        TOLERANCE, "Relative residual at which a column stops.", "this program", "more iterations where it is smaller",
+        gt=0, lt=1)
+    iterations: Count = setting(
+        ITERATIONS, "Products with the curvature of all examples at most.", "this program",
+        "work in proportion, up to the tolerance", ge=1, le=100_000)
 
     @property
     def effort(self) -> float:

@@ -19,7 +19,7 @@ from pydantic import model_validator
 from torch import Tensor
 
 from engine.basics.errors import InvalidInput
-from engine.basics.settings import Settings, setting
+from engine.basics.settings import FREE, GROWS, Settings, setting
 from engine.basics.values import Count, Number
 from engine.curvature.hessian import Hessian
 from engine.curvature.operator import Linear, Operator
@@ -59,13 +59,15 @@ class IterateSettings(Settings):
 class LissaSettings(IterateSettings):
     """Settings of LiSSA."""
 
-    iterations: Count = setting(ITERATIONS, "Terms of the series, each on a fresh mini-batch.", "the paper", ge=1,
-                                le=1_000_000)
-    batch_size: Count = setting(BATCH_SIZE, "Training examples of a mini-batch.", "the paper", ge=1, le=1_000_000)
-    own_damping: Number = setting(DAMPING, "δ at least; a larger damping of the specification counts.", "the paper",
-                                  gt=0, le=1e6)
-    averaged: Count = setting(AVERAGED, "The last iterates, whose mean is the result; at most the iterations.",
-                              "the paper", ge=1, le=1_000_000)
+    iterations: Count = setting(
+        ITERATIONS, "Terms of the series, each on a fresh mini-batch.", "the paper", GROWS, ge=1, le=1_000_000)
+    batch_size: Count = setting(
+        BATCH_SIZE, "Training examples of a mini-batch.", "the paper", GROWS, ge=1, le=1_000_000)
+    own_damping: Number = setting(
+        DAMPING, "δ at least; a larger damping of the specification counts.", "the paper", FREE, gt=0, le=1e6)
+    averaged: Count = setting(
+        AVERAGED, "The last iterates, whose mean is the result; at most the iterations.", "the paper", FREE, ge=1,
+        le=1_000_000)
 
 
 def solve(operator: Operator, rhs: Tensor, *, iterations: int = ITERATIONS, batch_size: int = BATCH_SIZE,

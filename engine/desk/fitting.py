@@ -11,7 +11,8 @@ from engine.models.catalogue import MODELS
 from engine.models.causal import loading
 from engine.models.causal.catalogue import EMBEDDED_MODEL, is_embedded
 from engine.models.own_architecture import Declaration, declared
-from engine.problems.source import SOFTMAX
+from engine.models.recipe import TrainingRecipe
+from engine.problems.source import SOFTMAX, ProblemSource
 
 POOL = {"cifar10": 2, FIRST: 2}
 """Large pictures are averaged over squares of so many pixels, so that the Hessian of their softmax model fits, and the
@@ -77,6 +78,21 @@ def pool(name: str, model: str) -> int:
     except WhichfluenceError:
         return 1
     return 1 if shape is None else live_pool(shape)
+
+
+def pictures(dataset: str) -> bool:
+    """Whether a dataset, by its name, holds pictures."""
+    try:
+        return data.load(dataset).image_shape is not None
+    except WhichfluenceError:
+        return False
+
+
+def recipe(dataset: str, model: str) -> TrainingRecipe:
+    """How a network, or a language model, is trained on a dataset where nobody says it. Raises as `ProblemSource`."""
+    own = ProblemSource(dataset=dataset, model=model).training_recipe
+    assert own is not None, "only softmax regression has none"
+    return own
 
 
 def live_pool(shape: tuple[int, ...]) -> int:

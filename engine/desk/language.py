@@ -3,6 +3,7 @@
 # ruff: noqa: F401 (types and values that come with the verbs)
 from __future__ import annotations
 
+from engine.applications.language import shards
 from engine.applications.language.by_query import QueryScoresRequest, of_query
 from engine.applications.language.decomposition import TokensRequest
 from engine.applications.language.methods import METHODS, REPSIM, RecordMethod
@@ -57,6 +58,11 @@ def scored_by_query(desk: Desk, study: Study) -> Attributed | Waiting | str | No
 def score_by_query(desk: Desk, study: Study) -> None:
     """Queue the job that computes them, or take it up where it stopped."""
     desk.start(QueryScoresRequest(run=study.request))
+
+
+def trained_on(study: Study) -> int:
+    """About how many records a study trains on."""
+    return shards.trained_on(study.setting.task)
 
 
 def missing_questions(study: Study) -> str:

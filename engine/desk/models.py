@@ -16,13 +16,13 @@ from engine.models.catalogue import OWN, OWNED, model_title
 from engine.models.causal.catalogue import HUB, PAPER_MODEL, SMALL_MODEL, is_embedded
 from engine.models.causal.catalogue import model_title as language_model_title
 from engine.models.causal.loading import available as local_models
+from engine.models.causal.recipe import FineTuning
 from engine.models.causal.stored_trainings import StoredTraining as Training
 from engine.models.causal.stored_trainings import trainings
 from engine.models.cifar_forms import FORMS
 from engine.models.network import ALL, LAST_BLOCK, LAST_LAYER
 from engine.models.recipe import Recipe, TrainingRecipe
 from engine.models.recorded import stored_recordings as recordings
-from engine.problems.families.network import NETWORK_RECIPE
 from engine.problems.source import SOFTMAX, problem_class
 
 WEIGHT_FILES = (*own_weights.SUFFIXES, recordings.SUFFIX)

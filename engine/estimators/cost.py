@@ -11,7 +11,7 @@ from engine.question.processes import Process, Replay
 FORWARD_AND_BACKWARD, CURVATURE = 3, 5
 """What a gradient, and a product with the Hessian, cost in forward passes of the same examples."""
 BATCH = 128
-"""Examples a step of training."""
+"""Examples a step of training, where no recipe says it."""
 RUN = 15
 """What a training with the graphs of its steps costs in forward passes of the same examples."""
 
@@ -19,7 +19,7 @@ RUN = 15
 @dataclass(frozen=True)
 class Work:
     """What is to be answered: a process for so many training examples, queries, candidates and parameters of a network
-    whose training takes so many epochs."""
+    whose training takes so many epochs in batches of so many examples."""
 
     process: Process
     n: int
@@ -27,11 +27,12 @@ class Work:
     candidates: int
     parameters: int
     epochs: int
+    batch: int = BATCH
 
     @property
     def steps(self) -> float:
         """Of the trainings that a process of several seeds repeats."""
-        return (self.process.seeds if isinstance(self.process, Replay) else 1) * self.epochs * self.n / BATCH
+        return (self.process.seeds if isinstance(self.process, Replay) else 1) * self.epochs * self.n / self.batch
 
     @property
     def columns(self) -> int:
@@ -57,13 +58,14 @@ class Cost:
     for_each_behavior: bool = False
     eigenbases: int = 0
 
-    def scaled(self, effort: float) -> Cost:
-        """The cost of so many times the work."""
+    def scaled(self, effort: float, trainings: int = 0) -> Cost:
+        """The cost of so many times the work, and of further trainings."""
         def passes(work: Work) -> Passes:
             examples, calls = self.passes(work)
-            return Passes(effort * examples, effort * calls)
+            return Passes(effort * examples + trainings * FORWARD_AND_BACKWARD * work.epochs * work.n,
+                          effort * calls + trainings * 2 * work.epochs * work.n / work.batch)
 
-        return self if effort == 1 else replace(self, passes=passes)
+        return self if effort == 1 and not trainings else replace(self, passes=passes)
 
 
 def gradients(work: Work) -> Passes:
@@ -79,7 +81,8 @@ def products(each: float) -> Callable[[Work], Passes]:
 
 def through_steps(each: float) -> Callable[[Work], Passes]:
     """A column through every step of a training, which costs `each` forward passes of the step's examples."""
-    return lambda work: Passes(BATCH * work.steps * (RUN + each * work.columns), work.steps * (20 + work.columns / 2))
+    return lambda work: Passes(work.batch * work.steps * (RUN + each * work.columns),
+                               work.steps * (20 + work.columns / 2))
 
 
 GRADIENTS = Cost(gradients)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -23,6 +23,7 @@ from engine.question.specification import Specification
 
 Respond = Callable[..., list[Response]]
 Pooled = Callable[..., Tensor]
+NOTHING: Set[str] = frozenset()
 
 
 def closed_form(terms: Callable[..., Sequence[Term]]) -> Respond:
@@ -101,17 +102,19 @@ class Estimator:
     def configured(self, settings: Settings) -> Estimator:
         """The same estimator with other settings than its defaults, said in its title."""
         given = settings.model_dump()
-        return replace(self, title=f"{self.title}, {settings.words}", cost=self.cost.scaled(settings.effort),
+        return replace(self, title=f"{self.title}, {settings.words}",
+                       cost=self.cost.scaled(settings.effort, settings.trainings),
                        routes={kind: partial(respond, **given) for kind, respond in self.routes.items()})
 
     def implied(self, intervention: Intervention) -> tuple[Departure, ...]:
         """How the specification that it implies departs from one with this intervention."""
         return self.departures.get(intervention.kind, ())
 
-    def refusal(self, specification: Specification, kind: str | None = None) -> str | None:
-        """Why this estimator cannot target a specification, on problems of a kind if one is named; None if it can."""
+    def refusal(self, specification: Specification, kind: str | None = None, more: Set[str] = NOTHING) -> str | None:
+        """Why this estimator cannot target a specification, on problems of a kind if one is named; None if it can.
+        more: what the problem's training offers besides."""
         behavior, process = specification.readout, specification.process.kind
-        processes = self.processes if kind is None or self.serves(PROBLEMS[kind]) else ()
+        processes = self.processes if kind is None or self.serves(PROBLEMS[kind], more) else ()
         if not self.implies and processes:
             return None
         if process not in processes:
@@ -138,13 +141,13 @@ class Estimator:
         """The kinds of process it can target."""
         return tuple(self.routes)
 
-    def serves(self, problem: Problem | type[Problem]) -> bool:
-        """Whether a problem, or a kind of problem, offers what it needs."""
-        return set(self.needs) <= problem.offers
+    def serves(self, problem: Problem | type[Problem], more: Set[str] = NOTHING) -> bool:
+        """Whether a problem, or a kind of problem with what its training offers besides, offers what it needs."""
+        return set(self.needs) <= problem.offers | more
 
-    def offered(self, problem: Problem | type[Problem], process_kind: str) -> bool:
-        """Whether a problem, or a kind of problem, has its answer to a process in sensible time."""
-        return self.serves(problem) and (problem.hessian_products or process_kind not in self.by_hessian)
+    def offered(self, problem: Problem | type[Problem], process_kind: str, more: Set[str] = NOTHING) -> bool:
+        """Whether a problem, or a kind of problem as in `serves`, has its answer to a process in sensible time."""
+        return self.serves(problem, more) and (problem.hessian_products or process_kind not in self.by_hessian)
 
     def route(self, problem: Problem, process_kind: str) -> Respond:
         """How it answers on this kind of problem. Raises `InvalidInput` where it cannot."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from engine.curvature.dense import LIMIT as FACTORED
-from engine.estimators.cost import BATCH, CURVATURE, FORWARD_AND_BACKWARD, Cost, Passes, Work, through_steps
+from engine.estimators.cost import CURVATURE, FORWARD_AND_BACKWARD, Cost, Passes, Work, through_steps
 from engine.estimators.estimator import Estimator
 from engine.estimators.named import INFLUENCE, LEFT_OUT, Named, of_run, similarity
 from engine.exact.local_response import local_response
@@ -48,7 +48,7 @@ def passes(work: Work) -> Passes:
 def _rounds(work: Work) -> tuple[float, float]:
     """(how often a candidate's search passes over all n examples, as often as in float32; in how many batches)."""
     if isinstance(work.process, Retrain):
-        return work.epochs, work.n / BATCH
+        return work.epochs, work.n / work.batch
     if isinstance(work.process, LocalSearch):
         return DOUBLE * EVALUATIONS * work.process.iterations, work.n / 256
     own = PRECONDITIONED if work.parameters <= DENSE else OF_A_CANDIDATE

@@ -7,7 +7,7 @@ saved comparison or a job.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal, Self, cast
 from urllib.parse import quote, unquote
@@ -107,14 +107,14 @@ class External(Estimator):
         given = cast(ExternalSettings, settings)
         return replace(self, title=given.title, given=given)
 
-    def refusal(self, specification: Specification, kind: str | None = None) -> str | None:
+    def refusal(self, specification: Specification, kind: str | None = None, more: Set[str] = frozenset()) -> str | None:
         """None: what scores of another program claim is for their owner to say."""
         return None
 
-    def serves(self, problem: Problem | type[Problem]) -> bool:
+    def serves(self, problem: Problem | type[Problem], more: Set[str] = frozenset()) -> bool:
         return True
 
-    def offered(self, problem: Problem | type[Problem], process_kind: str) -> bool:
+    def offered(self, problem: Problem | type[Problem], process_kind: str, more: Set[str] = frozenset()) -> bool:
         return True
 
     def check_problem(self, problem: Problem) -> None:

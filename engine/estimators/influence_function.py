@@ -7,6 +7,7 @@ the retraining: the linear response is that of the optimum, whichever of them lo
 
 from __future__ import annotations
 
+from collections.abc import Set
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -16,7 +17,7 @@ from engine.basics.options import Options
 from engine.basics.settings import Settings
 from engine.curvature import SOLVERS, GaussNewton, InverseHessian
 from engine.estimators.cost import Cost, products
-from engine.estimators.estimator import Estimator
+from engine.estimators.estimator import NOTHING, Estimator
 from engine.estimators.named import INFLUENCE, Named
 from engine.exact.local_response import linear_responses
 from engine.problems import ModuleProblem, Problem
@@ -38,7 +39,7 @@ class InfluenceFunction(Estimator):
         return replace(other, title=f"{self.title}, {settings.words}",
                        solver=replace(other.solver, title=f"{self.solver.title}, {settings.words}"))
 
-    def serves(self, problem: Problem | type[Problem]) -> bool:
+    def serves(self, problem: Problem | type[Problem], more: Set[str] = NOTHING) -> bool:
         return self.solver.fits(problem)
 
 

@@ -2,7 +2,7 @@ r"""LESS: TracIn with Adam's updates in place of gradients, both sides at length
 
     −Σ_t η_t cos(∇B(q; θ_t), Γ(z_k; θ_t)),   Γ the update that Adam makes on z_k alone, out of the checkpoint's moments
 
-Γ is `engine.models.causal.recipe.adam_update`. It answers another question than a trajectory of plain steps: that of
+Γ is `engine.models.adam.adam_update`. It answers another question than a trajectory of plain steps: that of
 steps along Γ, each scaled to length one.
 """
 

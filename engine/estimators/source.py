@@ -31,12 +31,12 @@ from torch import Tensor
 
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
-from engine.basics.settings import Settings, setting
+from engine.basics.settings import GROWS, Settings, setting
 from engine.basics.values import Count
 from engine.curvature.ekfac import factors_over
 from engine.curvature.hessian import Hessian
 from engine.estimators.averaged import Averaged, Eigenbasis, Factored, Krylov, Read, scaled
-from engine.estimators.cost import BATCH, FORWARD_AND_BACKWARD, Cost, Passes, Work
+from engine.estimators.cost import FORWARD_AND_BACKWARD, Cost, Passes, Work
 from engine.estimators.estimator import Estimator
 from engine.estimators.named import of_run
 from engine.exact.replay import STEPS, cached_descent, cached_run, check_replayed, run_response, training_of
@@ -129,10 +129,12 @@ def cut(steps: int, segments: int, points: int) -> list[tuple[range, list[int]]]
 class SourceSettings(Settings):
     """Settings of SOURCE."""
 
-    segments: Count = setting(SEGMENTS, "Stretches of the training, each with one averaged curvature.",
-                              "Bae et al. 2024", ge=1, le=1_000)
-    points: Count = setting(POINTS, "States of a stretch whose curvature and gradients are averaged.",
-                            "this program", ge=1, le=1_000)
+    segments: Count = setting(
+        SEGMENTS, "Stretches of the training, each with one averaged curvature.", "Bae et al. 2024", GROWS, ge=1,
+        le=1_000)
+    points: Count = setting(
+        POINTS, "States of a stretch whose curvature and gradients are averaged.", "this program", GROWS, ge=1,
+        le=1_000)
 
     @property
     def effort(self) -> float:
@@ -288,7 +290,7 @@ FACTORS = 25
 def passes(work: Work) -> Passes:
     """A training, and at the states of the segments factors of all n examples with a column each."""
     states = work.process.seeds * SEGMENTS * POINTS if isinstance(work.process, Replay) else 0
-    return Passes(FORWARD_AND_BACKWARD * (BATCH * work.steps + states * work.n * (FACTORS + work.columns)),
+    return Passes(FORWARD_AND_BACKWARD * (work.batch * work.steps + states * work.n * (FACTORS + work.columns)),
                   2 * work.steps + states * work.n / 64)
 
 

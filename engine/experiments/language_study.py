@@ -18,6 +18,7 @@ from engine.jobs import job_digest
 from engine.models.causal import catalogue
 from engine.models.causal.marked import Mark
 from engine.models.causal.readouts import READOUTS
+from engine.models.causal.recipe import FineTuning
 
 SIZES = (80, 200, 1_000, 5_000)
 BUDGET = 1 << 30
@@ -31,7 +32,8 @@ STUDIES = {"response_corruption": response_corruption, "conditional_backdoor": b
 
 @dataclass(frozen=True)
 class LanguageStudy:
-    """What the reader chose: task, model, number of training records, seed, own file, and a typed query if any.
+    """What the reader chose: task, model, number of training records, seed, own file, a typed query if any, and a
+    recipe in place of `usual_recipe`.
 
     modules, tokens: as `engine.applications.language.attribution.Setting` has them.
     """
@@ -44,11 +46,18 @@ class LanguageStudy:
     typed: Record | None = None
     modules: tuple[str, ...] = ()
     tokens: Mark = "response"
+    recipe: FineTuning | None = None
 
     @property
     def setting(self) -> Setting:
         """The setting of its run."""
-        return self._usual.model_copy(update={"modules": self.modules, "tokens": self.tokens})
+        changed = {} if self.recipe is None else {"recipe": self.recipe}
+        return self._usual.model_copy(update={"modules": self.modules, "tokens": self.tokens, **changed})
+
+    @property
+    def usual_recipe(self) -> FineTuning:
+        """How the model is fine-tuned where the reader says nothing."""
+        return self._usual.recipe
 
     @property
     def _usual(self) -> Setting:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from torch import Tensor
+
+from engine.models.adam import FIRST, SECOND, STEPS
+from engine.models.network import Network
+from engine.models.wrapped import by_names
 
 
 @dataclass(frozen=True)
@@ -19,6 +24,15 @@ class Checkpoint:
     first: Tensor | None = None
     second: Tensor | None = None
     steps: int = 0
+
+    @classmethod
+    def of(cls, state: Mapping[str, Tensor], rate: float, network: Network) -> Checkpoint:
+        """Out of a state dict of the module, with Adam's moments where it holds them."""
+        def flat(values: Mapping[str, Tensor], prefix: str = "") -> Tensor:
+            return network.flatten({name: values[prefix + name] for name in network.names}).to(network.theta)
+
+        moments = (flat(state, FIRST), flat(state, SECOND), int(state[STEPS])) if STEPS in state else ()
+        return cls(flat(by_names(state, network.names)), rate, *moments)
 
     def double(self) -> Checkpoint:
         """The same in float64."""

@@ -3,7 +3,7 @@ r"""The gradient store: what a problem fills and estimators read, however the gr
     term(w)   w ⟨∇B(q; θ), v_k⟩ of m queries and b training examples,    v_k = ∇ℓ(z_k; θ)
 
 preconditioned: v_k = Γ(z_k), the update that Adam makes on z_k alone, out of the checkpoint's moments
-(`engine.models.causal.recipe.adam_update`). normalised: ∇B and v_k are scaled to length one. A network's gradients are
+(`engine.models.adam.adam_update`). normalised: ∇B and v_k are scaled to length one. A network's gradients are
 computed as they are read (`NetworkGradients`), those of softmax regression are products of inputs and signals, and
 those of a study of many rankings lie on disk (`engine.gradients.cached`).
 """
@@ -26,7 +26,7 @@ from engine.gradients.per_example import behavior_gradients, loss_gradients
 from engine.gradients.products import TrainingGradients, products_with, query_norms
 from engine.gradients.projectors import PROJECTORS, checked_dimension
 from engine.gradients.response import GradientTerm, Term
-from engine.models.causal.recipe import adam_update
+from engine.models.adam import adam_update
 
 LEAST_DOUBT = 1e-6
 """Of a response that is certain to rounding, whose margin has no slope."""
@@ -66,7 +66,8 @@ class NetworkGradients:
         point = self.point
         if point is None or point.first is None or point.second is None:
             raise InvalidInput("LESS reads the moments of Adam, which this model's training did not keep; train it "
-                               "with a recipe that fine-tunes, or use `first_order`.")
+                               "by Adam or AdamW (`optimizer` of its recipe), with `checkpoints`, or use "
+                               "`first_order`.")
         gradients = loss_gradients(self.problem, self.rows, self.theta, self.options.budget // 4,
                                    check=self.options.check)
         return adam_update(gradients, point.first, point.second, point.steps)
@@ -133,10 +134,12 @@ class NetworkEvents:
         return torch.cat([project(behavior_gradients(problem, chunk, own, budget=budget // 4))
                           for chunk, own in zip(x.split(width), signal.split(width), strict=True)])
 
-    def term(self, weight: float, inverse: Linear) -> GradientTerm:
-        """weight · Rᵀ∇B(q) · inverse((1 − p_k) φ(z_k)), for an inverse that is symmetric."""
+    def term(self, weight: float, inverse: Linear, doubt: Tensor | None = None) -> GradientTerm:
+        """weight · Rᵀ∇B(q) · inverse((1 − p_k) φ(z_k)), for an inverse that is symmetric. doubt (n,): what stands for
+        1 − p."""
         problem, rows, project = self.problem, self.rows, self.draw()
-        targets = inverse(self.features[rows].double()) * self.doubt[rows][:, None].double()
+        factor = (self.doubt if doubt is None else doubt)[rows][:, None].double()
+        targets = inverse(self.features[rows].double()) * factor
 
         def products(signal: Tensor) -> Tensor:
             return weight * (self._projected(problem.queries, signal, project).double() @ targets.T)

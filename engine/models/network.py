@@ -63,6 +63,15 @@ class Network:
         """The same parameters, not copied, as another module that is made of this network's own parts reads them."""
         return Network(module, self.selection, device=self.device, dtype=self.dtype, sharing=self)
 
+    def moved(self, theta: Tensor) -> Network:
+        """A copy whose selected parameters are θ (P,), in evaluation mode."""
+        network = Network(self.module, self.selection, device=theta.device, dtype=theta.dtype)
+        with torch.no_grad():
+            for name, value in network.unflatten(theta).items():
+                network.module.get_parameter(name).copy_(value)
+        network.theta = theta.clone()
+        return network
+
     def inputs(self, x: Tensor) -> Tensor:
         """x as the network takes it: on its device, in its precision, and whole numbers as they are."""
         return x.to(device=self.device, dtype=self.dtype if x.is_floating_point() else x.dtype)

@@ -5,17 +5,21 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import torch
-from pydantic import Field, model_validator
+from pydantic import model_validator
 from torch import Tensor, nn
 
 from engine.basics.errors import InvalidInput
+from engine.basics.settings import FREE, GROWS, setting
 from engine.basics.values import Count, Number, Sparse, canonical_json, short
+from engine.models import adam
+from engine.models.augmentation import augmented
 from engine.models.knobs import Knob
 from engine.models.layout import layout_for
-from engine.models.rules import Momentum, Rule
+from engine.models.optimizers import KINDS
+from engine.models.rules import Rule
 
 
 class TrainingRecipe(Sparse, ABC):
@@ -26,11 +30,13 @@ class TrainingRecipe(Sparse, ABC):
     (`engine.models.gain`), with weights, loss and steps in the precision of the data.
     """
 
-    unwritten: ClassVar = ("precision",)
+    unwritten: ClassVar[tuple[str, ...]] = ("precision",)
     epochs: Count
     learning_rate: Number
     checkpoints: Count = 0
-    precision: Literal["full", "mixed"] = "full"
+    precision: Literal["full", "mixed"] = setting(
+        "full", "Of the passes: `mixed` is bfloat16 on a GPU, and on a CPU that gains from it.", "this program",
+        "less time on such a processor where it is `mixed`")
 
     @property
     @abstractmethod
@@ -47,12 +53,18 @@ class TrainingRecipe(Sparse, ABC):
         """What its sentence says of that; empty where passes run in the precision of the data."""
         return ", passes in bfloat16 where the processor gains from it" if self.mixed else ""
 
+    @property
+    def offers(self) -> frozenset[str]:
+        """What a model that it trained offers besides what all of its kind do, see `engine.problems.problem.Problem`.
+        """
+        return frozenset()
+
     @abstractmethod
     def free(self, module: nn.Module) -> None:
         """Mark the parameters that are trained by `requires_grad`, and freeze the others."""
 
     @abstractmethod
-    def optimizer(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
+    def build_optimizer(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
         """Fresh, for the trained parameters."""
 
     @property
@@ -87,6 +99,10 @@ class TrainingRecipe(Sparse, ABC):
     def randomness(self, seed: int, epoch: int, number: int) -> int | Tensor:
         """What the masks of dropout are sampled from in batch 0, 1, … of an epoch: a seed, or a generator's state."""
         return (seed * 1_000_003 + epoch) * 1_000_003 + number
+
+    def inputs(self, x: Tensor, rows: Tensor, seed: int, epoch: int) -> Tensor:
+        """What epoch 0, 1, … reads of rows (b,) of x (n, …); by default the rows as they are."""
+        return x[rows]
 
     def layout(self, module: nn.Module, x: Tensor) -> Callable[[Tensor], Tensor]:
         """How batches of x (n, …) lie in memory."""
@@ -137,35 +153,89 @@ class TrainingRecipe(Sparse, ABC):
         """How a model is trained, in one English sentence."""
 
 
-class Recipe(TrainingRecipe):
-    """How a model is trained: stochastic gradient descent with momentum (paper, Appendix A-1).
+PAPER, WITHOUT = "the paper's CNN", "none, as the paper's CNN"
 
-    learning_rate η: constant, or η (1 + cos(π e / epochs)) / 2 in epoch e = 0, 1, … (`cosine`). weight_decay: λ.
-    checkpoints: how many states are stored, evenly spaced, each at the end of an epoch and the last one at the end of
-    training; 0 for none. The seed is no part of it.
+
+class Recipe(TrainingRecipe):
+    """How a network is trained; by default stochastic gradient descent with momentum (paper, Appendix A-1).
+
+    learning_rate η: times a factor of `SCHEDULES` at the epochs that are over. weight_decay: λ, a part of the gradient
+    but for AdamW. checkpoints: how many states are stored, evenly spaced, each at the end of an epoch and the last one
+    at the end of training; 0 for none. The seed is no part of it; it also decides what `flip` and `crop` do.
     """
 
-    epochs: Annotated[Count, Field(ge=1, le=100_000)]
-    batch_size: Annotated[Count, Field(ge=1, le=1_000_000)]
-    learning_rate: Annotated[Number, Field(gt=0, le=100)]
-    momentum: Annotated[Number, Field(ge=0, lt=1)] = 0.0
-    weight_decay: Annotated[Number, Field(ge=0, le=100)] = 0.0
-    schedule: Literal["constant", "cosine"] = "constant"
-    checkpoints: Annotated[Count, Field(ge=0, le=1_000)] = 0
+    unwritten: ClassVar[tuple[str, ...]] = (*TrainingRecipe.unwritten, "optimizer", "flip", "crop")
+    epochs: Count = setting(..., "Passes over the training examples.", PAPER, GROWS, ge=1, le=100_000)
+    batch_size: Count = setting(
+        ..., "Examples a step.", PAPER, "fewer steps where it is larger; retraining is quicker", ge=1, le=1_000_000)
+    optimizer: Literal["sgd", "nesterov", "adam", "adamw"] = setting(
+        "sgd", "What makes a step of a gradient: descent with momentum, with Nesterov's, Adam (decay in the "
+        "gradient) or AdamW (decay beside it).", PAPER, "none but memory: Adam keeps two numbers a parameter")
+    learning_rate: Number = setting(..., "η, the size of a step.", PAPER, FREE, gt=0, le=100)
+    momentum: Number = setting(
+        0.0, "μ of SGD and of Nesterov's variant; Adam has none.", "none; the paper's CNN has 0.9", FREE, ge=0, lt=1)
+    weight_decay: Number = setting(
+        0.0, "λ of the penalty (λ/2)‖θ‖² in the objective.", "none; the paper's CNN has 1e-4", FREE, ge=0, le=100)
+    schedule: Literal["constant", "cosine", "linear", "step"] = setting(
+        "constant",
+        "Of the learning rate over the epochs: constant, a cosine or a line down to zero, or a tenth of it "
+        "after half and again after three quarters.", PAPER, FREE)
+    flip: bool = setting(False, "Mirror every picture with probability 1/2 in every epoch.", WITHOUT, FREE)
+    crop: Count = setting(
+        0, "Pixels of a frame of zeros within which pictures are shifted at random in every epoch.", WITHOUT, FREE,
+        ge=0, le=64)
+    checkpoints: Count = setting(
+        0, "States that are stored, evenly spaced, at most one an epoch, for TracIn.", "this program",
+        "space on disk in proportion", ge=0, le=1_000)
 
     @model_validator(mode="after")
-    def _no_more_checkpoints_than_epochs(self) -> Recipe:
+    def _goes_together(self) -> Recipe:
         if self.checkpoints > self.epochs:
             raise InvalidInput(f"{self.checkpoints} checkpoints do not fit into {self.epochs} epochs, at whose ends "
                                "they are stored; ask for fewer.")
+        if self.adaptive and self.momentum:
+            raise InvalidInput(f"`{self.optimizer}` has no momentum {short(self.momentum)} but moments of its own "
+                               f"(β₁ = {short(adam.BETAS[0])}); leave `momentum` out, or use `sgd`.")
+        if self.optimizer == "nesterov" and not self.momentum:
+            raise InvalidInput("Nesterov's variant is one of momentum, which is 0; give a `momentum` such as 0.9.")
         return self
+
+    @property
+    def adaptive(self) -> bool:
+        """Whether every parameter has a step size of its own."""
+        return self.optimizer.startswith("adam")
+
+    @property
+    def offers(self) -> frozenset[str]:
+        return frozenset({"moments"} if self.adaptive and self.checkpoints else ())
+
+    @property
+    def augments(self) -> bool:
+        """Whether an epoch reads pictures otherwise than they are."""
+        return self.flip or self.crop > 0
 
     @property
     def sentence(self) -> str:
         momentum = f", momentum {short(self.momentum)}" if self.momentum else ""
         decay = f", weight decay {short(self.weight_decay)}" if self.weight_decay else ""
-        return (f"Trained for {self.epochs:,} epochs of stochastic gradient descent in batches of {self.batch_size:,}, "
-                f"learning rate {short(self.learning_rate)} ({self.schedule}){momentum}{decay}{self.precision_clause}.")
+        return " ".join([
+            f"Trained for {self.epochs:,} epochs {TITLES[self.optimizer]} in batches of {self.batch_size:,}, learning "
+            f"rate {short(self.learning_rate)} ({self.schedule}){momentum}{decay}{self._augmentation}"
+            f"{self.precision_clause}.", *self.limits])
+
+    @property
+    def _augmentation(self) -> str:
+        done = ["mirrored"] * self.flip + [f"shifted by up to {self.crop} pixels"] * (self.crop > 0)
+        return f", pictures {' and '.join(done)} at random" if done else ""
+
+    @property
+    def limits(self) -> list[str]:
+        """What processes and estimators do not follow of it, in sentences."""
+        adaptive = ("The process `trajectory` adds up plain gradient steps, not Adam's; LESS, and estimators of "
+                    "`replay`, read Adam's moments.")
+        augments = ("Steps, gradients, Hessians and SOURCE read pictures as they are; `retrain`, and `replay` step "
+                    "by step, repeat the augmentation.")
+        return [adaptive] * self.adaptive + [augments] * self.augments
 
     @property
     def examples_a_batch(self) -> int:
@@ -184,13 +254,34 @@ class Recipe(TrainingRecipe):
     def free(self, module: nn.Module) -> None:
         module.requires_grad_(True)
 
-    def optimizer(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
-        return torch.optim.SGD(parameters, lr=self.learning_rate, momentum=self.momentum,
-                               weight_decay=self.weight_decay)
+    @property
+    def _options(self) -> dict[str, Any]:
+        """Of its optimizer, by torch's names."""
+        own = {"betas": adam.BETAS, "eps": adam.EPSILON} if self.adaptive else {
+            "momentum": self.momentum, "nesterov": self.optimizer == "nesterov"}
+        return {**own, "weight_decay": self.weight_decay}
+
+    def build_optimizer(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
+        return KINDS[KIND[self.optimizer]].build(parameters, self.learning_rate, self._options)
 
     @property
     def rule(self) -> Rule:
-        return Momentum(self.momentum, self.weight_decay)
+        return KINDS[KIND[self.optimizer]].rule(self._options, math.inf)
+
+    def moments(self, optimizer: torch.optim.Optimizer, named: Iterable[tuple[str, nn.Parameter]]) -> dict[str, Tensor]:
+        return adam.moments(optimizer, named) if self.adaptive else {}
+
+    def no_moments(self, named: Iterable[tuple[str, nn.Parameter]]) -> dict[str, Tensor]:
+        return adam.no_moments(named) if self.adaptive else {}
+
+    def inputs(self, x: Tensor, rows: Tensor, seed: int, epoch: int) -> Tensor:
+        if not self.augments:
+            return x[rows]
+        return augmented(x, rows, flip=self.flip, crop=self.crop, seed=seed, epoch=epoch)
+
+    @property
+    def knobs(self) -> list[Knob]:
+        return [*super().knobs, *([Knob("Adam's ε", short(adam.EPSILON))] if self.adaptive else [])]
 
     def rate_at(self, step: int, per_epoch: int) -> float:
         return self.rate(step // per_epoch)
@@ -206,8 +297,15 @@ class Recipe(TrainingRecipe):
 SCHEDULES: dict[str, Callable[[float], float]] = {
     "constant": lambda fraction: 1.0,
     "cosine": lambda fraction: 0.5 * (1.0 + math.cos(math.pi * fraction)),
+    "linear": lambda fraction: 1.0 - fraction,
+    "step": lambda fraction: 0.1 ** ((fraction >= 0.5) + (fraction >= 0.75)),
 }
-"""The factor of the learning rate at a fraction of the training, in [0, 1)."""
+"""The factor of the learning rate at a fraction of the training, in [0, 1); `step` as He et al. 2016."""
+KIND = {"sgd": "SGD", "nesterov": "SGD", "adam": "Adam", "adamw": "AdamW"}
+"""Optimizer of a recipe -> its kind in `engine.models.optimizers`."""
+TITLES = {"sgd": "of stochastic gradient descent", "adam": "by Adam", "adamw": "by AdamW",
+          "nesterov": "of stochastic gradient descent with Nesterov's momentum"}
+"""As a sentence goes on after its epochs."""
 
 PAPER_RESNET = Recipe(epochs=40, batch_size=128, learning_rate=0.05, momentum=0.9, weight_decay=5e-4, schedule="cosine",
                       checkpoints=4, precision="mixed")

@@ -1,6 +1,7 @@
 r"""What optimizers do with a gradient, as pure functions of numbers: (θ_t, s_t, g_t) -> (θ_{t+1}, s_{t+1}).
 
     momentum   v_{t+1} = μ v_t + g_t + λ θ_t,        θ_{t+1} = θ_t − η_t v_{t+1}      (Polyak 1964; `torch.optim.SGD`)
+    Nesterov   the same v,                           θ_{t+1} = θ_t − η_t (g_t + λ θ_t + μ v_{t+1})  (Nesterov 1983)
     AdamW      m_{t+1} = β₁ m_t + (1 − β₁) g_t,      v_{t+1} = β₂ v_t + (1 − β₂) g_t²
                θ_{t+1} = (1 − η_t λ) θ_t − η_t m̂/(√v̂ + ε)     (Loshchilov and Hutter 2019; `torch.optim.AdamW`)
 
@@ -98,10 +99,11 @@ class Rule(ABC):
 
 @dataclass(frozen=True)
 class Momentum(Rule):
-    """Gradient descent with momentum μ and weight decay λ in the gradient."""
+    """Gradient descent with momentum μ, Nesterov's or the plain one, and weight decay λ in the gradient."""
 
     momentum: float = 0.0
     weight_decay: float = 0.0
+    nesterov: bool = False
 
     @property
     def remembers(self) -> int:
@@ -113,7 +115,8 @@ class Momentum(Rule):
         if not self.momentum:
             return theta - rate * pull, ()
         velocity = self.momentum * state[0] + pull
-        return theta - rate * velocity, (velocity,)
+        moved = pull + self.momentum * velocity if self.nesterov else velocity
+        return theta - rate * moved, (velocity,)
 
     @property
     def penalty(self) -> float:
@@ -124,11 +127,13 @@ class Momentum(Rule):
         return True
 
     def flow(self, rate: float) -> tuple[float, float, bool]:
-        """η/(1 − μ): so far a gradient moves θ in the end."""
+        """η/(1 − μ): so far a gradient moves θ in the end, with either momentum."""
         return rate / (1 - self.momentum), self.weight_decay, True
 
     def affine(self, theta: Tensor, state: State, rate: float) -> tuple[float, Tensor]:
         pull = self.weight_decay * theta
+        if self.nesterov:
+            return rate * (1 + self.momentum), -rate * ((1 + self.momentum) * pull + self.momentum**2 * state[0])
         return rate, -rate * (self.momentum * state[0] + pull if self.momentum else pull)
 
     def forward(self, before: Moment, tangents: Columns, rate: float, count: int) -> Columns:
@@ -138,6 +143,10 @@ class Momentum(Rule):
 
     def back(self, before: Moment, cotangents: Columns, rate: float, count: int) -> Columns:
         theta, *velocity = cotangents
+        if self.nesterov:
+            kept = velocity[0] - rate * self.momentum * theta
+            pull = kept - rate * theta
+            return theta + self.weight_decay * pull, self.momentum * kept, pull
         pull = sum(velocity, start=-rate * theta)
         return theta + self.weight_decay * pull, *(self.momentum * pull for _ in velocity), pull
 
@@ -184,7 +193,7 @@ class AdamW(Rule):
         second_mean = self._second(tuple(state), self._pull(theta, left * gradient))
         moved = -rate * own / self._spread(second_mean, count)
         if lag:
-            mean = first + moved / (1 - self.betas[0] ** count)
+            mean = first + moved / _whole(self.betas[0], count, moved)
             moved, first = (1 - self.betas[0]) * mean, self.betas[0] * mean
         else:
             first = torch.zeros_like(first)
@@ -201,7 +210,7 @@ class AdamW(Rule):
 
     def _spread(self, second: Tensor, count: int | Tensor) -> Tensor:
         """√v̂ + ε of step number `count`."""
-        return _root(second / (1 - self.betas[1] ** count)) + self.epsilon
+        return _root(second / _whole(self.betas[1], count, second)) + self.epsilon
 
     def _cut(self, gradient: Tensor) -> Tensor:
         """The factor that shortens a gradient to the length `clip`, 1 for a shorter one."""
@@ -216,9 +225,14 @@ class AdamW(Rule):
         gradient = self._pull(theta, gradient)
         first = self.betas[0] * state[0] + (1 - self.betas[0]) * gradient
         second = self._second(state, gradient)
-        moved = first / (1 - self.betas[0] ** count) / self._spread(second, count)
+        moved = first / _whole(self.betas[0], count, first) / self._spread(second, count)
         decay = 1 - rate * self.weight_decay if self.decoupled else 1.0
         return decay * theta - rate * moved, (first, second)
+
+
+def _whole(beta: float, count: int | Tensor, like: Tensor) -> float | Tensor:
+    """1 − βᵗ, computed in float64: it is a difference of nearly equal numbers."""
+    return (1 - beta ** count.double()).to(like) if isinstance(count, Tensor) else 1 - beta**count
 
 
 def _root(x: Tensor) -> Tensor:

@@ -1,7 +1,8 @@
 r"""A training as a sequence of pure steps: (θ_t, s_t) -> (θ_{t+1}, s_{t+1}) on batch M_t at rate η_t.
 
 What decides a training (`engine.models.training.Training`) is fixed: its initial weights, its batches with their order,
-its rates and masks of dropout. What may vary are the weights w of the examples, those of the training to begin with,
+its rates, augmentation and masks of dropout. What may vary are the weights w of the examples, those of the training to
+begin with,
 
     g_t(θ, w) = (1/|M_t|) Σ_{i ∈ M_t} w_i ∇ℓ(z_i; θ)
 
@@ -27,13 +28,14 @@ from engine.models.training import Training
 
 @dataclass(frozen=True)
 class Step:
-    """One step: the rows M_t (b,), the learning rate, what the masks of dropout are sampled from, and its number from
-    1."""
+    """One step: the rows M_t (b,), the learning rate, what the masks of dropout are sampled from, its number from
+    1, and its epoch from 0."""
 
     rows: Tensor
     rate: float
     seed: int | Tensor
     count: int
+    epoch: int
 
 
 class Steps:
@@ -55,7 +57,7 @@ class Steps:
         self.start = self.network.theta
         per_epoch = training.per_epoch
         self.all = [Step(rows, recipe.rate_at(epoch * per_epoch + number, per_epoch),
-                         training.randomness(epoch, number), epoch * per_epoch + number + 1)
+                         training.randomness(epoch, number), epoch * per_epoch + number + 1, epoch)
                     for epoch, batches in enumerate(training.batches()) for number, rows in enumerate(batches)]
 
     def __len__(self) -> int:
@@ -66,11 +68,15 @@ class Steps:
         """θ and the optimizer's state before the first step."""
         return self.start, *self.rule.fresh(self.start)
 
+    def inputs(self, step: Step) -> Tensor:
+        """Those of the rows of a step, (b, …), as it reads them."""
+        return self.layout(self.training.inputs(step.rows, step.epoch))
+
     def losses(self, values: Mapping[str, Tensor], step: Step) -> Tensor:
         """ℓ(z_i; θ) of the rows of a step, (b,), for θ as one tensor a name; differentiable."""
         training = self.training
         seed_generators(training.device, step.seed)
-        logits = functional_call(self.network.module, dict(values), (self.layout(training.x[step.rows]),))
+        logits = functional_call(self.network.module, dict(values), (self.inputs(step),))
         return training.loss(logits, training.y[step.rows])
 
     def weights(self, step: Step) -> Tensor:
@@ -95,12 +101,7 @@ class Steps:
 
     def trained(self, theta: Tensor) -> Network:
         """The network at θ, in evaluation mode."""
-        network = Network(self.network.module, self.network.selection, device=theta.device, dtype=theta.dtype)
-        with torch.no_grad():
-            for name, value in network.unflatten(theta).items():
-                network.module.get_parameter(name).copy_(value)
-        network.theta = theta.clone()
-        return network
+        return self.network.moved(theta)
 
 
 def _refuse_moving_buffers(module: nn.Module, x: Tensor) -> None:

@@ -83,7 +83,7 @@ class _Together:
     def __init__(self, steps: Steps, altered: Altered) -> None:
         self.steps, self.altered = steps, altered
         self.moment = tuple(part.expand(len(altered), -1).clone() for part in steps.beginning)
-        self.taken = torch.zeros(len(altered), device=steps.start.device)
+        self.taken = torch.zeros(len(altered), device=steps.start.device, dtype=torch.int64)
 
     def advance(self, step: Step) -> None:
         """A step of every model that has a weight in the batch; of the others only where the mean runs over all."""
@@ -109,7 +109,7 @@ class _Together:
                   steps.network.unflatten(self.moment[0]).items()}
         labels = training.y if self.altered.labels is None else self.altered.labels
         with torch.enable_grad():
-            logits = self._logits(values, steps.layout(training.x[step.rows]))  # (J, b, C)
+            logits = self._logits(values, steps.inputs(step))  # (J, b, C)
             each = training.loss(logits.flatten(0, 1), labels[..., step.rows].expand(weights.shape).flatten())
             shares = weights / self.altered.denominators(weights)[:, None].to(weights)
             total = (shares.flatten() * each).sum()

@@ -1,9 +1,9 @@
-r"""Training from scratch by stochastic gradient descent, so that an intervention changes nothing but itself.
+r"""Training from scratch by a recipe, so that an intervention changes nothing but itself.
 
-A seed fixes the initial weights, the order of the batches and the masks of dropout, whatever else the process drew
-before. Every epoch permutes all n examples and cuts the permutation into batches M; an example of weight zero is
-then left out of its batch, so that a model that is trained without it sees all others in the same batches. The
-step on a batch is that of
+A seed fixes the initial weights, the order of the batches, the augmentation and the masks of dropout, whatever else the
+process drew before. Every epoch permutes all n examples and cuts the permutation into batches M; an example of weight
+zero is then left out of its batch, so that a model that is trained without it sees all others in the same batches. The
+step on a batch is that of the recipe's optimizer on
 
     (1/N_M) Σ_{i ∈ M} w_i ℓ(z_i; θ) + (λ/2)‖θ‖²,     λ the weight decay, over all parameters,
 
@@ -143,12 +143,17 @@ class Training:
         """What the masks of dropout are drawn from in batch 0, 1, … of an epoch."""
         return self.recipe.randomness(self.seed, epoch, number)
 
-    def batch_loss(self, predict: Callable[[Tensor], Tensor], batch: Tensor) -> Tensor | None:
-        """(1/N_M) Σ w_i ℓ(z_i; θ) for the rows M (b,) and predict: inputs -> logits; None where no row has a weight."""
+    def inputs(self, rows: Tensor, epoch: int) -> Tensor:
+        """x (b, …) of rows (b,) as epoch 0, 1, … reads them."""
+        return self.recipe.inputs(self.x, rows, self.seed, epoch)
+
+    def batch_loss(self, predict: Callable[[Tensor], Tensor], batch: Tensor, epoch: int) -> Tensor | None:
+        """(1/N_M) Σ w_i ℓ(z_i; θ) in an epoch, for the rows M (b,) and predict: inputs -> logits; None where no row has
+        a weight."""
         rows = batch if self.weights is None else batch[self.weights[batch] != 0]
         if not len(rows):
             return None
-        each = self.loss(predict(self.x[rows]).to(self.precision), self.y[rows])
+        each = self.loss(predict(self.inputs(rows, epoch)).to(self.precision), self.y[rows])
         if self.weights is not None:
             each = each * self.weights[rows]
         return each.sum() / len(batch if self.normalization == "n" else rows)
@@ -163,7 +168,7 @@ class _Run:
         self.layout, self.passes = recipe.layout(self.module, training.x), training.passes(self.module)
         self.moving = [parameter for parameter in self.module.parameters() if parameter.requires_grad]
         self.names = state_names(self.module)
-        self.optimizer = recipe.optimizer(self.moving)
+        self.optimizer = recipe.build_optimizer(self.moving)
         self.keeps = dict(zip(recipe.checkpoint_steps(training.per_epoch), recipe.checkpoint_rates(training.per_epoch),
                               strict=True))
         self.losses: list[float] = []
@@ -183,7 +188,7 @@ class _Run:
             check()
             self.optimizer.param_groups[0]["lr"] = training.recipe.rate_at(step, len(batches))
             seed_generators(training.device, training.randomness(epoch, number))
-            value = self._step(batch)
+            value = self._step(batch, epoch)
             total += value
             self.since += value
             self.steps += 1
@@ -208,9 +213,9 @@ class _Run:
         return Reached(step + 1, self.keeps.get(step, 0.0), _finite(self.since.item() / self.steps, epoch, recipe),
                        self.steps, state)
 
-    def _step(self, batch: Tensor) -> Tensor | float:
+    def _step(self, batch: Tensor, epoch: int) -> Tensor | float:
         """One step on the batch; the value of its loss before it."""
-        value = self.training.batch_loss(self._predict, batch)
+        value = self.training.batch_loss(self._predict, batch, epoch)
         if value is None:
             return self._empty_step()
         self.optimizer.zero_grad(set_to_none=True)

@@ -7,8 +7,7 @@ any other network; steps, retraining and derivatives are the same code.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, cast
 
 import torch
@@ -26,7 +25,6 @@ from engine.models.causal.packed import Packing
 from engine.models.causal.posed import Texts, posed
 from engine.models.causal.reader import Extra, TokenReader, answer_states, response_loss
 from engine.models.causal.readouts import READOUTS
-from engine.models.causal.recipe import FIRST, SECOND, STEPS
 from engine.models.causal.row_texts import RowTexts
 from engine.models.link import Link
 from engine.models.network import Network
@@ -102,13 +100,6 @@ class CausalProblem(ModuleProblem):
 
     def _check_selection(self) -> None:
         """Any parameters may be trained."""
-
-    def keep_checkpoints(self, states: Sequence[tuple[Mapping[str, Tensor], float]]) -> None:
-        """As for any network, with the optimizer's moments."""
-        super().keep_checkpoints(states)
-        self.checkpoints = tuple(
-            replace(point, first=self._flat(state, FIRST), second=self._flat(state, SECOND), steps=int(state[STEPS]))
-            if STEPS in state else point for point, (state, _) in zip(self.checkpoints, states, strict=True))
 
     def margins(self, rows: Tensor) -> tuple[Tensor, Tensor]:
         """A response counts as one event of probability p = exp(f_0), f_0 its mean log-likelihood a token."""

@@ -36,7 +36,6 @@ from engine.models.numbers import number_kind
 from engine.models.recipe import TrainingRecipe
 from engine.models.train_many import convolves, outputs_of_many, stands_alone
 from engine.models.training import Diverged, Training, replay
-from engine.models.wrapped import by_names
 from engine.problems.candidates import Arraylike, Examples, Shared, Units
 from engine.problems.memory import Memory
 from engine.problems.problem import Problem, pick_device
@@ -84,6 +83,7 @@ class ModuleProblem(Problem):
         self.network = module if isinstance(module, Network) else Network(module, parameters, device=self.device,
                                                                           dtype=DTYPES[dtype])
         self.l2, self.loss, self.recipe, self.build, self.seed = float(l2), loss, recipe, build, seed
+        self.offers = type(self).offers | (recipe.offers if recipe else frozenset())
         self.checkpoints, self.shared = tuple(checkpoints), shared or Shared(Memory(), Memory())
         y = self._labels(y_train)
         chosen = self._candidates(candidates, len(y)) if shared is None else torch.as_tensor(candidates)
@@ -101,17 +101,13 @@ class ModuleProblem(Problem):
         self.of_model("selection", self._check_selection)
 
     def keep_checkpoints(self, states: Sequence[tuple[Mapping[str, Tensor], float]]) -> None:
-        """Set the training run's checkpoints from state dicts and learning rates, in the order of training.
+        """Set the training run's checkpoints from state dicts, with Adam's moments where they hold them, and learning
+        rates, in the order of training.
 
         Only the selected parameters are taken: everything else stays as in the factual model.
         """
         vars(self).pop("fingerprint", None)
-        self.checkpoints = tuple(Checkpoint(self._flat(by_names(state, self.network.names)), rate)
-                                 for state, rate in states)
-
-    def _flat(self, state: Mapping[str, Tensor], prefix: str = "") -> Tensor:
-        """The selected parameters, or what is kept of each under a prefix: (P,)."""
-        return self.network.flatten({name: state[prefix + name] for name in self.network.names}).to(self.theta)
+        self.checkpoints = tuple(Checkpoint.of(state, rate, self.network) for state, rate in states)
 
     def holding(self, examples: Examples, shared: Shared) -> ModuleProblem:
         return type(self)(self.network, *examples, **self._made, shared=shared)

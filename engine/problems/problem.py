@@ -62,7 +62,7 @@ class Problem(Candidates):
     kept_checkpoints: ClassVar[bool] = False
     live_seconds: ClassVar[float]
     live_device: ClassVar[str]
-    offers: ClassVar[frozenset[str]] = frozenset()
+    offers: frozenset[str] = frozenset()
     curvatures: ClassVar[tuple[type[Operator], ...]] = ()
     hessian_products: ClassVar[bool] = True
     unoffered: ClassVar[frozenset[str]] = frozenset()

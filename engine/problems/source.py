@@ -132,6 +132,11 @@ class ProblemSource(Value):
         return self.family.recipe(self)
 
     @property
+    def no_training(self) -> str:
+        """Why the model cannot be trained anew, as a sentence; empty where it can."""
+        return self.family.no_training(self)
+
+    @property
     def is_trained(self) -> bool:
         """Whether `build` takes a moment only; softmax regression always does, next to a network."""
         return self.family.is_trained(self)

@@ -50,6 +50,11 @@ def response(behavior: str = "query_loss", solver: str = SOLVER) -> Scoring:
     return Scoring.of(exact.behavior, exact.intervention, exact.process, solver)
 
 
+def damped_removal(behavior: str, estimator: str = "exact") -> Scoring:
+    """Removal, searched in the same way."""
+    return search_scoring({"kind": "remove"}, behavior, DAMPING, "reoptimized", estimator)
+
+
 def damped_upweighting(behavior: str, alpha: float, estimator: str = "exact") -> Scoring:
     """Upweighting, searched with damping and without the factual model's drift: what `response` approximates."""
     return search_scoring(upweighting(alpha), behavior, DAMPING, "reoptimized", estimator)

@@ -26,6 +26,25 @@ def test_a_network_is_chosen_trained_and_compared(open_page, settle, screenshot)
     assert page.console_errors == []
 
 
+def test_how_it_is_trained_is_chosen_in_the_sidebar(open_page, settle, screenshot):
+    page = open_page(f"/scorecard?{PROBLEM}")
+    page.locator('[data-testid="stExpander"] summary', has_text="Training").first.click()
+    settle(page)
+    page.locator(".st-key-choice-fit-flip").scroll_into_view_if_needed()
+    settle(page)  # an open list closes where the page scrolls or is drawn anew
+    page.locator(".st-key-choice-fit-optimizer input").click()
+    page.get_by_role("option", name="adamw").click()
+    page.wait_for_url("**fit-optimizer=adamw**")
+    page.get_by_text("50 epochs by AdamW", exact=False).first.wait_for()
+    assert page.locator(".st-key-choice-fit-momentum input").is_disabled()
+    page.locator(".st-key-choice-fit-flip label").first.click()
+    page.wait_for_url("**fit-flip=1**")
+    page.get_by_text("pictures mirrored at random", exact=False).first.wait_for()
+    settle(page)
+    screenshot(page, "scorecard-recipe")
+    assert page.console_errors == []
+
+
 @pytest.mark.slow
 def test_a_score_is_taken_apart(open_page, settle, screenshot):
     page = open_page(f"/examples?{PROBLEM}&{STEPS}&query=2&example=7")

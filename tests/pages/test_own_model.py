@@ -38,3 +38,11 @@ def test_other_data_offer_the_models_of_the_program(own):
     at = sound(open("compare", data="digits"))
     assert chosen(at, "Model").value == "softmax" and "Tokens" not in chosen(at, "Model").options[:1]
     assert pickers.SOFTMAX in [box.value for box in at.selectbox]
+
+
+def test_models_are_not_offered_to_be_trained_where_nobody_knows_how(own):
+    at = sound(open("scorecard"))
+    button = next(button for button in at.button if button.label == "Run the scorecard")
+    assert button.disabled and says(at, "How these weights were trained is not known, so no model can be trained anew")
+    at = sound(open("scorecard", data="digits"))
+    assert not next(button for button in at.button if button.label == "Run the scorecard").disabled

@@ -7,7 +7,11 @@ LISSA = "query_loss/infinitesimal/local_response;damping=0.01/lissa"
 
 
 def number(at, label):
-    return next(box for box in at.number_input if box.label == label)
+    return next(one for one in at.number_input if one.label == label)
+
+
+def box(at, label):
+    return next(one for one in at.selectbox if one.label == label)
 
 
 def test_settings_are_chosen_beside_the_estimator_and_stand_in_the_link():
@@ -35,6 +39,32 @@ def test_the_training_of_a_network_is_chosen_and_stands_in_the_link():
     assert says(at, "Trained for 3 epochs") and says(at, "weight decay 0.01")
     number(at, "Batch size").set_value(16).run()
     assert says(at, "in batches of 16") and address(at, "fit-batch") == ["16"]
+
+
+def test_optimizer_schedule_and_augmentation_are_chosen_like_the_rest():
+    at = sound(open("examples", model="mlp", **{**SMALL, "fit-epochs": 3, "fit-optimizer": "adamw", "fit-flip": 1}))
+    assert says(at, "3 epochs by AdamW") and says(at, "mirrored at random") and says(at, "plain gradient steps")
+    assert number(at, "Momentum").disabled and not number(at, "Crop").disabled
+    box(at, "Schedule").set_value("step").run()
+    assert says(at, "(step)") and address(at, "fit-schedule") == ["step"]
+    number(at, "Batch size").set_value(20).run()
+    assert says(at, "On 60 examples that is 9 steps, and 180 examples passed through the model.")
+    assert "fit-rate" not in at.query_params, "what nobody changed is not in the address"
+
+
+def test_choices_that_do_not_go_together_are_refused_where_they_are_made():
+    at = sound(open("examples", model="mlp", **{**SMALL, "fit-optimizer": "nesterov", "fit-momentum": 0}))
+    assert says(at, "Nesterov's variant is one of momentum, which is 0")
+    assert says(at, "Until then: Trained for 50 epochs")
+
+
+def test_a_language_model_is_fine_tuned_as_it_is_chosen():
+    at = sound(open("examples", data="world_corruption", train=40, queries=4, **{"tune-epochs": 2}))
+    assert says(at, "trained for 2 epochs by AdamW") and says(at, "On 40 examples that is 10 steps")
+    number(at, "Rank").set_value(4).run()
+    assert says(at, "Adapters of rank 4") and address(at, "tune-rank") == ["4"]
+    help = number(at, "Learning rate").help
+    assert "Default: the paper. Cost: none. Begins with 0.005 here." in help
 
 
 def test_no_more_checkpoints_are_asked_for_than_there_are_epochs():

@@ -53,6 +53,12 @@ def beside(answer: Any, refused: str = "") -> Any:
     return None
 
 
+def untrained(source: ProblemSource) -> None:
+    """Below a button that would train models anew: why it is greyed, where the model cannot be."""
+    if source.no_training:
+        st.warning(source.no_training, icon=":material/block:")
+
+
 def begin() -> None:
     """Nothing is watched yet in this run of a page."""
     st.session_state[_WATCHED] = ()

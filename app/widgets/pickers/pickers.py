@@ -40,8 +40,9 @@ UPLOADED = ("A zip of pictures (a folder a class, or a table of files and labels
             "x_query, y_query, or a table with a column `label` (CSV, TSV, Parquet, Arrow, JSONL)")
 UPLOADED_TEXTS = ", or texts as JSONL (prompt and response, messages, or instruction and output)."
 TYPES = ("npz", "zip", "parquet", "csv", "tsv", "txt", "arrow", "feather", "json", "jsonl")
-TUNED = ("A language model starts from what it has learned before and is fine-tuned on the texts. Steps and retraining "
-         "are answered exactly. Models that are offered here are on this machine.")
+TUNED = "The model starts from what it has learned before, and is fine-tuned on the texts."
+TUNED_HERE = f"{TUNED} It knows questions of its own small world only."
+LANGUAGE = (f"{TUNED} Steps and retraining are answered exactly. Models that are offered here are on this machine.")
 REOPTIMIZED = ("Removing or upweighting an example means finding a new optimum for each candidate; step processes "
                "score every training example.")
 RETRAINED = "Removing or upweighting a text means fine-tuning the model anew for each; step processes score every text."
@@ -120,17 +121,16 @@ def model_picker(dataset: str) -> None:
     key = choice.bound(MODEL, models[0], choice.from_options(models))
     texts = datasets.holds_records(dataset)
     name = inputs.selectbox("Model", models, key=key, format_func=labels.model_heading,
-                            help=TUNED if texts else TRAINED)
+                            help=LANGUAGE if texts else TRAINED)
     took(MODEL, name, (*SIZES, weights_picker.NAME))
     if texts:
-        glossary.caption(_training(name))
+        glossary.caption(TUNED_HERE if is_embedded(name) else TUNED)
     if name != SOFTMAX:
         layers_picker.show(texts, source)
     if name != SOFTMAX and not texts:
         weights_picker.show(source)
-    if not texts:
-        own = fitting.declared_for(dataset, name)
-        recipe_picker.show(own.recipe if own else None, name != SOFTMAX and not weights_picker.chosen(dataset, name))
+    with st.expander("Training"), guarded("This training"):
+        _training(dataset, name, texts)
 
 
 def chosen_model(dataset: str) -> str:
@@ -138,12 +138,25 @@ def chosen_model(dataset: str) -> str:
     return fitting.fitting(dataset, choice.one(MODEL, fitting.offered(dataset)[0], str))
 
 
-def _training(model: str) -> str:
-    """How a language model is trained."""
-    recipe = source().training_recipe
-    assert recipe is not None, "a language model starts from what it has learned before"
-    own = " The model knows questions of its own small world only." if is_embedded(model) else ""
-    return f"{recipe.sentence}{own}"
+def _training(dataset: str, model: str, texts: bool) -> None:
+    """The inputs of how a model is trained; one that came with its weights is read as it is."""
+    if not texts:
+        recipe_picker.show_penalty()
+    base = None if model == SOFTMAX or weights_picker.chosen(dataset, model) else _recipe_of(dataset, model)
+    if base is not None and base.epochs:
+        recipe_picker.show(_family(texts), base, source().n_train or 0, fitting.pictures(dataset))
+    elif base is not None:
+        glossary.caption(base.sentence)
+
+
+def _family(texts: bool) -> str:
+    return recipe_picker.TEXTS if texts else recipe_picker.NETWORK
+
+
+def _recipe_of(dataset: str, model: str) -> TrainingRecipe:
+    """What the choices of a recipe begin with: what the program was started with, else the family's own."""
+    own = fitting.declared_for(dataset, model)
+    return own.recipe if own and own.recipe else fitting.recipe(dataset, model)
 
 
 def _sizes(name: str) -> None:
@@ -236,10 +249,13 @@ def source(seed_offset: int = 0) -> ProblemSource:
 
 def _recipe(dataset: str, model: str) -> TrainingRecipe | None:
     """How a model is trained, or was; None for the program's own way."""
-    own = fitting.declared_for(dataset, model)
+    own, family = fitting.declared_for(dataset, model), _family(datasets.holds_records(dataset))
     usual = own.recipe if own else None
-    fixed = datasets.holds_records(dataset) or model == SOFTMAX or weights_picker.chosen(dataset, model)
-    return usual if fixed else recipe_picker.chosen(usual)
+    if model == SOFTMAX or weights_picker.chosen(dataset, model) or not recipe_picker.made(family):
+        return usual
+    base = _recipe_of(dataset, model)
+    chosen = recipe_picker.chosen(family, base)
+    return usual if chosen == base else chosen
 
 
 def problem_class() -> type[Problem]:
@@ -275,8 +291,10 @@ def scoring_picker(name: str, default: Scoring) -> Scoring | None:
         return None
     with guarded("This specification"):
         specification, kind = Specification.of(behavior, intervention, process), problem_class().kind
-        routes = [route for route, estimator in ESTIMATORS.items() if not estimator.refusal(specification, kind)
-                  and estimator.offered(problem_class(), trained)]
+        recipe = source().training_recipe
+        more = recipe.offers if recipe else frozenset()
+        routes = [route for route, estimator in ESTIMATORS.items() if not estimator.refusal(specification, kind, more)
+                  and estimator.offered(problem_class(), trained, more)]
         with columns[3]:
             estimator = _select(name, "E", "answered by", routes, parsed(default.estimator)[0],
                                 lambda route: ESTIMATORS[route].title)

@@ -1,43 +1,67 @@
-"""How a network is trained here: the fields of its recipe as inputs, which stand in the address.
+"""How a model is trained here: inputs for what its recipe declares, which stand in the address.
 
-Every page, command and file has them in the problem's source, as `recipe`, and the penalty as `l2`.
+Every page, command and file has them in the problem's source, as `recipe`, and a network's decay as `l2`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import streamlit as st
 
 from app.widgets.choices import choice
-from app.widgets.choices.selectors import number, pick
+from app.widgets.choices.selectors import number
+from app.widgets.pickers import declared_input
 from app.widgets.words import glossary
+from app.widgets.words.plain_text import sentence
+from engine.basics.errors import InvalidInput
+from engine.basics.settings import Declared, declared
 from engine.basics.values import short
-from engine.desk.models import NETWORK_RECIPE, Recipe
+from engine.desk.models import FineTuning, Recipe, TrainingRecipe
 
-NAMES = {"epochs": "fit-epochs", "batch_size": "fit-batch", "learning_rate": "fit-rate", "momentum": "fit-momentum",
-         "schedule": "fit-schedule", "checkpoints": "fit-checkpoints"}
-"""Field of the recipe -> its choice."""
+NETWORK, TEXTS = "fit", "tune"
+"""What the names of choices begin with, for a network and for a language model."""
+RECIPES: dict[str, type[TrainingRecipe]] = {NETWORK: Recipe, TEXTS: FineTuning}
+SHORT = {"batch_size": "batch", "learning_rate": "rate"}
 PENALTY, USUAL_PENALTY = "l2", 1e-4
-BOUNDS = {"epochs": (1, 2_000), "batch_size": (1, 100_000), "learning_rate": (1e-6, 100.0), "momentum": (0.0, 0.999),
-          "checkpoints": (0, 1_000)}
-LABELS = {"epochs": "Epochs", "batch_size": "Batch size", "learning_rate": "Learning rate", "momentum": "Momentum",
-          "checkpoints": "Checkpoints"}
-HELP = {"epochs": "Passes over the training examples. Default: the paper's CNN.",
-        "batch_size": "Examples a step. Default: the paper's CNN.",
-        "learning_rate": "η of stochastic gradient descent. Default: the paper's CNN.",
-        "momentum": "Of stochastic gradient descent. Default: the paper's CNN.",
-        "checkpoints": "States that are stored, evenly spaced, at most one an epoch, for TracIn. Default: this "
-                       "program."}
 DECAY = ("λ of (λ/2)‖W‖² in the objective, as weight decay of a network. Default: the paper's. It is part of "
-         "the question: removing an example is asked of this objective.")
+         "the question: removing an example is asked of this objective. The decay of AdamW is part of no objective.")
+PICTURES = ("flip", "crop")
+NO_PICTURES = " These data are no pictures, which alone can be mirrored and shifted."
 
 
-def chosen(usual: Recipe | None) -> Recipe | None:
-    """The chosen recipe; `usual` where nothing was chosen."""
-    base = usual or NETWORK_RECIPE
-    given = {field: choice.one(name, getattr(base, field), type(getattr(base, field))) for field, name in NAMES.items()}
-    given["checkpoints"] = min(given["checkpoints"], given["epochs"])  # one an epoch at most
-    changed = {field: value for field, value in given.items() if value != getattr(base, field)}
-    return Recipe.parse({**base.model_dump(), **changed}) if changed else usual
+def _name(family: str, field: str) -> str:
+    return f"{family}-{SHORT.get(field, field)}"
+
+
+def _settings(family: str, base: TrainingRecipe) -> Mapping[str, Declared]:
+    """What is asked for; a network's decay is the penalty."""
+    return {field: setting for field, setting in declared(type(base)).items()
+            if (family, field) != (NETWORK, "weight_decay")}
+
+
+def _given(family: str, base: TrainingRecipe) -> dict[str, Any]:
+    """The chosen values, without momentum where the optimizer has none."""
+    given = {field: choice.one(_name(family, field), getattr(base, field), declared_input.parser(setting))
+             for field, setting in _settings(family, base).items()}
+    if family == NETWORK:
+        given["checkpoints"] = min(given["checkpoints"], given["epochs"])  # one an epoch at most
+        given["momentum"] = 0.0 if given["optimizer"].startswith("adam") else given["momentum"]
+    return given
+
+
+def made(family: str) -> bool:
+    """Whether anything of a recipe was chosen."""
+    return any(choice.made(_name(family, field)) for field in declared(RECIPES[family]))
+
+
+def chosen(family: str, base: TrainingRecipe) -> TrainingRecipe:
+    """The chosen recipe. base: what the choices begin with, and what holds while they do not go together."""
+    try:
+        return type(base).parse({**base.model_dump(), **_given(family, base)})
+    except InvalidInput:
+        return base
 
 
 def penalty() -> float:
@@ -45,18 +69,31 @@ def penalty() -> float:
     return choice.one(PENALTY, USUAL_PENALTY, choice.within(1e-9, 1e3, float))
 
 
-def show(usual: Recipe | None, trained: bool) -> None:
-    """The inputs. usual: the recipe that they begin with; None for the program's own. trained: whether a network is
-    trained here; else the penalty alone is asked for."""
-    base = usual or NETWORK_RECIPE
-    with st.expander("Training"):
-        number(PENALTY, "Penalty λ", USUAL_PENALTY, 1e-9, 1e3, short, format="%g", step=1e-4, help=DECAY)
-        if not trained:
-            return
-        for field, label in LABELS.items():
-            start, whole = getattr(base, field), isinstance(getattr(base, field), int)
-            number(NAMES[field], label, start, *BOUNDS[field], str if whole else short, help=HELP[field],
-                   format="%d" if whole else "%g", step=None if whole else start / 2 or 0.1)
-        pick(NAMES["schedule"], "Schedule", ["constant", "cosine"], base.schedule, str,
-             help="Of the learning rate over the epochs. Default: the paper's CNN.")
-        glossary.caption((chosen(usual) or base).model_copy(update={"weight_decay": penalty()}).sentence)
+def show_penalty() -> None:
+    """The input for λ of the objective."""
+    number(PENALTY, "Penalty λ", USUAL_PENALTY, 1e-9, 1e3, short, format="%g", step=1e-4, help=DECAY)
+
+
+def show(family: str, base: TrainingRecipe, examples: int, pictures: bool = False, columns: int = 1) -> None:
+    """The inputs, so many beside each other, with what they make of a training on so many examples in words. pictures:
+    whether these are pictures. A reason stands there where the choices do not go together."""
+    values: dict[str, Any] = {}
+    areas = st.columns(columns) if columns > 1 else [st]
+    for place, (field, setting) in enumerate(_settings(family, base).items()):
+        name, begin = _name(family, field), getattr(base, field)
+        key = choice.bound(name, begin, declared_input.parser(setting))
+        idle = field in PICTURES and not pictures and st.session_state[key] == begin
+        unread = field == "momentum" and values["optimizer"].startswith("adam")
+        value = values[field] = declared_input.draw(setting, setting.label.capitalize(), key, begin, idle or unread,
+                                    areas[place % len(areas)], NO_PICTURES if idle else "")
+        if choice.made(name) or value != begin:
+            choice.keep(name, declared_input.text(value))
+    try:
+        recipe = type(base).parse({**base.model_dump(), **_given(family, base)})
+    except InvalidInput as error:
+        st.warning(f"{sentence(error)} Until then: {base.sentence}", icon=":material/tune:")
+        return
+    trained = recipe.model_copy(update={"weight_decay": penalty()}) if family == NETWORK else recipe
+    steps = recipe.epochs * recipe.per_epoch(examples)
+    glossary.caption(f"{trained.sentence} On {examples:,} examples that is {steps:,} steps, and "
+                     f"{recipe.epochs * examples:,} examples passed through the model.")

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from engine.analysis.scorecard.benchmark import BENCHMARKS, CEILING, Benchmark, Measured, OverSeeds, Sizes
-from engine.analysis.scorecard.method import CONTROLS, method
+from engine.analysis.scorecard.method import CONTROLS, method_of
 from engine.metrics.intervals import t_interval, t_quantile
 from engine.question.specification import AXIS_NAMES
 
@@ -39,7 +39,7 @@ def rows(benchmark: Benchmark, methods: Mapping[str, Measured], sizes: Sizes | N
 def _what(name: str) -> dict[str, Any]:
     if name == CEILING:
         return {"title": CEILING_TITLE, "exact": False, "control": False}
-    return {"title": method(name).title, "exact": method(name).exact, "control": name in CONTROLS}
+    return {"title": method_of(name).title, "exact": method_of(name).exact, "control": name in CONTROLS}
 
 
 def _numbers(measured: np.ndarray | OverSeeds) -> dict[str, Any]:
@@ -110,7 +110,7 @@ def _difference(benchmark: Benchmark, name: str, behavior: str, protocol: str) -
     """How the benchmark's question differs from the one that the exact method answers."""
     if benchmark.asks is None:
         return f"{benchmark.sought[0].upper()}{benchmark.sought[1:]} is sought here, and no counterfactual."
-    own = method(name).scoring(behavior)
+    own = method_of(name).scoring(behavior)
     axes = () if own is None else benchmark.asks(behavior).differing_axes(own)
     differences = [f"another {' and '.join(AXIS_NAMES[axis] for axis in axes)}"] if axes else []
     if protocol not in ("", "weights"):

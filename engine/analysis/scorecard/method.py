@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 
 from engine.analysis.groups import effects
 from engine.analysis.self_influence import self_influence
+from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
 from engine.basics.registry import Registry
+from engine.basics.settings import parsed
+from engine.estimators import ESTIMATORS, settings_of
 from engine.problems import PROBLEMS, Problem
 from engine.problems.causal import ANSWERS
 from engine.question.behaviors import BEHAVIORS
@@ -65,6 +68,10 @@ class CardMethod(ABC):
         """Whether it has scores of any model, or only those that another program computed of one."""
         return True
 
+    def configured(self, given: Mapping[str, str]) -> CardMethod:
+        """The same with settings of its estimator. Raises `InvalidInput` where it has none, or no such."""
+        raise InvalidInput(f"The method `{self.name}` has no settings; leave `{next(iter(given))}` out.")
+
 
 @dataclass(frozen=True)
 class Specified(CardMethod):
@@ -81,6 +88,18 @@ class Specified(CardMethod):
     @property
     def computes(self) -> bool:
         return self.ask("query_loss").route.computes
+
+    def configured(self, given: Mapping[str, str]) -> CardMethod:
+        estimator = self.ask("query_loss").estimator
+        settings = settings_of(ESTIMATORS[estimator], given)
+        if settings is None or not settings.changed:
+            return self
+
+        def ask(behavior: str) -> Scoring:
+            plain = self.ask(behavior)
+            return Scoring.of(plain.behavior, plain.intervention, plain.process, f"{estimator};{settings.text}")
+
+        return replace(self, name=f"{self.name};{settings.text}", title=f"{self.title}, {settings.words}", ask=ask)
 
     def scoring_of(self, problem: Problem, behavior: str) -> Scoring:
         """Over every checkpoint that a network kept, where the process visits them."""
@@ -163,17 +182,19 @@ for _method in (
 
 
 
-def method(name: str) -> CardMethod:
-    """One of `METHODS`, or of a scoring's code what it asks, whatever behavior a card reads. Raises `InvalidInput`."""
-    if name in METHODS or "/" not in name:
-        return METHODS[name]
-    scoring = codes.decode(name)
-    return Specified(name, scoring.route.title if scoring.route.proper else scoring.title, lambda _: scoring,
-                     scoring.exact)
-
-
 CONTROLS = tuple(name for name, method in METHODS.items()
                  if (scoring := method.scoring("query_loss")) is None or not scoring.route.implies)
+
+
+def method_of(text: str) -> CardMethod:
+    """The method of `trak`, or with settings of its estimator of `trak;models=3`; of a scoring's code what it asks,
+    whatever behavior a card reads. Raises `InvalidInput`."""
+    if "/" in text.partition(";")[0]:
+        scoring = codes.decode(text)
+        return Specified(text, scoring.route.title if scoring.route.proper else scoring.title, lambda _: scoring,
+                         scoring.exact)
+    name, given = parsed(text)
+    return METHODS[name].configured(given) if given else METHODS[name]
 
 
 def fitting(problem: type[Problem]) -> list[str]:

@@ -12,9 +12,10 @@ from pydantic import Field
 from engine.analysis.protocols import PROTOCOLS
 from engine.analysis.scorecard import card, reasons
 from engine.analysis.scorecard.benchmark import BENCHMARKS, CEILING, Benchmark, Case, Sizes, removal, running
-from engine.analysis.scorecard.method import METHODS, fitting
+from engine.analysis.scorecard.method import fitting, method_of
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
+from engine.basics.settings import parsed
 from engine.problems import Problem, ProblemSource
 from engine.requests import Option, Request
 from engine.requests.fields import StoredScoring
@@ -37,9 +38,9 @@ class Scorecard:
 class ScorecardRequest(Request[Scorecard]):
     """Run benchmarks of rankings, and say which question each of them asks.
 
-    methods, benchmarks: their names; none: all that fit. scores: of other programs, which are measured where a
-    benchmark asks about the problem's own model: those that train it without some examples. Raises `InvalidInput` for
-    names that are not known, and for those that the model has no answer for.
+    methods, benchmarks: their names, a method's with settings where it has any; none: all that fit. scores: of other
+    programs, which are measured where a benchmark asks about the problem's own model: those that train it without some
+    examples. Raises `InvalidInput` for names that are not known, and for those that the model has no answer for.
     """
 
     name: ClassVar = "scorecard"
@@ -55,7 +56,7 @@ class ScorecardRequest(Request[Scorecard]):
         "models", "queries", "repeats", "seeds", "seed", "protocol", "among"))] = Sizes()
     behavior: Annotated[str, Field(description="What is read off models; `list` shows them.")] = "query_loss"
     methods: Annotated[tuple[str, ...], Option("method"), Field(description=(
-        "A method; repeat it (default: all that fit)."))] = ()
+        "A method, with settings of its estimator as `trak;dimension=2048`; repeat it (default: all that fit)."))] = ()
     benchmarks: Annotated[tuple[str, ...], Option("benchmark"), Field(description=(
         "A benchmark; repeat it (default: all)."))] = ()
     scores: Annotated[tuple[StoredScoring, ...], Option(read="scores")] = ()
@@ -129,8 +130,8 @@ class ScorecardRequest(Request[Scorecard]):
 
 def check(problem: type[Problem], methods: Sequence[str], benchmarks: Sequence[str] = ()) -> None:
     """Raises `InvalidInput` for methods that have no answer for a model, and benchmarks that cannot be run on it."""
-    for names, known in (([METHODS[name].name for name in methods], fitting(problem)),
+    for names, known in (([method_of(name).name for name in methods], fitting(problem)),
                          ([BENCHMARKS[name].name for name in benchmarks], running(problem))):
         for name in names:
-            if name not in known:
+            if parsed(name)[0] not in known:
                 raise InvalidInput(f"`{name}` has no answer for {problem.noun}; take some of {', '.join(known)}.")

@@ -17,8 +17,8 @@ from torch import Tensor
 from engine.applications.language.gradients import Tap, record_gradients
 from engine.basics.values import Count, Value
 from engine.gradients.projectors import PROJECTORS, Map, checked_dimension
+from engine.models.adam import adam_spread, adam_update
 from engine.models.causal.encoding import Batch
-from engine.models.causal.recipe import adam_spread, adam_update
 
 GroupSink = Callable[[tuple[str, ...], Tensor], None]
 """Called with the names of parameters and their gradients side by side, (b, Σ)."""

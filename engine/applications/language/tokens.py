@@ -37,11 +37,11 @@ from engine.applications.language import gradients
 from engine.applications.language.projection import Adam, Projection, parameter_seed
 from engine.gradients.projectors import PROJECTORS
 from engine.gradients.taps import tapped
+from engine.models.adam import BETAS
 from engine.models.causal import passes
 from engine.models.causal.encoding import Batch, Encoded, Encoder
 from engine.models.causal.marked import Mark, Weights, loss
 from engine.models.causal.readouts import token_log_probabilities
-from engine.models.causal.recipe import BETAS
 from engine.models.precision import at_least_single
 
 Direction = Mapping[str, Tensor]

@@ -36,8 +36,9 @@ from engine.basics.files import discard, disk_errors
 from engine.basics.folders import home_folder
 from engine.basics.noted import note
 from engine.basics.provenance import device_name
+from engine.models.adam import FIRST, SECOND, STEPS
 from engine.models.causal import lora, stored_trainings
-from engine.models.causal.recipe import FIRST, SECOND, STEPS, FineTuning
+from engine.models.causal.recipe import FineTuning
 from engine.models.pauses import Keeper, Reached, State
 from engine.models.randomness import own_randomness
 from engine.models.training import Training, replay

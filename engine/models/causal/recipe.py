@@ -5,62 +5,55 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Annotated
+from typing import ClassVar, Literal
 
 import numpy as np
 import torch
-from pydantic import Field
 from torch import Tensor, nn
 
+from engine.basics.settings import FREE, GROWS, setting
 from engine.basics.values import Count, Number, short
+from engine.models import adam
+from engine.models.adam import BETAS, EPSILON
 from engine.models.knobs import Knob
-from engine.models.recipe import TrainingRecipe
+from engine.models.recipe import SCHEDULES, TrainingRecipe
 from engine.models.rules import AdamW, Rule
 
-BETAS, EPSILON = (0.9, 0.999), 1e-8
 ADAPTER_NAME = r"\.lora_[AB]\."
 """What the names of adapters' parameters have in common."""
-FIRST, SECOND, STEPS = "first|", "second|", "steps|"
-"""Before the names of moments in a checkpoint, and the name of their number of steps."""
-
-
-def adam_update(gradients: Tensor, first: Tensor, second: Tensor, steps: int) -> Tensor:
-    r"""Γ = m̂/(√v̂ + ε), the update that Adam makes on a gradient (Kingma and Ba 2015), for gradients (b, …).
-
-    m̂ = (β₁ m + (1 − β₁) ∇)/(1 − β₁ᵗ) and v̂ = (β₂ v + (1 − β₂) ∇²)/(1 − β₂ᵗ), with the moments after t − 1 `steps`.
-    """
-    whole = 1 - BETAS[0] ** (steps + 1)
-    moved = torch.add(first * (BETAS[0] / whole), gradients, alpha=(1 - BETAS[0]) / whole)
-    return moved.div_(adam_spread(gradients, second, steps))
-
-
-def adam_spread(gradients: Tensor, second: Tensor, steps: int) -> Tensor:
-    """√v̂ + ε, as in `adam_update`."""
-    whole = 1 - BETAS[1] ** (steps + 1)
-    spread = torch.addcmul(second * (BETAS[1] / whole), gradients, gradients, value=(1 - BETAS[1]) / whole)
-    return spread.sqrt_().add_(EPSILON)
+PAPER = "the paper"
+AFTERWARDS = {"cosine": "a cosine", "linear": "a line down to zero", "constant": "no decline"}
+"""As a sentence has a schedule after the warm-up."""
 
 
 class FineTuning(TrainingRecipe):
     """How a language model is fine-tuned by AdamW; the defaults are the paper's.
 
-    rank: of the adapters; 0 trains all parameters of the model itself. epochs: 0 leaves the model as it is. warmup:
-    the fraction of the steps in which the learning rate rises linearly, before it falls as a cosine. clip: the largest
-    length of a step's gradient. context: the most tokens of a record. checkpoints: how many points of the training
-    are stored, equally spaced, the last being its end; each stands for the steps since the one before.
+    The learning rate rises linearly for a fraction `warmup` of the steps, and then follows the schedule. Checkpoints
+    are equally spaced; each stands for the steps since the one before.
     """
 
-    rank: Annotated[Count, Field(ge=0)] = 16
-    scaling: Annotated[Number, Field(gt=0)] = 32.0
-    targets: str = "all-linear"
-    learning_rate: Annotated[Number, Field(gt=0)] = 1e-4
-    weight_decay: Annotated[Number, Field(ge=0)] = 0.0
-    warmup: Annotated[Number, Field(ge=0, lt=1)] = 0.03
-    clip: Annotated[Number, Field(gt=0)] = 1.0
-    batch: Annotated[Count, Field(ge=1)] = 8
-    epochs: Annotated[Count, Field(ge=0)] = 1
-    context: Annotated[Count, Field(ge=8)] = 1024
-    checkpoints: Annotated[Count, Field(ge=1)] = 4
+    unwritten: ClassVar[tuple[str, ...]] = (*TrainingRecipe.unwritten, "schedule")
+    rank: Count = setting(
+        16, "Of the adapters; 0 trains all parameters of the model itself.", PAPER,
+        "memory, and size of gradients, in proportion", ge=0, le=4_096)
+    scaling: Number = setting(32.0, "α of LoRA: an adapter counts α/rank times.", PAPER, FREE, gt=0, le=1e6)
+    targets: str = setting(
+        "all-linear", "The layers that get adapters, by names with commas between.", PAPER,
+        "memory, and size of gradients, by how many layers")
+    learning_rate: Number = setting(1e-4, "η of AdamW, at its largest.", PAPER, FREE, gt=0, le=100)
+    weight_decay: Number = setting(0.0, "λ of AdamW, beside the gradient.", PAPER, FREE, ge=0, le=100)
+    schedule: Literal["cosine", "constant", "linear"] = setting(
+        "cosine", "Of the learning rate after the warm-up: a cosine or a line down to zero, or constant.", PAPER, FREE)
+    warmup: Number = setting(0.03, "Fraction of the steps in which the learning rate rises.", PAPER, FREE, ge=0, lt=1)
+    clip: Number = setting(1.0, "The largest length of a step's gradient.", PAPER, FREE, gt=0, le=1e6)
+    batch: Count = setting(8, "Records a step.", PAPER, "memory in proportion; fewer steps", ge=1, le=1_000_000)
+    epochs: Count = setting(1, "Passes over the records; 0 leaves the model as it is.", PAPER, GROWS, ge=0, le=100_000)
+    context: Count = setting(
+        1_024, "The most tokens of a record.", PAPER, "time and memory of longer records", ge=8, le=1_000_000)
+    checkpoints: Count = setting(
+        4, "Points of the training that are stored, the last being its end.", PAPER,
+        "work after the training, and space on disk, in proportion", ge=1, le=1_000)
 
     @property
     def examples_a_batch(self) -> int:
@@ -74,7 +67,7 @@ class FineTuning(TrainingRecipe):
         for name, parameter in module.named_parameters():
             parameter.requires_grad_(not self.rank or re.search(ADAPTER_NAME, name) is not None)
 
-    def optimizer(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
+    def build_optimizer(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
         return torch.optim.AdamW(parameters, lr=self.learning_rate, betas=BETAS, eps=EPSILON,
                                  weight_decay=self.weight_decay)
 
@@ -83,27 +76,21 @@ class FineTuning(TrainingRecipe):
         return AdamW(self.weight_decay, self.clip, BETAS, EPSILON)
 
     def moments(self, optimizer: torch.optim.Optimizer, named: Iterable[tuple[str, nn.Parameter]]) -> dict[str, Tensor]:
-        """AdamW's first and second moments of the trained parameters, and how many steps they saw."""
-        moments: dict[str, Tensor] = {}
-        for name, parameter in named:
-            if parameter in optimizer.state:
-                state = optimizer.state[parameter]
-                moments |= {FIRST + name: state["exp_avg"], SECOND + name: state["exp_avg_sq"], STEPS: state["step"]}
-        return {name: value.detach().to("cpu", copy=True) for name, value in moments.items()}
+        return adam.moments(optimizer, named)
 
     def no_moments(self, named: Iterable[tuple[str, nn.Parameter]]) -> dict[str, Tensor]:
-        zeros = {name: torch.zeros_like(own, device="cpu") for name, own in named if own.requires_grad}
-        return {STEPS: torch.tensor(0.0), **{FIRST + name: value for name, value in zeros.items()},
-                **{SECOND + name: value.clone() for name, value in zeros.items()}}
+        return adam.no_moments(named)
 
     def limit(self, parameters: Sequence[nn.Parameter]) -> None:
         torch.nn.utils.clip_grad_norm_(parameters, self.clip)
 
     def rate(self, step: int, total: int) -> float:
-        """The learning rate of step 0 … total − 1: linear warm-up, then a cosine down to zero."""
+        """The learning rate of step 0 … total − 1: linear warm-up, then the schedule."""
         warm = math.ceil(self.warmup * total)
         if step < warm:
             return self.learning_rate * (step + 1) / warm
+        if self.schedule != "cosine":
+            return self.learning_rate * SCHEDULES[self.schedule]((step - warm) / max(1, total - warm))
         return self.learning_rate * 0.5 * (1.0 + math.cos(math.pi * (step - warm) / max(1, total - warm)))
 
     @property
@@ -137,4 +124,5 @@ class FineTuning(TrainingRecipe):
         what = f"Adapters of rank {self.rank} trained" if self.rank else "All parameters trained"
         decay = f", weight decay {short(self.weight_decay)}" if self.weight_decay else ""
         return (f"{what} for {self.epochs:,} epochs by AdamW in batches of {self.batch:,}, learning rate "
-                f"{short(self.learning_rate)} with warm-up and a cosine{decay}{self.precision_clause}.")
+                f"{short(self.learning_rate)} with warm-up and {AFTERWARDS[self.schedule]}{decay}"
+                f"{self.precision_clause}.")

@@ -13,10 +13,11 @@ from torch import Tensor, nn
 from engine.basics.errors import InvalidInput
 from engine.basics.noted import note
 from engine.basics.values import short
+from engine.models.adam import known
 from engine.models.knobs import Knob
+from engine.models.optimizers import KINDS, penalty, unfit
 from engine.models.recipe import TrainingRecipe
 from engine.models.recorded.folder import Recording
-from engine.models.recorded.optimizers import KINDS, penalty, unfit
 from engine.models.recorded.stretches import ROUNDING, stretches
 from engine.models.rules import Rule
 from engine.models.training import Training
@@ -95,7 +96,7 @@ class RecordedRecipe(TrainingRecipe):
         for name, parameter in module.named_parameters():
             parameter.requires_grad_(name in self._run.trained)
 
-    def optimizer(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
+    def build_optimizer(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
         self._check(SEED)
         return KINDS[self.optimizer_kind].build(parameters, self.learning_rate, self.options)
 
@@ -103,6 +104,10 @@ class RecordedRecipe(TrainingRecipe):
     def rule(self) -> Rule:
         self._check(SEED)
         return KINDS[self.optimizer_kind].rule(self.options, float("inf") if self.clip is None else self.clip)
+
+    @property
+    def offers(self) -> frozenset[str]:
+        return frozenset({"moments"} if known(self.options) else ())
 
     @property
     def knobs(self) -> list[Knob]:

@@ -24,13 +24,13 @@ from torch import Tensor, nn
 from engine.basics.errors import InvalidInput, StoreError
 from engine.basics.files import make_folder, write_together
 from engine.basics.provenance import versions_of
+from engine.models.optimizers import kind_of, options_of, unfit
 from engine.models.pauses import MODULE, State, optimizer_state
 from engine.models.randomness import generator_state
 from engine.models.recorded.adapters import Adapters
 from engine.models.recorded.bits import bits_of_frozen, trace
 from engine.models.recorded.examples import BYTES, of_arrays, of_tokens
 from engine.models.recorded.folder import FACTS, FORMAT, FROZEN, STEPS, Facts, Reason, file_of
-from engine.models.recorded.optimizers import kind_of, options_of, unfit
 from engine.models.wrapped import unwrapped
 
 LIBRARIES = ("torch", "transformers", "peft")

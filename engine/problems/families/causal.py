@@ -70,6 +70,12 @@ class CausalFamily(Family):
         lora.check_untrained(source.model, adapters, recipe)
         return recipe
 
+    def no_training(self, source: SourceFields) -> str:
+        if source.weights or self.recipe(source).epochs:
+            return ""
+        return ("This model is read as it is, without any training here, so no model can be trained anew; give a "
+                "recipe with `epochs`, or choose another model.")
+
     def parameters(self, source: SourceFields) -> int:
         recipe = self.recipe(source)
         return _count(source.model, loading.identity(source.model)["files"], recipe, source.selection)

@@ -60,6 +60,10 @@ class Family(ABC):
     def recipe(self, source: SourceFields) -> TrainingRecipe | None:
         """How the model is trained; None where it is at its one optimum anyway."""
 
+    def no_training(self, source: SourceFields) -> str:
+        """Why the model cannot be trained anew, as a sentence; empty where it can."""
+        return ""
+
     def contents(self, source: SourceFields) -> dict[str, str]:
         """What the names in a source, besides that of its data, stand for on this machine, as digests."""
         return {}

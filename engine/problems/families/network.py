@@ -1,4 +1,4 @@
-"""Networks on arrays and pictures, trained by stochastic gradient descent or with a user's own weights."""
+"""Networks on arrays and pictures, trained by a recipe or with a user's own weights."""
 
 from __future__ import annotations
 
@@ -47,12 +47,18 @@ class NetworkFamily(Family):
         return sum(named[name].numel() for name in selected(module, source.selection))
 
     def recipe(self, source: SourceFields) -> Recipe:
-        """The source's recipe with its l2 as weight decay."""
+        """The source's recipe with its l2 as weight decay, which AdamW takes out of the objective."""
         recipe = source.recipe or NETWORK_RECIPE
         if not isinstance(recipe, Recipe):
             raise InvalidInput(f"The recipe fine-tunes a language model, and `{source.model}` is none; give one with "
                                "`epochs`, `batch_size` and `learning_rate`.")
         return recipe.model_copy(update={"weight_decay": source.l2})
+
+    def no_training(self, source: SourceFields) -> str:
+        if not source.weights or source.recipe or stored_recordings.is_recording(source.weights):
+            return ""
+        return ("How these weights were trained is not known, so no model can be trained anew; say it with --recipe "
+                "beside --checkpoint, or train here instead.")
 
     def contents(self, source: SourceFields) -> dict[str, str]:
         own = {"model": OWNED[source.model].code} if source.model in OWNED else {}
@@ -82,13 +88,15 @@ class NetworkFamily(Family):
         wide, queries = (self.inputs(source, dataset, x) for x in (sample.x_train, sample.x_query))
         x_train = wide.astype(np.float32, copy=False)
 
+        decay = self.recipe(source).rule.penalty
+
         def build() -> nn.Module:
             return build_model(source.model, shape, sample.n_classes)
 
         def problem(module: nn.Module, recipe: TrainingRecipe | None, **others: Any) -> ModuleProblem:
             return ModuleProblem(module, wide, sample.y_train, queries, sample.y_query, sample.candidates,
                                  parameters=source.selection, recipe=recipe, device=device,
-                                 **{"build": build, "seed": source.seed, "l2": source.l2, **others})
+                                 **{"build": build, "seed": source.seed, "l2": decay, **others})
 
         if stored_recordings.is_recording(source.weights):
             return of_recording(stored_recordings.load(source.weights), build, x_train, sample.y_train, problem)

@@ -24,8 +24,10 @@ def guess(scorings: Sequence[Scoring], problem: Problem, candidates: int) -> flo
     if problem.linear:
         return softmax.seconds(scorings, **sizes)
     module = cast(ModuleProblem, problem)
+    recipe = module.recipe
     return network.seconds(scorings, flops=network.forward_flops(module), outputs=len(module.raised_labels.unique()),
-                           epochs=module.recipe.epochs if module.recipe else 0, **sizes)
+                           **({"epochs": recipe.epochs, "batch": recipe.examples_a_batch} if recipe else {"epochs": 0}),
+                           **sizes)
 
 
 def preparation(scorings: Sequence[Scoring], problem: Problem) -> tuple[str, float]:

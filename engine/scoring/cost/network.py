@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from torch.utils.flop_counter import FlopCounterMode
 
-from engine.estimators.cost import FORWARD_AND_BACKWARD, Passes, Work
+from engine.estimators.cost import BATCH, FORWARD_AND_BACKWARD, Passes, Work
 from engine.estimators.exact import DOUBLE
 from engine.problems import ModuleProblem
 from engine.question.processes import Replay
@@ -23,16 +23,16 @@ CALL = 1e-3
 
 
 def seconds(scorings: Sequence[Scoring], *, n: int, flops: float, queries: int, candidates: int,
-            parameters: int, epochs: int = 50, outputs: int = 1) -> float:
+            parameters: int, epochs: int = 50, batch: int = BATCH, outputs: int = 1) -> float:
     """Estimated seconds for a network whose forward pass of one example takes `flops` operations.
 
-    epochs: of its training recipe, for `retrain`. outputs: how many different ones the queries raise.
+    epochs, batch: of its training recipe, for trainings. outputs: how many different ones the queries raise.
     """
     total, seen = 0.0, set()
     for scoring in scorings:
         key, cost = (scoring.intervention, scoring.counterfactual), scoring.route.cost
         anew = isinstance(scoring.process, Replay) and (queries < candidates or cost.for_each_behavior)
-        examples, calls = cost.passes(Work(scoring.process, n, queries, candidates, parameters, epochs)) \
+        examples, calls = cost.passes(Work(scoring.process, n, queries, candidates, parameters, epochs, batch)) \
             if key not in seen or anew else Passes(0.0, 0.0)
         read = FORWARD_AND_BACKWARD * queries  # the gradient of one more behavior
         slower = DOUBLE if scoring.wide else 1.0

@@ -25,6 +25,8 @@ from engine.analysis.scorecard import (
     weights,
 )
 from engine.analysis.scorecard.benchmark import OTHER
+from engine.analysis.scorecard.method import method_of
+from engine.analysis.scorecard.request import check
 from engine.analysis.scorecard.retrained import jackknife_error, pearson
 from engine.analysis.subset_bank import Draw
 from engine.basics.errors import InvalidInput
@@ -311,3 +313,22 @@ def test_marks_that_nobody_carries_are_refused(case):
         BENCHMARKS["mixed"].measure(few)
     with pytest.raises(InvalidInput, match="at least four classes"):
         BENCHMARKS["subclasses"].measure(few)
+
+
+def test_two_settings_of_one_method_are_two_rows(tmp_path):
+    names = ("trak", "trak;dimension=8;ridge=1.0", "gradsim")
+    own = Case(network(), names, "query_loss", SIZES, Store(tmp_path))
+    table = card.rows(BENCHMARKS["randomisation"], BENCHMARKS["randomisation"].measure(own), SIZES)
+    titles = dict(zip(table["method"], table["title"], strict=True))
+    assert titles == {"trak": "TRAK", names[1]: "TRAK, dimension 8, ridge 1", "gradsim": "GradSim"}
+    values = table.set_index("method")["mean"]
+    assert values["trak"] != values[names[1]]
+    assert method_of("trak;dimension=512") is METHODS["trak"], "a default is no setting"
+    check(ModuleProblem, names)
+
+
+@pytest.mark.parametrize(("name", "told"), [("gradsim;ridge=1", "no settings"), ("nearest;ridge=1", "has no settings"),
+                                            ("trak;width=1", "known: `dimension`"), ("nothing;a=1", "no scorecard")])
+def test_settings_that_a_method_does_not_have_are_refused(name, told):
+    with pytest.raises(InvalidInput, match=told):
+        check(ModuleProblem, [name])

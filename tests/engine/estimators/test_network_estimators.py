@@ -9,8 +9,10 @@ from torch.nn.functional import normalize
 
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
-from engine.estimators import trak
+from engine.estimators import ESTIMATORS, trak
 from engine.gradients import products
+from engine.models.recipe import Recipe
+from engine.models.training import train
 from engine.problems import ModuleProblem, ProblemSource
 from engine.question.behaviors import BEHAVIORS
 from engine.question.processes import Retrain
@@ -137,8 +139,10 @@ def test_representer_values_add_up_to_the_logits_at_a_stationary_last_layer():
     torch.testing.assert_close(found, problem.query_logits, rtol=1e-7, atol=1e-8)
 
 
-def test_trak_without_projection_is_its_formula(problem):
-    """With few examples the features span less than P, so the ridge is what makes the inverse exist."""
+def trak_parts(problem):
+    """(φ_B(q)ᵀ (ΦᵀΦ + λI)⁻¹ φ(z_k) (m, b), 1 − p_k (b,)) without projection.
+
+    With few examples the features span less than P, so the ridge is what makes the inverse exist."""
     margin = BEHAVIORS["soft_margin"].signal
     logits = problem.network.predict(problem.x)
     features = torch.einsum("ncp,nc->np", jacobian(problem, problem.x), margin(logits, problem.y))
@@ -146,11 +150,55 @@ def test_trak_without_projection_is_its_formula(problem):
     gram = gram + trak.RIDGE * gram.trace() / min(features.shape) * torch.eye(len(gram), dtype=gram.dtype)
     queries, _ = gradients(problem, "soft_margin")
     doubt = 1 - logits.softmax(-1).gather(1, problem.y[:, None])[:, 0]
-    rows = problem.candidates
-    expected = -queries @ torch.linalg.solve(gram, features[rows].T) * doubt[rows]
-    found = trak.left_out(problem, Retrain(), rows, Options(), projector="identity")[0]
-    torch.testing.assert_close(found.scores(BEHAVIORS["soft_margin"], problem.query_labels), expected, rtol=1e-5,
+    return queries @ torch.linalg.solve(gram, features[problem.candidates].T), doubt[problem.candidates]
+
+
+def trak_scores(problem, **settings):
+    found = trak.left_out(problem, Retrain(), problem.candidates, Options(), projector="identity", **settings)[0]
+    return found.scores(BEHAVIORS["soft_margin"], problem.query_labels)
+
+
+def test_trak_without_projection_is_its_formula(problem):
+    kernel, doubt = trak_parts(problem)
+    expected = -kernel * doubt
+    torch.testing.assert_close(trak_scores(problem), expected, rtol=1e-5, atol=1e-7 * expected.abs().max().item())
+
+
+def ensembled(problem, ensemble):
+    """A problem that was trained with two checkpoints, and the two models of an ensemble, by plain means."""
+    def build():
+        return nn.Sequential(nn.Linear(FEATURES, 4), nn.Tanh(), nn.Linear(4, CLASSES))
+
+    recipe = Recipe(epochs=4, batch_size=5, learning_rate=0.3, checkpoints=2)
+    runs = [train(build, problem.x, problem.y, recipe, seed) for seed in (6, 7)]
+    own = ModuleProblem(runs[0].module, problem.x, problem.y, problem.queries, problem.query_labels, CANDIDATES,
+                        dtype="float64", recipe=recipe, build=build, seed=6)
+    own.keep_checkpoints(runs[0].checkpoints)
+    modules = [run.module for run in runs]
+    if ensemble == "checkpoints":
+        modules = [build().double() for _ in range(2)]
+        for module, (state, _) in zip(modules, runs[0].checkpoints, strict=True):
+            module.load_state_dict(state)
+    return own, [own.with_module(module, own.examples) for module in modules]
+
+
+@pytest.mark.parametrize("ensemble", ["trained", "checkpoints"])
+def test_trak_over_models_averages_kernels_and_doubts_by_themselves(problem, ensemble):
+    own, models = ensembled(problem, ensemble)
+    kernels, doubts = zip(*map(trak_parts, models), strict=True)
+    expected = -torch.stack(kernels).mean(0) * torch.stack(doubts).mean(0)
+    torch.testing.assert_close(trak_scores(own, models=2, ensemble=ensemble), expected, rtol=1e-5,
                                atol=1e-7 * expected.abs().max().item())
+    single = trak_parts(models[0 if ensemble == "trained" else 1])
+    assert not torch.allclose(-single[0] * single[1], expected)
+
+
+def test_trak_needs_the_models_that_it_is_to_average(problem):
+    own, _ = ensembled(problem, "trained")
+    with pytest.raises(InvalidInput, match="kept 2"):
+        trak_scores(own, models=3, ensemble="checkpoints")
+    with pytest.raises(InvalidInput, match="How this model was trained is not known"):
+        trak_scores(problem, models=2)
 
 
 def test_trak_is_leave_one_out_of_a_logistic_regression():
@@ -284,3 +332,46 @@ def test_behaviors_share_the_training_gradients(problem, monkeypatch):
 def test_what_a_network_has_no_answer_to_is_said(problem):
     with pytest.raises(InvalidInput, match="`kfac` .* for a neural network"):
         compute(problem, Scoring.of("query_loss", {"kind": "infinitesimal"}, {"kind": "local_response"}, "kfac"))
+
+
+def test_less_of_a_network_reads_adams_moments_of_its_checkpoints():
+    recipe = {"epochs": 2, "batch_size": 10, "learning_rate": 0.01, "optimizer": "adamw", "checkpoints": 2}
+    source = ProblemSource(dataset="digits", n_train=20, n_queries=3, n_test=3, model="mlp", recipe=recipe, l2=0.1)
+    built = source.build().problem
+    assert built.l2 == 0.0, "AdamW's decay is no part of an objective"
+    problem, theirs = built.double(), 0.0
+    less = Scoring.of("query_loss", ADD, {"kind": "trajectory", "eta": 0.1, "checkpoints": 2}, "less")
+    for point in problem.checkpoints:
+        values = problem.network.unflatten(point.theta)
+
+        def losses(parts, x, y):
+            return nn.functional.cross_entropy(functional_call(problem.network.module, parts, (x,)), y,
+                                               reduction="none")
+
+        def slopes(x, y, values=values):
+            parts = jacrev(losses)(values, x, y)
+            return torch.cat([parts[name].flatten(1) for name in problem.network.names], 1)
+
+        gradients, queries = slopes(problem.x, problem.y), -slopes(problem.queries, problem.query_labels)
+        optimizer_steps, updates = point.steps, []
+        for own in gradients:  # one step of torch's optimizer from the moments of the checkpoint
+            leaf = nn.Parameter(torch.zeros_like(own))
+            optimizer = torch.optim.AdamW([leaf], lr=1.0, weight_decay=0.0)
+            optimizer.state[leaf] = {"step": torch.tensor(float(optimizer_steps)), "exp_avg": point.first.clone(),
+                                     "exp_avg_sq": point.second.clone()}
+            leaf.grad = own.clone()
+            optimizer.step()
+            updates.append(-leaf.detach())
+        theirs = theirs - 0.1 * normalize(queries, dim=1) @ normalize(torch.stack(updates), dim=1).T
+    assert optimizer_steps == 4
+    values = compute(problem, less, Options())[0].values
+    np.testing.assert_allclose(values, theirs[:, problem.candidates].numpy(), rtol=1e-6, atol=1e-9)
+
+
+def test_less_of_a_network_trained_by_descent_is_refused(problem):
+    less = Scoring.of("query_loss", ADD, {"kind": "trajectory", "eta": 0.1, "checkpoints": 2}, "less")
+    with pytest.raises(InvalidInput, match="does not target `trajectory`"):
+        compute(problem, less, Options())
+    question = less.specification
+    kept = Recipe(epochs=2, batch_size=4, learning_rate=0.1, optimizer="adam", checkpoints=1).offers
+    assert ESTIMATORS["less"].refusal(question, "module") and not ESTIMATORS["less"].refusal(question, "module", kept)

@@ -29,7 +29,12 @@ DOUBLE = torch.float64
 RECIPES = {
     "descent": Recipe(epochs=3, batch_size=4, learning_rate=0.2),
     "momentum": Recipe(epochs=3, batch_size=4, learning_rate=0.1, momentum=0.9, weight_decay=0.01, schedule="cosine"),
+    "Nesterov": Recipe(epochs=2, batch_size=4, learning_rate=0.1, momentum=0.9, optimizer="nesterov",
+                       schedule="linear"),
 }
+ADAPTIVE = Recipe(epochs=2, batch_size=4, learning_rate=0.01, weight_decay=0.01, optimizer="adamw", schedule="step")
+AUGMENTED = {"sgd": Recipe(epochs=2, batch_size=4, learning_rate=0.2, flip=True, crop=1),
+             "adamw": ADAPTIVE.model_copy(update={"flip": True, "crop": 1})}
 STEP, ADAMS = 1e-3, 1e-5  # Adam's steps are close to linear over a hundredth of the weights of descent's only
 DIFFERENTIABLE = [behavior for behavior in CLASS_BEHAVIORS if behavior.differentiable]
 
@@ -95,6 +100,20 @@ def test_it_is_what_a_little_weight_does_to_a_real_training(build, shape, recipe
         assert_close(adjoint, tangent, 1e-10, 1e-12)
 
 
+@pytest.mark.parametrize("optimizer", AUGMENTED)
+def test_augmented_trainings_are_differentiated_on_the_pictures_that_they_read(optimizer, monkeypatch):
+    monkeypatch.setitem(RECIPES, "augmented", AUGMENTED[optimizer])
+    trained = trained_problem(convolving, (2, 6, 6), "augmented", queries=2).double()
+    behavior, step = BEHAVIORS["soft_margin"], STEP if optimizer == "sgd" else ADAMS
+    read = lambda logits: behavior.value(logits, trained.query_labels)  # noqa: E731
+    expected = torch.stack([quotient(read, trained, k, step=step) for k in (5, 1)], 1)
+    tangent, adjoint = both_routes(trained, [5, 1], behavior)
+    assert_close(tangent, expected, 1e-6, 1e-8)
+    assert_close(adjoint, tangent, 1e-9, 1e-11)
+    plain = trained_problem(convolving, (2, 6, 6), "descent", queries=2).double()
+    assert not torch.allclose(both_routes(plain, [5, 1], behavior)[0], tangent)
+
+
 @pytest.mark.parametrize("which", ["adapters", "all parameters"])
 def test_a_language_model_trained_by_adamw(which):
     trained = language_cases.problem(which)
@@ -125,7 +144,7 @@ def test_a_weight_in_a_part_of_the_training_alone():
 
     def end(weight, steps):
         module = training.start()
-        optimizer, count = recipe.optimizer(module.parameters()), 0
+        optimizer, count = recipe.build_optimizer(module.parameters()), 0
         for epoch, batches in enumerate(training.batches()):
             for rows in batches:
                 count += 1

@@ -9,6 +9,7 @@ from engine.models.rules import AdamW, Momentum, Rule
 
 DOUBLE = torch.float64
 RULES = {"descent": Momentum(), "decay": Momentum(0.0, 0.1), "momentum": Momentum(0.9, 0.05),
+         "Nesterov": Momentum(0.9, 0.05, True),
          "AdamW": AdamW(0.1, 0.7), "Adam": AdamW(0.1, decoupled=False), "AdamW without clipping": AdamW()}
 
 
@@ -19,10 +20,14 @@ def drawn(*shape, seed=0):
 @pytest.mark.parametrize(("recipe", "per_epoch"), [
     (Recipe(epochs=2, batch_size=1, learning_rate=0.1, momentum=0.9, weight_decay=0.1), 4),
     (Recipe(epochs=2, batch_size=1, learning_rate=0.1), 4),
-    (FineTuning(epochs=2, learning_rate=0.1, weight_decay=0.1, clip=0.7), 4)], ids=["momentum", "descent", "AdamW"])
+    (Recipe(epochs=2, batch_size=1, learning_rate=0.1, momentum=0.9, weight_decay=0.1, optimizer="nesterov"), 4),
+    (Recipe(epochs=2, batch_size=1, learning_rate=0.1, weight_decay=0.1, optimizer="adam"), 4),
+    (Recipe(epochs=2, batch_size=1, learning_rate=0.1, weight_decay=0.1, optimizer="adamw"), 4),
+    (FineTuning(epochs=2, learning_rate=0.1, weight_decay=0.1, clip=0.7), 4)],
+    ids=["momentum", "descent", "Nesterov", "Adam", "AdamW of a recipe", "AdamW"])
 def test_steps_are_those_of_torchs_optimizers(recipe, per_epoch):
     leaf = torch.nn.Parameter(drawn(5))
-    theta, optimizer = leaf.detach().clone(), recipe.optimizer([leaf])
+    theta, optimizer = leaf.detach().clone(), recipe.build_optimizer([leaf])
     state = recipe.rule.fresh(theta)
     for number in range(6):
         rate, gradient = recipe.rate_at(number, per_epoch), drawn(5, seed=number + 1)
@@ -54,12 +59,21 @@ def test_derivatives_are_those_of_a_step(rule):
     torch.testing.assert_close(sum((a * b).sum(1) for a, b in zip(back, tangents, strict=True)), inner)
 
 
-def test_the_closed_form_of_momentum_is_that_of_autograd():
-    rule = RULES["momentum"]
+@pytest.mark.parametrize("name", ["momentum", "Nesterov"])
+def test_the_closed_form_of_momentum_is_that_of_autograd(name):
+    rule = RULES[name]
     before, cotangents = (drawn(5), drawn(5, seed=1), drawn(5, seed=2)), (drawn(3, 5), drawn(3, 5, seed=1))
     for found, expected in zip(rule.back(before, cotangents, 0.3, 2), Rule.back(rule, before, cotangents, 0.3, 2),
                                strict=True):
         torch.testing.assert_close(found, expected)
+
+
+@pytest.mark.parametrize("name", ["descent", "decay", "momentum", "Nesterov"])
+def test_a_step_is_affine_in_its_gradient(name):
+    rule, theta, gradient = RULES[name], drawn(5), drawn(5, seed=4)
+    state = tuple(drawn(5, seed=3) for _ in range(rule.remembers))
+    factor, drift = rule.affine(theta, state, 0.3)
+    torch.testing.assert_close(rule.step(theta, state, gradient, 0.3, 2)[0], theta + drift - factor * gradient)
 
 
 def test_a_parameter_that_never_had_a_gradient_does_not_move():

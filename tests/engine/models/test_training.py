@@ -97,7 +97,7 @@ def test_a_training_can_be_replayed_by_hand_and_again_bit_for_bit():
         optimizer.param_groups[0]["lr"] = recipe.rate(epoch)
         for batch in batches:
             optimizer.zero_grad()
-            training.batch_loss(module, batch).backward()
+            training.batch_loss(module, batch, epoch).backward()
             optimizer.step()
     assert torch.equal(flat(module.state_dict()), flat(first.state_dict))
 

@@ -11,9 +11,9 @@ from engine.applications.language.attribution import Attribution, Setting
 from engine.applications.language.projection import Adam, Conditioned, Draws, Groups, Maps, Projection
 from engine.basics.errors import StoreError
 from engine.gradients.projectors import PROJECTORS
+from engine.models.adam import BETAS, EPSILON, adam_update
 from engine.models.causal import lora, passes
 from engine.models.causal.readouts import READOUTS, mean_response_likelihood
-from engine.models.causal.recipe import BETAS, EPSILON, adam_update
 
 
 def alone(attribution, item, reader):

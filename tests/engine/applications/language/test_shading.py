@@ -8,9 +8,9 @@ from engine.applications.language import shading, tokens
 from engine.applications.language.attribution import Attribution, Setting
 from engine.applications.language.methods import METHODS
 from engine.applications.language.projection import Draws, Groups, Maps, Projection
+from engine.models.adam import BETAS, EPSILON
 from engine.models.causal import lora, passes
 from engine.models.causal.readouts import READOUTS, token_log_probabilities
-from engine.models.causal.recipe import BETAS, EPSILON
 
 LINEAR = [name for name, estimator in METHODS.items() if not estimator.undivided]
 ROWS = (3, 11)

@@ -20,6 +20,7 @@ MODELS = {
 OPTIMIZERS = {
     "SGD": lambda own: torch.optim.SGD(own, 0.1),
     "momentum": lambda own: torch.optim.SGD(own, 0.05, momentum=0.9, weight_decay=1e-2),
+    "Nesterov": lambda own: torch.optim.SGD(own, 0.05, momentum=0.9, weight_decay=1e-2, nesterov=True),
     "Adam": lambda own: torch.optim.Adam(own, 1e-2, weight_decay=1e-2),
     "AdamW": lambda own: torch.optim.AdamW(own, 1e-2, weight_decay=1e-1, betas=(0.8, 0.9)),
 }

@@ -1,4 +1,4 @@
-"""The optimizers whose recorded steps can be replayed and differentiated. A new one is one entry."""
+"""The optimizers whose steps can be replayed and differentiated. A new one is one entry."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class OptimizerKind:
     clips: bool = False
 
     def build(self, parameters: Iterable[nn.Parameter], rate: float, options: Options) -> torch.optim.Optimizer:
-        """As it was recorded, with the same kernels."""
+        """By its options, with the kernels that they name."""
         given = {name: value for name, value in options.items() if name in (*self.read, "foreach", "fused")}
         return self.make(parameters, lr=rate, **given)
 
@@ -60,8 +60,9 @@ def _adam(make: Callable[..., torch.optim.Optimizer], decoupled: bool) -> Optimi
 
 
 KINDS: dict[str, OptimizerKind] = {
-    "SGD": OptimizerKind(torch.optim.SGD, lambda options, clip: Momentum(options["momentum"], options["weight_decay"]),
-                         {"dampening": 0, "nesterov": False, "maximize": False}, ("momentum", "weight_decay")),
+    "SGD": OptimizerKind(torch.optim.SGD, lambda options, clip: Momentum(
+        options["momentum"], options["weight_decay"], options.get("nesterov", False)),
+        {"dampening": 0, "maximize": False}, ("momentum", "weight_decay", "nesterov")),
     "Adam": _adam(torch.optim.Adam, False),
     "AdamW": _adam(torch.optim.AdamW, True),
 }
