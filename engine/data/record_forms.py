@@ -38,16 +38,18 @@ def are_records(content: bytes) -> bool:
     return True
 
 
+def is_record(data: Mapping[str, Any]) -> bool:
+    """Whether an object is written as a record is stored."""
+    return data.keys() <= _OWN and isinstance(data.get("prompt"), str) and isinstance(data.get("response"), str) and (
+        None not in data.values() and isinstance(data.get("id", ""), str))
+
+
 def records_of(data: Mapping[str, Any], turns: Turns = "last") -> Iterator[dict[str, Any]]:
     """The records of one object, as fields of `Record`: one, or one an answer of a conversation with `turns` "every".
 
     Keys that are null are absent, an `id` may be a number, keys of no form become `metadata`. Raises `InvalidInput`
     for an object of no known form.
     """
-    if data.keys() <= _OWN and isinstance(data.get("prompt"), str) and isinstance(data.get("response"), str) and (
-            None not in data.values() and isinstance(data.get("id", ""), str)):
-        yield dict(data)
-        return
     data = {key: value for key, value in data.items() if value is not None}
     if {"prompt", "response"} <= data.keys() and all(isinstance(data[key], str) for key in ("prompt", "response")):
         used, pairs = {"prompt", "response"}, [(data["prompt"], data["response"])]

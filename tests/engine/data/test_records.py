@@ -6,6 +6,7 @@ import json
 import pytest
 
 from engine.basics.errors import InvalidInput
+from engine.basics.strict_json import parse_json
 from engine.data import records
 from engine.data.record_forms import are_records
 from engine.data.records import Record, parse_lines, read_jsonl
@@ -121,3 +122,15 @@ def test_reading_many_records_says_how_far_it_is_and_leaves_the_collector_on(mon
     assert told == [0.0, 0.25, 0.5, 0.75] and gc.isenabled()
     parse_lines(['{"prompt": "a", "response": "b"}'])
     assert len(told) == 4
+
+
+@pytest.mark.parametrize("line", [
+    '{"prompt": "a", "response": "b"}', '{"prompt": "say \\"hi\\"", "response": "tab\\there \\u00e9\\u0022"}',
+    '{"prompt": "a", "response": "é", "id": "7"}', '{"prompt": "a", "prompt": "b"}', '{"a": "x", "b": 1, "b": "y"}',
+    '{"prompt": "back\\\\", "response": "b"}', '{"prompt": "a", "response": null}', '{"a": 1e999}', '{"a": NaN}',
+    '{"a": "\\ud800"}', '{"a": ["x", "y"]}', '{"a": "x", "a": {"b": "y"}}', '["a"]', '"a"', "{}", "{", "\ud800"])
+def test_the_fast_reader_of_a_line_is_the_strict_one_or_silent(line):
+    read = records._texts(line)
+    assert read is None or read == parse_json(line, "it")
+    assert (read is not None) == (line.startswith('{"prompt": "') and all(
+        odd not in line for odd in ("null", '"prompt": "b"', "back")))
