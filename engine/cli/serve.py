@@ -52,7 +52,7 @@ def _declare(own: OwnModel) -> None:
     """Keep data and weights, and say what is understood. Raises `InvalidInput` or `MissingData`; nothing starts then.
     """
     from engine.cli.spec_files import read_training
-    from engine.library.own_model import declare
+    from engine.problems.own_model import declare
 
     own = _configured(own)
     shape = _shape(own.shape)

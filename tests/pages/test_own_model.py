@@ -3,9 +3,9 @@
 import pytest
 
 from app.widgets.pickers import pickers, weights_picker
-from engine.library.own_model import declare
+from engine.problems.own_model import declare
 from engine.models.own_architecture import declared
-from tests.engine.library.test_own_model import files  # noqa: F401
+from tests.engine.problems.test_own_model import files  # noqa: F401
 from tests.engine.models.test_own_architecture import folder  # noqa: F401
 from tests.pages.support import open, says, sound
 

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from engine.basics.errors import InvalidInput
-from engine.library.own_model import declare
+from engine.problems.own_model import declare
 from engine.models.own_architecture import declared
 from engine.problems import ProblemSource
 from engine.problems.families.inputs import input_shape
