@@ -6,7 +6,9 @@ import math
 
 from engine import data
 from engine.basics.errors import WhichfluenceError
-from engine.desk.datasets import FIRST
+from engine.desk import first_look as first_looks
+from engine.desk.datasets import FIRST, limits
+from engine.desk.first_look import FirstLook
 from engine.models.catalogue import MODELS
 from engine.models.causal import loading
 from engine.models.causal.catalogue import EMBEDDED_MODEL, is_embedded
@@ -56,13 +58,27 @@ def fitting(dataset: str, model: str) -> str:
 def sizes(dataset: str, model: str) -> tuple[int, int, int]:
     """(training examples, queries, candidates of processes that cost much) to begin with. A model that came with its
     weights was trained on all of its data, whose mean is its objective."""
-    if (own := declared_for(dataset, model)) and own.weights:
-        return ALL, NETWORK_SIZES[1], 30
+    if look := first_look(dataset, model):
+        return *_own_sizes(dataset, model), look.candidates
     if data.holds_records(dataset):
         return *(EMBEDDED_SIZES if is_embedded(model) else LANGUAGE_SIZES), LANGUAGE_CANDIDATES
     if model != SOFTMAX:
         return *NETWORK_SIZES, NETWORK_CANDIDATES.get(model, 30)
     return *DEFAULT_SIZES.get(dataset, (2_000, 200)), OPTIMA_CANDIDATES.get(dataset, 100)
+
+
+def first_look(dataset: str, model: str) -> FirstLook | None:
+    """What the first comparison of a network of one's own begins with; None for every other model."""
+    own = declared_for(dataset, model)
+    if own is None or model == SOFTMAX or data.holds_records(dataset):
+        return None
+    train, queries = (min(size, limit) for size, limit in zip(_own_sizes(dataset, model), limits(dataset), strict=True))
+    return first_looks.first_look(own, train, queries)
+
+
+def _own_sizes(dataset: str, model: str) -> tuple[int, int]:
+    own = declared_for(dataset, model)
+    return (ALL if own and own.weights else NETWORK_SIZES[0]), NETWORK_SIZES[1]
 
 
 def pool(name: str, model: str) -> int:

@@ -3,10 +3,10 @@
 import pytest
 
 from app.widgets.pickers import pickers, weights_picker
-from engine.problems.own_model import declare
 from engine.models.own_architecture import declared
-from tests.engine.problems.test_own_model import files  # noqa: F401
+from engine.problems.own_model import declare
 from tests.engine.models.test_own_architecture import folder  # noqa: F401
+from tests.engine.problems.test_own_model import files  # noqa: F401
 from tests.pages.support import open, says, sound
 
 
@@ -38,3 +38,18 @@ def test_other_data_offer_the_models_of_the_program(own):
     at = sound(open("compare", data="digits"))
     assert chosen(at, "Model").value == "softmax" and "Tokens" not in chosen(at, "Model").options[:1]
     assert pickers.SOFTMAX in [box.value for box in at.selectbox]
+
+
+def test_a_first_comparison_is_chosen_by_what_it_is_predicted_to_cost(own, monkeypatch):
+    from engine.desk import first_look, fitting
+
+    quick = fitting.first_look(own.data, own.name)
+    assert (quick.parameters, quick.candidates) == first_look.TRIED[0] and quick.seconds == quick.whole < 5
+    at = sound(open("compare"))
+    assert says(at, "A first comparison of all parameters with 30 candidates is predicted to take")
+    monkeypatch.setattr(first_look, "PATIENCE", 0.0)
+    first_look.first_look.cache_clear()
+    dear = fitting.first_look(own.data, own.name)
+    assert (dear.parameters, dear.candidates) == first_look.TRIED[-1] and dear.seconds < dear.whole
+    assert chosen(sound(open("compare")), "Parameters that count").value == dear.parameters
+    first_look.first_look.cache_clear()

@@ -18,10 +18,12 @@ from app.widgets.pickers import recipe_picker, settings_picker, weights_picker, 
 from app.widgets.results import downloads
 from app.widgets.words import glossary, labels
 from app.widgets.words.plain_text import sentence
+from app.widgets.words.times import spell
 from engine.basics.errors import WhichfluenceError
 from engine.basics.settings import parsed
 from engine.desk import Problem, ProblemSource, datasets, fitting, language_presets
 from engine.desk.datasets import Record
+from engine.desk.first_look import TRIED, FirstLook
 from engine.desk.models import ALL, LAST_BLOCK, LAST_LAYER, SOFTMAX, TrainingRecipe, is_embedded
 from engine.desk.models import problem_class as class_of
 from engine.question import worded_behaviors
@@ -127,12 +129,24 @@ def model_picker(dataset: str) -> None:
     if texts:
         glossary.caption(_training(name))
     elif name != SOFTMAX:
-        pick("parameters", "Parameters that count", list(COUNTED), ALL, COUNTED.get,
+        look = fitting.first_look(dataset, name)
+        pick("parameters", "Parameters that count", list(COUNTED), look.parameters if look else ALL, COUNTED.get,
              help="Steps, gradients and Hessians are of these; the others stay as they were trained.")
+        if look:
+            glossary.caption(_first(look))
         weights_picker.show(source)
     if not texts:
         own = fitting.declared_for(dataset, name)
         recipe_picker.show(own.recipe if own else None, name != SOFTMAX and not weights_picker.chosen(dataset, name))
+
+
+def _first(look: FirstLook) -> str:
+    """What was chosen for a first comparison of a network of one's own, and why."""
+    counted = "all parameters" if look.parameters == ALL else f"the parameters of {COUNTED[look.parameters]}"
+    text = (f"A first comparison of {counted} with {look.candidates} candidates is predicted to take "
+            f"{spell(look.seconds)} on two processor cores")
+    whole = f"; all parameters and {TRIED[0][1]} candidates would take {spell(look.whole)}"
+    return f"{text}{whole if look.whole > look.seconds else ''}. Choose others here and under *Sizes and seed*."
 
 
 def chosen_model(dataset: str) -> str:
@@ -226,11 +240,11 @@ def source(seed_offset: int = 0) -> ProblemSource:
     train, queries, _ = fitting.sizes(name, model)
     limits = datasets.limits(name)
     queries = choice.one("queries", min(queries, limits[1]), int)
-    network = not texts and model != SOFTMAX
+    network, look = not texts and model != SOFTMAX, fitting.first_look(name, model)
     return ProblemSource(dataset=name, n_train=choice.one("train", min(train, limits[0]), int), n_queries=queries,
                          n_test=queries if texts else min(limits[1], max(500, queries)), n_candidates=None,
                          pool=fitting.pool(name, model), seed=choice.one("seed", 0, int) + seed_offset, model=model,
-                         selection=choice.one("parameters", ALL, str) if network else ALL,
+                         selection=choice.one("parameters", look.parameters if look else ALL, str) if network else ALL,
                          weights=weights_picker.chosen(name, model) if network else "",
                          recipe=_recipe(name, model),
                          **({} if texts else {"l2": recipe_picker.penalty()}))

@@ -23,7 +23,8 @@ def guess(scorings: Sequence[Scoring], problem: Problem, candidates: int) -> flo
     if problem.linear:
         return softmax.seconds(scorings, **sizes)
     module = cast(ModuleProblem, problem)
-    return network.seconds(scorings, flops=network.forward_flops(module), outputs=len(module.raised_labels.unique()),
+    flops, reach = network.of_problem(module)
+    return network.seconds(scorings, flops=flops, reach=reach, outputs=len(module.raised_labels.unique()),
                            epochs=module.recipe.epochs if module.recipe else 0, **sizes)
 
 

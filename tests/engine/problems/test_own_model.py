@@ -5,10 +5,10 @@ import pytest
 import torch
 
 from engine.basics.errors import InvalidInput
-from engine.problems.own_model import declare
 from engine.models.own_architecture import declared
 from engine.problems import ProblemSource
 from engine.problems.families.inputs import input_shape
+from engine.problems.own_model import declare
 from tests.engine.models.test_own_architecture import folder  # noqa: F401
 
 
