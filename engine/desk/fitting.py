@@ -86,7 +86,7 @@ def pool(name: str, model: str) -> int:
     they are."""
     if declared_for(name, model) and model != SOFTMAX:
         return 1
-    if name in data.DATASETS or data.holds_records(name):
+    if name in data.DATASETS or data.holds_records(name) or not data.uploads.holds_pictures(name):
         return POOL.get(name, 1)
     try:
         shape = data.load(name).image_shape
