@@ -15,8 +15,8 @@ from engine.problems import ProblemSource
 from engine.problems.families.inputs import input_shape
 from engine.scoring.cost.network import flops_and_reach, seconds
 
-PATIENCE = 90.0
-"""Predicted seconds of a first comparison, so that it stands within five minutes on a machine half as fast."""
+PATIENCE = 60.0
+"""Predicted seconds of a first comparison, so that it stands within five minutes on a machine a third as fast."""
 TRIED = ((ALL, 30), (ALL, 20), (LAST_BLOCK, 30), (LAST_LAYER, 30))
 """(parameters that count, candidates), the first of which that is predicted to take no longer is chosen."""
 
