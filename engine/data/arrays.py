@@ -22,9 +22,10 @@ HUGE = 1e100  # a kernel entry sums products of two features, and has to stay fi
 class Arrays:
     """A checked problem; build it with `from_arrays` or `load_npz`.
 
-    x_train (n, d), x_query (m, d): finite float64; shape: that of one example before it was flattened. y_train (n,), y_query (m,): int64 in 0..C-1, each class in
-    y_train. candidates (k,): distinct int64 rows of x_train, in the user's order. flags (n,): bool, the training
-    labels that are known to be wrong, or None where nobody said.
+    x_train (n, d), x_query (m, d): finite float64; shape: that of one example before it was flattened, () where both
+    differ. y_train (n,), y_query (m,): int64 in 0..C-1, each class in y_train. candidates (k,): distinct int64 rows of
+    x_train, in the user's order. flags (n,): bool, the training labels that are known to be wrong, or None where nobody
+    said.
     """
 
     x_train: np.ndarray
@@ -49,7 +50,8 @@ class Arrays:
         (h, w), (h, w, c) or (c, h, w) with one or three colours are pictures there, with their colours last."""
         pictures = _pictures(self)
         return Dataset(
-            name=name, title=title, y_train=self.y_train, y_test=self.y_query, **pictures, class_names=tuple(map(str, range(self.n_classes))),
+            name=name, title=title, y_train=self.y_train, y_test=self.y_query, **pictures,
+            class_names=tuple(map(str, range(self.n_classes))),
             candidates=np.sort(self.candidates), flags=self.flags,
             files=tuple(f"x_train[{row}]" for row in range(len(self.y_train))),
             test_files=tuple(f"x_query[{row}]" for row in range(len(self.y_query))),
@@ -190,6 +192,8 @@ def _candidates(values: Any, n_train: int) -> np.ndarray:
         raise InvalidInput(f"The candidate {rows[np.argmax(outside)]} is not a row of `x_train`; "
                            f"name rows from 0 to {n_train - 1:,}.")
     distinct, counts = np.unique(rows, return_counts=True)
+    if len(rows) == n_train and len(distinct) < len(rows) and set(distinct) <= {0, 1}:
+        raise InvalidInput("`candidates` is a mask of 0 and 1; give the rows that it marks, as `np.flatnonzero(mask)`.")
     if len(distinct) < len(rows):
         raise InvalidInput(f"The candidate {distinct[np.argmax(counts > 1)]} is named more than once; "
                            "name each row once.")

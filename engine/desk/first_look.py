@@ -21,6 +21,10 @@ TRIED = ((ALL, 30), (ALL, 20), (LAST_BLOCK, 30), (LAST_LAYER, 30))
 """(parameters that count, candidates), the first of which that is predicted to take no longer is chosen."""
 
 
+COUNTED = {ALL: "all parameters", LAST_BLOCK: "the parameters of the last block and the head",
+           LAST_LAYER: "the parameters of the last layer"}
+
+
 @dataclass(frozen=True)
 class FirstLook:
     """What is chosen for a first comparison. parameters: the selection; seconds: predicted on two processor cores;
@@ -30,6 +34,14 @@ class FirstLook:
     candidates: int
     seconds: float
     whole: float
+
+    @property
+    def sentence(self) -> str:
+        """What was chosen, and why."""
+        text = (f"A first comparison of {COUNTED[self.parameters]} with {self.candidates} candidates is predicted to "
+                f"take {self.seconds:,.0f} s on two processor cores")
+        whole = f"; {COUNTED[TRIED[0][0]]} and {TRIED[0][1]} candidates would take {self.whole:,.0f} s"
+        return f"{text}{whole if self.whole > self.seconds else ''}."
 
 
 @lru_cache(maxsize=8)

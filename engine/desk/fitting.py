@@ -12,8 +12,9 @@ from engine.desk.first_look import FirstLook
 from engine.models.catalogue import MODELS
 from engine.models.causal import loading
 from engine.models.causal.catalogue import EMBEDDED_MODEL, is_embedded
+from engine.models.network import ALL as ALL_PARAMETERS
 from engine.models.own_architecture import Declaration, declared
-from engine.problems.source import SOFTMAX
+from engine.problems.source import SOFTMAX, ProblemSource
 
 POOL = {"cifar10": 2, FIRST: 2}
 """Large pictures are averaged over squares of so many pixels, so that the Hessian of their softmax model fits, and the
@@ -74,6 +75,18 @@ def first_look(dataset: str, model: str) -> FirstLook | None:
         return None
     train, queries = (min(size, limit) for size, limit in zip(_own_sizes(dataset, model), limits(dataset), strict=True))
     return first_looks.first_look(own, train, queries)
+
+
+def beginning(own: Declaration) -> ProblemSource:
+    """The problem with which the pages begin for declared data and model."""
+    train, queries, candidates = sizes(own.data, own.name)
+    (most_train, most_queries), look = limits(own.data), first_look(own.data, own.name)
+    train, queries = min(train, most_train), min(queries, most_queries)
+    texts = data.holds_records(own.data)
+    return ProblemSource(dataset=own.data, model=own.name, weights=own.weights, recipe=own.recipe, n_train=train,
+                         n_queries=queries, n_test=queries if texts else min(most_queries, max(500, queries)),
+                         n_candidates=None if own.name == SOFTMAX else min(candidates, train),
+                         pool=pool(own.data, own.name), selection=look.parameters if look else ALL_PARAMETERS)
 
 
 def _own_sizes(dataset: str, model: str) -> tuple[int, int]:

@@ -18,12 +18,10 @@ from app.widgets.pickers import recipe_picker, settings_picker, weights_picker, 
 from app.widgets.results import downloads
 from app.widgets.words import glossary, labels
 from app.widgets.words.plain_text import sentence
-from app.widgets.words.times import spell
 from engine.basics.errors import WhichfluenceError
 from engine.basics.settings import parsed
 from engine.desk import Problem, ProblemSource, datasets, fitting, language_presets
 from engine.desk.datasets import Record
-from engine.desk.first_look import TRIED, FirstLook
 from engine.desk.models import ALL, LAST_BLOCK, LAST_LAYER, SOFTMAX, TrainingRecipe, is_embedded
 from engine.desk.models import problem_class as class_of
 from engine.question import worded_behaviors
@@ -133,20 +131,11 @@ def model_picker(dataset: str) -> None:
         pick("parameters", "Parameters that count", list(COUNTED), look.parameters if look else ALL, COUNTED.get,
              help="Steps, gradients and Hessians are of these; the others stay as they were trained.")
         if look:
-            glossary.caption(_first(look))
+            glossary.caption(f"{look.sentence} Choose others here and under *Sizes and seed*.")
         weights_picker.show(source)
     if not texts:
         own = fitting.declared_for(dataset, name)
         recipe_picker.show(own.recipe if own else None, name != SOFTMAX and not weights_picker.chosen(dataset, name))
-
-
-def _first(look: FirstLook) -> str:
-    """What was chosen for a first comparison of a network of one's own, and why."""
-    counted = "all parameters" if look.parameters == ALL else f"the parameters of {COUNTED[look.parameters]}"
-    text = (f"A first comparison of {counted} with {look.candidates} candidates is predicted to take "
-            f"{spell(look.seconds)} on two processor cores")
-    whole = f"; all parameters and {TRIED[0][1]} candidates would take {spell(look.whole)}"
-    return f"{text}{whole if look.whole > look.seconds else ''}. Choose others here and under *Sizes and seed*."
 
 
 def chosen_model(dataset: str) -> str:

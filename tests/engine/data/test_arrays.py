@@ -280,3 +280,9 @@ def test_pictures_in_arrays_are_shown_from_black_to_white_by_the_values_that_the
     expected = np.rint((x[0] - levels[0]) * 255 / (levels[1] - levels[0]))
     assert dataset.levels == levels and np.array_equal(dataset.image("test", 0), expected)
     assert ("black" in dataset.said[0]) == (low < 0)
+
+
+def test_a_mask_of_candidates_as_whole_numbers_is_told_from_rows():
+    x, y = np.zeros((4, 2)), [0, 1, 0, 1]
+    with pytest.raises(InvalidInput, match="mask of 0 and 1"):
+        from_arrays(x, y, x, y, candidates=[0, 1, 1, 0])
