@@ -20,7 +20,7 @@ from app.widgets.words import glossary, labels
 from app.widgets.words.plain_text import sentence
 from engine.basics.errors import WhichfluenceError
 from engine.basics.settings import parsed
-from engine.desk import Problem, ProblemSource, datasets, fitting, language_presets
+from engine.desk import Problem, ProblemSource, datasets, fitting, language_presets, language_queries
 from engine.desk.datasets import Record
 from engine.desk.models import ALL, LAST_BLOCK, LAST_LAYER, SOFTMAX, TrainingRecipe, is_embedded
 from engine.desk.models import problem_class as class_of
@@ -294,8 +294,15 @@ def _behavior(name: str, default: Scoring, below: DeltaGenerator) -> str | None:
     """The behavior; one that carries words of the reader's is asked for them `below`, and None until it has them."""
     texts, before = problem_class().reads == "tokens", default.readout.words
     options = [*reading(problem_class().reads), *(worded_behaviors.TITLES if texts else ())]
-    behavior = _select(name, "B", "B · behavior", options, before.kind if before else default.behavior,
-                       lambda kind: worded_behaviors.TITLES.get(kind) or BEHAVIORS[kind].title)
+    lacks = lacking()
+    behavior = _select(name, "B", "B · behavior", sorted(options, key=lambda kind: kind in lacks),
+                       before.kind if before else default.behavior,
+                       lambda kind: (worded_behaviors.TITLES.get(kind) or BEHAVIORS[kind].title)
+                       + (f" (needs {lacks[kind]})" if kind in lacks else ""))
+    if behavior in lacks:
+        below.warning(f"“{BEHAVIORS[behavior].title}” needs {lacks[behavior]} in every query; choose another behavior, "
+                      "or mark it in your records.", icon=":material/block:")
+        return None
     if behavior not in worded_behaviors.TITLES:
         return behavior
     with below.container(border=True):
@@ -305,8 +312,14 @@ def _behavior(name: str, default: Scoring, below: DeltaGenerator) -> str | None:
 def queries() -> list[Record]:
     """The queries, which are texts."""
     dataset, sample = desk().sample(source())
-    records = [dataset.record("test", int(row)) for row in sample.query_index]
-    return [record for record in records if record is not None]
+    return language_queries.queries(dataset, sample)
+
+
+def lacking() -> dict[str, str]:
+    """behavior -> what a query lacks for it; nothing where queries are no texts."""
+    if problem_class().reads != "tokens":
+        return {}
+    return desk().memory.cached(("lacking", source().key), lambda: language_queries.lacking(queries()))
 
 
 def _sensible(names: Iterable[str]) -> list[str]:
