@@ -56,7 +56,7 @@ def parse_shape(text: str) -> tuple[int, ...]:
     try:
         return tuple(int(size) for size in text.split(",")) if text else ()
     except ValueError:
-        raise InvalidInput(f"--shape is `{text}`; write the sides of one input, as in 3,32,32.") from None
+        raise InvalidInput(f"--shape is `{text}`; write channels, height and width, as in 3,32,32.") from None
 
 
 def budget(memory: float) -> int:

@@ -17,8 +17,8 @@ from tests.pages.support import open, sound
 
 @pytest.fixture
 def records(home):
-    lines = [json.dumps({"messages": [{"role": "user", "content": f"Say {n}"}, {"role": "assistant", "content": f"{n}!"}]})
-             for n in range(20)]
+    lines = [json.dumps({"messages": [{"role": "user", "content": f"Say {n}"},
+                                      {"role": "assistant", "content": f"{n}!"}]}) for n in range(20)]
     return uploads.keep(io.BytesIO("\n".join(lines).encode()), "mine.jsonl")
 
 
