@@ -46,7 +46,7 @@ def show(source: NoisySource, done: bool) -> None:
 
 def _classes(name: str, understood: Preview, chosen: UploadOptions, dataset: Dataset) -> dict[str, str]:
     """The table of classes with the name that each gets; what differs from its own is the mapping."""
-    pictured = dataset.image_shape is not None
+    pictured = datasets.holds_pictures(name)
     table = pd.DataFrame([{
         "picture": _example(name, one.example) if pictured else "", "class": one.name,
         "use as": chosen.classes.get(one.name, one.name), "examples": one.train, "test": one.test,
@@ -82,13 +82,13 @@ def _verified_now(dataset: Dataset, chosen: UploadOptions) -> None:
         if limits.goes_in_turn(dataset):
             said += (" Some class has none or a single one, so that they only measure accuracy: every label is "
                      "searched, and each part of them is held out in turn.")
-    where = "a `test` folder beside `train`" if dataset.image_shape else "a test split of the file"
+    where = "a `test` folder beside `train`" if datasets.holds_pictures(dataset.name) else "a test split of the file"
     glossary.markdown(f"{said} More can come from {where}, from a list, or from what you decide at the review desk.")
 
 
 def _pixels(name: str, chosen: UploadOptions, dataset: Dataset) -> tuple[str, int]:
     """(colour, pixels a side, 0 for the usual ones); of data that are no pictures the usual ones."""
-    if dataset.image_shape is None:
+    if not datasets.holds_pictures(name):
         return chosen.color, chosen.size or 0
     keys = [f"own:{what}:{name}" for what in ("color", "side")]
     st.session_state.setdefault(keys[0], chosen.color)

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from engine.basics.errors import InvalidInput
-from engine.cli.setting import Fit, Network
+from engine.cli.setting import Fit, Network, parse_shape
 from engine.cli.spec_files import read_recipe
 from engine.data.arrays import Arrays
 from engine.data.dataset import digest
@@ -82,10 +82,7 @@ def input_shape(text: str, features: int) -> tuple[int, ...]:
     """(3, 32, 32) of `3,32,32`. Raises `InvalidInput` where it does not hold the features."""
     if not text:
         return (features,)
-    try:
-        shape = tuple(int(size) for size in text.split(","))
-    except ValueError:
-        raise InvalidInput(f"--shape is `{text}`; write channels, height and width, as in 3,32,32.") from None
+    shape = parse_shape(text)
     if min(shape) < 1 or torch.Size(shape).numel() != features:
         raise InvalidInput(f"--shape {text} does not hold the {features:,} features of `x_train`; give the shape of "
                            "one input, channels first.")

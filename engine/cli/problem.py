@@ -1,31 +1,36 @@
-"""The problem that a command is about: arrays of an npz and how the model is fitted to them, or a problem.json."""
+"""The problem that a command is about: arrays of an npz, a problem.json, or files as the pages read them."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from engine.basics.errors import InvalidInput
 from engine.cli.network import network_problem, recorded_folder
-from engine.cli.setting import SOFTMAX, Fit, Network, Setting
-from engine.cli.spec_files import read_source
+from engine.cli.setting import ALL, SOFTMAX, Fit, Network, Setting, parse_shape
+from engine.cli.spec_files import read_recipe, read_source
 from engine.data import load_npz
 from engine.data.filters import Listing
 from engine.data.new_examples import read_arrays, row_names
+from engine.desk import fitting
+from engine.models.own_architecture import declared
 from engine.models.recorded import stored_recordings
 from engine.problems import Problem, SampledProblem, SoftmaxProblem
 from engine.problems.candidates import Part
+from engine.problems.own_model import declare
 
 PART = 64
 """Candidates that are scored at a time."""
 
 
 def read_problem(data: Path, setting: Setting) -> Problem:
-    """The problem of a problem.npz, or the one that a problem.json names as the pages do.
+    """The problem of a problem.npz, the one that a problem.json names as the pages do, or that with which the pages
+    begin for a folder or zip of pictures, a table or records.
 
     Raises `InvalidInput` for options that do not go together.
     """
-    return _named(data, setting).problem if data.suffix.lower() == ".json" else _of_arrays(data, setting)
+    return _of_arrays(data, setting) if data.suffix.lower() == ".npz" else _sampled(data, setting).problem
 
 
 def read_new(data: Path, setting: Setting, path: Path) -> tuple[Problem, Sequence[str]]:
@@ -33,16 +38,16 @@ def read_new(data: Path, setting: Setting, path: Path) -> tuple[Problem, Sequenc
 
     Raises as `read_problem` does, and for examples that are not like the training data.
     """
-    if data.suffix.lower() == ".json":
-        return _named(data, setting).new_candidates(path)
+    if data.suffix.lower() != ".npz":
+        return _sampled(data, setting).new_candidates(path)
     return _new_arrays(_of_arrays(data, setting), path)
 
 
 def read_stream(data: Path, setting: Setting, path: Path) -> tuple[Problem, Iterator[Part[Problem]]]:
     """(the problem, the examples of a file or folder in parts): records for a language model are read as they are
     scored, anything else before. Raises as `read_new` does."""
-    if data.suffix.lower() == ".json":
-        drawn = _named(data, setting)
+    if data.suffix.lower() != ".npz":
+        drawn = _sampled(data, setting)
         return drawn.problem, drawn.new_parts(path, PART)
     problem = _of_arrays(data, setting)
     whole, names = _new_arrays(problem, path)
@@ -62,11 +67,40 @@ def _new_arrays(problem: Problem, path: Path) -> tuple[Problem, Sequence[str]]:
 
 def read_listed(data: Path, setting: Setting) -> tuple[Problem, Listing]:
     """`read_problem` with what a filter can read of its training examples: of an npz, the labels alone."""
-    if data.suffix.lower() == ".json":
-        drawn = _named(data, setting)
+    if data.suffix.lower() != ".npz":
+        drawn = _sampled(data, setting)
         return drawn.problem, Listing.of(drawn.dataset, drawn.sample)
     problem = _of_arrays(data, setting)
     return problem, Listing.of_labels(problem.y.cpu().numpy())
+
+
+def _sampled(data: Path, setting: Setting) -> SampledProblem:
+    return _named(data, setting) if data.suffix.lower() == ".json" else _own(data, setting)
+
+
+def _own(data: Path, setting: Setting) -> SampledProblem:
+    """Data of one's own, and what the pages begin with for them and the model; says on stderr what was decided."""
+    fit, network = setting.fit, setting.network
+    if fit.intercept or network.trajectory:
+        raise InvalidInput("--intercept and --trajectory are of an npz; for a recorded training give its folder as "
+                           "--checkpoint.")
+    recipe = read_recipe(network.recipe) if network.recipe else None
+    for sentence in declare(model="" if network.model == SOFTMAX else network.model, checkpoint=network.checkpoint,
+                            data=data, shape=parse_shape(network.shape), recipe=recipe):
+        print(sentence, file=sys.stderr)
+    own = declared()
+    assert own is not None, "just declared"
+    source = fitting.beginning(own)
+    if network.parameters != ALL:
+        source = source.model_copy(update={"selection": network.parameters, "n_candidates": source.n_train})
+    elif look := fitting.first_look(own.data, own.name):
+        print(look.sentence, file=sys.stderr)
+    if fit.l2 is not None:
+        source = source.model_copy(update={"l2": fit.l2})
+    print(f"{source.n_train:,} training examples, {source.n_queries:,} queries and "
+          f"{source.n_candidates or source.n_train:,} candidates; a JSON with \"dataset\": \"{own.data}\" chooses "
+          "others.", file=sys.stderr)
+    return source.build(fit.device)
 
 
 def _of_arrays(data: Path, setting: Setting) -> Problem:

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from engine.basics.errors import InvalidInput
-from engine.cli.setting import Checkpoint, RecipeFile
+from engine.cli.setting import Checkpoint, RecipeFile, parse_shape
 
 ENTRY = Path(__file__).parents[2] / "app" / "main.py"
 
@@ -52,12 +52,11 @@ def _declare(own: OwnModel) -> None:
     """Keep data and weights, and say what is understood. Raises `InvalidInput` or `MissingData`; nothing starts then.
     """
     from engine.cli.spec_files import read_training
-    from engine.library.own_model import declare
+    from engine.problems.own_model import declare
 
     own = _configured(own)
-    shape = _shape(own.shape)
     for sentence in declare(model=own.model, name=own.name, checkpoint=own.checkpoint, data=own.data,
-                            shape=shape, whole=own.whole,
+                            shape=parse_shape(own.shape), whole=own.whole,
                             recipe=read_training(own.recipe) if own.recipe else None):
         print(sentence, file=sys.stderr)
 
@@ -97,9 +96,3 @@ def _beside(folder: Path, name: str, value: Any) -> Any:
         return folder / value
     return str(folder / value) if name == "model" and value.partition(":")[0].endswith(".py") else value
 
-
-def _shape(text: str) -> tuple[int, ...]:
-    try:
-        return tuple(int(part) for part in text.split(",")) if text else ()
-    except ValueError:
-        raise InvalidInput(f"--shape is `{text}`; write the sides of one input, as in 1,28,28.") from None

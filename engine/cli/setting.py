@@ -19,8 +19,9 @@ MOST_MEMORY = 1_000_000
 SOFTMAX, ALL = "softmax", "all"  # as `engine.problems` names them, which is too slow to import for --help
 
 Data = Annotated[Path, typer.Option(help="The problem: an npz with x_train, y_train, x_query, y_query and optional "
-                                         "candidates, or a JSON that names dataset, sizes, model and seed.",
-                                    metavar="NPZ")]
+                                         "candidates; a JSON that names dataset, sizes, model and seed; or a folder or "
+                                         "zip of pictures, a table, or records as JSONL.",
+                                    metavar="PATH")]
 Spec = Annotated[Path, typer.Option(help="The specification and its estimator, as a JSON object.", metavar="JSON")]
 ScoreFiles = Annotated[list[Path] | None, typer.Option(help="Scores that `bring` or `influence` wrote for this "
                                                             "problem; repeat it for several.", metavar="NPZ")]
@@ -53,6 +54,14 @@ Trajectory = Annotated[list[Path] | None, typer.Option(help="Weights at an earli
 RecipeFile = Annotated[Path | None, typer.Option(help="How the network is trained, and, with --checkpoint, was "
                                                       "trained, as JSON: what `retrain` repeats.",
                                                  metavar="JSON")]
+
+
+def parse_shape(text: str) -> tuple[int, ...]:
+    """(3, 32, 32) of `3,32,32`; () of an empty text. Raises `InvalidInput`."""
+    try:
+        return tuple(int(size) for size in text.split(",")) if text else ()
+    except ValueError:
+        raise InvalidInput(f"--shape is `{text}`; write channels, height and width, as in 3,32,32.") from None
 
 
 def budget(memory: float) -> int:

@@ -13,6 +13,8 @@ from engine.data.dataset import Dataset, digest
 
 KEYS = ("x_train", "y_train", "x_query", "y_query")
 OPTIONAL = ("candidates", "flags")
+SIDES = (8, 512)
+"""Pixels a side of an array of pictures."""
 HUGE = 1e100  # a kernel entry sums products of two features, and has to stay finite
 
 
@@ -20,9 +22,10 @@ HUGE = 1e100  # a kernel entry sums products of two features, and has to stay fi
 class Arrays:
     """A checked problem; build it with `from_arrays` or `load_npz`.
 
-    x_train (n, d), x_query (m, d): finite float64. y_train (n,), y_query (m,): int64 in 0..C-1, each class in
-    y_train. candidates (k,): distinct int64 rows of x_train, in the user's order. flags (n,): bool, the training
-    labels that are known to be wrong, or None where nobody said.
+    x_train (n, d), x_query (m, d): finite float64; shape: that of one example before it was flattened, () where both
+    differ. y_train (n,), y_query (m,): int64 in 0..C-1, each class in y_train. candidates (k,): distinct int64 rows of
+    x_train, in the user's order. flags (n,): bool, the training labels that are known to be wrong, or None where nobody
+    said.
     """
 
     x_train: np.ndarray
@@ -31,6 +34,7 @@ class Arrays:
     y_query: np.ndarray
     candidates: np.ndarray
     flags: np.ndarray | None = None
+    shape: tuple[int, ...] = ()
 
     @property
     def n_classes(self) -> int:
@@ -42,10 +46,12 @@ class Arrays:
         return digest(self.x_train, self.y_train, self.x_query, self.y_query, self.candidates)
 
     def dataset(self, name: str = "arrays", title: str = "Your arrays") -> Dataset:
-        """The same as a Dataset whose test split is the queries; draws keep to its candidates."""
+        """The same as a Dataset whose test split is the queries; draws keep to its candidates. Examples of the shape
+        (h, w), (h, w, c) or (c, h, w) with one or three colours are pictures there, with their colours last."""
+        pictures = _pictures(self)
         return Dataset(
-            name=name, title=title, raw_train=self.x_train, y_train=self.y_train, raw_test=self.x_query,
-            y_test=self.y_query, class_names=tuple(map(str, range(self.n_classes))),
+            name=name, title=title, y_train=self.y_train, y_test=self.y_query, **pictures,
+            class_names=tuple(map(str, range(self.n_classes))),
             candidates=np.sort(self.candidates), flags=self.flags,
             files=tuple(f"x_train[{row}]" for row in range(len(self.y_train))),
             test_files=tuple(f"x_query[{row}]" for row in range(len(self.y_query))),
@@ -62,7 +68,8 @@ def from_arrays(x_train: Any, y_train: Any, x_query: Any, y_query: Any, candidat
     y_query (m,) whole numbers; candidates (k,) rows of x_train, by default all; flags (n,) 0 or 1, training labels
     known to be wrong. Raises InvalidInput with one sentence for the first fault.
     """
-    x_train, x_query = _features("x_train", x_train), _features("x_query", x_query)
+    x_train, shape = _features("x_train", x_train)
+    x_query, other = _features("x_query", x_query)
     if x_query.shape[1] != x_train.shape[1]:
         raise InvalidInput(f"`x_query` has {x_query.shape[1]:,} features but `x_train` has {x_train.shape[1]:,}; "
                            "give both the same columns.")
@@ -71,11 +78,40 @@ def from_arrays(x_train: Any, y_train: Any, x_query: Any, y_query: Any, candidat
     if candidates is None:
         candidates = np.arange(len(x_train))
     problem = Arrays(x_train, y_train, x_query, y_query, _candidates(candidates, len(x_train)),
-                     None if flags is None else _flags(flags, len(x_train)))
+                     None if flags is None else _flags(flags, len(x_train)), shape if shape == other else ())
     for array in vars(problem).values():
-        if array is not None:
+        if isinstance(array, np.ndarray):
             array.setflags(write=False)
     return problem
+
+
+def _pictures(arrays: Arrays) -> dict[str, Any]:
+    """The features as a dataset holds them, with what shows them where they are pictures."""
+    x, axis = (arrays.x_train, arrays.x_query), _colours(arrays.shape)
+    if axis is None:
+        return {"raw_train": x[0], "raw_test": x[1]}
+    grid = [np.moveaxis(each.reshape(len(each), *arrays.shape), axis + 1, -1) if axis >= 0 else each for each in x]
+    sides = [size for at, size in enumerate(arrays.shape) if at != axis]
+    colour = (3,) if axis >= 0 and arrays.shape[axis] == 3 else ()
+    ends = float(arrays.x_train.min()), float(arrays.x_train.max())
+    levels = next(((0.0, high) for high in (1.0, 255.0) if ends[0] >= 0 and ends[1] <= high), (ends[0], ends[1]))
+    said = "" if levels[0] == 0 else f", shown with {ends[0]:.3g} as black and {ends[1]:.3g} as white"
+    return {"raw_train": grid[0].reshape(len(grid[0]), -1), "raw_test": grid[1].reshape(len(grid[1]), -1),
+            "image_shape": (*sides, *colour), "levels": levels,
+            "said": (f"The arrays hold pictures of {sides[1]} × {sides[0]} pixels{said}.",)}
+
+
+def _colours(shape: tuple[int, ...]) -> int | None:
+    """Which axis of an example has the colours, −1 where none has; None where an example is no picture."""
+    def fits(*sides: int) -> bool:
+        return all(SIDES[0] <= side <= SIDES[1] for side in sides)
+
+    if len(shape) == 2 and fits(*shape):
+        return -1
+    if len(shape) == 3:
+        return next((axis for axis in (2, 0) if shape[axis] in (1, 3) and fits(*(
+            side for at, side in enumerate(shape) if at != axis))), None)
+    return None
 
 
 def _flags(values: Any, n_train: int) -> np.ndarray:
@@ -104,16 +140,17 @@ def _array(name: str, values: Any, ndim: int, kinds: str, kind_noun: str) -> np.
     return array
 
 
-def _features(name: str, values: Any) -> np.ndarray:
-    array = _array(name, values, 2, "biuf", "numbers").astype(np.float64, order="C")
-    array = array.reshape(len(array), -1)
+def _features(name: str, values: Any) -> tuple[np.ndarray, tuple[int, ...]]:
+    """(features (n, d), the shape of one example as it came)."""
+    given = _array(name, values, 2, "biuf", "numbers").astype(np.float64, order="C")
+    array = given.reshape(len(given), -1)
     fine = (np.abs(array) <= HUGE).all(axis=1)
     if not fine.all():
         row = int(np.argmin(fine))
         if np.isfinite(array[row]).all():
             raise InvalidInput(f"`{name}` has a value above {HUGE:g} in row {row:,}; rescale the features.")
         raise InvalidInput(f"`{name}` has NaN or infinity in row {row:,}; remove or fill such values.")
-    return array
+    return array, given.shape[1:]
 
 
 def _whole(name: str, values: Any) -> np.ndarray:
@@ -155,6 +192,8 @@ def _candidates(values: Any, n_train: int) -> np.ndarray:
         raise InvalidInput(f"The candidate {rows[np.argmax(outside)]} is not a row of `x_train`; "
                            f"name rows from 0 to {n_train - 1:,}.")
     distinct, counts = np.unique(rows, return_counts=True)
+    if len(rows) == n_train and len(distinct) < len(rows) and set(distinct) <= {0, 1}:
+        raise InvalidInput("`candidates` is a mask of 0 and 1; give the rows that it marks, as `np.flatnonzero(mask)`.")
     if len(distinct) < len(rows):
         raise InvalidInput(f"The candidate {distinct[np.argmax(counts > 1)]} is named more than once; "
                            "name each row once.")

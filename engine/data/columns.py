@@ -43,11 +43,30 @@ def label_column(frame: pd.DataFrame, chosen: str = "") -> tuple[str, str]:
     texts = [one for one in fitting if frame[one].dtype.kind not in "iu"]
     last = frame.columns[-1] if len(frame.columns) else None
     guess = texts[0] if len(texts) == 1 else last if last in fitting else None
+    if _are_cells(frame.columns):
+        raise InvalidInput(f"The names of the columns, {_listed(frame)}, look like a row of data; put a row of names "
+                           "above the data.")
     if guess is None:
         raise InvalidInput(f"The table has no column `label`, and none of {_listed(frame)} is sure to hold the labels; "
                            "name it `label`, or say which it is.")
     why = "the only one of a few texts" if len(texts) == 1 else "the last one"
     return guess, f"The labels are the column `{guess[:60]}`, {why}; choose another one if they are not."
+
+
+def are_measured(values: pd.Series) -> bool:
+    """Whether values are numbers, some of them with a fraction."""
+    import pandas as pd
+
+    numbers = pd.to_numeric(values, errors="coerce")
+    return bool(numbers.notna().all() and (numbers % 1 != 0).any())
+
+
+def _are_cells(names: pd.Index) -> bool:
+    """Whether names of columns are numbers that do not count the columns."""
+    numbers = [str(name) for name in names if re.fullmatch(r"[+-]?\d*\.?\d+([eE][+-]?\d+)?(\.\d+)?", str(name))]
+    counted = all(name.isdecimal() for name in numbers) and [int(name) for name in numbers] == list(
+        range(int(numbers[0]), int(numbers[0]) + len(numbers))) if numbers else True
+    return not counted
 
 
 def _is_like_classes(values: pd.Series) -> bool:

@@ -31,7 +31,8 @@ class Dataset:
 
     raw_train (n, d), raw_test (m, d): features as stored, uint8 for images; a feature is raw / scale.
     y_train (n,), y_test (m,): int64 labels in 0..C-1, where C = len(class_names).
-    image_shape: (h, w) or (h, w, 3) of one example, or None where examples are not pictures.
+    image_shape: (h, w) or (h, w, 3) of one example, or None where examples are not pictures. levels: the raw values
+    that are shown as black and white, by default 0 and the scale.
     candidates: the training examples that the source offers as candidates, or None for all of them.
     note: one sentence on scale, licence and what was skipped. left_out: (file, why) of what was not read. said: what
     the reader of a user's own data decided by itself, in sentences.
@@ -64,6 +65,7 @@ class Dataset:
     test_flags: np.ndarray | None = None
     test_origin: str = ""
     records: tuple[tuple[Record, ...], tuple[Record, ...]] | None = None
+    levels: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
         for split in SPLITS:
@@ -109,7 +111,8 @@ class Dataset:
             raise InvalidInput(f"There is no {split} example {index}; choose one of 0 to {len(raw) - 1:,}.")
         if self.image_shape is None:
             return None
-        pixels = np.rint(raw[index] * (255.0 / self.scale))
+        low, high = self.levels or (0.0, self.scale)
+        pixels = np.rint((raw[index] - low) * (255.0 / (high - low)))
         return pixels.clip(0, 255).astype(np.uint8).reshape(self.image_shape)
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,12 @@ if TYPE_CHECKING:
 
 NUMBERS, DATES, CATEGORIES, TEXTS, LISTS, EMPTY, NAMES = (
     "numbers", "dates", "categories", "texts", "lists of numbers", "empty", "names")
-DAY_FORMATS = ("ISO8601", "%d.%m.%Y", "%m/%d/%Y")
+DAY_FORMATS = {"ISO8601": "", "%d.%m.%Y": "", "%m/%d/%Y": "the month before the day",
+               "%d/%m/%Y": "the day before the month"}
+"""How dates are written -> what is said of it."""
+MISSING = ("", "?", "-", "–", "—", "n.a.", "N/A", "missing")
+"""What people write into an empty cell of a column of numbers, beside what pandas takes as empty."""
+WRITTEN = re.compile(r"[$€£¥]? ?[+-]?(\d{1,3}(,\d{3})+|\d+)?(\.\d+)?([eE][+-]?\d+)? ?[%€]?")
 MOST_CATEGORIES, MOST_WORDS, WORDS_OF_A_TEXT = 50, 200, 4.0
 
 
@@ -30,7 +36,7 @@ class Features:
 
 def kinds_of(frame: pd.DataFrame) -> dict[str, str]:
     """What each column holds. Raises `InvalidInput` for columns of objects."""
-    return {column: _kind(frame[column]) for column in frame.columns}
+    return _kinds(_numbers_as_written(frame)[0])
 
 
 def features(frame: pd.DataFrame, train: np.ndarray, kinds: Mapping[str, str] | None = None) -> Features:
@@ -44,7 +50,8 @@ def features(frame: pd.DataFrame, train: np.ndarray, kinds: Mapping[str, str] | 
     """
     if not len(frame.columns):
         raise InvalidInput("The table has no features; give columns of numbers or texts beside the label.")
-    kinds = kinds_of(frame) if kinds is None else kinds
+    frame, written = _numbers_as_written(frame)
+    kinds = _kinds(frame) if kinds is None else kinds
     of = {kind: [column for column, own in kinds.items() if own == kind] for kind in dict.fromkeys(kinds.values())}
     gone = {kind: of.pop(kind) for kind in (EMPTY, NAMES) if kind in of}
     if not of:
@@ -55,7 +62,35 @@ def features(frame: pd.DataFrame, train: np.ndarray, kinds: Mapping[str, str] | 
     parts = [_standardised(_filled(np.concatenate(list(numeric.values()), 1), train), train)] if numeric else []
     parts += [_fitted(kind, frame[column], train) for kind in (CATEGORIES, TEXTS) for column in of.get(kind, [])]
     filled = [column for column in of.get(NUMBERS, []) + of.get(DATES, []) if frame[column].isna().any()]
-    return Features(np.concatenate(parts, 1), _said(of, gone, filled, len(frame)))
+    return Features(np.concatenate(parts, 1), (*written, *_ambiguous(frame[of.get(DATES, [])]),
+                                               *_said(of, gone, filled, len(frame))))
+
+
+def _kinds(frame: pd.DataFrame) -> dict[str, str]:
+    return {column: _kind(frame[column]) for column in frame.columns}
+
+
+def _numbers_as_written(frame: pd.DataFrame) -> tuple[pd.DataFrame, tuple[str, ...]]:
+    """Columns of texts that are numbers as people write them (`1,234`, `12%`, `$5`, `?` for an empty cell) as numbers,
+    and which these are, as a sentence."""
+    read = {}
+    for column in frame.columns:
+        texts = frame[column].dropna()
+        if not len(texts) or not all(isinstance(value, str) for value in texts) or _is_numeric(texts):
+            continue
+        known = texts[~texts.str.strip().isin(MISSING)].str.strip()
+        if len(known) and known.map(lambda text: bool(WRITTEN.fullmatch(text) and re.search(r"\d", text))).all():
+            plain = known.str.replace(r"[$€£¥%, ]", "", regex=True).astype(np.float64)
+            read[column] = plain.reindex(frame.index)
+    said = f"{_names(list(read))} {'is' if len(read) == 1 else 'are'} read as numbers, without the signs around them."
+    return frame.assign(**read), (said,) if read else ()
+
+
+def _ambiguous(dates: pd.DataFrame) -> tuple[str, ...]:
+    """Which of day and month comes first in columns of dates where that is not plain, as sentences."""
+    ways = {column: DAY_FORMATS[form] for column in dates.columns if dates[column].dtype.kind != "M"
+            and (form := _form(dates[column].dropna().astype(str)))}
+    return tuple(f"`{str(column)[:40]}` is read with {way}." for column, way in ways.items() if way)
 
 
 def _kind(values: pd.Series) -> str:
@@ -101,13 +136,18 @@ def _dates(texts: pd.Series) -> pd.Series | None:
     """Texts as dates, where all of them are in one of `DAY_FORMATS`."""
     import pandas as pd
 
+    form = _form(texts)
+    return None if form is None else pd.to_datetime(texts, format=form, utc=True)
+
+
+def _form(texts: pd.Series) -> str | None:
+    """The first of `DAY_FORMATS` in which all texts are."""
+    import pandas as pd
+
     if not texts.str.match(r"\s*\d{1,4}[-./]\d").all():
         return None
-    for form in DAY_FORMATS:
-        dates = pd.to_datetime(texts, format=form, errors="coerce", utc=True)
-        if dates.notna().all():
-            return dates
-    return None
+    return next((form for form in DAY_FORMATS
+                 if pd.to_datetime(texts, format=form, errors="coerce", utc=True).notna().all()), None)
 
 
 def _numeric(values: pd.Series, kind: str, name: str) -> np.ndarray:

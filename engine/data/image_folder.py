@@ -27,6 +27,8 @@ USUAL_SIZES = {"grayscale": 28, "rgb": 32}
 PHOTO, PHOTO_SIZE = 96, 64
 EXTENSIONS = (".jpg", ".jpeg", ".png", ".ppm", ".pgm", ".bmp", ".tif", ".tiff", ".webp", ".gif",
               ".jfif")
+UNREAD = (".heic", ".heif", ".avif", ".jp2", ".tga", ".svg", ".dng", ".dcm", ".npy")
+"""Pictures of other kinds, which are named where they are left out."""
 HIDDEN, UNREADABLE = "hidden, or made by a system", "it cannot be read as a picture"
 WRONG_LABELS = "wrong_labels.txt"
 SIZES = (4, 256)
@@ -213,8 +215,9 @@ def _known_flags(tree: Tree, start: str, layout: Layout, own: tuple[tuple[str, .
 
 
 def is_wanted(path: str) -> bool:
-    """Whether a file of a folder plays a part: a picture, be it left out, a table or the list of wrong labels."""
-    return path.lower().endswith((*EXTENSIONS, *SUFFIXES)) or PurePosixPath(path).name == WRONG_LABELS
+    """Whether a file of a folder counts: a picture, be it of a kind that is left out, a table or the list of wrong
+    labels."""
+    return path.lower().endswith((*EXTENSIONS, *SUFFIXES, *UNREAD)) or PurePosixPath(path).name == WRONG_LABELS
 
 
 def _check_bytes(size: int, options: PictureOptions) -> None:

@@ -50,8 +50,7 @@ def preview(name: str) -> Preview:
     """The preview of an upload, or of the one that a reading is of. Raises `MissingData` where it is not there."""
     chosen, path = uploads.reading(name), uploads.base(name)
     dataset = uploads.read(chosen.model_copy(update={"classes": {}, "trusted": {}}), name)
-    pictures = path.suffix == uploads.PICTURES
-    sizes = originals.sizes(path, (*dataset.files, *dataset.test_files)) if pictures else {}
+    sizes = originals.sizes(path, (*dataset.files, *dataset.test_files)) if uploads.holds_pictures(name) else {}
     return Preview(tuple(_class(dataset, label, sizes) for label in range(dataset.n_classes)), _colour(dataset),
                    dataset.left_out, dataset.said, _columns(path, chosen.label))
 

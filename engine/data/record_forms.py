@@ -7,17 +7,18 @@ from contextlib import suppress
 from typing import Any, Literal
 
 from engine.basics.errors import InvalidInput
-from engine.basics.strict_json import parse_json
+from engine.basics.strict_json import noun, parse_json
 
 Turns = Literal["last", "every"]
 FIELDS = ("id", "prompt", "response", "spans", "choices", "marks", "flags", "metadata")
 """The keys of a record as it is stored; all others are its metadata."""
+SYSTEM = ("system", "system_prompt")
 TALKS = ("messages", "conversations", "conversation")
 QUESTIONS = ("prompt", "question", "input", "query")
 ANSWERS = ("response", "completion", "output", "answer", "chosen")
 ROLES = {"user": "User", "human": "User", "prompter": "User", "assistant": "Assistant", "gpt": "Assistant",
-         "model": "Assistant", "bot": "Assistant", "chatgpt": "Assistant", "system": "System", "tool": "Tool",
-         "function": "Tool"}
+         "model": "Assistant", "bot": "Assistant", "chatgpt": "Assistant", "system": "System",
+         "developer": "System", "tool": "Tool", "function": "Tool"}
 _OWN = frozenset(FIELDS)
 BY_KEY = {"answer": ("answer", "final_answer", "label", "target", "answerKey"),
           "explanation": ("explanation", "rationale", "reasoning", "thinking", "cot")}
@@ -34,8 +35,16 @@ def are_records(content: bytes) -> bool:
         return any(f'"{key}"' in text.split("}")[0] for key in (*TALKS, *QUESTIONS, "instruction"))
     with suppress(InvalidInput):
         first = parse_json(text.split("\n")[0], "The first line")
-        return not isinstance(first, Mapping) or not first.keys().isdisjoint((*TALKS, *QUESTIONS, "instruction"))
+        if not isinstance(first, Mapping) or "label" in first and first.keys().isdisjoint((*TALKS, *ANSWERS)):
+            return not isinstance(first, Mapping)  # a text with its class
+        return not first.keys().isdisjoint((*TALKS, *QUESTIONS, "instruction"))
     return True
+
+
+def is_record(data: Mapping[str, Any]) -> bool:
+    """Whether an object is written as a record is stored."""
+    return data.keys() <= _OWN and isinstance(data.get("prompt"), str) and isinstance(data.get("response"), str) and (
+        None not in data.values() and isinstance(data.get("id", ""), str))
 
 
 def records_of(data: Mapping[str, Any], turns: Turns = "last") -> Iterator[dict[str, Any]]:
@@ -44,15 +53,16 @@ def records_of(data: Mapping[str, Any], turns: Turns = "last") -> Iterator[dict[
     Keys that are null are absent, an `id` may be a number, keys of no form become `metadata`. Raises `InvalidInput`
     for an object of no known form.
     """
-    if data.keys() <= _OWN and isinstance(data.get("prompt"), str) and isinstance(data.get("response"), str) and (
-            None not in data.values() and isinstance(data.get("id", ""), str)):
-        yield dict(data)
-        return
     data = {key: value for key, value in data.items() if value is not None}
     if {"prompt", "response"} <= data.keys() and all(isinstance(data[key], str) for key in ("prompt", "response")):
         used, pairs = {"prompt", "response"}, [(data["prompt"], data["response"])]
     else:
         used, pairs = _pairs(data)
+    if before := _before(data):
+        used |= {key for key in (*SYSTEM, "history") if key in data}
+        talk = data[next(iter(used & set(TALKS)))] if used & set(TALKS) else [
+            {"role": "user", "content": pairs[-1][0]}, {"role": "assistant", "content": pairs[-1][1]}]
+        pairs = _turns([*before, *talk])[-len(pairs):]
     own = {key: data[key] for key in FIELDS if key in data and key not in used}
     if isinstance(own.get("id"), int) and not isinstance(own["id"], bool):
         own["id"] = str(own["id"])
@@ -66,6 +76,18 @@ def records_of(data: Mapping[str, Any], turns: Turns = "last") -> Iterator[dict[
         yield {**own, **name, "prompt": prompt, "response": response, **_spans(own, response, metadata)}
 
 
+def _before(data: Mapping[str, Any]) -> list[dict[str, str]]:
+    """What keys of their own say before the question, as messages: `system`, and `history` as pairs of a question and
+    its answer."""
+    system = [{"role": "system", "content": words} for words in map(data.get, SYSTEM)
+              if isinstance(words, str) and words]
+    history = data["history"] if isinstance(data.get("history"), list) else []
+    paired = all(isinstance(pair, list) and len(pair) == 2 and all(isinstance(words, str) for words in pair)
+                 for pair in history)
+    return system + ([{"role": role, "content": words} for pair in history
+                      for role, words in zip(("user", "assistant"), pair, strict=True)] if paired else [])
+
+
 def _pairs(data: Mapping[str, Any]) -> tuple[set[str], list[tuple[str, str]]]:
     """(the keys that are read, every prompt with its response)."""
     talk = next((key for key in TALKS if isinstance(data.get(key), list)), None)
@@ -73,8 +95,8 @@ def _pairs(data: Mapping[str, Any]) -> tuple[set[str], list[tuple[str, str]]]:
         return {talk}, _turns(data[talk])
     answer = next((key for key in ANSWERS if key in data), None)
     if "instruction" in data and answer is not None:
-        given = [str(data[key]) for key in ("instruction", "input") if data.get(key)]
-        return {"instruction", "input", answer}, [("\n\n".join(given), _text(data[answer]))]
+        given = [str(data[key]) for key in ("instruction", "input", "context") if data.get(key)]
+        return {"instruction", "input", "context", answer}, [("\n\n".join(given), _text(data[answer]))]
     question = next((key for key in QUESTIONS if key in data and key != answer), None)
     if question is None or answer is None:
         if "prompt" in data:
@@ -94,7 +116,8 @@ def _text(value: Any) -> Any:
         if all({"role", "content"} <= one.keys() for one in value):
             return "\n\n".join(_text(one["content"]) for one in value)
     if not isinstance(value, str):
-        raise InvalidInput("a message is no text; pictures and calls of tools are not read, leave them out.")
+        raise InvalidInput(f"a message is {noun(value)}, not a text; pictures and calls of tools are not read, leave "
+                           "them out, and write numbers as texts.")
     return value
 
 
@@ -110,7 +133,7 @@ def _turns(talk: Sequence[Any]) -> list[tuple[str, str]]:
         if speaker is None:
             raise InvalidInput(f"a message has the role `{role[:30]}`; use user, assistant or system.")
         words = _text(one.get("content", one.get("value", one.get("text"))))
-        if speaker == "Assistant" and said:
+        if speaker == "Assistant" and said and one.get("weight") != 0:  # no loss is taken of an answer of weight zero
             plain = len(said) == 1 and said[0][0] != "Assistant"
             pairs.append((said[0][1] if plain else "\n\n".join(f"{who}: {what}" for who, what in said), words))
         said.append((speaker, words))

@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 from pydantic import AfterValidator, Field, model_validator
+from pydantic_core import from_json
 
 from engine.basics.errors import InvalidInput
 from engine.basics.strict_json import parse_json
 from engine.basics.values import Count, Sparse, canonical_json
-from engine.data.record_forms import Turns, records_of
+from engine.data.record_forms import Turns, is_record, records_of
 
 SPANS = ("answer", "explanation")
 
@@ -135,7 +136,7 @@ def parse_content(content: bytes, name: str = "The file", turns: Turns = "last",
     """The records of the content of such a file."""
     if content.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"["):
         data = parse_json(content, name, "write a list of objects, or one object a line")
-        read = _records(((f"Record {number}", item) for number, item in enumerate(data, 1)), turns, len(data))
+        read = _records("Record", enumerate(data, 1), turns, len(data))
     else:
         read = parse_lines(split_lines(content, name), turns)
     return tuple(marked(record, rules) for record in read) if rules else read
@@ -153,9 +154,23 @@ def split_lines(content: bytes, name: str = "The file") -> list[str]:
 def parse_lines(lines: Sequence[str], turns: Turns = "last", before: int = 0) -> tuple[Record, ...]:
     """The records of JSONL lines; empty lines are skipped. before: how many lines of the file stand before them. Raises
     `InvalidInput`."""
-    numbered = ((f"Line {number}", line) for number, line in enumerate(lines, 1 + before))
-    return _records(((name, parse_json(line, name, "write one object a line")) for name, line in numbered
-                     if line and not line.isspace()), turns, len(lines))
+    numbered = ((number, line) for number, line in enumerate(lines, 1 + before) if line and not line.isspace())
+    return _records("Line", ((number, _texts(line) or parse_json(line, f"Line {number}", "write one object a line"))
+                             for number, line in numbered), turns, len(lines))
+
+
+def _texts(line: str) -> dict[str, str] | None:
+    """The object of a line by a reader nine times as fast as `parse_json`, where it is sure to hold texts alone and
+    each key once: four quotation marks a key. None where only `parse_json` can tell."""
+    try:
+        data = from_json(line, cache_strings="keys")
+    except (ValueError, TypeError):
+        return None
+    marks = line.count('"')
+    if "\\" in line:
+        marks = 0 if "\\\\" in line else marks - line.count('\\"')
+    sure = isinstance(data, dict) and marks == 4 * len(data) and set(map(type, data.values())) == {str}
+    return data if sure else None
 
 
 @contextmanager
@@ -171,17 +186,18 @@ def _uncollected() -> Iterator[None]:
 
 
 @_uncollected()
-def _records(items: Iterable[tuple[str, Any]], turns: Turns, total: int) -> tuple[Record, ...]:
+def _records(noun: str, items: Iterable[tuple[int, Any]], turns: Turns, total: int) -> tuple[Record, ...]:
     records, report = list[Record](), _progress.get()
-    for number, (name, data) in enumerate(items):
-        if not number % REPORTED:
-            report(number / total)
+    for count, (number, data) in enumerate(items):
+        if not count % REPORTED:
+            report(count / total)
         if not isinstance(data, Mapping):
-            raise InvalidInput(f"{name} is no object; write {{\"prompt\": …, \"response\": …}}.")
+            raise InvalidInput(f"{noun} {number} is no object; write {{\"prompt\": …, \"response\": …}}.")
         try:
-            records += [Record.parse({"id": name.partition(" ")[2], **one}) for one in records_of(data, turns)]
+            for one in (data,) if is_record(data) else records_of(data, turns):
+                records.append(Record.parse({"id": str(number), **one}))
         except InvalidInput as error:
-            raise InvalidInput(f"{name}: {error}") from None
+            raise InvalidInput(f"{noun} {number}: {error}") from None
     if not records:
         raise InvalidInput("There are no records in the file; write one JSON object a line.")
     return tuple(records)

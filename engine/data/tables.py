@@ -95,8 +95,12 @@ def load_table(path: Path, *, name: str = "table", title: str = "Your table", ma
     """
     table = read_table(path, max_bytes, label)
     frame = table.frame
-    labels = [str(value) for value in frame[table.label]]
+    given = frame[table.label]
+    labels = [str(value) for value in given]
     classes = tuple(sorted(set(labels)))
+    if columns.are_measured(given) and len(classes) > min(columns.MOST_CLASSES, len(given) // 2):
+        raise InvalidInput(f"The column `{table.label[:60]}` holds {len(classes):,} different numbers, no classes; put "
+                           "them into a few groups, or choose another column.")
     if len(classes) < 2:
         raise InvalidInput(f"All labels of the table are `{classes[0][:60]}`; give two classes or more.")
     number = {label: index for index, label in enumerate(classes)}

@@ -58,6 +58,11 @@ def holds_records(name: str) -> bool:
     return name.endswith(RECORDS)
 
 
+def holds_pictures(name: str) -> bool:
+    """Whether an upload, or a reading of one, is of picture files. Raises `MissingData` where it is not there."""
+    return base(name).suffix == PICTURES
+
+
 def keep(file: BinaryIO, filename: str, label: str = "") -> str:
     """Check an uploaded file, keep it, and return its dataset name `upload-<digest>` with its suffix.
 

@@ -12,7 +12,7 @@ from engine.data.records import Record
 from engine.data.sample_folder import EACH, sample_zip
 from engine.data.sample_folder import NAME as SAMPLE_ZIP
 from engine.data.upload_options import UploadOptions, parse_trusted
-from engine.data.uploads import content, is_upload, keep, keep_reading, reading
+from engine.data.uploads import content, holds_pictures, is_upload, keep, keep_reading, reading
 
 FIRST = fashion_small.NAME
 """What every page begins with: pictures to look at, that are part of the program."""

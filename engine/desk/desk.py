@@ -16,6 +16,7 @@ from engine.basics import heap
 from engine.data import Dataset, Sample
 from engine.desk import runs
 from engine.desk.jobs import Jobs
+from engine.desk.language_queries import check_queries
 from engine.desk.memory import Memory
 from engine.desk.training import Trainings, problem_key
 from engine.desk.waiting import Waiting
@@ -187,6 +188,8 @@ class Desk:
     def _fill(self, source: ProblemSource, missing: Sequence[Scoring], candidates: int | None, live_seconds: float
               ) -> dict[Scoring, Scores] | Waiting:
         """The missing scores, computed here one asker at a time, or out of finished runs, or what to wait for."""
+        if source.problem_class.reads == "tokens":
+            check_queries(*self.sample(source), missing)
         drawn = self.drawn(source)
         if isinstance(drawn, Waiting):
             return drawn

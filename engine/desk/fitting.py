@@ -6,10 +6,13 @@ import math
 
 from engine import data
 from engine.basics.errors import WhichfluenceError
-from engine.desk.datasets import FIRST
+from engine.desk import first_look as first_looks
+from engine.desk.datasets import FIRST, limits
+from engine.desk.first_look import FirstLook
 from engine.models.catalogue import MODELS
 from engine.models.causal import loading
 from engine.models.causal.catalogue import EMBEDDED_MODEL, is_embedded
+from engine.models.network import ALL as ALL_PARAMETERS
 from engine.models.own_architecture import Declaration, declared
 from engine.models.recipe import TrainingRecipe
 from engine.problems.source import SOFTMAX, ProblemSource
@@ -57,8 +60,8 @@ def fitting(dataset: str, model: str) -> str:
 def sizes(dataset: str, model: str) -> tuple[int, int, int]:
     """(training examples, queries, candidates of processes that cost much) to begin with. A model that came with its
     weights was trained on all of its data, whose mean is its objective."""
-    if (own := declared_for(dataset, model)) and own.weights:
-        return ALL, NETWORK_SIZES[1], 30
+    if look := first_look(dataset, model):
+        return *_own_sizes(dataset, model), look.candidates
     if data.holds_records(dataset):
         return *(EMBEDDED_SIZES if is_embedded(model) else LANGUAGE_SIZES), LANGUAGE_CANDIDATES
     if model != SOFTMAX:
@@ -66,12 +69,38 @@ def sizes(dataset: str, model: str) -> tuple[int, int, int]:
     return *DEFAULT_SIZES.get(dataset, (2_000, 200)), OPTIMA_CANDIDATES.get(dataset, 100)
 
 
+def first_look(dataset: str, model: str) -> FirstLook | None:
+    """What the first comparison of a network of one's own begins with; None for every other model."""
+    own = declared_for(dataset, model)
+    if own is None or model == SOFTMAX or data.holds_records(dataset):
+        return None
+    train, queries = (min(size, limit) for size, limit in zip(_own_sizes(dataset, model), limits(dataset), strict=True))
+    return first_looks.first_look(own, train, queries)
+
+
+def beginning(own: Declaration) -> ProblemSource:
+    """The problem with which the pages begin for declared data and model."""
+    train, queries, candidates = sizes(own.data, own.name)
+    (most_train, most_queries), look = limits(own.data), first_look(own.data, own.name)
+    train, queries = min(train, most_train), min(queries, most_queries)
+    texts = data.holds_records(own.data)
+    return ProblemSource(dataset=own.data, model=own.name, weights=own.weights, recipe=own.recipe, n_train=train,
+                         n_queries=queries, n_test=queries if texts else min(most_queries, max(500, queries)),
+                         n_candidates=None if own.name == SOFTMAX else min(candidates, train),
+                         pool=pool(own.data, own.name), selection=look.parameters if look else ALL_PARAMETERS)
+
+
+def _own_sizes(dataset: str, model: str) -> tuple[int, int]:
+    own = declared_for(dataset, model)
+    return (ALL if own and own.weights else NETWORK_SIZES[0]), NETWORK_SIZES[1]
+
+
 def pool(name: str, model: str) -> int:
     """Over squares of how many pixels a side the pictures of a dataset are averaged; a model of one's own reads them as
     they are."""
     if declared_for(name, model) and model != SOFTMAX:
         return 1
-    if name in data.DATASETS or data.holds_records(name):
+    if name in data.DATASETS or data.holds_records(name) or not data.uploads.holds_pictures(name):
         return POOL.get(name, 1)
     try:
         shape = data.load(name).image_shape

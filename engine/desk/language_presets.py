@@ -11,6 +11,8 @@ from engine.scoring.named import NAMED, OF_TOKENS
 from engine.scoring.scoring import Scoring
 
 FIRST = ("response_loss", "explanation_loss", "answer_margin")
+PLAIN = "responses"
+"""The preset that reads no span."""
 CHECKPOINTS = 2
 """Of a trajectory: what every fine-tuning on the pages keeps."""
 
@@ -48,6 +50,11 @@ PRESETS = (
            "the lead of its answer; then the similarity of what the model makes of two texts. Four exact answers to "
            "four questions: look at how differently they rank the same texts.",
            (*steps(*FIRST), NAMED["repsim"].implied(OF_TOKENS["query_logit"])), (0, 2)),
+    Preset(PLAIN, "Responses alone", "What one step, several steps and the checkpoints of the fine-tuning do to the "
+           "response, and what gradients of length one say in place of a step: for texts that mark neither an answer "
+           "nor an explanation.",
+           (*steps("response_loss"), _several_steps(), trajectory(),
+            controlled.step_scoring("response_loss", controlled.ETA, "cosine")), (0, 3)),
     Preset("vary-b", "Vary B", "One step, read off by every behavior of a language model: the response, the "
            "explanation, the answer's logit, and its lead over the other choices.", steps(*reading("tokens")), (0, 3)),
     Preset("vary-p", "Vary P", "What is done to the text: removed, with the mean taken over those that are left or "

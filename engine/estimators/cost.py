@@ -19,7 +19,8 @@ RUN = 15
 @dataclass(frozen=True)
 class Work:
     """What is to be answered: a process for so many training examples, queries, candidates and parameters of a network
-    whose training takes so many epochs in batches of so many examples."""
+    whose training takes so many epochs in batches of so many examples. reach: the fraction of a forward pass from the
+    first of these parameters on; backward passes go no further."""
 
     process: Process
     n: int
@@ -28,6 +29,12 @@ class Work:
     parameters: int
     epochs: int
     batch: int = BATCH
+    reach: float = 1.0
+
+    @property
+    def gradient(self) -> float:
+        """What a gradient costs, in forward passes of the same examples."""
+        return 1 + (FORWARD_AND_BACKWARD - 1) * self.reach
 
     @property
     def steps(self) -> float:
@@ -71,12 +78,13 @@ class Cost:
 def gradients(work: Work) -> Passes:
     """A gradient of every candidate and query at each model that the process visits."""
     models = work.process.models
-    return Passes(FORWARD_AND_BACKWARD * models * (work.candidates + work.queries), 2.0 * models)
+    return Passes(work.gradient * models * (work.candidates + work.queries), 2.0 * models)
 
 
 def products(each: float) -> Callable[[Work], Passes]:
     """So many products with the curvature of all n examples a candidate."""
-    return lambda work: Passes(CURVATURE * work.n * (work.candidates * each + 4), work.candidates * each / 4)
+    return lambda work: Passes(work.n * (work.gradient + CURVATURE * work.reach * (work.candidates * each + 4)),
+                               work.candidates * each / 4)
 
 
 def through_steps(each: float) -> Callable[[Work], Passes]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from engine.curvature.dense import LIMIT as FACTORED
-from engine.estimators.cost import CURVATURE, FORWARD_AND_BACKWARD, Cost, Passes, Work, through_steps
+from engine.estimators.cost import CURVATURE, Cost, Passes, Work, through_steps
 from engine.estimators.estimator import Estimator
 from engine.estimators.named import INFLUENCE, LEFT_OUT, Named, of_run, similarity
 from engine.exact.local_response import local_response
@@ -35,13 +35,13 @@ def passes(work: Work) -> Passes:
         return through_steps(THROUGH)(work)
     if process.derivative:
         columns = work.parameters if work.parameters <= FACTORED else TO_A_BOUND * work.candidates
-        return Passes(CURVATURE * work.n * columns, columns / 16)
+        return Passes(CURVATURE * work.reach * work.n * columns, columns / 16)
     if process.whole_objective:
         rounds, batches = _rounds(work)
-        return Passes(work.candidates * (FORWARD_AND_BACKWARD * rounds * work.n + work.queries),
+        return Passes(work.candidates * (work.gradient * rounds * work.n + work.queries),
                       work.candidates * (rounds * batches + 1))
     steps = process.updates
-    return Passes(work.candidates * (FORWARD_AND_BACKWARD * steps + process.models * work.queries),
+    return Passes(work.candidates * (work.gradient * steps + process.models * work.queries),
                   2.0 * work.candidates * steps)
 
 

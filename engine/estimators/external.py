@@ -107,7 +107,8 @@ class External(Estimator):
         given = cast(ExternalSettings, settings)
         return replace(self, title=given.title, given=given)
 
-    def refusal(self, specification: Specification, kind: str | None = None, more: Set[str] = frozenset()) -> str | None:
+    def refusal(self, specification: Specification, kind: str | None = None, more: Set[str] = frozenset()
+                ) -> str | None:
         """None: what scores of another program claim is for their owner to say."""
         return None
 

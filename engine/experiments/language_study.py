@@ -17,7 +17,7 @@ from engine.experiments import backdoor, response_corruption
 from engine.jobs import job_digest
 from engine.models.causal import catalogue
 from engine.models.causal.marked import Mark
-from engine.models.causal.readouts import READOUTS
+from engine.models.causal.readouts import lacking
 from engine.models.causal.recipe import FineTuning
 
 SIZES = (80, 200, 1_000, 5_000)
@@ -78,9 +78,7 @@ class LanguageStudy:
     def lacking(self) -> dict[str, str]:
         """behavior -> what a query lacks that it reads, of those that the reader's own queries do not allow."""
         queries = () if self.task != "own" else tasks.kept(self.setting.task).queries["queries"]
-        lacks = {name: next(filter(None, map(readout.lack_of, [self.typed] if self.typed else queries)), "")
-                 for name, readout in READOUTS.items()}
-        return {name: lack for name, lack in lacks.items() if lack}
+        return lacking([self.typed] if self.typed else queries)
 
     @property
     def request(self) -> AttributionRequest:

@@ -20,6 +20,7 @@ from engine.requests.fields import StoredScoring
 from engine.requests.request import MODEL, Request
 from engine.scoring.compute import compute
 from engine.scoring.convergence import Convergence
+from engine.scoring.cost import network
 from engine.scoring.cost.memory import held
 from engine.scoring.scores import Scores
 from engine.scoring.scoring import Scoring
@@ -29,6 +30,8 @@ from engine.store.sketch import MOST, Grid, Sketch
 SLICE = 100
 LOOKED_AT = 20
 """Queries over which the small picture of a run takes its means."""
+FLOPS, USUAL = 1e7, 500
+"""Operations of a pass, where only the ratios of costs count; examples where a source does not say how many."""
 
 
 class ScoresRequest(Request[tuple[Scores, ...]]):
@@ -114,6 +117,16 @@ class ScoresRequest(Request[tuple[Scores, ...]]):
         rows = self.slices(group)[number]
         return held(self.origin, [self.scorings[index] for index in self.groups[group]],
                     min(rows.stop, self.count) - rows.start)
+
+    def weight(self, chunk: str) -> float:
+        """Passes through a network, of which one group may take ten times as many as another; else all weigh alike."""
+        if self.origin.problem_class.linear:
+            return 1.0
+        group, number = map(int, chunk.split("/"))
+        rows, source = self.slices(group)[number], self.origin
+        return network.seconds([self.scorings[index] for index in self.groups[group]], n=source.n_train or USUAL,
+                               flops=FLOPS, queries=source.n_queries or USUAL, parameters=0,
+                               candidates=min(rows.stop, self.count) - rows.start)
 
     def run_chunk(self, chunk: str, context: Context) -> Output:
         group, number = map(int, chunk.split("/"))

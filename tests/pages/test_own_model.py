@@ -3,10 +3,10 @@
 import pytest
 
 from app.widgets.pickers import pickers, weights_picker
-from engine.library.own_model import declare
 from engine.models.own_architecture import declared
-from tests.engine.library.test_own_model import files  # noqa: F401
+from engine.problems.own_model import declare
 from tests.engine.models.test_own_architecture import folder  # noqa: F401
+from tests.engine.problems.test_own_model import files  # noqa: F401
 from tests.pages.support import open, says, sound
 
 
@@ -46,3 +46,18 @@ def test_models_are_not_offered_to_be_trained_where_nobody_knows_how(own):
     assert button.disabled and says(at, "How these weights were trained is not known, so no model can be trained anew")
     at = sound(open("scorecard", data="digits"))
     assert not next(button for button in at.button if button.label == "Run the scorecard").disabled
+
+
+def test_a_first_comparison_is_chosen_by_what_it_is_predicted_to_cost(own, monkeypatch):
+    from engine.desk import first_look, fitting
+
+    quick = fitting.first_look(own.data, own.name)
+    assert (quick.parameters, quick.candidates) == first_look.TRIED[0] and quick.seconds == quick.whole < 5
+    at = sound(open("compare"))
+    assert says(at, "A first comparison of all parameters with 30 candidates is predicted to take")
+    monkeypatch.setattr(first_look, "PATIENCE", 0.0)
+    first_look.first_look.cache_clear()
+    dear = fitting.first_look(own.data, own.name)
+    assert (dear.parameters, dear.candidates) == first_look.TRIED[-1] and dear.seconds < dear.whole
+    assert chosen(sound(open("compare")), "Parameters that count").value == dear.parameters
+    first_look.first_look.cache_clear()

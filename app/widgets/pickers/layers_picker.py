@@ -18,9 +18,10 @@ HELP = """Names of layers or parameters between commas, with `*` for any letters
 within it."""
 
 
-def chosen(texts: bool) -> str:
-    """The selection, as a source has it. texts: whether the model is a language model."""
-    kind = choice.one(KIND, ALL, str)
+def chosen(texts: bool, usual: str = ALL) -> str:
+    """The selection, as a source has it; `usual` where none was chosen. texts: whether the model is a language
+    model."""
+    kind = choice.one(KIND, usual, str)
     if kind == NAMED:
         return layers.spelled(names) if (names := named()) else ALL
     return ALL if texts else kind
@@ -31,10 +32,10 @@ def named() -> list[str]:
     return layers.listed(choice.one(NAMES, "", str))
 
 
-def show(texts: bool, source: Callable[[], ProblemSource]) -> None:
-    """The choice, and how many parameters a network has of it."""
+def show(texts: bool, source: Callable[[], ProblemSource], usual: str = ALL) -> None:
+    """The choice, which begins with `usual`, and how many parameters a network has of it."""
     kinds = [ALL, NAMED] if texts else list(TITLES)
-    if pick(KIND, "Parameters that count", kinds, ALL, TITLES.get, help=(
+    if pick(KIND, "Parameters that count", kinds, usual, TITLES.get, help=(
             "Steps, gradients and Hessians are of these; the others stay as they were trained.")) != NAMED:
         return
     text(NAMES, "Layers", "", placeholder="model.layers.2.*, *.q_proj" if texts else "0, 2.bias", help=HELP)

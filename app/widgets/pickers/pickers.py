@@ -19,7 +19,7 @@ from app.widgets.words import glossary, labels
 from app.widgets.words.plain_text import sentence
 from engine.basics.errors import WhichfluenceError
 from engine.basics.settings import parsed
-from engine.desk import Problem, ProblemSource, datasets, fitting, language_presets
+from engine.desk import Problem, ProblemSource, datasets, fitting, language_presets, language_queries
 from engine.desk.datasets import Record
 from engine.desk.models import ALL, SOFTMAX, TrainingRecipe, is_embedded
 from engine.desk.models import problem_class as class_of
@@ -126,7 +126,10 @@ def model_picker(dataset: str) -> None:
     if texts:
         glossary.caption(TUNED_HERE if is_embedded(name) else TUNED)
     if name != SOFTMAX:
-        layers_picker.show(texts, source)
+        look = None if texts else fitting.first_look(dataset, name)
+        layers_picker.show(texts, source, look.parameters if look else ALL)
+        if look:
+            glossary.caption(f"{look.sentence} Choose others here and under *Sizes and seed*.")
     if name != SOFTMAX and not texts:
         weights_picker.show(source)
     with st.expander("Training"), guarded("This training"):
@@ -237,11 +240,12 @@ def source(seed_offset: int = 0) -> ProblemSource:
     train, queries, _ = fitting.sizes(name, model)
     limits = datasets.limits(name)
     queries = choice.one("queries", min(queries, limits[1]), int)
-    network = not texts and model != SOFTMAX
+    network, look = not texts and model != SOFTMAX, fitting.first_look(name, model)
     return ProblemSource(dataset=name, n_train=choice.one("train", min(train, limits[0]), int), n_queries=queries,
                          n_test=queries if texts else min(limits[1], max(500, queries)), n_candidates=None,
                          pool=fitting.pool(name, model), seed=choice.one("seed", 0, int) + seed_offset, model=model,
-                         selection=ALL if model == SOFTMAX else layers_picker.chosen(texts),
+                         selection=ALL if model == SOFTMAX else layers_picker.chosen(
+                             texts, look.parameters if look else ALL),
                          weights=weights_picker.chosen(name, model) if network else "",
                          recipe=_recipe(name, model),
                          **({} if texts else {"l2": recipe_picker.penalty()}))
@@ -307,8 +311,15 @@ def _behavior(name: str, default: Scoring, below: DeltaGenerator) -> str | None:
     """The behavior; one that carries words of the reader's is asked for them `below`, and None until it has them."""
     texts, before = problem_class().reads == "tokens", default.readout.words
     options = [*reading(problem_class().reads), *(worded_behaviors.TITLES if texts else ())]
-    behavior = _select(name, "B", "B · behavior", options, before.kind if before else default.behavior,
-                       lambda kind: worded_behaviors.TITLES.get(kind) or BEHAVIORS[kind].title)
+    lacks = lacking()
+    behavior = _select(name, "B", "B · behavior", sorted(options, key=lambda kind: kind in lacks),
+                       before.kind if before else default.behavior,
+                       lambda kind: (worded_behaviors.TITLES.get(kind) or BEHAVIORS[kind].title)
+                       + (f" (needs {lacks[kind]})" if kind in lacks else ""))
+    if behavior in lacks:
+        below.warning(f"“{BEHAVIORS[behavior].title}” needs {lacks[behavior]} in every query; choose another behavior, "
+                      "or mark it in your records.", icon=":material/block:")
+        return None
     if behavior not in worded_behaviors.TITLES:
         return behavior
     with below.container(border=True):
@@ -318,8 +329,14 @@ def _behavior(name: str, default: Scoring, below: DeltaGenerator) -> str | None:
 def queries() -> list[Record]:
     """The queries, which are texts."""
     dataset, sample = desk().sample(source())
-    records = [dataset.record("test", int(row)) for row in sample.query_index]
-    return [record for record in records if record is not None]
+    return language_queries.queries(dataset, sample)
+
+
+def lacking() -> dict[str, str]:
+    """behavior -> what a query lacks for it; nothing where queries are no texts."""
+    if problem_class().reads != "tokens":
+        return {}
+    return desk().memory.cached(("lacking", source().key), lambda: language_queries.lacking(queries()))
 
 
 def _sensible(names: Iterable[str]) -> list[str]:

@@ -11,6 +11,7 @@ from app.widgets.choices.pair_choice import PairChoice
 from app.widgets.pickers import pickers
 from app.widgets.words import glossary
 from engine.desk import presets
+from engine.desk.language_presets import PLAIN
 from engine.desk.presets import Preset
 from engine.scoring import codes
 from engine.scoring.scoring import Scoring
@@ -35,7 +36,7 @@ def chosen(begins: bool = False) -> list[Scoring]:
     counterpart = presets.translated(scorings, pickers.problem_class())
     if counterpart:
         start(counterpart.name)
-        return list(counterpart.scorings)
+        return list(_preset(counterpart.name).scorings)
     _keep(scorings)
     return scorings
 
@@ -61,15 +62,22 @@ def open_pair(first: int, second: int) -> None:
 
 def start(name: str) -> None:
     """Replace the list by a preset."""
-    preset = presets.preset(name, pickers.problem_class())
+    preset = _preset(name)
     _keep(preset.scorings)
     open_pair(*preset.pair)
 
 
 def address(name: str) -> dict[str, list[str] | str]:
     """The address parameters of a preset, for a link to the Compare page."""
-    preset = presets.preset(name, pickers.problem_class())
+    preset = _preset(name)
     return address_of(preset.scorings, preset.pair)
+
+
+def _preset(name: str) -> Preset:
+    """A preset by its name; where the queries lack what it reads, the one that reads no span."""
+    preset, lacks = presets.preset(name, pickers.problem_class()), pickers.lacking()
+    return presets.preset(PLAIN, pickers.problem_class()) if lacks.keys() & {
+        scoring.behavior for scoring in preset.scorings} else preset
 
 
 def address_of(scorings: Sequence[Scoring], pair: tuple[int, int]) -> dict[str, list[str] | str]:

@@ -19,6 +19,7 @@ from engine.basics.contents import contents as files_content
 from engine.basics.errors import InvalidInput, WhichfluenceError
 from engine.basics.provenance import device_name, versions_of
 from engine.data import questions
+from engine.data.records import reporting
 from engine.jobs import Context, Output
 from engine.models.causal import finetune, loading, lora
 from engine.models.causal.recipe import FineTuning
@@ -34,9 +35,11 @@ STATES = 0.25
 
 
 def attribution(chosen: Mapping[str, Any], seed: int, context: Context, **options) -> Attribution:
-    """The attribution of one seed."""
-    device = pick_device(context.device)
-    return Attribution(setting(chosen), seed, str(device), **options)
+    """The attribution of one seed, with its records read."""
+    run = Attribution(setting(chosen), seed, str(pick_device(context.device)), **options)
+    with reporting(lambda done: context.progress(0.0, f"reading records, {done:.0%}")):
+        _ = run.task
+    return run
 
 
 def setting(chosen: Mapping[str, Any]) -> Setting:

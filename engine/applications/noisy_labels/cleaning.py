@@ -186,7 +186,7 @@ def _own(data: NoisyData) -> Dataset:
 
 
 def _pictures(data: NoisyData) -> Dataset:
-    if _own(data).image_shape is None:
+    if not uploads.holds_pictures(_own(data).name):
         raise InvalidInput("These data are not pictures in folders, and nothing can be moved; take the cleaned copy.")
     return data.dataset
 

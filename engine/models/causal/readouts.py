@@ -6,7 +6,7 @@ returns (b,).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -154,3 +154,9 @@ for _readout in (
 ):
     READOUTS.add(_readout.name, _readout)
 assert tuple(READOUTS) == reading("tokens"), "the readouts are the columns that the behaviors read"
+
+
+def lacking(records: Sequence[Record]) -> dict[str, str]:
+    """behavior -> what one of the records lacks that it reads, of those that cannot be read off all of them."""
+    lacks = {name: next(filter(None, map(readout.lack_of, records)), "") for name, readout in READOUTS.items()}
+    return {name: lack for name, lack in lacks.items() if lack}

@@ -23,7 +23,8 @@ def input_shape(model: str, dataset: data.Dataset, pool: int) -> tuple[int, ...]
     picture or (features,). Raises `InvalidInput` where examples do not have the declared shape."""
     shape = _shape_of(dataset, pool)
     declared = OWNED[model].shape if model in OWNED else ()
-    if declared and math.prod(declared) != math.prod(shape):
+    scrambled = len(declared) == len(shape) == 3 and shape[0] > 1 and declared not in (shape, _colours_last(shape))
+    if declared and (math.prod(declared) != math.prod(shape) or scrambled):
         raise InvalidInput(f"`{model}` takes inputs of shape {declared}, and the examples of `{dataset.name}` have "
                            f"{shape}; choose data that fit, or another model.")
     return declared or shape
@@ -36,11 +37,16 @@ def _shape_of(dataset: data.Dataset, pool: int) -> tuple[int, ...]:
     return (colours[0] if colours else 1, h // pool, w // pool)
 
 
+def _colours_last(shape: tuple[int, ...]) -> tuple[int, ...]:
+    return (*shape[1:], shape[0])
+
+
 def as_inputs(model: str, dataset: data.Dataset, pool: int, x: np.ndarray) -> np.ndarray:
     """Flat features (n, d) of a dataset's examples, after `pooled`, as float32 inputs (n, *input_shape); pictures,
-    whose colours stand last, with channels first."""
-    own, x = _shape_of(dataset, pool), x.astype(np.float32)
-    return (channels_first(x, own) if len(own) == 3 else x).reshape(len(x), *input_shape(model, dataset, pool))
+    whose colours stand last, with channels first unless the model declares them last."""
+    own, taken, x = _shape_of(dataset, pool), input_shape(model, dataset, pool), x.astype(np.float32)
+    last = len(own) < 3 or (taken == _colours_last(own) != own)
+    return (x if last else channels_first(x, own)).reshape(len(x), *taken)
 
 
 def channels_first(x: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:

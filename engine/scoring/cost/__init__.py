@@ -24,8 +24,9 @@ def guess(scorings: Sequence[Scoring], problem: Problem, candidates: int) -> flo
     if problem.linear:
         return softmax.seconds(scorings, **sizes)
     module = cast(ModuleProblem, problem)
+    flops, reach = network.of_problem(module)
     recipe = module.recipe
-    return network.seconds(scorings, flops=network.forward_flops(module), outputs=len(module.raised_labels.unique()),
+    return network.seconds(scorings, flops=flops, reach=reach, outputs=len(module.raised_labels.unique()),
                            **({"epochs": recipe.epochs, "batch": recipe.examples_a_batch} if recipe else {"epochs": 0}),
                            **sizes)
 

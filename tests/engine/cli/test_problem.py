@@ -60,3 +60,15 @@ def test_an_indefinite_hessian_is_warned_of_in_one_line(folder, capsys):
     lines = capsys.readouterr().err.splitlines()
     assert [line for line in lines if line.startswith("Warning: The Hessian plus damping 0.01 is not positive")]
     assert not any(".py" in line for line in lines)
+
+
+def test_a_table_of_ones_own_is_the_problem_with_which_the_pages_begin(folder, capsys):
+    rows = [f"{k % 7},{'Rome' if k % 2 else 'Oslo'},{'ab'[k % 3 == 0]}" for k in range(40)]
+    Path("mine.csv").write_text("\n".join(["age,city,label", *rows]))
+    assert influence("--device", "cpu", data="mine.csv") == 0
+    said = capsys.readouterr().err
+    assert "`city` is read as categories" in said and "30 training examples, 10 queries and 30 candidates" in said
+    name = said.split('"dataset": "')[1].split('"')[0]
+    expected = compute(ProblemSource(dataset=name, n_train=30, n_queries=10, n_test=10).build().problem, STEP)[0]
+    np.testing.assert_allclose(np.load("scores.npz")["scores"], expected.values, rtol=1e-9)
+    assert influence("--intercept", data="mine.csv") == 2 and influence(data="nowhere.csv") == 2

@@ -6,8 +6,8 @@ import pytest
 
 from engine.cli import main, serve
 from engine.models.own_architecture import declared
-from tests.engine.library.test_own_model import files  # noqa: F401
 from tests.engine.models.test_own_architecture import folder  # noqa: F401
+from tests.engine.problems.test_own_model import files  # noqa: F401
 
 
 @pytest.fixture

@@ -255,3 +255,34 @@ def test_as_a_dataset():
     assert data.class_names == ("0", "1", "2") and data.image("train", 0) is None and data.title == "Mine"
     sample = draw(data, seed=0)
     assert set(sample.train_index[sample.candidates]) == {0, 2, 4}
+
+
+@pytest.mark.parametrize(("shape", "image", "axis"), [
+    ((28, 20), (28, 20), None), ((28, 20, 1), (28, 20), None), ((1, 28, 20), (28, 20), None),
+    ((12, 16, 3), (12, 16, 3), -1), ((3, 12, 16), (12, 16, 3), 1), ((28, 2), None, None), ((12, 16, 5), None, None),
+    ((64,), None, None)])
+def test_arrays_of_the_shape_of_pictures_are_pictures_with_their_colours_last(shape, image, axis):
+    x = np.random.default_rng(0).integers(0, 256, (6, *shape))
+    dataset = from_arrays(x, [0, 1] * 3, x[:2], [0, 1]).dataset()
+    assert dataset.image_shape == image
+    if image is None:
+        assert dataset.image("train", 1) is None and np.array_equal(dataset.raw_train, x.reshape(6, -1))
+    else:
+        shown = np.moveaxis(x[1], 0, -1) if axis == 1 else x[1]
+        assert np.array_equal(dataset.image("train", 1), shown.reshape(image))
+        assert np.array_equal(dataset.features("train")[1], shown.reshape(-1))
+
+
+@pytest.mark.parametrize(("low", "high", "levels"), [(0, 1, (0, 1)), (0, 200, (0, 255)), (-2, 3, (-2, 3))])
+def test_pictures_in_arrays_are_shown_from_black_to_white_by_the_values_that_they_use(low, high, levels):
+    x = np.linspace(low, high, 64).reshape(1, 8, 8).repeat(2, 0)
+    dataset = from_arrays(x, [0, 1], x, [0, 1]).dataset()
+    expected = np.rint((x[0] - levels[0]) * 255 / (levels[1] - levels[0]))
+    assert dataset.levels == levels and np.array_equal(dataset.image("test", 0), expected)
+    assert ("black" in dataset.said[0]) == (low < 0)
+
+
+def test_a_mask_of_candidates_as_whole_numbers_is_told_from_rows():
+    x, y = np.zeros((4, 2)), [0, 1, 0, 1]
+    with pytest.raises(InvalidInput, match="mask of 0 and 1"):
+        from_arrays(x, y, x, y, candidates=[0, 1, 1, 0])

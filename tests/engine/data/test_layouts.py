@@ -13,8 +13,9 @@ import pandas as pd
 import pytest
 from PIL import Image
 
+from engine import data as datasets
 from engine.basics.errors import InvalidInput
-from engine.data import load_image_folder
+from engine.data import load_image_folder, uploads
 from engine.data.layout import by_folders, common
 from engine.data.pixels import survey
 
@@ -52,7 +53,8 @@ def zip_of(files):
 
 @pytest.mark.parametrize(("train", "others"), [
     ("train", ["val"]), ("Training", ["VALID"]), ("train", ["validation", "testing"]), ("TRAIN", ["dev", "eval"]),
-    ("train", ["val", "test"])])
+    ("train", ["val", "test"]), ("train2017", ["val2017"]), ("training_set", ["test_set"]),
+    ("train-images", ["val images"])])
 def test_splits_by_any_name_are_searched_and_asked_about(train, others, tmp_path):
     root = folder(tmp_path, listing(f"{train}/", *(f"{name}/" for name in others)))
     data = load_image_folder(root)
@@ -237,3 +239,11 @@ def test_a_table_of_pictures_is_told_from_one_of_something_else(tmp_path):
     pd.DataFrame({"file": ["A/0.png"], "given": ["A"], "label": ["B"]}).to_csv(root / "decided.csv", index=False)
     data = load_image_folder(root)
     assert data.class_names == ("A", "B") and ("decided.csv", "no picture that is read here") in data.left_out
+
+
+def test_pictures_of_kinds_that_are_not_read_are_named(tmp_path):
+    root = folder(tmp_path, listing("A/", "B/"))
+    (root / "A" / "photo.heic").write_bytes(b"x")
+    for read in (load_image_folder(root), datasets.load(uploads.keep_path(root))):
+        assert read.left_out == (("A/photo.heic", "no picture that is read here"),)
+        assert "`A/photo.heic` (no picture that is read here)" in read.said[-1]

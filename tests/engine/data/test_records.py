@@ -6,6 +6,7 @@ import json
 import pytest
 
 from engine.basics.errors import InvalidInput
+from engine.basics.strict_json import parse_json
 from engine.data import records
 from engine.data.record_forms import are_records
 from engine.data.records import Record, parse_lines, read_jsonl, stream_jsonl
@@ -106,6 +107,7 @@ def test_metadata_is_no_content_and_changes_no_other_record():
 
 @pytest.mark.parametrize(("content", "records"), [
     (b'{"prompt": "a", "response": "b"}\n', True), (b'{"a": 1, "label": "x"}\n', False),
+    (b'{"question": "a", "label": 1}', False), (b'{"question": "a", "answer": "b", "label": 1}', True),
     (b'[{"messages": []}]', True), (b'[{"a": 1, "label": "x"}]', False), (b'{"instruction": "a"}', True)])
 def test_records_are_told_from_rows_of_a_table(content, records):
     assert are_records(content) == records
@@ -137,3 +139,34 @@ def test_a_file_is_read_a_few_lines_at_a_time(tmp_path):
         next(stream)
     with pytest.raises(InvalidInput, match="cannot be read"):
         next(stream_jsonl(tmp_path / "nothing.jsonl", 3))
+
+
+@pytest.mark.parametrize("line", [
+    '{"prompt": "a", "response": "b"}', '{"prompt": "say \\"hi\\"", "response": "tab\\there \\u00e9\\u0022"}',
+    '{"prompt": "a", "response": "é", "id": "7"}', '{"prompt": "a", "prompt": "b"}', '{"a": "x", "b": 1, "b": "y"}',
+    '{"prompt": "back\\\\", "response": "b"}', '{"prompt": "a", "response": null}', '{"a": 1e999}', '{"a": NaN}',
+    '{"a": "\\ud800"}', '{"a": ["x", "y"]}', '{"a": "x", "a": {"b": "y"}}', '["a"]', '"a"', "{}", "{", "\ud800"])
+def test_the_fast_reader_of_a_line_is_the_strict_one_or_silent(line):
+    read = records._texts(line)
+    assert read is None or read == parse_json(line, "it")
+    assert (read is not None) == (line.startswith('{"prompt": "') and all(
+        odd not in line for odd in ("null", '"prompt": "b"', "back")))
+
+
+@pytest.mark.parametrize(("fields", "prompt", "response"), [
+    ({"system": "Be brief.", "conversations": [{"from": "human", "value": "q"}, {"from": "gpt", "value": "a"}]},
+     "System: Be brief.\n\nUser: q", "a"),
+    ({"system": "Be brief.", "instruction": "Add", "input": "2 2", "output": "4"},
+     "System: Be brief.\n\nUser: Add\n\n2 2", "4"),
+    ({"system": "", "prompt": "q", "response": "a"}, "q", "a"),
+    ({"instruction": "And 3?", "output": "6", "history": [["2 2?", "4"]]},
+     "User: 2 2?\n\nAssistant: 4\n\nUser: And 3?", "6"),
+    ({"instruction": "Sum", "context": "2 and 2", "response": "4"}, "Sum\n\n2 and 2", "4"),
+    ({"messages": [{"role": "developer", "content": "short"}, {"role": "user", "content": "q"},
+                   {"role": "assistant", "content": "a"}]}, "System: short\n\nUser: q", "a"),
+    ({"messages": [{"role": "user", "content": "q"}, {"role": "assistant", "content": "a", "weight": 1},
+                   {"role": "user", "content": "r"}, {"role": "assistant", "content": "b", "weight": 0}]}, "q", "a")])
+def test_what_stands_before_the_question_in_keys_of_its_own_is_part_of_the_prompt(fields, prompt, response):
+    [record] = parse_lines([json.dumps(fields)])
+    assert (record.prompt, record.response) == (prompt, response)
+    assert not {key for key in record.metadata if fields[key] and key in ("system", "history", "context")}

@@ -179,3 +179,39 @@ def test_a_column_of_texts_without_a_word_is_refused_by_name():
     frame = pd.DataFrame({"x": np.arange(40.0), "signs": signs})
     with pytest.raises(InvalidInput, match="`signs` holds texts without a word"):
         features(frame, np.arange(30))
+
+
+@pytest.mark.parametrize(("cells", "numbers"), [
+    (["1,234", "?", "2,000.5", ""], [1234, None, 2000.5, None]), (["12%", "-", "7.5 %", "0%"], [12, None, 7.5, 0]),
+    (["$1,000", "$-5", "$.5", "n.a."], [1000, -5, 0.5, None]), (["1,23", "2,00", "3", "4"], "texts")])
+def test_numbers_as_people_write_them_are_numbers(cells, numbers):
+    frame, train = pd.DataFrame({"a": cells, "b": [1.0, 2.0, 3.0, 5.0]}), np.arange(4)
+    read = features(frame, train)
+    if numbers == "texts":
+        assert not any("as numbers" in one for one in read.said)
+    else:
+        assert "`a` is read as numbers, without the signs around them." in read.said
+        right = pd.Series(numbers, dtype=float)
+        right = right.fillna(right.median())
+        assert read.x[:, 0] == pytest.approx((right - right.mean()) / right.std(ddof=0))
+
+
+@pytest.mark.parametrize(("dates", "said", "months"), [
+    (["13/02/2024", "14/03/2024"], "the day before the month", [2, 3]),
+    (["02/13/2024", "03/14/2024"], "the month before the day", [2, 3]),
+    (["02/03/2024", "03/04/2024"], "the month before the day", [2, 3]), (["2024-02-03", "2024-03-04"], "", [2, 3])])
+def test_which_of_day_and_month_comes_first_is_said_where_it_is_not_plain(dates, said, months):
+    read = features(pd.DataFrame({"when": dates}), np.arange(2))
+    assert (f"`when` is read with {said}." in read.said) == bool(said)
+    assert np.sign(read.x[1, 1] - read.x[0, 1]) == np.sign(months[1] - months[0])
+
+
+def test_a_table_without_names_or_with_measurements_as_labels_is_refused(tmp_path):
+    rows = "\n".join(f"{i * 1.5},{i % 3},{'ab'[i % 2]}" for i in range(12))
+    with pytest.raises(InvalidInput, match="look like a row of data"):
+        load_table(kept(tmp_path, "bare.csv", rows.encode()))
+    measured = "a,target\n" + "\n".join(f"{i},{i * 1.37}" for i in range(30))
+    with pytest.raises(InvalidInput, match="`target` holds 30 different numbers, no classes"):
+        load_table(kept(tmp_path, "measured.csv", measured.encode()))
+    counted = "0,1,2,label\n" + "\n".join(f"{i},{i % 3},{i * 2},{'ab'[i % 2]}" for i in range(12))
+    assert load_table(kept(tmp_path, "counted.csv", counted.encode())).n_features == 3

@@ -170,3 +170,15 @@ def test_a_users_own_behavior_is_not_queued(unregistered):
     with pytest.raises(InvalidInput, match="`mine` is known to this process alone"):
         check_queued([SCORINGS[0], own_behavior(2.0)])
     check_queued(SCORINGS)
+
+
+def test_the_solver_of_a_network_weighs_more_than_its_steps_in_the_time_left():
+    from engine.scoring.controlled import response, step_scoring
+
+    source = ProblemSource(model="mlp", n_train=200, n_queries=50)
+    request = ScoresRequest(scorings=(step_scoring("query_loss", 0.1), response(solver="ekfac")), candidates=20,
+                            source=source)
+    steps, solver = request.weight(request.chunks[0]), request.weight(request.chunks[-1])
+    assert 3 < solver / steps < 30
+    softmax = request.model_copy(update={"source": ProblemSource(n_train=200)})
+    assert {softmax.weight(chunk) for chunk in softmax.chunks} == {1.0}

@@ -3,6 +3,7 @@
 import threading
 
 import pytest
+import torch
 
 from engine.models.mlp import mlp
 from engine.scoring.controlled import removal_scoring, response, search_scoring, step_scoring, unrolled_scoring
@@ -77,13 +78,13 @@ def test_behaviors_share_their_models():
 
 def test_operations_are_those_of_the_matrix_products():
     problem = cases.problem()
-    assert network.forward_flops(problem) > 0
+    assert network.of_problem(problem)[0] > 0
     assert guess([STEP], problem, 5) < guess([STEP], problem, 500)
     module = mlp((64,), 10)
     expected = sum(2 * layer.in_features * layer.out_features for layer in module if hasattr(layer, "in_features"))
     from engine.problems import ModuleProblem
     x = [[0.0] * 64]
-    assert network.forward_flops(ModuleProblem(module, x, [0], x, [0])) == expected
+    assert network.of_problem(ModuleProblem(module, x, [0], x, [0])) == (expected, 1.0)
 
 
 def test_the_count_waits_for_a_computation_that_does_not_wait_for_it(monkeypatch):
@@ -95,7 +96,7 @@ def test_the_count_waits_for_a_computation_that_does_not_wait_for_it(monkeypatch
             return super().__enter__()
 
     monkeypatch.setattr(network, "FlopCounterMode", Counter)
-    guess_of_it = threading.Thread(target=network.forward_flops, args=(problem,), daemon=True)
+    guess_of_it = threading.Thread(target=network.of_problem, args=(problem,), daemon=True)
 
     def compute():
         with problem.exclusive:
@@ -108,3 +109,13 @@ def test_the_count_waits_for_a_computation_that_does_not_wait_for_it(monkeypatch
     for thread in (computation, guess_of_it):
         thread.join(5.0)
         assert not thread.is_alive(), "two threads wait for each other"
+
+
+def test_backward_passes_go_no_further_than_the_first_parameter_that_counts():
+    module = torch.nn.Sequential(torch.nn.Linear(6, 10), torch.nn.ReLU(), torch.nn.Linear(10, 3))
+    x = torch.zeros(1, 6)
+    assert network.flops_and_reach(module, ["0.weight", "2.bias"], lambda: module(x)) == (2 * (6 * 10 + 10 * 3), 1.0)
+    assert network.flops_and_reach(module, ["2.weight"], lambda: module(x)) == (180, pytest.approx(30 / 90))
+    assert not module[2]._forward_pre_hooks
+    whole, last = (network.seconds([response(solver="ekfac")], **SIZES, reach=reach) for reach in (1.0, 0.1))
+    assert last < whole / 5

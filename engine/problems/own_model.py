@@ -11,8 +11,7 @@ from engine.models import own_weights
 from engine.models.own_architecture import Declaration, importable, register
 from engine.models.recipe import TrainingRecipe
 from engine.models.recorded import stored_recordings
-from engine.problems import ProblemSource
-from engine.problems.source import SOFTMAX
+from engine.problems.source import SOFTMAX, ProblemSource
 
 
 def declare(*, model: str = "", name: str = "", checkpoint: Path | None = None, data: Path | None = None,

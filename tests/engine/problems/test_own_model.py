@@ -5,10 +5,11 @@ import pytest
 import torch
 
 from engine.basics.errors import InvalidInput
-from engine.library.own_model import declare
+from engine.data.arrays import from_arrays
 from engine.models.own_architecture import declared
 from engine.problems import ProblemSource
 from engine.problems.families.inputs import input_shape
+from engine.problems.own_model import declare
 from tests.engine.models.test_own_architecture import folder  # noqa: F401
 
 
@@ -93,3 +94,22 @@ def test_a_language_model_and_records_of_one_s_own(files, model_folder):
     assert own.name == str(tiny)
     assert "18 records to train on, 2 to ask about" in said[0] and own.recipe == recipe
     assert ProblemSource(dataset=own.data, model=own.name, recipe=own.recipe).training_recipe == recipe
+
+
+@pytest.mark.parametrize(("given", "declared", "moved"), [
+    ((9, 10, 3), (), True), ((9, 10, 3), (9, 10, 3), False), ((3, 9, 10), (3, 9, 10), False), ((9, 10), (90,), False),
+    ((3, 9, 10), (9, 10, 3), None), ((3, 9, 10), (3, 10, 9), "refused")])
+def test_pictures_in_arrays_reach_a_model_in_the_shape_that_it_declares(monkeypatch, given, declared, moved):
+    from engine.models.catalogue import OWNED, Own
+    from engine.problems.families import inputs
+
+    x = np.random.default_rng(0).random((4, *given))
+    dataset = from_arrays(x, [0, 1, 0, 1], x, [0, 1, 0, 1]).dataset()
+    monkeypatch.setitem(OWNED, "own", Own(declared, ""))
+    if moved == "refused":
+        with pytest.raises(InvalidInput, match="takes inputs of shape"):
+            inputs.as_inputs("own", dataset, 1, dataset.raw_train)
+        return
+    read = inputs.as_inputs("own", dataset, 1, dataset.raw_train)
+    right = np.moveaxis(x, 1, -1) if moved is None else np.moveaxis(x, -1, 1) if moved else x.reshape(4, *declared)
+    assert read.shape[1:] == right.shape[1:] and np.array_equal(read, right.astype(np.float32))
