@@ -13,7 +13,7 @@ from app.widgets.words import glossary, labels
 st.title("Map")
 glossary.lead("Every training example where the model sees it: what it reads alike is close together.")
 source = pickers.source()
-sampled = job_panel.ready(desk().drawn(source))
+sampled = job_panel.ready(desk().sampled(source))
 scorings = example_panel.specifications()
 chosen = state.controls(sampled, scorings, labels.numbered(labels.short(scorings)))
 embedded = job_panel.ready(map_data.embedding(source, chosen))

@@ -9,7 +9,7 @@ import pandas as pd
 
 from engine.desk import ProblemSource, datasets
 from engine.desk.analyses import PerQuery, between_points
-from engine.desk.error_curves import Point
+from engine.desk.error_curves import CurvePoint
 from engine.metrics.agreement import METRICS, summarize
 from engine.question.behaviors import BEHAVIORS
 from engine.scoring.identities import ProblemFacts
@@ -39,7 +39,7 @@ def titled(agreements: Mapping[str, PerQuery]) -> dict[str, PerQuery]:
     return {BEHAVIORS[name].title: agreement for name, agreement in agreements.items()}
 
 
-def by_title(points: Mapping[str, Point]) -> dict[str, Point]:
+def by_title(points: Mapping[str, CurvePoint]) -> dict[str, CurvePoint]:
     """The points by the solvers' titles."""
     return {ESTIMATORS[name].short_title: point for name, point in points.items()}
 
@@ -65,13 +65,13 @@ def missed(means: pd.DataFrame) -> float:
     return max((gap for gap in gaps if gap == gap), default=float("nan"))
 
 
-def verdict(source: ProblemSource, point: Point) -> Verdict:
+def verdict(source: ProblemSource, point: CurvePoint) -> Verdict:
     """Why the two answers at a point may differ, by what is known of the source's problem."""
     facts = ProblemFacts.of(source.problem_class, point.exact.provenance["sizes"]["classes"])
     return judged(point.exact.scoring, point.approximate.scoring, facts)
 
 
-def residuals(points: Mapping[str, Point]) -> pd.DataFrame:
+def residuals(points: Mapping[str, CurvePoint]) -> pd.DataFrame:
     """How well each solver solved its linear systems, by relative residuals over the candidates, and how well its
     answers rank against the exact ones of the same point."""
     rows = []
@@ -88,7 +88,7 @@ def residuals(points: Mapping[str, Point]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def scatter_frame(point: Point, query: int) -> pd.DataFrame:
+def scatter_frame(point: CurvePoint, query: int) -> pd.DataFrame:
     """Exact and approximate oriented scores for one query, of every candidate that has both."""
     known = point.exact.known[query] & point.approximate.known[query]
     exact, approximate = point.exact.oriented[query, known], point.approximate.oriented[query, known]

@@ -9,7 +9,7 @@ import streamlit as st
 
 from app.approximation import data as tables
 from app.approximation import sliding
-from app.approximation.state import Chosen, published_run
+from app.approximation.state import CurveChoice, published_run
 from app.charts.curves import agreement_curves, exact_scatter
 from app.widgets.choices import choice
 from app.widgets.choices.selectors import number
@@ -23,7 +23,7 @@ from app.widgets.words.plain_text import plain
 from engine.basics.values import short
 from engine.desk import error_curves, published
 from engine.desk.analyses import ALPHAS, ETAS, PerQuery, curve_questions
-from engine.desk.error_curves import Curves, Point, live
+from engine.desk.error_curves import CurvePoint, ErrorCurves, live
 from engine.metrics.agreement import METRICS, summarize
 from engine.question import direction
 from engine.question.behaviors import BEHAVIORS
@@ -55,7 +55,7 @@ NO_OPTIMUM = ("A network that stochastic gradient descent has trained is at no o
               "both part them from it.")
 
 
-def note(chosen: Chosen) -> None:
+def note(chosen: CurveChoice) -> None:
     """What to see in the curves."""
     model = chosen.sources[0].problem_class
     if chosen.panel == "eta":
@@ -64,19 +64,19 @@ def note(chosen: Chosen) -> None:
         glossary.caption(OPTIMUM if model.convex else NO_OPTIMUM)
 
 
-def _tokens(chosen: Chosen) -> str:
+def _tokens(chosen: CurveChoice) -> str:
     words = BEHAVIORS[chosen.behavior].words
     return WORDED[words.kind] if words else TOKENS
 
 
-def complete(chosen: Chosen) -> bool:
+def complete(chosen: CurveChoice) -> bool:
     """Whether all of the curves are there; nothing is computed."""
     if chosen.panel == "eta":
         return error_curves.eta_curves(desk(), chosen.sources, 0.0, chosen.candidates, chosen.behavior).complete
     return error_curves.alpha_curves(desk(), chosen.sources, chosen.candidates, chosen.behavior).complete
 
 
-def eta_curves(chosen: Chosen, agreements: Mapping[str, PerQuery]) -> None:
+def eta_curves(chosen: CurveChoice, agreements: Mapping[str, PerQuery]) -> None:
     """The curves over η, drawn as they grow."""
     def grow() -> None:
         curves = error_curves.eta_curves(desk(), chosen.sources, candidates=chosen.candidates, behavior=chosen.behavior)
@@ -95,7 +95,7 @@ def eta_curves(chosen: Chosen, agreements: Mapping[str, PerQuery]) -> None:
         grow()  # so that its slider runs the whole page
 
 
-def alpha_curves(chosen: Chosen, points: Mapping[str, Point]) -> None:
+def alpha_curves(chosen: CurveChoice, points: Mapping[str, CurvePoint]) -> None:
     """The curves over α: one job a draw, so that each appears when it is done."""
     curves = error_curves.alpha_curves(desk(), chosen.sources, chosen.candidates, chosen.behavior)
     agreements = {title: point.agreement for title, point in tables.by_title(points).items()}
@@ -113,7 +113,8 @@ def alpha_curves(chosen: Chosen, points: Mapping[str, Point]) -> None:
         job_panel.watch(curves.waiting[0])
 
 
-def _curves(chosen: Chosen, curves: Curves, order: list[str], markers, ticks, scorings: list[Scoring]) -> None:
+def _curves(chosen: CurveChoice, curves: ErrorCurves, order: list[str], markers, ticks, scorings: list[Scoring]
+            ) -> None:
     metric = METRICS[chosen.metric]
     means = curves.means[curves.means["metric"] == chosen.metric]
     seeds = curves.seeds[curves.seeds["metric"] == chosen.metric]
@@ -136,7 +137,7 @@ def _curves(chosen: Chosen, curves: Curves, order: list[str], markers, ticks, sc
                            chosen.scored)
 
 
-def _overlay(chosen: Chosen) -> pd.DataFrame | None:
+def _overlay(chosen: CurveChoice) -> pd.DataFrame | None:
     model, dataset = chosen.sources[0].problem_class, chosen.sources[0].dataset
     figure = published_run(model, dataset) if chosen.published else None
     frame = published.results(*figure) if figure else None
@@ -147,7 +148,7 @@ def _overlay(chosen: Chosen) -> pd.DataFrame | None:
                                          next(iter(curve_questions.solvers(model.kind))))
 
 
-def _spoken(chosen: Chosen, means: pd.DataFrame, name: str) -> str:
+def _spoken(chosen: CurveChoice, means: pd.DataFrame, name: str) -> str:
     """The text alternative: where each curve starts and ends."""
     ends = []
     for series, rows in means.sort_values("x").groupby("series", sort=False):
@@ -157,14 +158,14 @@ def _spoken(chosen: Chosen, means: pd.DataFrame, name: str) -> str:
             + ("; ".join(ends) + "." if ends else "No point has been computed yet."))
 
 
-def _progress(curves: Curves, noun: str) -> None:
+def _progress(curves: ErrorCurves, noun: str) -> None:
     if curves.complete:
         return
     text = "Training the model of another draw" if curves.waiting else f"{curves.done} of {curves.total} {noun}"
     st.progress(curves.done / curves.total, text=f"{text}; the chosen point is live already")
 
 
-def scatter(point: Point, chosen: Chosen) -> None:
+def scatter(point: CurvePoint, chosen: CurveChoice) -> None:
     """Approximate against exact scores for one query."""
     last = len(point.exact.values) - 1
     query = number("query", "Query", 0, 0, last, help=glossary.hint(
@@ -181,18 +182,18 @@ def scatter(point: Point, chosen: Chosen) -> None:
                      + plain(direction.scores_are(point.exact.scoring)))
 
 
-def _label(chosen: Chosen, query: int) -> str:
+def _label(chosen: CurveChoice, query: int) -> str:
     dataset, sample = desk().sample(chosen.sources[0])
     record = dataset.record("test", int(sample.query_index[query]))
     said = f"label {dataset.class_names[sample.y_query[query]]}" if record is None else f"“{record_text.short(record)}”"
     return f" ({plain(said)})"
 
 
-def scatter_table(point: Point) -> pd.DataFrame:
+def scatter_table(point: CurvePoint) -> pd.DataFrame:
     return tables.scatter_frame(point, choice.one("query", 0, int))
 
 
-def metrics(point: Point) -> None:
+def metrics(point: CurvePoint) -> None:
     """The three agreements at the chosen point, each with its interval."""
     for column, (name, values) in zip(st.columns(len(point.agreement)), point.agreement.items(), strict=True):
         summary = summarize([values], interval_over="queries")
@@ -200,7 +201,7 @@ def metrics(point: Point) -> None:
         column.html(f'<div class="wf-note wf-num">± {summary.ci95:.3f}, 95% over {summary.n_queries} queries</div>')
 
 
-def provenance(point: Point) -> None:
+def provenance(point: CurvePoint) -> None:
     """One line on sizes and exactness."""
     facts = point.exact.provenance
     sizes = facts["sizes"]
@@ -213,7 +214,7 @@ def provenance(point: Point) -> None:
                f"queries · one draw · exact scores: {how}")
 
 
-def numbers_table(agreements: Mapping[str, PerQuery], noun: str, chosen: Chosen) -> None:
+def numbers_table(agreements: Mapping[str, PerQuery], noun: str, chosen: CurveChoice) -> None:
     """Every series at the chosen point."""
     table = tables.numbers(agreements, noun)
     st.dataframe(table, hide_index=True, width="stretch", key=f"numbers:{chosen.panel}",
@@ -222,7 +223,7 @@ def numbers_table(agreements: Mapping[str, PerQuery], noun: str, chosen: Chosen)
                      if name.startswith("±") or name in {m.title for m in METRICS.values()}}))
 
 
-def residual_table(points: Mapping[str, Point]) -> None:
+def residual_table(points: Mapping[str, CurvePoint]) -> None:
     """What each solver left unsolved, and beside it how well it ranks, which the residual does not say."""
     glossary.markdown("**How well the linear systems were solved, and how well the answers rank**")
     glossary.caption(

@@ -28,7 +28,7 @@ def panel(source: ProblemSource, behavior: str, alpha: float, query: int) -> Non
     shown = toggle(NAME, "Follow one example along the path",
                    help="The difference between the optimum at weight α and at weight 0 is the sum of all small "
                         "changes in between. The inverse Hessian knows the first of them only.")
-    sampled = desk().drawn(source) if shown else None
+    sampled = desk().sampled(source) if shown else None
     if sampled is None or isinstance(sampled, Waiting):
         return
     row = number(EXAMPLE, "Training example", 0, 0, sampled.problem.n - 1, width=240)

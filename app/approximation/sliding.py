@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from app.approximation import data as tables
-from app.approximation.state import Chosen, slid
+from app.approximation.state import CurveChoice, slid
 from app.charts import slide
 from app.charts.curves import sliding_curves
 from app.charts.draw import draw
@@ -18,7 +18,7 @@ from engine.desk.error_curves import live
 _SENT = "approximation:sent"
 
 
-def show(chosen: Chosen, means: pd.DataFrame, seeds: pd.DataFrame, order: Sequence[str], titles: tuple[str, str],
+def show(chosen: CurveChoice, means: pd.DataFrame, seeds: pd.DataFrame, order: Sequence[str], titles: tuple[str, str],
          ticks: Sequence[float], published: pd.DataFrame | None, height: int, said: str) -> str:
     """The curves; returns what there is to know of reading them."""
     start = _start(chosen)
@@ -36,7 +36,7 @@ def show(chosen: Chosen, means: pd.DataFrame, seeds: pd.DataFrame, order: Sequen
             "the chosen point itself is computed, for the first draw.")
 
 
-def _start(chosen: Chosen) -> float:
+def _start(chosen: CurveChoice) -> float:
     """Where the slider stands in the chart as it was sent. While the reader moves it the chart stays as it is, so
     that the browser does not draw it anew under the hand."""
     view = (chosen.panel, chosen.sources, chosen.metric, chosen.behavior, chosen.candidates, chosen.published)

@@ -30,7 +30,7 @@ ETA_STEPS = tuple(sorted({*ETAS, *(float(f"{10 ** (index / 32 - 2):.2g}") for in
 
 
 @dataclass(frozen=True)
-class Chosen:
+class CurveChoice:
     """Everything chosen on the page. value: η or α; candidates: None for all of them."""
 
     panel: str
@@ -65,7 +65,7 @@ def panel_choice() -> str:
     return segments("panel", "What grows", list(PANELS), "eta", PANELS.get, label_visibility="collapsed")
 
 
-def controls(panel: str) -> Chosen | None:
+def controls(panel: str) -> CurveChoice | None:
     """The row of choices, each of them in the address; None until the behavior is complete."""
     row, below = (st.container(horizontal=True, vertical_alignment="bottom", gap="medium", key="wf-error-asked"),
                   st.container())
@@ -91,7 +91,8 @@ def controls(panel: str) -> Chosen | None:
         None if desk_curves.live(sources[0]) else limit)
     if chosen_behavior is None:
         return None
-    return Chosen(panel, sources, SHORTS[metric], chosen_behavior, value, _query(sources[0]), candidates, solver, shown)
+    return CurveChoice(panel, sources, SHORTS[metric], chosen_behavior, value, _query(sources[0]), candidates, solver,
+                       shown)
 
 
 def _default_draws() -> int:
@@ -135,7 +136,7 @@ def _value(panel: str, live: bool, row) -> float:
     return value
 
 
-def removals(chosen: Chosen) -> list[Scoring]:
+def removals(chosen: CurveChoice) -> list[Scoring]:
     """Removal, answered by TRAK, which has nothing to say of upweighting; where the model has its features."""
     model = chosen.sources[0].problem_class
     return [controlled.damped_removal(chosen.behavior, name) for name in ("trak",) if ESTIMATORS[name].offered(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
-from app.approximation.state import Chosen
+from app.approximation.state import CurveChoice
 from app.charts import surface as chart
 from app.charts.draw import plot
 from app.widgets.choices.selectors import toggle
@@ -29,7 +29,7 @@ SEEN = {"steps": "Across, the size of a step; in depth, how many such steps are 
 SLICES = {"steps": "one step: the curve above", "damping": "damping 0: Cholesky in the curve above"}
 
 
-def show(chosen: Chosen) -> None:
+def show(chosen: CurveChoice) -> None:
     """A switch, and below it the surface, or the job that computes it."""
     surface = SURFACES[OF_PANEL[chosen.panel]]
     if surface.refusal(chosen.sources[0].problem_class) or BEHAVIORS[chosen.behavior].words:
@@ -45,7 +45,7 @@ def show(chosen: Chosen) -> None:
         _render(surface, answer.metrics, chosen, request)
 
 
-def _render(surface: ErrorSurface, metrics: dict[str, np.ndarray], chosen: Chosen, request: Request) -> None:
+def _render(surface: ErrorSurface, metrics: dict[str, np.ndarray], chosen: CurveChoice, request: Request) -> None:
     metric, table = METRICS[chosen.metric], summarized(surface.name, metrics)
     table = table[table.metric == chosen.metric]
     means = table["mean"].to_numpy().reshape(len(surface.rows), len(surface.columns))

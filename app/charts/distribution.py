@@ -6,14 +6,14 @@ import altair as alt
 import pandas as pd
 
 from app.charts import ink
-from engine.metrics.agreement import METRICS, Agreement
+from engine.metrics.agreement import METRICS, MeanAgreement
 
 HEIGHT = 170
 BRUSHED = "brushed"
 """The selection of a range drawn over the bars, under the name of their field `from`."""
 
 
-def distribution(bins: pd.DataFrame, agreement: Agreement, metric: str, chosen: tuple[float, float] | None = None
+def distribution(bins: pd.DataFrame, agreement: MeanAgreement, metric: str, chosen: tuple[float, float] | None = None
                  ) -> alt.LayerChart:
     """`bins` as `app.compare.data.histogram` gives them. chosen: a range that is marked."""
     low, high = float(bins["from"].min()), float(bins["to"].max())

@@ -55,7 +55,7 @@ def show(source: ProblemSource, scorings: Sequence[Scoring], candidates: int | N
             "pyDVL, bergson or your own program wrote them; several files at once. Each becomes a specification of the "
             "list and stands in every view. Files are stored on this machine, by their content, until you delete them. "
             "More is in the [guide](guide?guide=other-libraries).")
-        problem = job_panel.ready(desk().drawn(source)).problem
+        problem = job_panel.ready(desk().sampled(source)).problem
         _sizes(problem, source)
         recipes.show(problem, source.model)
         external_files.uploader(problem, candidates)

@@ -14,7 +14,7 @@ import streamlit as st
 from app.widgets.jobs.desk import desk
 from app.widgets.pickers import pickers
 from app.widgets.results.agreements import plus_minus, signed
-from app.widgets.results.two_rankings import Pair, ranks
+from app.widgets.results.two_rankings import RankingPair, ranks
 from engine.desk import Waiting
 from engine.desk import compared as desk_compared
 from engine.desk.analyses import Comparison
@@ -77,20 +77,20 @@ def chance(metric: str, candidates: int) -> float:
     return METRICS[metric].chance(candidates, 0.05)
 
 
-def pair(compared: Compared, a: int, b: int) -> Pair:
+def pair(compared: Compared, a: int, b: int) -> RankingPair:
     """The rankings of scoring a and scoring b."""
     return desk().memory.cached(("pair", *compared.key, a, b), lambda: _pair(compared, a, b))
 
 
-def _pair(compared: Compared, a: int, b: int) -> Pair:
+def _pair(compared: Compared, a: int, b: int) -> RankingPair:
     trusted = compared.trusted
     known = np.logical_and.reduce([compared.scores[0][index].ranked[:, trusted] for index in (a, b)])
     scores = np.stack([np.where(known, compared.scores[0][index].oriented[:, trusted], np.nan) for index in (a, b)])
     candidates = compared.scores[0][a].candidates[trusted]
     dataset, sample = desk().sample(compared.sources[0])
     names, labels = dataset.class_names, sample.y_train[candidates]
-    return Pair((*compared.key, a, b), scores, ranks(scores), candidates, np.array([names[label] for label in labels]),
-                dataset.noun)
+    return RankingPair((*compared.key, a, b), scores, ranks(scores), candidates,
+                       np.array([names[label] for label in labels]), dataset.noun)
 
 
 def per_query(compared: Compared, metric: str, a: int, b: int) -> pd.DataFrame:

@@ -10,7 +10,7 @@ import streamlit as st
 from app.charts import way
 from app.charts.draw import draw
 from app.widgets.words import chips, glossary
-from engine.desk.analyses import ERROR_A, ERROR_B, LEAST_SLACK, SEED, Explanation, Link
+from engine.desk.analyses import ERROR_A, ERROR_B, LEAST_SLACK, SEED, Contribution, Explanation
 from engine.metrics.agreement import METRICS
 
 LETTERS = {ERROR_A: "≈", ERROR_B: "≈", SEED: "S"}
@@ -101,7 +101,7 @@ def _spoken_fractions(explanation: Explanation) -> str:
     return f"Fraction of the way of each link, mean over {explanation.n_seeds} seeds: {fractions}."
 
 
-def letters(link: Link) -> str:
+def letters(link: Contribution) -> str:
     """B, P, T, S for the seed, or ≈; several where they cannot be separated."""
     return "+".join(LETTERS.get(cause, cause) for cause in link.causes)
 

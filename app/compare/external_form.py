@@ -15,7 +15,17 @@ from app.widgets.pickers import pickers
 from app.widgets.words import chips, glossary, labels
 from app.widgets.words.plain_text import sentence
 from engine.desk import Problem, ProblemSource, Waiting, external, language_presets
-from engine.desk.external import AXES, LISTED, MEANING, ORDERS, ExternalScores, Guess, Interpretation, Preview, Table
+from engine.desk.external import (
+    AXES,
+    LISTED,
+    MEANING,
+    ORDERS,
+    ExternalScores,
+    Guess,
+    Interpretation,
+    Table,
+    TablePreview,
+)
 from engine.scoring import codes
 from engine.scoring.named import NAMED
 from engine.scoring.scores import Scores
@@ -79,7 +89,7 @@ def edited(scoring: Scoring, listed: Sequence[Scoring], source: ProblemSource) -
     if held is None:
         st.info("These scores are not on this machine; import the file that they came from again.")
         return None
-    problem = job_panel.ready(desk().drawn(source)).problem.with_candidates(held.candidates)
+    problem = job_panel.ready(desk().sampled(source)).problem.with_candidates(held.candidates)
     known = scoring.route.facts["brought"]
     made = form(Asked(f"edit:{scoring.digest}", Table(held.values, candidates=held.candidates), problem, source,
                       len(held.candidates), scoring.route.title, scoring.exact_answer, sign=known["sign"],
@@ -121,7 +131,7 @@ def _claims(listed: Sequence[Scoring]) -> dict[str, str]:
     return claims
 
 
-def preview(asked: Asked, claim: Scoring) -> Preview:
+def preview(asked: Asked, claim: Scoring) -> TablePreview:
     """How the table is likely to be read, held against what answers the claim here."""
     wanted = st.session_state.get(f"{asked.key}:wanted")
     held = external.reference(desk(), asked.source, claim.specification, asked.candidates,
@@ -143,7 +153,7 @@ def _want(key: str, scoring: Scoring) -> None:
     st.session_state[f"{key}:wanted"] = codes.encode(scoring)
 
 
-def _interpretation(asked: Asked, seen: Preview) -> Interpretation | None:
+def _interpretation(asked: Asked, seen: TablePreview) -> Interpretation | None:
     """Axes, order of the training examples and sign, as the data say; what they do not tell is asked."""
     for reason in seen.reasons:
         glossary.markdown(f"- {sentence(reason)}")

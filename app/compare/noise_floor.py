@@ -70,7 +70,7 @@ def floor_words(compared: Compared, floors: Floors, metric: str, pair: tuple[int
     return FloorWords(f"≥ seed {signed(lowest.mean, 2)}", " ".join(words))
 
 
-def _why(floors: Floors, own: noise_floor.Runs) -> str:
+def _why(floors: Floors, own: noise_floor.RunPair) -> str:
     """Why a floor is not measured: what stands in the way, or what it costs."""
     if own in floors.trouble:
         return f": {floors.trouble[own].rstrip('.')}"

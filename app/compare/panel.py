@@ -16,7 +16,7 @@ from app.widgets.choices.selectors import pick, segments
 from app.widgets.examples import looks, pictures, record_text, selection
 from app.widgets.jobs.desk import desk
 from app.widgets.results import agreements, downloads, two_rankings
-from app.widgets.results.two_rankings import Pair
+from app.widgets.results.two_rankings import RankingPair
 from app.widgets.words import chips, glossary
 from engine.desk import commands
 from engine.desk.analyses import Comparison
@@ -207,7 +207,8 @@ def query_text(compared: Compared, pair: tuple[int, int], query: int | None) -> 
         st.html(record_text.html(record, words=words))
 
 
-def changes(compared: Compared, pair: Pair, indices: tuple[int, int], labels: Sequence[str], query: int | None) -> None:
+def changes(compared: Compared, pair: RankingPair, indices: tuple[int, int], labels: Sequence[str], query: int | None
+            ) -> None:
     """The top of both rankings."""
     first, second = (labels[index] for index in indices)
     by = _ranked_by() if query is None else two_rankings.MEAN

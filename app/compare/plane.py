@@ -19,7 +19,7 @@ from app.widgets.examples.dot_chart import HOW, DotChart
 from app.widgets.jobs import job_panel
 from app.widgets.jobs.desk import desk
 from app.widgets.results import downloads, two_rankings
-from app.widgets.results.two_rankings import Pair
+from app.widgets.results.two_rankings import RankingPair
 from app.widgets.words import chips, glossary
 from engine.desk import commands
 from engine.desk.compared import Compared
@@ -44,7 +44,7 @@ class Dotted:
     options: dict[str, Any]
 
 
-def chosen_dots(compared: Compared, pair: Pair, labels: tuple[str, str], query: int | None) -> Dotted | None:
+def chosen_dots(compared: Compared, pair: RankingPair, labels: tuple[str, str], query: int | None) -> Dotted | None:
     """The switches, and the dots that they ask for; None for the density. What was clicked or marked in them since the
     last run becomes the selection."""
     _switches(compared, len(pair.candidates))
@@ -54,7 +54,7 @@ def chosen_dots(compared: Compared, pair: Pair, labels: tuple[str, str], query: 
     return dotted
 
 
-def scatter(compared: Compared, pair: Pair, indices: tuple[int, int], labels: tuple[str, str], query: int | None,
+def scatter(compared: Compared, pair: RankingPair, indices: tuple[int, int], labels: tuple[str, str], query: int | None,
             dotted: Dotted | None) -> None:
     """One ranking across, the other one up."""
     over = "over all queries" if query is None else f"query {query}"
@@ -94,7 +94,7 @@ def _hues(compared: Compared) -> dict[str, str]:
     return {BY_TOP: "top of either", **hues.of_data(desk().sample(compared.sources[0])[0])}
 
 
-def _dotted(compared: Compared, pair: Pair, labels: tuple[str, str], query: int | None
+def _dotted(compared: Compared, pair: RankingPair, labels: tuple[str, str], query: int | None
             ) -> Dotted | None:
     shown = choice.one("plane", RANKS, choice.from_options(list(SHOWN)))
     if shown == DENSITY or len(pair.candidates) > MOST:
@@ -123,7 +123,7 @@ def _words(compared: Compared) -> Callable[[int], list[str]]:
     return lambda row: describe(int(sample.train_index[row]))
 
 
-def _series(hue: str, compared: Compared, pair: Pair, table: pd.DataFrame) -> tuple[list[str], list[str], str]:
+def _series(hue: str, compared: Compared, pair: RankingPair, table: pd.DataFrame) -> tuple[list[str], list[str], str]:
     """(series of each dot, their order, the quiet one)."""
     if hue != BY_TOP:
         dataset, sample = desk().sample(compared.sources[0])
@@ -152,7 +152,7 @@ def card(compared: Compared, query: int | None) -> None:
         st.info(f"Training example {row} is not among the candidates here, so it has no score.",
                 icon=":material/info:")
         return
-    sampled = job_panel.beside(desk().drawn(source))
+    sampled = job_panel.beside(desk().sampled(source))
     if sampled is None:
         return
     of_query = None if query is None else sampled_examples.queries(sampled)[query]

@@ -31,7 +31,7 @@ from engine.desk import commands, external
 from engine.desk.analyses import Explanation, compare
 from engine.desk.compared import Compared
 from engine.desk.shelves import Saved
-from engine.metrics.agreement import FURTHER, METRICS, Agreement
+from engine.metrics.agreement import FURTHER, METRICS, MeanAgreement
 from engine.metrics.agreement import metric as metric_of
 from engine.scoring.scores import Scores
 
@@ -161,7 +161,7 @@ def _measures(compared: Compared, pair: tuple[int, int]) -> str:
     return _measured({name: everything.agreement(name, 0, 1) for name in everything.per_query})
 
 
-def _measured(agreements: Mapping[str, Agreement]) -> str:
+def _measured(agreements: Mapping[str, MeanAgreement]) -> str:
     """Agreements as a table, each with its definition."""
     rows = "".join(f"<tr><td>{escape(metric_of(name).title)}</td>"
                    f'<td class="n">{plus_minus(agreement.mean, agreement.ci95)}</td>'

@@ -23,7 +23,7 @@ SIDE = 104
 
 
 @dataclass(frozen=True)
-class Answer:
+class TopExample:
     """The example that supports the query most under a scoring, and the rank it has under the other one."""
 
     scoring: Scoring
@@ -38,7 +38,7 @@ class FirstLook:
 
     query_row: int
     query_label: str
-    answers: tuple[Answer, Answer]
+    answers: tuple[TopExample, TopExample]
     words: str
     queries: int
     candidates: int
@@ -70,8 +70,8 @@ def _first_look(key: str, digests: tuple[str, ...], _scores) -> FirstLook:
     there = np.stack([np.take_along_axis(ranks[1 - side], best[side][:, None], -1)[:, 0] for side in (0, 1)])
     query = int(there.min(0).argmax())
     rows = [int(_scores[0].candidates[best[side, query]]) for side in (0, 1)]
-    answers = tuple(Answer(_scores[side].scoring, int(sample.train_index[rows[side]]),
-                           names[sample.y_train[rows[side]]], int(there[side, query])) for side in (0, 1))
+    answers = tuple(TopExample(_scores[side].scoring, int(sample.train_index[rows[side]]),
+                               names[sample.y_train[rows[side]]], int(there[side, query])) for side in (0, 1))
     comparison = compare([_scores], problem=source().problem_class)
     tau, overlap = (comparison.agreement(name, 0, 1) for name in ("kendall_tau", "top_overlap"))
     return FirstLook(int(sample.query_index[query]), names[sample.y_query[query]], answers,

@@ -13,7 +13,7 @@ from app.charts.draw import draw
 from app.language import published as results
 from app.language import question as language_question
 from app.language import state
-from app.language.published import Scale
+from app.language.published import PublishedScale
 from app.widgets.jobs import reproductions
 from app.widgets.results import downloads
 from app.widgets.words import glossary
@@ -40,7 +40,7 @@ def question(lacking: Mapping[str, str] = MappingProxyType({})) -> tuple[str, st
     return estimator, behavior
 
 
-def choose_scale(experiment: str) -> Scale | None:
+def choose_scale(experiment: str) -> PublishedScale | None:
     """Which result of an experiment; None, with what to do, where there is none."""
     scales = results.scales(experiment)
     if not scales:
@@ -170,7 +170,7 @@ def removal() -> None:
     downloads.chart_extras(f"table-a14-{scale.name}", scale.result.table, command=scale.result.manifest.get("command"))
 
 
-def _prevalence(scale: Scale, task: str) -> float:
+def _prevalence(scale: PublishedScale, task: str) -> float:
     """The fraction of sought records: what chance gives."""
     manifest = scale.result.manifest
     sizes = manifest.get("spec", {}).get("settings", {}).get("task", {})
@@ -179,7 +179,7 @@ def _prevalence(scale: Scale, task: str) -> float:
     return sizes.get("answer", sizes.get("poison", 0)) / n if n else 0.1
 
 
-def _scale_sentence(scale: Scale) -> str:
+def _scale_sentence(scale: PublishedScale) -> str:
     manifest, seeds = scale.result.manifest, scale.seeds
     runs = manifest.get("runs") or [{}]
     n = runs[0].get("facts", {}).get("records")

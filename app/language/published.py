@@ -22,7 +22,7 @@ FEW = 3
 
 
 @dataclass(frozen=True)
-class Scale:
+class PublishedScale:
     """One result of an experiment: the name of its folder or preset, the model that ran, and in words what it is."""
 
     name: str
@@ -42,13 +42,13 @@ class Scale:
         return f"{self.model} · {self.name.partition('-')[0]}{origin}"
 
 
-def scales(experiment: str) -> list[Scale]:
+def scales(experiment: str) -> list[PublishedScale]:
     """Every result of an experiment: the paper's scale first, quick checks last, and few seeds after more."""
-    def order(scale: Scale) -> tuple[bool, bool, bool, str]:
+    def order(scale: PublishedScale) -> tuple[bool, bool, bool, str]:
         preset = EXPERIMENTS[experiment].presets[scale.result.manifest["preset"]]
         return not scale.name.startswith("paper"), preset.is_quick_check, scale.seeds < FEW, scale.name
 
-    return sorted((Scale(name, result) for name, result in published.scales(experiment).items()), key=order)
+    return sorted((PublishedScale(name, result) for name, result in published.scales(experiment).items()), key=order)
 
 
 def unbounded(table: pd.DataFrame, metric: str) -> bool:

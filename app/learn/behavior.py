@@ -2,7 +2,7 @@
 
 
 from app.learn import specimens, state
-from app.learn.lesson import SOURCE, Lesson, Link, Question, extras, problem, scores
+from app.learn.lesson import SOURCE, Lesson, PageLink, Quiz, extras, problem, scores
 from app.widgets.pickers.specification_list import address_of
 from app.widgets.results.agreements import signed
 from app.widgets.words import glossary
@@ -15,7 +15,7 @@ SHOWN = 8
 OFFERED = ("query_loss", "query_logit", "hard_margin", "soft_margin")
 
 
-def show() -> Link:
+def show() -> PageLink:
     behavior = state.pick("lesson-b", "Behavior B", OFFERED, "hard_margin", lambda name: BEHAVIORS[name].title)
     sample = problem()
     scored = scores(*(comparing.step(name) for name in OFFERED), candidates=SOURCE.n_train)
@@ -39,7 +39,8 @@ def show() -> Link:
         columns={"x": "rank by query loss", "y": f"rank by {BEHAVIORS[behavior].title}"})
     extras("behavior", table.loc[:, ~table.columns.duplicated()], [loss.scoring, chosen.scoring], SOURCE)
     pair = [comparing.step("query_loss"), comparing.step(behavior if behavior != "query_loss" else "hard_margin")]
-    return Link("compare", "Compare these behaviors over all queries", specimens.address(**address_of(pair, (0, 1))))
+    return PageLink("compare", "Compare these behaviors over all queries",
+                    specimens.address(**address_of(pair, (0, 1))))
 
 
 LESSON = Lesson(
@@ -51,11 +52,11 @@ LESSON = Lesson(
     "Read another number off the model, and other examples may become influential, with everything else the same. The "
     "soft margin grows exactly when the log-likelihood does, and leaves the ranking as it is; the hard margin and the "
     "logit do not.",
-    Question("Two methods disagree. One reads the query loss, the other the query logit; both are exact. Who is wrong?",
-             ("The one with the logit", "The one with the loss", "Neither"), 2,
-             "They answer two questions. A difference in B is a specification mismatch, and no better computation will "
-             "make it go away."),
-    Question("Take the first 8 training examples for the query loss, then read the hard margin instead. How many of "
-             "the 8 stay?",
-             ("All 8", "Some of them", "None"), 1,
-             "Nothing about the training changed, and yet the list did: another number is read off the model."))
+    Quiz("Two methods disagree. One reads the query loss, the other the query logit; both are exact. Who is wrong?",
+         ("The one with the logit", "The one with the loss", "Neither"), 2,
+         "They answer two questions. A difference in B is a specification mismatch, and no better computation will "
+         "make it go away."),
+    Quiz("Take the first 8 training examples for the query loss, then read the hard margin instead. How many of "
+         "the 8 stay?",
+         ("All 8", "Some of them", "None"), 1,
+         "Nothing about the training changed, and yet the list did: another number is read off the model."))

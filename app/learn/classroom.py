@@ -8,7 +8,7 @@ import streamlit as st
 
 from app.charts.enlarged import enlarged
 from app.learn import presenter_keys, stages
-from app.learn.lesson import Lesson, Link, ask, warm
+from app.learn.lesson import Lesson, PageLink, ask, warm
 from app.widgets.choices import choice
 from app.widgets.frame import projector, theme_switch
 from app.widgets.words import glossary
@@ -49,7 +49,7 @@ def _head(title: str, stage: str) -> None:
             for name, title in stages.STAGES.items()) + "</ol>")
 
 
-def _predict(lesson: Lesson) -> Link | None:
+def _predict(lesson: Lesson) -> PageLink | None:
     warm()
     question = lesson.prediction
     glossary.html(f'<p class="wf-lead">{escape(lesson.idea)}</p>')
@@ -59,7 +59,7 @@ def _predict(lesson: Lesson) -> Link | None:
                  key=f"learn:predict:{lesson.slug}", on_change=stages.predict, args=(lesson.slug,))
 
 
-def _reveal(lesson: Lesson) -> Link:
+def _reveal(lesson: Lesson) -> PageLink:
     with enlarged(HEIGHT):
         link = lesson.show()
     question, guess = lesson.prediction, stages.predicted(lesson.slug)
@@ -70,12 +70,12 @@ def _reveal(lesson: Lesson) -> Link:
     return link
 
 
-def _take(lesson: Lesson) -> Link | None:
+def _take(lesson: Lesson) -> PageLink | None:
     glossary.html(f'<div class="wf-takeaway" role="note"><strong>Take away</strong> {escape(lesson.takeaway)}</div>')
     ask(lesson.slug, lesson.question)
 
 
-def _foot(step: str, stage: str, steps: list[str], names: list[str], link: Link | None) -> None:
+def _foot(step: str, stage: str, steps: list[str], names: list[str], link: PageLink | None) -> None:
     before, after = stages.neighbours(step, stage, steps)
     with st.container(horizontal=True, vertical_alignment="center", key="wf-class-foot"):
         with st.container(key=presenter_keys.BACK, width="content"):

@@ -5,7 +5,7 @@ import pandas as pd
 from app.charts import lesson as charts
 from app.charts.draw import draw
 from app.learn import specimens, state
-from app.learn.lesson import SOURCE, Lesson, Link, Question, extras, problem, scores, side_by_side
+from app.learn.lesson import SOURCE, Lesson, PageLink, Quiz, extras, problem, scores, side_by_side
 from app.widgets.examples import sampled_examples
 from app.widgets.words import glossary
 from engine.desk import commands
@@ -19,7 +19,7 @@ LEFT_OUT = Scoring.of("probability", {"kind": "remove"}, {"kind": "reoptimize"})
 SHOWN = 3
 
 
-def show() -> Link:
+def show() -> PageLink:
     sample, scored = problem(), scores(LEFT_OUT)[0]
     query = comparing.doubtful(sample.problem)
     ranking = ranks(scored.trusted[query])
@@ -47,8 +47,8 @@ def show() -> Link:
         narrowed = SOURCE.model_copy(update={"n_candidates": len(scored.candidates)})
         extras("counterfactual", frame.drop(columns="chosen"), [LEFT_OUT], narrowed,
                commands.scores(narrowed, [LEFT_OUT]), quantity=direction.raw(LEFT_OUT))
-    return Link("examples", "See all its helpful and harmful examples",
-                specimens.address(query=str(query), s=[codes.encode(LEFT_OUT)]))
+    return PageLink("examples", "See all its helpful and harmful examples",
+                    specimens.address(query=str(query), s=[codes.encode(LEFT_OUT)]))
 
 
 LESSON = Lesson(
@@ -57,12 +57,12 @@ LESSON = Lesson(
     "and a counterfactual one, trained on the same pictures but for one. Influence is the difference between the two.",
     show,
     "Influence is a difference between two models, and the second one exists only because you said what is changed.",
-    Question("Leaving out an example raises the probability of the right label. What was the example?",
-             ("Helpful for this query", "Harmful for this query", "Neither"), 1,
-             "Without it the model does better here, so its presence did harm. That is why scores of removal are shown "
-             "with the sign turned."),
-    Question("Six training pictures are left out, one at a time, and the model is trained anew. What happens to the "
-             "probability of this query's label?",
-             ("It falls each time", "It rises each time", "It falls for some and rises for others"), 2,
-             "Pictures that speak for the label take probability away when they are left out; pictures that speak "
-             "against it give some back."))
+    Quiz("Leaving out an example raises the probability of the right label. What was the example?",
+         ("Helpful for this query", "Harmful for this query", "Neither"), 1,
+         "Without it the model does better here, so its presence did harm. That is why scores of removal are shown "
+         "with the sign turned."),
+    Quiz("Six training pictures are left out, one at a time, and the model is trained anew. What happens to the "
+         "probability of this query's label?",
+         ("It falls each time", "It rises each time", "It falls for some and rises for others"), 2,
+         "Pictures that speak for the label take probability away when they are left out; pictures that speak "
+         "against it give some back."))

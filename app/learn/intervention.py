@@ -4,7 +4,7 @@
 from app.charts import lesson as charts
 from app.charts.draw import draw
 from app.learn import specimens, state
-from app.learn.lesson import REOPTIMISED, SOURCE, Lesson, Link, Question, extras, problem, scores
+from app.learn.lesson import REOPTIMISED, SOURCE, Lesson, PageLink, Quiz, extras, problem, scores
 from app.widgets.pickers.specification_list import address_of
 from app.widgets.results.agreements import signed
 from app.widgets.words import glossary
@@ -21,7 +21,7 @@ def upweighted(alpha: float) -> Scoring:
     return Scoring.of("query_loss", {"kind": "upweight", "alpha": alpha}, {"kind": "reoptimize"})
 
 
-def show() -> Link:
+def show() -> PageLink:
     alpha = state.pick("lesson-p", "Extra weight α", ALPHAS, 1e-3, short, scale=True)
     sample = problem()
     removed, raised, slope = scores(REMOVED, upweighted(alpha), DERIVATIVE)
@@ -37,8 +37,8 @@ def show() -> Link:
         f"of weight away; this adds {alpha * SOURCE.n_train:g} times as much.")
     extras("intervention", frame, [REMOVED, upweighted(alpha)],
            SOURCE.model_copy(update={"n_candidates": REOPTIMISED}))
-    return Link("compare", "Compare these interventions over all queries",
-                specimens.address(**address_of([REMOVED, upweighted(alpha)], (0, 1))))
+    return PageLink("compare", "Compare these interventions over all queries",
+                    specimens.address(**address_of([REMOVED, upweighted(alpha)], (0, 1))))
 
 
 LESSON = Lesson(
@@ -49,12 +49,12 @@ LESSON = Lesson(
     show,
     "A light weight ranks as the derivative does, and the heavier it is, the less so. Leaving the example out is a "
     "large change in the other direction: no weight ranks quite like it.",
-    Question("Why do the rankings part when α grows?",
-             ("The solver gets worse", "The optimum moves along a curve, not along a line", "Chance"), 1,
-             "Every score here is exact. For a tiny α the optimum moves in proportion to α; farther out it bends, and "
-             "by a different amount for every example."),
-    Question("The extra weight α grows from 0.00001 to 0.1. What becomes of the agreement with leaving the example "
-             "out?",
-             ("It stays as it is", "It falls a little", "Nothing is left of it"), 1,
-             "It was not complete for the smallest weight either, because leaving out is no small change. The larger "
-             "weight bends the path of the optimum, and both still push in opposite directions along it."))
+    Quiz("Why do the rankings part when α grows?",
+         ("The solver gets worse", "The optimum moves along a curve, not along a line", "Chance"), 1,
+         "Every score here is exact. For a tiny α the optimum moves in proportion to α; farther out it bends, and "
+         "by a different amount for every example."),
+    Quiz("The extra weight α grows from 0.00001 to 0.1. What becomes of the agreement with leaving the example "
+         "out?",
+         ("It stays as it is", "It falls a little", "Nothing is left of it"), 1,
+         "It was not complete for the smallest weight either, because leaving out is no small change. The larger "
+         "weight bends the path of the optimum, and both still push in opposite directions along it."))

@@ -28,7 +28,7 @@ ADDRESS = {"data": SOURCE.dataset, "train": str(SOURCE.n_train), "queries": str(
 
 
 @dataclass(frozen=True)
-class Question:
+class Quiz:
     """What a reader is asked. right: the place of the right option; why: shown once one is chosen."""
 
     text: str
@@ -38,7 +38,7 @@ class Question:
 
 
 @dataclass(frozen=True)
-class Link:
+class PageLink:
     """The real page that shows the same choice."""
 
     page: str
@@ -54,10 +54,10 @@ class Lesson:
     slug: str
     title: str
     idea: str
-    show: Callable[[], Link]
+    show: Callable[[], PageLink]
     takeaway: str
-    question: Question
-    prediction: Question
+    question: Quiz
+    prediction: Quiz
 
 
 def teach(lesson: Lesson, title: str) -> None:
@@ -72,7 +72,7 @@ def teach(lesson: Lesson, title: str) -> None:
                  query_params=link.address)
 
 
-def ask(slug: str, question: Question) -> None:
+def ask(slug: str, question: Quiz) -> None:
     """The question; the answer is shown once the reader has chosen."""
     with st.container(border=True):
         chosen = st.radio(f"**Question.** {question.text}", range(len(question.options)), index=None,
@@ -88,12 +88,12 @@ def ask(slug: str, question: Question) -> None:
 
 def warm() -> None:
     """Have the problem of the lessons trained while a class still thinks."""
-    desk().drawn(SOURCE)
+    desk().sampled(SOURCE)
 
 
 def problem() -> SampledProblem:
     """The problem of the lessons, trained; the page waits for it here."""
-    return job_panel.ready(desk().drawn(SOURCE))
+    return job_panel.ready(desk().sampled(SOURCE))
 
 
 def scores(*scorings: Scoring, candidates: int = REOPTIMISED) -> list[Scores]:

@@ -10,7 +10,7 @@ import streamlit as st
 from app.charts import lesson as charts
 from app.charts.draw import draw
 from app.learn import specimens, state
-from app.learn.lesson import Lesson, Link, Question, aside, extras, side_by_side
+from app.learn.lesson import Lesson, PageLink, Quiz, aside, extras, side_by_side
 from app.widgets.choices import choice
 from app.widgets.words import glossary
 from engine.desk.lessons import toy
@@ -18,7 +18,7 @@ from engine.desk.lessons import toy
 CHART, _SENT = "learn:plane", "learn:plane:sent"
 
 
-def show() -> Link:
+def show() -> PageLink:
     left, right = side_by_side()
     with left:
         x, y = (state.coordinate("toy-x", "Move it sideways", 2.0, toy.SIDE),
@@ -38,7 +38,7 @@ def show() -> Link:
                  f"({x:.1f}, {y:.1f}).")
         extras("plane", _lines(answer), command=(
             f'python -c "from engine.applications.lessons.toy import answer; print(answer({x}, {y}, {label}))"'))
-    return Link("approximation_error", "Drag the weight α of real examples", specimens.address(panel="alpha"))
+    return PageLink("approximation_error", "Drag the weight α of real examples", specimens.address(panel="alpha"))
 
 
 def _start(x: float, y: float, label: int) -> tuple[float, float]:
@@ -89,7 +89,7 @@ def _points() -> pd.DataFrame:
                      ignore_index=True)
 
 
-def _lines(answer: toy.Answer) -> pd.DataFrame:
+def _lines(answer: toy.ToyModels) -> pd.DataFrame:
     models = {"without the point": answer.factual, "exact": answer.exact, "linearised": answer.linearised}
     return pd.DataFrame([{"x": float(end[0]), "y": float(end[1]), "model": name} for name, model in models.items()
                          for end in model.line()], columns=["x", "y", "model"])
@@ -102,10 +102,10 @@ LESSON = Lesson(
     show,
     "Near the boundary a point moves the model little, and the line follows. Far on the wrong side it pulls hard, the "
     "exact model gives way only so far, and the linearisation overshoots.",
-    Question("Far on the wrong side the dashed line overshoots. Is the influence function computed wrongly?",
-             ("Yes", "No, it is the right answer for a tiny weight"), 1,
-             "It is the derivative at weight zero, carried out to the weight of a whole example. The gap is "
-             "approximation error, and it shrinks with the weight."),
-    Question("The point is dragged far to the wrong side. Whose answer moves the query's probability farther?",
-             ("The exact one", "The linearised one", "Both the same"), 1,
-             "A line goes on at the slope with which it began; the exact model gives way less and less."))
+    Quiz("Far on the wrong side the dashed line overshoots. Is the influence function computed wrongly?",
+         ("Yes", "No, it is the right answer for a tiny weight"), 1,
+         "It is the derivative at weight zero, carried out to the weight of a whole example. The gap is "
+         "approximation error, and it shrinks with the weight."),
+    Quiz("The point is dragged far to the wrong side. Whose answer moves the query's probability farther?",
+         ("The exact one", "The linearised one", "Both the same"), 1,
+         "A line goes on at the slope with which it began; the exact model gives way less and less."))

@@ -4,7 +4,7 @@
 from app.charts import lesson as charts
 from app.charts.draw import draw
 from app.learn import specimens, state
-from app.learn.lesson import REOPTIMISED, SOURCE, Lesson, Link, Question, extras, problem, scores
+from app.learn.lesson import REOPTIMISED, SOURCE, Lesson, PageLink, Quiz, extras, problem, scores
 from app.widgets.pickers.specification_list import address_of
 from app.widgets.results.agreements import signed
 from app.widgets.words import glossary
@@ -21,7 +21,7 @@ PROCESSES = {
 }
 
 
-def show() -> Link:
+def show() -> PageLink:
     name = state.pick("lesson-t", "Training process T", list(PROCESSES), "optimum", lambda key: PROCESSES[key][0])
     title, scoring = PROCESSES[name]
     sample = problem()
@@ -38,8 +38,8 @@ def show() -> Link:
         f"scores (chance: 50%). The two questions differ in {axes}. {other.scoring.question}")
     extras("process", frame, [one.scoring, scoring],
            SOURCE.model_copy(update={"n_candidates": REOPTIMISED}))
-    return Link("compare", "Compare these processes over all queries",
-                specimens.address(**address_of([one.scoring, scoring], (0, 1))))
+    return PageLink("compare", "Compare these processes over all queries",
+                    specimens.address(**address_of([one.scoring, scoring], (0, 1))))
 
 
 LESSON = Lesson(
@@ -51,11 +51,11 @@ LESSON = Lesson(
     show,
     "One step and a new optimum agree on which examples matter, and hardly on which of them help and which harm; they "
     "are different questions, not better and worse answers.",
-    Question("GradSim (one step) disagrees with leave-one-out. Would a longer computation of GradSim help?",
-             ("Yes, it converges to leave-one-out", "No, it answers for another training process"), 1,
-             "Several steps agree with one step, not with the optimum. What separates them is T, and P with it: "
-             "a step takes the example once more, leaving out drops it from what is optimised."),
-    Question("One step on the example against training to the new optimum: how far will the two rankings agree?",
-             ("Nearly the same ranking", "About halfway", "Hardly at all"), 2,
-             "A step sees query and example only. The new optimum also sees the rest of the training set. The sizes "
-             "of the scores still agree; what does not is their signs, which is why the dots form a cross."))
+    Quiz("GradSim (one step) disagrees with leave-one-out. Would a longer computation of GradSim help?",
+         ("Yes, it converges to leave-one-out", "No, it answers for another training process"), 1,
+         "Several steps agree with one step, not with the optimum. What separates them is T, and P with it: "
+         "a step takes the example once more, leaving out drops it from what is optimised."),
+    Quiz("One step on the example against training to the new optimum: how far will the two rankings agree?",
+         ("Nearly the same ranking", "About halfway", "Hardly at all"), 2,
+         "A step sees query and example only. The new optimum also sees the rest of the training set. The sizes "
+         "of the scores still agree; what does not is their signs, which is why the dots form a cross."))

@@ -4,7 +4,7 @@
 from app.charts import lesson as charts
 from app.charts.draw import draw
 from app.learn import specimens, state
-from app.learn.lesson import SOURCE, Lesson, Link, Question, extras, problem, scores
+from app.learn.lesson import SOURCE, Lesson, PageLink, Quiz, extras, problem, scores
 from app.widgets.pickers.specification_list import address_of
 from app.widgets.results.agreements import signed
 from app.widgets.words import glossary
@@ -16,7 +16,7 @@ OTHERS = ("soft_margin", "probability", "hard_margin", "query_logit")
 ETA = 1.0
 
 
-def show() -> Link:
+def show() -> PageLink:
     behavior = state.pick("lesson-b2", "Against the query loss", OTHERS, "soft_margin",
                               lambda name: BEHAVIORS[name].title)
     sample = problem()
@@ -31,8 +31,8 @@ def show() -> Link:
         f"with Kendall's τ = **{signed(comparing.mean_tau(loss, other), 2)}**.")
     extras("proposition", frame, [loss.scoring, other.scoring], SOURCE,
            quantity=direction.named({"x": across, "y": up}))
-    return Link("compare", "Compare them over all queries",
-                specimens.address(**address_of([loss.scoring, other.scoring], (0, 1))))
+    return PageLink("compare", "Compare them over all queries",
+                    specimens.address(**address_of([loss.scoring, other.scoring], (0, 1))))
 
 
 LESSON = Lesson(
@@ -43,11 +43,11 @@ LESSON = Lesson(
     show,
     "An increasing function of a behavior ranks training examples exactly as the behavior does, whatever the "
     "intervention and the training process.",
-    Question("The accuracy at the query, right or wrong, is a non-decreasing function of the hard margin. Does it rank "
-             "the examples the same?", ("Yes", "No, it makes almost all of them tie"), 1,
-             "The proposition needs a strictly increasing function. Accuracy jumps only where the margin crosses zero, "
-             "so nearly all examples leave it as it is."),
-    Question("Each dot is one training example: the change of the log-likelihood (minus the query loss) across, that "
-             "of the soft margin up. What will the dots look like?",
-             ("A cloud", "One rising curve", "Two lines"), 1,
-             "The soft margin is an increasing function of the query's probability, and so is the log of it."))
+    Quiz("The accuracy at the query, right or wrong, is a non-decreasing function of the hard margin. Does it rank "
+         "the examples the same?", ("Yes", "No, it makes almost all of them tie"), 1,
+         "The proposition needs a strictly increasing function. Accuracy jumps only where the margin crosses zero, "
+         "so nearly all examples leave it as it is."),
+    Quiz("Each dot is one training example: the change of the log-likelihood (minus the query loss) across, that "
+         "of the soft margin up. What will the dots look like?",
+         ("A cloud", "One rising curve", "Two lines"), 1,
+         "The soft margin is an increasing function of the query's probability, and so is the log of it."))

@@ -3,7 +3,7 @@
 from app.charts import lesson as charts
 from app.charts.draw import draw
 from app.learn import specimens, state
-from app.learn.lesson import Lesson, Link, Question, aside, extras
+from app.learn.lesson import Lesson, PageLink, Quiz, aside, extras
 from app.widgets.examples import cards
 from app.widgets.words import glossary
 from engine.desk.lessons import rough
@@ -14,7 +14,7 @@ STEPS = tuple(round(-1 + 0.05 * index, 2) for index in range(41))
 READ = BEHAVIORS["query_loss"]
 
 
-def show() -> Link:
+def show() -> PageLink:
     kind = state.pick("lesson-run", "Which training?", list(rough.KINDS), "smooth", rough.KINDS.get)
     epsilon = state.pick("lesson-epsilon", "Change of the weight, ε", STEPS, 0.1, lambda value: f"{value:+g}",
                          scale=True)
@@ -36,8 +36,8 @@ def show() -> Link:
     extras("rough", frame, quantity=unit, command=(
         'python -c "from engine.applications.lessons.rough import along_epsilon as a; '
         f"print(a('{kind}').to_csv(index=False))\""))
-    return Link("approximation_error", "See how far the derivative of a network's training reaches",
-                specimens.address(model="mlp", panel="run"))
+    return PageLink("approximation_error", "See how far the derivative of a network's training reaches",
+                    specimens.address(model="mlp", panel="run"))
 
 
 LESSON = Lesson(
@@ -49,12 +49,12 @@ LESSON = Lesson(
     show,
     "A derivative through the whole training is exact in both; it tells what real trainings do only where the training "
     "is smooth.",
-    Question("In the rough training the line already misses at ε = 0.25. Is the derivative wrong?",
-             ("Yes, it needs more digits", "No, it is the right tangent of a curve that bends and jumps"), 1,
-             "It is the exact slope at ε = 0. Large steps blow small changes up, and a kink that is crossed in some "
-             "step makes the end jump. More digits would not help; the trainings between the two show what each change "
-             "does."),
-    Question("For which of the two, the first or the last, will the straight line tell what a real training does?",
-             ("For both", "For the smooth one", "For the rough one"), 1,
-             "Small steps through a smooth network bend the end of the training little; large ones with momentum, on "
-             "few points and through kinks, throw it about."))
+    Quiz("In the rough training the line already misses at ε = 0.25. Is the derivative wrong?",
+         ("Yes, it needs more digits", "No, it is the right tangent of a curve that bends and jumps"), 1,
+         "It is the exact slope at ε = 0. Large steps blow small changes up, and a kink that is crossed in some "
+         "step makes the end jump. More digits would not help; the trainings between the two show what each change "
+         "does."),
+    Quiz("For which of the two, the first or the last, will the straight line tell what a real training does?",
+         ("For both", "For the smooth one", "For the rough one"), 1,
+         "Small steps through a smooth network bend the end of the training little; large ones with momentum, on "
+         "few points and through kinks, throw it about."))

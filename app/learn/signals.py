@@ -5,7 +5,7 @@ import pandas as pd
 from app.charts import lesson as charts
 from app.charts.draw import draw
 from app.learn import specimens, state
-from app.learn.lesson import Lesson, Link, Question, extras
+from app.learn.lesson import Lesson, PageLink, Quiz, extras
 from app.widgets.pickers.specification_list import address_of
 from app.widgets.words import glossary
 from engine.desk.lessons import signals
@@ -14,7 +14,7 @@ from engine.scoring.named import NAMED
 RHO = 0.2
 
 
-def show() -> Link:
+def show() -> PageLink:
     titles = signals.STAGES
     stage = state.pick("lesson-signal", "What the score uses", list(titles), "similarity", titles.get)
     detections = signals.detections(RHO)
@@ -37,8 +37,8 @@ def show() -> Link:
         'python -c "from engine.applications.lessons.signals import detections as d; '
         'print({s: d().auprc(s) for s in d().suspicion})"'))
     named = [NAMED[name].implied() for name in ("repsim", "gradsim")]
-    return Link("compare", "See how far the rankings themselves are apart",
-                specimens.address(**address_of(named, (0, 1))))
+    return PageLink("compare", "See how far the rankings themselves are apart",
+                    specimens.address(**address_of(named, (0, 1))))
 
 
 LESSON = Lesson(
@@ -49,11 +49,11 @@ LESSON = Lesson(
     show,
     "What a score can find depends on the signals it uses. Here the training signal does all of it: it is the one that "
     "has read the label. With the behavior signal on top, fewer wrong labels are found at this task, not more.",
-    Question("The paper's harmful responses in language models are found only with both signals. Is that a "
-             "contradiction?", ("Yes", "No"), 1,
-             "There, all examples pull in much the same way, and only the behavior read at the query tells which pull "
-             "matters. Which signal counts depends on the question."),
-    Question("Similarity alone, then with the training signal, then with the behavior signal too. Which addition finds "
-             "most wrong labels?",
-             ("The training signal", "The behavior signal", "Both add as much"), 0,
-             "The training signal is the one that has read the label."))
+    Quiz("The paper's harmful responses in language models are found only with both signals. Is that a "
+         "contradiction?", ("Yes", "No"), 1,
+         "There, all examples pull in much the same way, and only the behavior read at the query tells which pull "
+         "matters. Which signal counts depends on the question."),
+    Quiz("Similarity alone, then with the training signal, then with the behavior signal too. Which addition finds "
+         "most wrong labels?",
+         ("The training signal", "The behavior signal", "Both add as much"), 0,
+         "The training signal is the one that has read the label."))

@@ -4,7 +4,7 @@
 from app.charts import lesson as charts
 from app.charts.draw import draw
 from app.learn import specimens, state
-from app.learn.lesson import SOURCE, Lesson, Link, Question, extras, problem, scores
+from app.learn.lesson import SOURCE, Lesson, PageLink, Quiz, extras, problem, scores
 from app.widgets.pickers.specification_list import address_of
 from app.widgets.words import glossary
 from engine.basics.values import short
@@ -16,7 +16,7 @@ from engine.scoring.named import NAMED
 ETAS = (0.05, 0.1, 0.2, 0.5, 1.0)
 
 
-def show() -> Link:
+def show() -> PageLink:
     eta = state.pick("lesson-eta", "Step size η", ETAS, 0.1, short, scale=True)
     sample = problem()
     scoring = NAMED["repsim"].implied(eta=eta)
@@ -35,8 +35,8 @@ def show() -> Link:
         f"{worst:.0e}). {scoring.question}")
     extras("similarity", frame, [scoring], SOURCE, commands.scores(SOURCE, [scoring]))
     gradsim = NAMED["gradsim"].implied(eta=eta)
-    return Link("compare", "Compare it with gradient similarity",
-                specimens.address(**address_of([scoring, gradsim], (0, 1))))
+    return PageLink("compare", "Compare it with gradient similarity",
+                    specimens.address(**address_of([scoring, gradsim], (0, 1))))
 
 
 LESSON = Lesson(
@@ -46,10 +46,10 @@ LESSON = Lesson(
     "η times the similarity, exactly.",
     show,
     "A similarity score is the exact influence of a specification whose intervention never looks at the label.",
-    Question("Why does similarity hardly find wrong labels?",
-             ("It is too rough an approximation", "Its intervention does not use the example's label"), 1,
-             "It is exact for its own question. A wrong label changes nothing in an intervention that never reads it."),
-    Question("Is there a question to which the plain similarity of two pictures is the exact answer?",
-             ("Yes", "No, it is a rule of thumb"), 0,
-             "Push the query's logit up once on the example's input: the change of the query logit is η times the "
-             "similarity."))
+    Quiz("Why does similarity hardly find wrong labels?",
+         ("It is too rough an approximation", "Its intervention does not use the example's label"), 1,
+         "It is exact for its own question. A wrong label changes nothing in an intervention that never reads it."),
+    Quiz("Is there a question to which the plain similarity of two pictures is the exact answer?",
+         ("Yes", "No, it is a rule of thumb"), 0,
+         "Push the query's logit up once on the example's input: the change of the query logit is η times the "
+         "similarity."))

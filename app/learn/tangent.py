@@ -6,7 +6,7 @@ import streamlit as st
 from app.charts import lesson as charts
 from app.charts.draw import draw
 from app.learn import specimens, state
-from app.learn.lesson import SOURCE, Lesson, Link, Question, extras, problem, scores
+from app.learn.lesson import SOURCE, Lesson, PageLink, Quiz, extras, problem, scores
 from app.widgets.examples import cards
 from app.widgets.results.agreements import signed
 from app.widgets.words import glossary
@@ -20,7 +20,7 @@ from engine.scoring.scoring import Scoring
 START, LONGEST, POINTS = 0.1, 1.0, 101
 
 
-def show() -> Link:
+def show() -> PageLink:
     eta = state.eta(START, LONGEST)
     sample = problem()
     query, row = _most_curved(sample)
@@ -44,7 +44,7 @@ def show() -> Link:
         f"agree with Kendall's τ = **{signed(comparing.mean_tau(exact, approximate), 2)}**.")
     glossary.markdown(text)
     extras("tangent", frame, [comparing.step("query_loss", eta), first], SOURCE, quantity=unit)
-    return Link("approximation_error", "Drag η on all queries", specimens.address(panel="eta", eta=short(eta)))
+    return PageLink("approximation_error", "Drag η on all queries", specimens.address(panel="eta", eta=short(eta)))
 
 
 def _growth(sample: SampledProblem, query: int | None, row: int | None) -> float:
@@ -66,11 +66,11 @@ LESSON = Lesson(
     "watch the tangent leave the curve. The question stays the same, so this gap is approximation error.",
     show,
     "Close to the trained model the tangent is the curve; the farther the step, the larger the approximation error.",
-    Question("For the query logit of softmax regression, how far apart are curve and tangent?",
-             ("As far as here", "Not at all"), 1,
-             "The logit is linear in the parameters, and one step moves them along a line: tangent and curve are one."),
-    Question("At η = 0.1 curve and tangent are apart. At η = 1, ten times as far out, how much larger is the gap?",
-             ("As large", "Ten times", "More than ten times"), 2,
-             "A first-order answer errs by the square of a small step, for which ten times the step is a hundred "
-             "times the gap. These steps are not small: the curve flattens on the way, and the gap grows less; the "
-             "numbers stand below the picture."))
+    Quiz("For the query logit of softmax regression, how far apart are curve and tangent?",
+         ("As far as here", "Not at all"), 1,
+         "The logit is linear in the parameters, and one step moves them along a line: tangent and curve are one."),
+    Quiz("At η = 0.1 curve and tangent are apart. At η = 1, ten times as far out, how much larger is the gap?",
+         ("As large", "Ten times", "More than ten times"), 2,
+         "A first-order answer errs by the square of a small step, for which ten times the step is a hundred "
+         "times the gap. These steps are not small: the curve flattens on the way, and the gap grows less; the "
+         "numbers stand below the picture."))

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from app.charts import dots
-from app.map.state import SAID, SCORE, Chosen
+from app.map.state import SAID, SCORE, MapChoice
 from app.widgets.examples import cards, dot_pictures, hues, predictions, sampled_examples
 from app.widgets.jobs.desk import desk
 from engine.desk import ProblemSource, SampledProblem, Waiting
@@ -28,12 +28,12 @@ class Dots:
     quiet: str = ""
 
 
-def embedding(source: ProblemSource, chosen: Chosen) -> Embedding | Waiting:
+def embedding(source: ProblemSource, chosen: MapChoice) -> Embedding | Waiting:
     """The coordinates, or what to wait for."""
     return desk().ask(request("embedding", method=chosen.method, dimensions=chosen.dimensions).of(source))
 
 
-def placed(sampled: SampledProblem, embedded: Embedding, chosen: Chosen, scores: Scores | None) -> Dots:
+def placed(sampled: SampledProblem, embedded: Embedding, chosen: MapChoice, scores: Scores | None) -> Dots:
     """One dot a training example. scores: of one scoring, where these colour the dots."""
     labels = [sampled_examples.label(sampled, row) for row in range(len(embedded.coordinates))]
     points = pd.DataFrame(embedded.coordinates, columns=list("xyz")[:chosen.dimensions])
@@ -55,7 +55,7 @@ def placed(sampled: SampledProblem, embedded: Embedding, chosen: Chosen, scores:
     return Dots(points, order, quiet)
 
 
-def _series(sampled: SampledProblem, labels: list[str], chosen: Chosen) -> tuple[list[str], list[str], str]:
+def _series(sampled: SampledProblem, labels: list[str], chosen: MapChoice) -> tuple[list[str], list[str], str]:
     """(series of each dot, their order, the quiet one)."""
     if chosen.hue == SAID:
         said = predictions.of_training(sampled, range(len(labels)))

@@ -7,7 +7,7 @@ import streamlit as st
 from app.charts import dots
 from app.charts.draw import plot
 from app.map.data import Dots
-from app.map.state import Chosen
+from app.map.state import MapChoice
 from app.widgets.examples import cards, dot_pictures, example_card, sampled_examples, selection
 from app.widgets.examples.dot_chart import HOW, DotChart
 from app.widgets.results import downloads
@@ -23,7 +23,7 @@ TURNED = ("Drag to turn the cloud, scroll to come nearer. Dots are chosen in two
           "the group is drawn larger here.")
 
 
-def cloud(sampled: SampledProblem, embedded: Embedding, placed: Dots, chosen: Chosen) -> None:
+def cloud(sampled: SampledProblem, embedded: Embedding, placed: Dots, chosen: MapChoice) -> None:
     """The chart with its small print, its table and its command."""
     title = MAPS[chosen.method].title
     axes = tuple(f"{_axis(chosen.method)} {number + 1}" for number in range(chosen.dimensions))
@@ -47,7 +47,7 @@ def cloud(sampled: SampledProblem, embedded: Embedding, placed: Dots, chosen: Ch
         quantity=downloads.oriented(["score"], [chosen.scoring]) if chosen.scoring else "")
 
 
-def take(placed: Dots, chosen: Chosen) -> None:
+def take(placed: Dots, chosen: MapChoice) -> None:
     """What was clicked or marked since the last run becomes the selection."""
     if chosen.dimensions == 2:
         CHART.take(placed.points, placed.order, (f"{_axis(chosen.method)} 1", f"{_axis(chosen.method)} 2"),
@@ -58,7 +58,7 @@ def _axis(method: str) -> str:
     return "component" if MAPS[method].quick else "coordinate"
 
 
-def legend(chosen: Chosen) -> None:
+def legend(chosen: MapChoice) -> None:
     """What the colours of scores say."""
     if chosen.scoring is None:
         return
@@ -68,7 +68,7 @@ def legend(chosen: Chosen) -> None:
         glossary.caption(f"{said}. The colours end at the {dots.ENDS:.0%} quantile of the scores' sizes.")
 
 
-def selected(sampled: SampledProblem, chosen: Chosen, scores: Scores | None) -> None:
+def selected(sampled: SampledProblem, chosen: MapChoice, scores: Scores | None) -> None:
     """The fields, the group, and the card of the chosen training example."""
     st.html(cards.STYLE)
     selection.fields(sampled.dataset, sampled.sample)

@@ -20,7 +20,7 @@ SAID, SCORE = "said", "score"
 
 
 @dataclass(frozen=True)
-class Chosen:
+class MapChoice:
     """method: of the map. dimensions: 2 or 3. hue: what colours the dots. scoring, query: where that is a score."""
 
     method: str
@@ -30,7 +30,7 @@ class Chosen:
     query: int
 
 
-def controls(sampled: SampledProblem, scorings: Sequence[Scoring], names: Sequence[str]) -> Chosen:
+def controls(sampled: SampledProblem, scorings: Sequence[Scoring], names: Sequence[str]) -> MapChoice:
     """The row of choices. scorings: of which one can colour the dots, with their names."""
     row = st.container(horizontal=True, vertical_alignment="bottom", gap="medium", key="wf-map-asked")
     method = segments("method", "Map by", list(MAPS), "pca", lambda name: MAPS[name].title, area=row, help=" ".join(
@@ -39,11 +39,11 @@ def controls(sampled: SampledProblem, scorings: Sequence[Scoring], names: Sequen
     offered = _hues(sampled.dataset)
     hue = segments("shade", "Colour", list(offered), next(iter(offered)), offered.get, area=row)
     if hue != SCORE:
-        return Chosen(method, int(space), hue, None, 0)
+        return MapChoice(method, int(space), hue, None, 0)
     area = st.container(horizontal=True, vertical_alignment="bottom", gap="medium")
     number = pick("under", "Score under", range(1, len(scorings) + 1), 1, lambda number: names[number - 1], int, area,
                  width=330)
-    return Chosen(method, int(space), hue, scorings[number - 1], _query(sampled, area))
+    return MapChoice(method, int(space), hue, scorings[number - 1], _query(sampled, area))
 
 
 def _hues(dataset: Dataset) -> dict[str, str]:

@@ -11,7 +11,7 @@ from app.noisy_labels import review_queue, state
 from app.noisy_labels.question import question
 from app.widgets.examples import cards, looks
 from app.widgets.results import agreements, downloads, two_rankings
-from app.widgets.results.two_rankings import Pair as RankedPair
+from app.widgets.results.two_rankings import RankingPair as RankedPair
 from app.widgets.words import chips, glossary
 from engine.desk import noisy_labels as searches
 from engine.desk.noisy_labels import NoisyData, NoisySource, Pair, Scored, rankings, scoring_of, suspicion, why

@@ -45,7 +45,7 @@ def show(sample: NoisyData, scored: Scored, pair: Pair) -> None:
     chosen = review_filter.show(sample, scored)
     flagged = [int(row) for row in rankings.flagged(scored.suspicion, pair, fraction, but_not)]
     rows = chosen.passing(flagged, sample, scored, fraction)
-    review_keys.taken(review_keys.Desk(sample, scored, review, tuple(rows)))
+    review_keys.taken(review_keys.ReviewDesk(sample, scored, review, tuple(rows)))
     decisions = review.decisions()
     undecided = [row for row in rows if row not in decisions]
     glossary.caption(_summary(len(flagged), len(rows), decisions, len(undecided), pair, but_not))

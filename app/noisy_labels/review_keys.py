@@ -19,7 +19,7 @@ NOT_KNOWN = -1
 
 
 @dataclass(frozen=True)
-class Desk:
+class ReviewDesk:
     """What the keys act on: the flagged rows in their order, and where decisions go."""
 
     sample: NoisyData
@@ -33,12 +33,12 @@ class Desk:
         return f"{self.review.session} {self.sample.fingerprint}"
 
 
-def taken(desk: Desk) -> None:
+def taken(desk: ReviewDesk) -> None:
     """Do what was pressed since the last run of the page. Call it before decisions are read."""
     key_queue.taken(desk.name, KEYS, partial(act, desk))
 
 
-def act(desk: Desk, key: str) -> None:
+def act(desk: ReviewDesk, key: str) -> None:
     """Do what one key says about the example in focus."""
     decisions = desk.review.decisions()
     focus = state.focus(desk.rows, [row for row in desk.rows if row not in decisions])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from app.scorecard.state import Chosen
+from app.scorecard.state import ScorecardChoice
 from app.widgets.jobs.desk import desk
 from engine.desk import Waiting
 from engine.desk.analyses import BENCHMARKS, CEILING, Request
@@ -16,12 +16,12 @@ EXACT, APPROXIMATE, CONTROL = "exact for its own question", "approximation", "co
 ANOTHER_SEED = "exact answer of another seed"
 
 
-def request(chosen: Chosen) -> Request:
+def request(chosen: ScorecardChoice) -> Request:
     """What determines the card. Raises `InvalidInput` where benchmarks cannot be run on the model."""
     return analysis("scorecard", sizes=chosen.sizes, behavior=chosen.behavior).of(chosen.source)
 
 
-def external(chosen: Chosen) -> Request | None:
+def external(chosen: ScorecardChoice) -> Request | None:
     """The same card of the scores of other programs alone, beside a shuffled order; None without any. Models on subsets
     are shared with the card of the methods."""
     if not chosen.scores:
@@ -31,13 +31,13 @@ def external(chosen: Chosen) -> Request | None:
                     scores=chosen.scores).of(chosen.source)
 
 
-def joined(table: pd.DataFrame, own: pd.DataFrame, chosen: Chosen) -> pd.DataFrame:
+def joined(table: pd.DataFrame, own: pd.DataFrame, chosen: ScorecardChoice) -> pd.DataFrame:
     """The card with the rows of the scores of other programs."""
     names = [codes.encode(scoring) for scoring in chosen.scores]
     return pd.concat([table, own[own["method"].isin(names)]], ignore_index=True)
 
 
-def card(chosen: Chosen, request: Request) -> pd.DataFrame | Waiting | None:
+def card(chosen: ScorecardChoice, request: Request) -> pd.DataFrame | Waiting | None:
     """The card; what it waits for; None where nobody requested it."""
     answer = desk().known(request)
     return answer.scorecard.assign(role=_roles) if not isinstance(answer, Waiting | str | None) else answer

@@ -11,7 +11,7 @@ from app.charts import benchmark_dots
 from app.charts.draw import draw
 from app.scorecard import data as card_data
 from app.scorecard import state
-from app.scorecard.state import Chosen
+from app.scorecard.state import ScorecardChoice
 from app.widgets.jobs import job_panel
 from app.widgets.jobs.desk import desk
 from app.widgets.results import downloads
@@ -23,7 +23,7 @@ from engine.desk.analyses import BENCHMARKS, CEILING, OTHER, PROTOCOLS, Benchmar
 ROLES = [card_data.EXACT, card_data.APPROXIMATE, card_data.CONTROL]
 
 
-def offer(chosen: Chosen, request: Request) -> None:
+def offer(chosen: ScorecardChoice, request: Request) -> None:
     """What would be measured, and the button that starts it."""
     sizes = chosen.sizes
     with st.container(key="wf-card-offer"):
@@ -42,7 +42,7 @@ def offer(chosen: Chosen, request: Request) -> None:
         glossary.markdown(f"| benchmark | what it measures | what it asks |\n|---|---|---|\n{rows}")
 
 
-def external(chosen: Chosen, table: pd.DataFrame) -> pd.DataFrame:
+def external(chosen: ScorecardChoice, table: pd.DataFrame) -> pd.DataFrame:
     """The card with the scores of other programs that the list of Compare holds: measured, or what to press."""
     request = card_data.external(chosen)
     if request is None:
@@ -66,12 +66,12 @@ def protocol_sentence(name: str) -> str:
     return f"Protocol `{name}`, {protocol.title.lower()}. {protocol.definition} It asks for {protocol.estimand}"
 
 
-def _trainings(chosen: Chosen, request: Request) -> str:
+def _trainings(chosen: ScorecardChoice, request: Request) -> str:
     count = sum(BENCHMARKS[name].trainings(chosen.sizes, len(request.methods)) for name in request.benchmarks)
     return f"Up to {count:,} trainings of the model, beside what the methods themselves take."
 
 
-def show(chosen: Chosen, table: pd.DataFrame) -> None:
+def show(chosen: ScorecardChoice, table: pd.DataFrame) -> None:
     """The whole card, and one benchmark in detail."""
     whole = card_data.overview(table)
     st.dataframe(whole, hide_index=True, width="stretch")
@@ -84,7 +84,7 @@ def show(chosen: Chosen, table: pd.DataFrame) -> None:
     extras(chosen, table)
 
 
-def extras(chosen: Chosen, table: pd.DataFrame) -> None:
+def extras(chosen: ScorecardChoice, table: pd.DataFrame) -> None:
     """The long table with its downloads and the command."""
     narrowed = chosen.source.model_copy(update={"n_candidates": chosen.sizes.candidates})
     sizes = chosen.sizes
@@ -93,7 +93,7 @@ def extras(chosen: Chosen, table: pd.DataFrame) -> None:
         "--seeds", sizes.seeds, "--protocol", sizes.protocol, "--among", sizes.among, "--out", "scorecard.csv"))
 
 
-def _benchmark(chosen: Chosen, table: pd.DataFrame) -> None:
+def _benchmark(chosen: ScorecardChoice, table: pd.DataFrame) -> None:
     left, right = st.columns([3, 2], gap="large")
     with left:
         name = state.benchmark(list(dict.fromkeys(table["benchmark"])))

@@ -20,7 +20,7 @@ FEWEST, MOST = 10, 200
 
 
 @dataclass(frozen=True)
-class Chosen:
+class ScorecardChoice:
     """What a card is made of. scores: of other programs, measured beside the methods."""
 
     source: ProblemSource
@@ -29,7 +29,7 @@ class Chosen:
     scores: tuple[Scoring, ...] = ()
 
 
-def controls() -> Chosen:
+def controls() -> ScorecardChoice:
     """The behavior, how many models are trained on subsets, of what and by which protocol; the data are those of the
     sidebar."""
     left, right = st.columns(2, gap="large")
@@ -42,7 +42,7 @@ def controls() -> Chosen:
     among = pick(AMONG, "Subsets are drawn from", list(SUBSETS_OF), "candidates", SUBSETS_OF.get, area=right)
     source = pickers.source()
     count = max(10, min(pickers.optima_candidates(), source.n_train or pickers.optima_candidates()))
-    return Chosen(source, behavior, Sizes(candidates=count, models=models, queries=5, protocol=protocol,
+    return ScorecardChoice(source, behavior, Sizes(candidates=count, models=models, queries=5, protocol=protocol,
                                            among=among), specification_list.external())
 
 

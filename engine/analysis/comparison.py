@@ -12,13 +12,13 @@ import numpy as np
 import pandas as pd
 
 from engine.basics.errors import InvalidInput
-from engine.metrics.agreement import METRICS, Agreement, constant, pairwise, summarize
+from engine.metrics.agreement import METRICS, MeanAgreement, constant, pairwise, summarize
 from engine.problems import Problem
 from engine.question.interventions import Upweight
 from engine.scoring.convergence import Convergence
 from engine.scoring.identities import ProblemFacts
 from engine.scoring.left_out import LeftOut
-from engine.scoring.reference import Evidence, unstable
+from engine.scoring.reference import SolveEvidence, unstable
 from engine.scoring.scores import Scores, Together
 from engine.scoring.scoring import Scoring
 from engine.scoring.verdict import Measured, Verdict, verdict
@@ -49,7 +49,7 @@ class Comparison:
         """How many candidates are left out, each seed."""
         return tuple(lost.count for lost in self.lost)
 
-    def agreement(self, metric: str, a: int, b: int) -> Agreement:
+    def agreement(self, metric: str, a: int, b: int) -> MeanAgreement:
         """Mean over queries, then seeds; the 95% t-interval runs over seeds, or over queries if there is one seed."""
         values = self.per_query[metric][:, a, b]
         return summarize(values, interval_over="seeds" if len(values) > 1 else "queries")
@@ -96,7 +96,8 @@ def compare(seeds: Sequence[Sequence[Scores]], names: Sequence[str] | None = Non
     measured = [part.measured(partial(_pairwise, metrics=metrics, fraction=fraction)) for part in together]
     per_query = {metric: np.stack([seed[metric] for seed in measured]) for metric in metrics}
     remarks = [remarks_on([arrays[index] for arrays in seeds]) for index in range(len(scorings))]
-    evidence = {scoring: Evidence.of([arrays[index] for arrays in seeds]) for index, scoring in enumerate(scorings)}
+    evidence = {scoring: SolveEvidence.of([arrays[index] for arrays in seeds])
+                for index, scoring in enumerate(scorings)}
     verdicts = _verdicts(scorings, [np.where(part.known, part.stack, 0.0) for part in together],
                          per_query.get("kendall_tau"), _facts(seeds[0][0], problem), remarks, evidence)
     return Comparison(tuple(names or (scoring.title for scoring in scorings)), per_query,
@@ -105,7 +106,7 @@ def compare(seeds: Sequence[Sequence[Scores]], names: Sequence[str] | None = Non
 
 
 def _verdicts(scorings: Sequence[Scoring], stacks: Sequence[np.ndarray], taus: np.ndarray | None,
-              facts: ProblemFacts, remarks: Sequence[tuple[str, ...]], evidence: Mapping[Scoring, Evidence]
+              facts: ProblemFacts, remarks: Sequence[tuple[str, ...]], evidence: Mapping[Scoring, SolveEvidence]
               ) -> tuple[tuple[Verdict, ...], ...]:
     """Of all pairs, by the table of identities and by what stacks (M, m, k) of the seeds and taus (S, M, M, m) show.
 

@@ -27,7 +27,7 @@ from engine.analysis.chain import ERROR_A, ERROR_B, NAMES, ORDER, PARTS, Causes,
 from engine.analysis.comparison import remarks_on
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
-from engine.metrics.agreement import METRICS, Agreement, constant, pairwise, summarize
+from engine.metrics.agreement import METRICS, MeanAgreement, constant, pairwise, summarize
 from engine.metrics.intervals import t_interval
 from engine.metrics.kendall import distance
 from engine.metrics.subsets import over_known
@@ -35,7 +35,7 @@ from engine.problems import Problem
 from engine.scoring.compute import compute
 from engine.scoring.identities import ProblemFacts
 from engine.scoring.left_out import LeftOut
-from engine.scoring.reference import Evidence
+from engine.scoring.reference import SolveEvidence
 from engine.scoring.resolution import left_out
 from engine.scoring.scores import Scores, Together
 from engine.scoring.scoring import Scoring
@@ -48,7 +48,7 @@ LEAST_SLACK = 0.0005
 
 
 @dataclass(frozen=True)
-class Link:
+class Contribution:
     """A part of the way with one cause, or with several that cannot be told apart.
 
     length: Kendall distance, mean over queries and then seeds, with its 95% t interval over seeds, or over queries
@@ -79,12 +79,12 @@ class Explanation:
     because of some station, summed over seeds. ends: which of the two answers is known to be right, and why.
     """
 
-    links: tuple[Link, ...]
+    links: tuple[Contribution, ...]
     titles: Mapping[str, str]
-    direct: Agreement
+    direct: MeanAgreement
     path: float
     slack: float
-    whole: Mapping[str, Agreement]
+    whole: Mapping[str, MeanAgreement]
     orders: int
     notes: tuple[str, ...]
     lost: LeftOut
@@ -167,7 +167,7 @@ def measure(chain: Chain, seeds: Sequence[Seed]) -> Explanation:
     common = [scoring for scoring in chain.needed if all(scoring in seed.exact for seed in seeds)]
     reasons = {scoring: why for seed in seeds for scoring, why in seed.reasons.items()}
     sides = [seed.a for seed in seeds], [seed.b for seed in seeds]
-    evidence = {arrays[0].scoring: Evidence.of(arrays) for arrays in (
+    evidence = {arrays[0].scoring: SolveEvidence.of(arrays) for arrays in (
         *([seed.exact[scoring] for seed in seeds] for scoring in common), *sides)}
     titles = trust.titles(chain, evidence)
     each = [_measured(chain, titles, seed.a, seed.b, {scoring: seed.exact[scoring] for scoring in common}, reasons)
@@ -202,7 +202,8 @@ def _averaged(each: Sequence[Explanation]) -> Explanation:
         fraction, share_ci95 = t_interval(shares) if shares else (0.0, float("nan"))
         agreement = {name: _mean(np.array([one.agreement[name] for one in of_seeds])) for name in link.agreement}
         low, high = (float(np.mean([getattr(one, end) for one in of_seeds])) for end in ("low", "high"))
-        links.append(Link(link.causes, link.title, length, ci95, fraction, low, high, agreement, shares, share_ci95))
+        links.append(Contribution(link.causes, link.title, length, ci95, fraction, low, high, agreement, shares,
+                                  share_ci95))
     return Explanation(
         tuple(links), each[0].titles, _over_seeds([one.direct for one in each]),
         float(np.mean([one.path for one in each])), float(np.mean([one.slack for one in each])),
@@ -210,7 +211,7 @@ def _averaged(each: Sequence[Explanation]) -> Explanation:
         tuple(dict.fromkeys(note for one in each for note in one.notes)), LeftOut.joined([one.lost for one in each]))
 
 
-def _over_seeds(agreements: Sequence[Agreement]) -> Agreement:
+def _over_seeds(agreements: Sequence[MeanAgreement]) -> MeanAgreement:
     """One agreement out of that of every seed."""
     return replace(summarize([[one.mean] for one in agreements]), n_queries=max(one.n_queries for one in agreements),
                    n_dropped=sum(one.n_dropped for one in agreements))
@@ -359,7 +360,7 @@ def _maximal_chains(stations: Sequence[frozenset[str]]) -> Iterator[tuple[frozen
 
 
 def _links(titles: Mapping[str, str], chains: Sequence[tuple[frozenset[str], ...]], at: Mapping[frozenset[str], int],
-           lengths: np.ndarray, agreements: Mapping[str, np.ndarray]) -> tuple[Link, ...]:
+           lengths: np.ndarray, agreements: Mapping[str, np.ndarray]) -> tuple[Contribution, ...]:
     found: dict[Causes, list[tuple[int, int]]] = {}
     for way in chains:
         for here, after in zip(way, way[1:], strict=False):
@@ -373,8 +374,8 @@ def _links(titles: Mapping[str, str], chains: Sequence[tuple[frozenset[str], ...
         between = {name: float(np.nanmean([_mean(values[pair]) for pair in pairs] or [np.nan]))
                    for name, values in agreements.items()}
         fraction = mean.mean / path if path > 0 else 0.0
-        links.append(Link(causes, _joined(titles, causes), mean.mean, mean.ci95,
-                          fraction, float(each.mean(1).min()), float(each.mean(1).max()), between, (fraction,)))
+        links.append(Contribution(causes, _joined(titles, causes), mean.mean, mean.ci95,
+                                  fraction, float(each.mean(1).min()), float(each.mean(1).max()), between, (fraction,)))
     return tuple(sorted(links, key=lambda link: [ORDER.index(cause) for cause in link.causes]))
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from engine.analysis.comparison import Comparison, compare
 from engine.analysis.over_seeds import seeds_of
-from engine.metrics.agreement import Agreement
+from engine.metrics.agreement import MeanAgreement
 from engine.question.runs import Seeded, other_runs
 from engine.scoring.identities import EVERY_PROBLEM, ProblemFacts
 from engine.scoring.scores import Scores
@@ -21,7 +21,7 @@ from engine.scoring.scoring import Scoring
 
 
 @dataclass(frozen=True)
-class Runs:
+class RunPair:
     """The exact answers of two single runs of one question: of the one that is asked about, and of another."""
 
     own: Scoring
@@ -46,7 +46,7 @@ def question(scoring: Scoring, facts: ProblemFacts = EVERY_PROBLEM) -> Scoring |
     return scoring.exact_answer
 
 
-def runs(scoring: Scoring, listed: Sequence[Scoring] = (), facts: ProblemFacts = EVERY_PROBLEM) -> Runs | None:
+def runs(scoring: Scoring, listed: Sequence[Scoring] = (), facts: ProblemFacts = EVERY_PROBLEM) -> RunPair | None:
     """What a floor under a scoring is measured by: another run among those that are listed, else the next one. None
     where it is not about a single run."""
     own = question(scoring, facts)
@@ -55,8 +55,8 @@ def runs(scoring: Scoring, listed: Sequence[Scoring] = (), facts: ProblemFacts =
     questions = [one for one in (question(other, facts) for other in listed) if one is not None]
     others = [one for one in questions if two_runs(own, one)]
     following = own.process.model_copy(update={"first": own.process.first + 1})
-    return Runs(own, others[0] if others else Scoring(behavior=own.behavior, intervention=own.intervention,
-                                                      process=following))
+    return RunPair(own, others[0] if others else Scoring(behavior=own.behavior, intervention=own.intervention,
+                                                         process=following))
 
 
 def two_runs(a: Scoring, b: Scoring) -> bool:
@@ -71,6 +71,6 @@ def floor(seeds: Sequence[tuple[Scores, Scores]], metrics: Sequence[str] = ()) -
     return compare(seeds, ("one run", "another run"), metrics=metrics)
 
 
-def at_ceiling(agreement: Agreement, reached: Agreement) -> bool:
+def at_ceiling(agreement: MeanAgreement, reached: MeanAgreement) -> bool:
     """Whether two rankings agree at least as well as another seed's exact answer does; False where one is undefined."""
     return agreement.mean >= reached.mean

@@ -29,7 +29,7 @@ from engine.basics.registry import Registry
 from engine.models.altered import Altered
 from engine.problems import Problem
 from engine.problems.candidates import Shared
-from engine.problems.memory import Memory
+from engine.problems.memory import ProblemMemory
 
 ProtocolName = Literal["weights", "subset", "seeds"]
 APART = 1_000_000
@@ -89,8 +89,8 @@ def _each(problem: Problem, members: Tensor, later: list[int], options: Options)
     outputs = []
     for index, (own, after) in enumerate(zip(members, later, strict=True)):
         rows = own.nonzero()[:, 0]
-        alone = problem.holding(problem.examples._replace(x=problem.x[rows], y=problem.y[rows],
-                                                          candidates=rows.new_zeros(1)), Shared(Memory(), Memory()))
+        own_rows = problem.examples._replace(x=problem.x[rows], y=problem.y[rows], candidates=rows.new_zeros(1))
+        alone = problem.holding(own_rows, Shared(ProblemMemory(), ProblemMemory()))
         whole = Altered(torch.ones(1, len(rows), dtype=torch.float64, device=rows.device))
         outputs.append(alone.retrained_outputs(whole, options.share(index, len(members)), after))
     return torch.cat(outputs)

@@ -29,19 +29,19 @@ from engine.analysis.comparison import compare
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
 from engine.basics.values import Count, Seed
-from engine.metrics.agreement import Agreement, pairwise, top_size
+from engine.metrics.agreement import MeanAgreement, pairwise, top_size
 from engine.metrics.in_words import Z95, InWords, in_words
 from engine.metrics.subsets import over_known
 from engine.problems import Problem
 from engine.problems.candidates import Shared
-from engine.problems.memory import Memory
+from engine.problems.memory import ProblemMemory
 from engine.requests import Request
 from engine.requests.fields import StoredScoring
 from engine.scoring import cost
 from engine.scoring.compute import check, compute
 from engine.scoring.convergence import Convergence
 from engine.scoring.identities import EVERY_PROBLEM
-from engine.scoring.reference import Evidence, standing
+from engine.scoring.reference import SolveEvidence, standing
 from engine.scoring.scores import Scores, Together
 from engine.scoring.scoring import Scoring
 from engine.store.results import Store
@@ -63,8 +63,8 @@ class SpotCheck:
 
     scoring: Scoring
     reference: Scoring
-    tau: Agreement
-    overlap: Agreement
+    tau: MeanAgreement
+    overlap: MeanAgreement
     drawn_ci95: float
     top: int
     candidates: int
@@ -228,7 +228,7 @@ def against(approximate: Scores, exact: Scores, *, of: tuple[int, int] | None = 
 def bounded(exact: Scores, judged: Scoring) -> bool:
     """Whether a reference is known to be right for judging an approximation (`engine.scoring.reference`): computed as
     defined, or solved to a bound. Candidates that missed it are left out, as in every comparison."""
-    return exact.scoring.exact and standing(exact.scoring, EVERY_PROBLEM, Evidence.of([exact]), judged).trusted
+    return exact.scoring.exact and standing(exact.scoring, EVERY_PROBLEM, SolveEvidence.of([exact]), judged).trusted
 
 
 def jackknife(together: Together, of: int) -> float:
@@ -267,10 +267,10 @@ def _narrowed(problem: Problem, candidates: np.ndarray, queries: np.ndarray) -> 
     held = problem.examples
     few = held._replace(queries=held.queries[queries], query_labels=held.query_labels[queries],
                         candidates=held.candidates[candidates])
-    return problem.holding(few, Shared(problem.shared.model, Memory()))
+    return problem.holding(few, Shared(problem.shared.model, ProblemMemory()))
 
 
-def _agreement(agreement: Agreement) -> dict[str, Any]:
+def _agreement(agreement: MeanAgreement) -> dict[str, Any]:
     return {"mean": _number(agreement.mean), "ci95": _number(agreement.ci95), "n_queries": agreement.n_queries,
             "n_dropped": agreement.n_dropped}
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from engine.analysis.chain import ERROR_A, ERROR_B, Chain
-from engine.scoring.reference import Evidence, How, Standing, standing
+from engine.scoring.reference import How, SolveEvidence, Standing, standing
 from engine.scoring.scoring import Scoring
 
 SIDES = {ERROR_A: "first", ERROR_B: "second"}
 
 
-def ends(chain: Chain, evidence: Mapping[Scoring, Evidence]) -> tuple[str, ...]:
+def ends(chain: Chain, evidence: Mapping[Scoring, SolveEvidence]) -> tuple[str, ...]:
     """A sentence on each of the two answers: whether it is known to be right, or what it is measured against.
 
     evidence: of the scorings whose scores are at hand, A and B among them.
@@ -21,7 +21,7 @@ def ends(chain: Chain, evidence: Mapping[Scoring, Evidence]) -> tuple[str, ...]:
     return tuple(_end(chain, error, evidence) for error in SIDES)
 
 
-def titles(chain: Chain, evidence: Mapping[Scoring, Evidence]) -> dict[str, str]:
+def titles(chain: Chain, evidence: Mapping[Scoring, SolveEvidence]) -> dict[str, str]:
     """What a sentence calls each cause: an approximation has an error only where its reference is known to be right."""
     found = chain.titles
     for error in SIDES:
@@ -32,7 +32,7 @@ def titles(chain: Chain, evidence: Mapping[Scoring, Evidence]) -> dict[str, str]
     return found
 
 
-def _end(chain: Chain, error: str, evidence: Mapping[Scoring, Evidence]) -> str:
+def _end(chain: Chain, error: str, evidence: Mapping[Scoring, SolveEvidence]) -> str:
     side, own = SIDES[error], chain.side(error)
     if own.exact:
         standing_of = standing(own, chain.facts, evidence.get(own), None)
@@ -50,7 +50,7 @@ def _end(chain: Chain, error: str, evidence: Mapping[Scoring, Evidence]) -> str:
             f"is measured against, is {_known(standing_of)}.")
 
 
-def _of(chain: Chain, error: str, reference: Scoring, evidence: Mapping[Scoring, Evidence]) -> Standing:
+def _of(chain: Chain, error: str, reference: Scoring, evidence: Mapping[Scoring, SolveEvidence]) -> Standing:
     return standing(reference, chain.facts, evidence.get(reference), chain.side(error))
 
 

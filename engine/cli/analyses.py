@@ -18,7 +18,7 @@ from engine.basics.csv_text import csv_text
 from engine.basics.files import atomic_write
 from engine.basics.values import Value
 from engine.cli.program import Deferred, command_line
-from engine.cli.setting import Data, Setting
+from engine.cli.setting import Data, ProblemOptions
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
@@ -46,13 +46,14 @@ def declared(name: str) -> Deferred:
 def _command(kind: type[Request]) -> Callable[..., None]:
     made: Any = partial(_run, kind)
     made.__name__, made.__doc__ = kind.name, (kind.__doc__ or "").partition("\n\n")[0]
-    parameters = [_keyword("data", Data), *_outputs(kind), *_options(kind), _keyword("setting", Setting, Setting())]
+    parameters = [_keyword("data", Data), *_outputs(kind), *_options(kind),
+                  _keyword("setting", ProblemOptions, ProblemOptions())]
     made.__signature__ = Signature(parameters)
     made.__annotations__ = {one.name: one.annotation for one in parameters}
     return made
 
 
-def _run(kind: type[Request], data: Path, setting: Setting, **given: Any) -> None:
+def _run(kind: type[Request], data: Path, setting: ProblemOptions, **given: Any) -> None:
     from engine.cli.progress import progress
     from engine.cli.readers import Inputs
 

@@ -27,13 +27,13 @@ def at_scale(
     out: Annotated[Path | None, typer.Option(help="The table.", metavar="CSV")] = None,
 ) -> None:
     """Count what attribution in a language model costs: operations, bytes, hours."""
-    from engine.applications.language.at_scale import Scale, table
+    from engine.applications.language.at_scale import StudyScale, table
     from engine.cli.score_files import check_output
 
     if out is not None:
         check_output(out, ".csv", inputs=())
-    costs = table(Scale(records, parameters, adapters, tokens, width, projection, checkpoints, queries, behaviors,
-                        epochs, rate, devices))
+    costs = table(StudyScale(records, parameters, adapters, tokens, width, projection, checkpoints, queries, behaviors,
+                             epochs, rate, devices))
     for row in costs.itertuples():
         disk = f", keeps {row.kept_bytes:.1e} bytes" if row.kept_bytes else ""
         read = f", reads {row.read_bytes:.1e}" if row.read_bytes else ""

@@ -12,11 +12,11 @@ import typer
 from engine.basics.errors import InvalidInput, WhichfluenceError
 from engine.basics.options import Options
 from engine.cli.program import command_line
-from engine.cli.setting import Data, Setting
+from engine.cli.setting import Data, ProblemOptions
 from engine.external.header_row import AUTO, CHOICES, Numbering
 
 if TYPE_CHECKING:
-    from engine.external.reading import Interpretation, Preview
+    from engine.external.reading import Interpretation, TablePreview
     from engine.external.table import Table
     from engine.problems import Problem
     from engine.question.specification import Specification
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Layout:
+class TableLayout:
     """How tables of other programs are to be read; `auto` is told from the tables themselves."""
 
     name: Annotated[list[str] | None, typer.Option(help="What to call them, one a file (default: the file's "
@@ -61,8 +61,8 @@ def bring(
                                                          "one for all or one a file (default: claim.json beside the "
                                                          "file, or what the file itself says).",
                                                     metavar="JSON")] = None,
-    layout: Layout = Layout(),
-    setting: Setting = Setting(),
+    layout: TableLayout = TableLayout(),
+    setting: ProblemOptions = ProblemOptions(),
 ) -> None:
     """Bring scores of other programs, and see how they agree with the exact answer to what they claim."""
     from engine.cli.problem import read_problem
@@ -84,7 +84,7 @@ def bring(
         print(told)
 
 
-def _sources(paths: Sequence[Path], layout: Layout, specs: Sequence[Path], out: Path) -> list[Source]:
+def _sources(paths: Sequence[Path], layout: TableLayout, specs: Sequence[Path], out: Path) -> list[Source]:
     from engine.external.files import names, sources
 
     files = [file for path in paths for file in sources(path)]
@@ -103,7 +103,7 @@ def _sources(paths: Sequence[Path], layout: Layout, specs: Sequence[Path], out: 
     return [Source(*one) for one in zip(files, given, claims, written, strict=True)]
 
 
-def _imported(source: Source, layout: Layout, problem: Problem, options: Options, of: int
+def _imported(source: Source, layout: TableLayout, problem: Problem, options: Options, of: int
               ) -> tuple[Scores, str, dict[str, object]]:
     """(the scores, what was read of them as text, the options that read them so again)."""
     from engine.external import importing
@@ -157,14 +157,14 @@ def _reference(problem: Problem, claimed: Specification, options: Options) -> tu
     return None, instead(None, trouble)
 
 
-def _check(layout: Layout, axes: Collection[str], signs: Collection[str], orders: Collection[str]) -> None:
+def _check(layout: TableLayout, axes: Collection[str], signs: Collection[str], orders: Collection[str]) -> None:
     for option, text, known in (("--axes", layout.axes, axes), ("--sign", layout.sign, signs),
                                 ("--order", layout.order, orders), ("--first-row", layout.first_row, CHOICES)):
         if text not in (AUTO, *known):
             raise InvalidInput(f"{option} is `{text}`; give {', '.join(known)} or {AUTO}.")
 
 
-def _table(scores: Path, layout: Layout, problem: Problem) -> Table:
+def _table(scores: Path, layout: TableLayout, problem: Problem) -> Table:
     """The table in the file. Raises `InvalidInput` where it is open what its first row is."""
     from engine.external.files import read_table
 
@@ -174,20 +174,20 @@ def _table(scores: Path, layout: Layout, problem: Problem) -> Table:
     return table
 
 
-def _chosen(layout: Layout, seen: Preview) -> Interpretation:
+def _chosen(layout: TableLayout, seen: TablePreview) -> Interpretation:
     """How the table is read, as chosen or as seen. Raises `InvalidInput` where neither tells it."""
     axes = _axes(layout, seen)
     return seen.under(axes, _order(layout, seen, axes), _sign(layout, seen))
 
 
-def _axes(layout: Layout, seen: Preview) -> str:
+def _axes(layout: TableLayout, seen: TablePreview) -> str:
     """As chosen or as seen. Raises `InvalidInput` where neither tells it."""
     if layout.axes == AUTO and not seen.axes_certain:
         raise InvalidInput(f"{seen.reasons[-2]} Give --axes queries, or --axes candidates.")
     return seen.likely.axes if layout.axes == AUTO else layout.axes
 
 
-def _order(layout: Layout, seen: Preview, axes: str) -> str:
+def _order(layout: TableLayout, seen: TablePreview, axes: str) -> str:
     """As chosen or as seen. Raises `InvalidInput` where neither tells it."""
     fitting = seen.orders(axes)
     if layout.order != AUTO:
@@ -197,7 +197,7 @@ def _order(layout: Layout, seen: Preview, axes: str) -> str:
     return fitting[0] if fitting else "candidates"
 
 
-def _sign(layout: Layout, seen: Preview) -> str:
+def _sign(layout: TableLayout, seen: TablePreview) -> str:
     """As chosen or as seen. Raises `InvalidInput` where neither tells it."""
     if layout.sign != AUTO:
         return layout.sign
@@ -207,7 +207,7 @@ def _sign(layout: Layout, seen: Preview) -> str:
     return seen.likely.sign
 
 
-def _told(seen: Preview, external: Scores, reference: Scores | None, chosen: Interpretation) -> str:
+def _told(seen: TablePreview, external: Scores, reference: Scores | None, chosen: Interpretation) -> str:
     """What was read and how it agrees with the reference, as text for the terminal."""
     from engine.external.importing import MEANING, agreement_with
     from engine.external.matching import AXES

@@ -11,7 +11,7 @@ import typer
 from engine.basics.csv_text import csv_text
 from engine.basics.files import atomic_write
 from engine.cli.protocol import Among, Protocol
-from engine.cli.setting import Data, ScoreFiles, Setting
+from engine.cli.setting import Data, ProblemOptions, ScoreFiles
 
 if TYPE_CHECKING:
     from engine.analysis.datamodels import Retrained
@@ -36,7 +36,7 @@ def datamodel(
                                                    "--seed, --protocol and --among.", metavar="NPZ")] = None,
     other: Annotated[Path | None, typer.Option(help="A bank with another --later, for the ceiling.",
                                                metavar="NPZ")] = None,
-    setting: Setting = Setting(),
+    setting: ProblemOptions = ProblemOptions(),
 ) -> None:
     """Measure how well summed scores predict models that are trained on random subsets."""
     import pandas as pd
@@ -63,7 +63,7 @@ def datamodel(
     atomic_write(out, csv_text(table))
 
 
-def _models(problem: Problem, draw: Draw, bank: Path | None, behaviors: Sequence[Behavior], setting: Setting
+def _models(problem: Problem, draw: Draw, bank: Path | None, behaviors: Sequence[Behavior], setting: ProblemOptions
             ) -> tuple[Draw, Retrained]:
     """Those of a bank, or of a draw; of the behaviors they have to be asked for those with a user's words."""
     from engine.analysis import subset_bank

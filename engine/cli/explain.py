@@ -12,7 +12,7 @@ import typer
 from engine.basics.errors import InvalidInput
 from engine.basics.files import atomic_write
 from engine.cli.program import command_line
-from engine.cli.setting import ScoreFiles, Setting
+from engine.cli.setting import ProblemOptions, ScoreFiles
 
 if TYPE_CHECKING:
     from engine.problems import Problem
@@ -29,7 +29,7 @@ def explain(
     scores: ScoreFiles = None,
     between: Annotated[list[str] | None, typer.Option(help="The names of the two to explain, as two options (default: "
                                                            "the two that are given).", metavar="NAME")] = None,
-    setting: Setting = Setting(),
+    setting: ProblemOptions = ProblemOptions(),
 ) -> None:
     """Say how much of a disagreement is behavior, intervention, training process, or approximation error."""
     from engine.analysis import explanation

@@ -23,8 +23,8 @@ def export_problem(
     from engine.problems.source import SOFTMAX, ProblemSource
 
     check_output(out, ".npz", inputs=())
-    drawn = ProblemSource.parse(parse_source(source))
-    if drawn.model != SOFTMAX:
+    sampled = ProblemSource.parse(parse_source(source))
+    if sampled.model != SOFTMAX:
         raise InvalidInput("An npz does not hold how a network is trained; save the source as problem.json, and give "
                            "that to `influence` or `compare` as --data.")
-    atomic_write(out, problem_npz(drawn.build().problem))
+    atomic_write(out, problem_npz(sampled.build().problem))

@@ -12,7 +12,7 @@ from engine.basics.csv_text import csv_text
 from engine.basics.files import atomic_write
 from engine.basics.noted import manifest_part, noting
 from engine.cli.program import command_line
-from engine.cli.setting import Data, NewCandidates, ScoreFiles, Setting, Spec
+from engine.cli.setting import Data, NewCandidates, ProblemOptions, ScoreFiles, Spec
 
 if TYPE_CHECKING:
     from engine.problems import Problem
@@ -28,7 +28,7 @@ def influence(
     out: Annotated[Path, typer.Option(help="Scores to write; a manifest .json is written beside them.",
                                       metavar="NPZ")],
     new_candidates: NewCandidates = None,
-    setting: Setting = Setting(),
+    setting: ProblemOptions = ProblemOptions(),
 ) -> None:
     """Score the candidates for every query under a specification."""
     from engine.cli.problem import read_new, read_problem
@@ -56,7 +56,7 @@ def stream(
     out: Annotated[Path, typer.Option(help="The first candidates at both ends of each query's ranking; a manifest "
                                            ".json is written beside them.", metavar="CSV")],
     k: Annotated[int, typer.Option(help="How many candidates of each end are written for each query.")] = 50,
-    setting: Setting = Setting(),
+    setting: ProblemOptions = ProblemOptions(),
 ) -> None:
     """Score candidates outside the training set one batch after another, and keep the ends of the ranking."""
     from engine.cli.problem import read_stream
@@ -88,7 +88,7 @@ def compare(
     metric: Annotated[list[str] | None, typer.Option(help="A further metric: spearman, rbo or jaccard; repeat it for "
                                                           "several.")] = None,
     new_candidates: NewCandidates = None,
-    setting: Setting = Setting(),
+    setting: ProblemOptions = ProblemOptions(),
 ) -> None:
     """Compare specifications, and say why their scores differ."""
     from engine.analysis import comparison
@@ -118,7 +118,7 @@ def compare(
     atomic_write(out, csv_text(result.table()[COLUMNS]))
 
 
-def _computed(problem: Problem, scorings: list[Scoring], setting: Setting) -> list[Scores]:
+def _computed(problem: Problem, scorings: list[Scoring], setting: ProblemOptions) -> list[Scores]:
     """The scores, with a bar where stderr is a terminal and a warning where they are not to be taken at their word."""
     from engine.cli.progress import progress
     from engine.scoring.compute import compute

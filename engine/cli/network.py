@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from engine.basics.errors import InvalidInput
-from engine.cli.setting import Fit, Network, parse_shape
+from engine.cli.setting import FitOptions, NetworkOptions, parse_shape
 from engine.cli.spec_files import read_recipe
 from engine.data.arrays import Arrays
 from engine.data.dataset import digest
@@ -26,7 +26,7 @@ from engine.problems.problem import pick_device
 from engine.problems.trained import trained
 
 
-def network_problem(arrays: Arrays, fit: Fit, network: Network) -> ModuleProblem:
+def network_problem(arrays: Arrays, fit: FitOptions, network: NetworkOptions) -> ModuleProblem:
     """The network's problem on checked arrays, whose inputs are flat, in the precision of the network. Raises
     `InvalidInput`."""
     shape = input_shape(network.shape, arrays.x_train.shape[1])
@@ -57,7 +57,7 @@ def network_problem(arrays: Arrays, fit: Fit, network: Network) -> ModuleProblem
     return problem
 
 
-def recorded_folder(network: Network) -> Path | None:
+def recorded_folder(network: NetworkOptions) -> Path | None:
     """The recorded training that --trajectory names, where it is a folder. Raises `InvalidInput` for what does not go
     with one."""
     folders = [path for path in network.trajectory or () if path.is_dir()]
@@ -67,7 +67,7 @@ def recorded_folder(network: Network) -> Path | None:
     return folders[0] if folders else None
 
 
-def _recipe(fit: Fit, network: Network) -> Recipe:
+def _recipe(fit: FitOptions, network: NetworkOptions) -> Recipe:
     """How the network is trained, with --l2 as its weight decay. Raises `InvalidInput` for a file that says another."""
     given = read_recipe(network.recipe) if network.recipe else NETWORK_RECIPE
     says = bool(network.recipe) and "weight_decay" in given.model_fields_set

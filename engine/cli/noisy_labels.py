@@ -13,7 +13,7 @@ from engine.basics.csv_text import csv_text
 from engine.basics.errors import InvalidInput
 from engine.basics.files import atomic_write
 from engine.cli.changes import read_changes
-from engine.cli.reading import Read, say
+from engine.cli.reading import OwnData, say
 from engine.cli.setting import Machine
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Searched(Read):
+class SearchedData(OwnData):
     """What is searched: a source as the page gives it, or a user's own data, of which a source may say the rest."""
 
     source: Annotated[str, typer.Option(help="Data, noise, model and seed as JSON, as the Noisy labels page gives "
@@ -65,7 +65,7 @@ def noisy_labels(
     sign: Annotated[str, typer.Option(help="Of --scores: plus where a larger one means that the label is more likely "
                                            "wrong, minus where a smaller one does, or auto, by the consensus of the "
                                            "methods.")] = "auto",
-    searched: Searched = Searched(),
+    searched: SearchedData = SearchedData(),
     machine: Machine = Machine(),
 ) -> None:
     """Train on labels as they are, and rank them by how likely they are wrong (resumable)."""
@@ -76,29 +76,29 @@ def noisy_labels(
 
     check_output(out, ".csv", inputs=[*searched.inputs, *(scores or [])])
     request = SuspicionRequest(source=searched.chosen())
-    drawn = draw_cached(request.source)
-    say(drawn.dataset)
-    theirs = _tables(drawn, scores or [])
+    noisy = draw_cached(request.source)
+    say(noisy.dataset)
+    theirs = _tables(noisy, scores or [])
     scored = request.answered(run_shown("noisy labels", request.name, request.payload, machine))
-    scored = _with_external(drawn, scored, theirs, sign)
-    atomic_write(out, csv_text(_table(drawn, scored)))
-    _tell(drawn, scored)
-    if judged := judge(drawn, scored.facts["test_accuracy"]):
+    scored = _with_external(noisy, scored, theirs, sign)
+    atomic_write(out, csv_text(_table(noisy, scored)))
+    _tell(noisy, scored)
+    if judged := judge(noisy, scored.facts["test_accuracy"]):
         print(judged.sentence)
     print(f"Written: {out}")
 
 
-def _tables(drawn: NoisyData, paths: Sequence[Path]) -> dict[str, ExternalScores]:
+def _tables(noisy: NoisyData, paths: Sequence[Path]) -> dict[str, ExternalScores]:
     """Name -> the scores in files of other programs, read before anything is trained."""
     from engine.applications.noisy_labels.external import matched
     from engine.external.files import names, read_table, sources
 
     files = [file for path in paths for file in sources(path)]
-    return {name: matched(drawn, read_table(file), file.name)
+    return {name: matched(noisy, read_table(file), file.name)
             for name, file in zip(names([str(file) for file in files]), files, strict=True)}
 
 
-def _with_external(drawn: NoisyData, scored: Scored, theirs: Mapping[str, ExternalScores], sign: str) -> Scored:
+def _with_external(noisy: NoisyData, scored: Scored, theirs: Mapping[str, ExternalScores], sign: str) -> Scored:
     """The search with the scores of other programs. Raises `InvalidInput` where nothing tells which way they stand."""
     from engine.applications.noisy_labels import external
     from engine.store import external_scores
@@ -111,10 +111,10 @@ def _with_external(drawn: NoisyData, scored: Scored, theirs: Mapping[str, Extern
         settings.append(external.settings_of(held, name, told.sign if sign == "auto" else sign, told))
         external_scores.keep(held)
         print(f"{name}: {told.sentence}" if sign == "auto" else f"{name}: {external.MEANING[sign]}, as you said.")
-    return external.with_external(scored, drawn, settings)
+    return external.with_external(scored, noisy, settings)
 
 
-def _table(drawn: NoisyData, scored: Scored) -> pd.DataFrame:
+def _table(noisy: NoisyData, scored: Scored) -> pd.DataFrame:
     """A row a label, in the order of the training set; pictures of the user's own with their file."""
     import numpy as np
     import pandas as pd
@@ -123,29 +123,29 @@ def _table(drawn: NoisyData, scored: Scored) -> pd.DataFrame:
     from engine.question import direction
     from engine.question.behaviors import BEHAVIORS
 
-    dataset, rows = drawn.dataset, drawn.rows
+    dataset, rows = noisy.dataset, noisy.rows
     files = {"file": [dataset.files[row] for row in rows]} if dataset.files else {}
     return pd.DataFrame({"row": np.arange(len(rows)), "dataset_row": rows, **files,
-                         "label": [dataset.class_names[label] for label in drawn.evidence.y],
+                         "label": [dataset.class_names[label] for label in noisy.evidence.y],
                          "predicted": [dataset.class_names[label] for label in scored.predicted],
                          **{pair.title: values for pair, values in scored.suspicion.items()},
                          direction.QUANTITY: direction.suspicions([BEHAVIORS[name] for name in BEHAVIOR_TITLES])})
 
 
-def _tell(drawn: NoisyData, scored: Scored) -> None:
+def _tell(noisy: NoisyData, scored: Scored) -> None:
     """Print where the trusted examples come from, what was made wrong, and, where that is known, how much is found."""
     import pandas as pd
 
     from engine.metrics.detection import detection
 
-    print(drawn.trusted_origin)
-    if drawn.made_wrong:
-        print(f"{drawn.made_wrong:,} of {len(drawn.rows):,} labels were made wrong, as asked.")
-    if drawn.flags is None or not drawn.flags.noisy.any():
+    print(noisy.trusted_origin)
+    if noisy.made_wrong:
+        print(f"{noisy.made_wrong:,} of {len(noisy.rows):,} labels were made wrong, as asked.")
+    if noisy.flags is None or not noisy.flags.noisy.any():
         print("Labels are searched as they came, and nobody says which are wrong: the file ranks them, and how many "
               "are found cannot be measured.")
         return
-    rows = [{"method": pair.title, **detection(drawn.flags.noisy, values)}
+    rows = [{"method": pair.title, **detection(noisy.flags.noisy, values)}
             for pair, values in scored.suspicion.items()]
     print(pd.DataFrame(rows).to_string(index=False, float_format="{:.3f}".format))
 
@@ -156,7 +156,7 @@ def what_if_labels(
     out: Annotated[Path, typer.Option(help="Accuracy before and after to write.", metavar="CSV")],
     seeds: Annotated[int, typer.Option(help="Training seeds; each trains on the labels as they are and as changed.",
                                        min=1, max=100)] = 3,
-    searched: Searched = Searched(),
+    searched: SearchedData = SearchedData(),
     machine: Machine = Machine(),
 ) -> None:
     """Train again without some examples, or with other labels, and compare accuracies (resumable)."""

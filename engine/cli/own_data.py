@@ -9,7 +9,7 @@ import typer
 
 from engine.basics.errors import InvalidInput
 from engine.basics.files import atomic_write, read_whole
-from engine.cli.reading import Read, read_columns, say
+from engine.cli.reading import OwnData, read_columns, say
 
 if TYPE_CHECKING:
     from engine.applications.decisions import Decision
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 SCRIPT, RECORDS = ".sh", ".jsonl"
 
 
-def preview_data(read: Read = Read()) -> None:
+def preview_data(read: OwnData = OwnData()) -> None:
     """Say what is understood of your own data: classes, counts, sizes, colour, and what is left out and why."""
     import pandas as pd
 
@@ -54,7 +54,7 @@ def clean_data(
                                           metavar="CSV")],
     out: Annotated[Path, typer.Option(help="The cleaned copy, in the format of --data (a folder becomes a zip), or, "
                                            "with the ending .sh, the moves as a shell script.", metavar="PATH")],
-    read: Read = Read(),
+    read: OwnData = OwnData(),
 ) -> None:
     """Write your own data with corrected labels and without what is removed; the data themselves stay as they are."""
     from engine.applications.noisy_labels import cleaning
@@ -67,19 +67,19 @@ def clean_data(
     if read.data.suffix == RECORDS and are_records(read_whole(read.data, "file")):
         return _clean_records(read, changes, out)
     listed = read_columns(changes, "file", "label")
-    drawn = own_source(read.data, {}, read.reading).draw()
-    say(drawn.dataset)
-    form = cleaning.format_of(drawn)
+    noisy = own_source(read.data, {}, read.reading).draw()
+    say(noisy.dataset)
+    form = cleaning.format_of(noisy)
     check_output(out, SCRIPT if out.suffix == SCRIPT else form.suffix, inputs=[changes, *read.inputs])
-    decided = _decisions(drawn, listed)
-    atomic_write(out, cleaning.script(drawn, decided) if out.suffix == SCRIPT else cleaning.copy(drawn, decided))
-    after = cleaning.outcome(drawn, decided)
+    decided = _decisions(noisy, listed)
+    atomic_write(out, cleaning.script(noisy, decided) if out.suffix == SCRIPT else cleaning.copy(noisy, decided))
+    after = cleaning.outcome(noisy, decided)
     print(f"{len(after.labels):,} examples are left: {after.relabelled:,} with another label, {len(after.removed):,} "
           "removed.")
     print(f"Written: {out}")
 
 
-def _clean_records(read: Read, changes: Path, out: Path) -> None:
+def _clean_records(read: OwnData, changes: Path, out: Path) -> None:
     """A JSONL of records without those that are taken out."""
     from engine.applications.decisions import WRONG
     from engine.applications.language.review import VERDICTS, jsonl, without
@@ -87,7 +87,7 @@ def _clean_records(read: Read, changes: Path, out: Path) -> None:
     from engine.cli.score_files import check_output
     from engine.data.records import read_jsonl, reporting
 
-    if read != Read(data=read.data):
+    if read != OwnData(data=read.data):
         raise InvalidInput("--trusted, --classes, --color and --size are of pictures and tables; leave them out for "
                            "records.")
     assert read.data is not None
@@ -109,20 +109,20 @@ def _clean_records(read: Read, changes: Path, out: Path) -> None:
     print(f"Written: {out}")
 
 
-def _decisions(drawn: NoisyData, listed: list[tuple[str, str]]) -> dict[int, Decision]:
+def _decisions(noisy: NoisyData, listed: list[tuple[str, str]]) -> dict[int, Decision]:
     """row -> what the list says of it, where that changes something. Raises `InvalidInput` for a file or a class that
     there is not."""
     from engine.applications.decisions import WRONG, Decision
 
-    row = {drawn.dataset.files[at]: index for index, at in enumerate(drawn.rows)}
-    names, decisions = drawn.dataset.class_names, {}
+    row = {noisy.dataset.files[at]: index for index, at in enumerate(noisy.rows)}
+    names, decisions = noisy.dataset.class_names, {}
     for file, label in listed:
         if file not in row:
             raise InvalidInput(f"`{file[:80]}` is not among the examples that are searched; give files as the preview "
                                "and `suspicion.csv` write them.")
         if label and label not in names:
             raise InvalidInput(f"There is no class `{label[:60]}`; there are {', '.join(names[:10])}.")
-        if label != names[drawn.evidence.y[row[file]]]:
+        if label != names[noisy.evidence.y[row[file]]]:
             decisions[row[file]] = Decision(row[file], WRONG, names.index(label) if label else None)
     return decisions
 

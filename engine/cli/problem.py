@@ -8,7 +8,7 @@ from pathlib import Path
 
 from engine.basics.errors import InvalidInput
 from engine.cli.network import network_problem, recorded_folder
-from engine.cli.setting import ALL, SOFTMAX, Fit, Network, Setting, parse_shape
+from engine.cli.setting import ALL, SOFTMAX, FitOptions, NetworkOptions, ProblemOptions, parse_shape
 from engine.cli.spec_files import read_recipe, read_source
 from engine.data import load_npz
 from engine.data.filters import Listing
@@ -24,7 +24,7 @@ PART = 64
 """Candidates that are scored at a time."""
 
 
-def read_problem(data: Path, setting: Setting) -> Problem:
+def read_problem(data: Path, setting: ProblemOptions) -> Problem:
     """The problem of a problem.npz, the one that a problem.json names as the pages do, or that with which the pages
     begin for a folder or zip of pictures, a table or records.
 
@@ -33,7 +33,7 @@ def read_problem(data: Path, setting: Setting) -> Problem:
     return _of_arrays(data, setting) if data.suffix.lower() == ".npz" else _sampled(data, setting).problem
 
 
-def read_new(data: Path, setting: Setting, path: Path) -> tuple[Problem, Sequence[str]]:
+def read_new(data: Path, setting: ProblemOptions, path: Path) -> tuple[Problem, Sequence[str]]:
     """The problem with the examples of a file or folder as its candidates, and what they are called.
 
     Raises as `read_problem` does, and for examples that are not like the training data.
@@ -43,12 +43,12 @@ def read_new(data: Path, setting: Setting, path: Path) -> tuple[Problem, Sequenc
     return _new_arrays(_of_arrays(data, setting), path)
 
 
-def read_stream(data: Path, setting: Setting, path: Path) -> tuple[Problem, Iterator[Part[Problem]]]:
+def read_stream(data: Path, setting: ProblemOptions, path: Path) -> tuple[Problem, Iterator[Part[Problem]]]:
     """(the problem, the examples of a file or folder in parts): records for a language model are read as they are
     scored, anything else before. Raises as `read_new` does."""
     if data.suffix.lower() != ".npz":
-        drawn = _sampled(data, setting)
-        return drawn.problem, drawn.new_parts(path, PART)
+        sampled = _sampled(data, setting)
+        return sampled.problem, sampled.new_parts(path, PART)
     problem = _of_arrays(data, setting)
     whole, names = _new_arrays(problem, path)
     return problem, whole.in_parts(names, PART)
@@ -65,20 +65,20 @@ def _new_arrays(problem: Problem, path: Path) -> tuple[Problem, Sequence[str]]:
     return problem.with_outside(x if problem.linear else x.reshape(len(x), *problem.x.shape[1:]), y), row_names(len(y))
 
 
-def read_listed(data: Path, setting: Setting) -> tuple[Problem, Listing]:
+def read_listed(data: Path, setting: ProblemOptions) -> tuple[Problem, Listing]:
     """`read_problem` with what a filter can read of its training examples: of an npz, the labels alone."""
     if data.suffix.lower() != ".npz":
-        drawn = _sampled(data, setting)
-        return drawn.problem, Listing.of(drawn.dataset, drawn.sample)
+        sampled = _sampled(data, setting)
+        return sampled.problem, Listing.of(sampled.dataset, sampled.sample)
     problem = _of_arrays(data, setting)
     return problem, Listing.of_labels(problem.y.cpu().numpy())
 
 
-def _sampled(data: Path, setting: Setting) -> SampledProblem:
+def _sampled(data: Path, setting: ProblemOptions) -> SampledProblem:
     return _named(data, setting) if data.suffix.lower() == ".json" else _own(data, setting)
 
 
-def _own(data: Path, setting: Setting) -> SampledProblem:
+def _own(data: Path, setting: ProblemOptions) -> SampledProblem:
     """Data of one's own, and what the pages begin with for them and the model; says on stderr what was decided."""
     fit, network = setting.fit, setting.network
     if fit.intercept or network.trajectory:
@@ -103,10 +103,10 @@ def _own(data: Path, setting: Setting) -> SampledProblem:
     return source.build(fit.device)
 
 
-def _of_arrays(data: Path, setting: Setting) -> Problem:
+def _of_arrays(data: Path, setting: ProblemOptions) -> Problem:
     fit, network = setting.fit, setting.network
     if network.model == SOFTMAX:
-        if network != Network():
+        if network != NetworkOptions():
             raise InvalidInput("--checkpoint, --shape, --parameters, --trajectory and --recipe are of a network; name "
                                "it with --model.")
         return SoftmaxProblem.from_arrays(load_npz(data), l2=fit.penalty(), intercept=fit.intercept, device=fit.device)
@@ -115,10 +115,10 @@ def _of_arrays(data: Path, setting: Setting) -> Problem:
     return network_problem(load_npz(data), fit, network)
 
 
-def _named(data: Path, setting: Setting) -> SampledProblem:
+def _named(data: Path, setting: ProblemOptions) -> SampledProblem:
     fit, network = setting.fit, setting.network
     folder = recorded_folder(network)
-    if (fit, network) != (Fit(fit.device), Network(trajectory=network.trajectory if folder else None)):
+    if (fit, network) != (FitOptions(fit.device), NetworkOptions(trajectory=network.trajectory if folder else None)):
         raise InvalidInput(f"`{data}` says itself what is trained, and how; leave out --l2, --intercept and the "
                            "options of a network (but for the folder of a recorded training), or change the file.")
     source = read_source(data)

@@ -16,7 +16,7 @@ from engine.analysis.removal_curve import order_of
 from engine.basics.errors import InvalidInput
 from engine.cli.problem import read_listed
 from engine.cli.score_files import read_scores
-from engine.cli.setting import ScoreFiles, Setting, Spec
+from engine.cli.setting import ProblemOptions, ScoreFiles, Spec
 from engine.cli.spec_files import read_spec
 from engine.estimators.external import data_of
 from engine.external.importing import stored
@@ -33,7 +33,7 @@ class Inputs:
     """What a command is about, read when it is needed."""
 
     data: Path
-    setting: Setting
+    setting: ProblemOptions
 
     @cached_property
     def listed(self) -> tuple[Problem, Listing]:

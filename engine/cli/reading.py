@@ -22,7 +22,7 @@ MOST_BYTES = 50_000_000
 
 
 @dataclass(frozen=True)
-class Read:
+class OwnData:
     """A user's own data by their path, and how they are read."""
 
     data: Annotated[Path | None, typer.Option(help="Your own data: a zip or a folder of pictures, an npz, or a table "

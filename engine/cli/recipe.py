@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from engine.cli.setting import Data, Setting
+from engine.cli.setting import Data, ProblemOptions
 
 
 def recipe(
@@ -15,7 +15,7 @@ def recipe(
     data: Data,
     out: Annotated[Path, typer.Option(help="Zip to write: the script, problem.npz, weights.npz and claim.json.",
                                       metavar="ZIP")],
-    setting: Setting = Setting(),
+    setting: ProblemOptions = ProblemOptions(),
 ) -> None:
     """Write a script for another program that computes scores of this problem, for `bring`."""
     from engine.basics.files import atomic_write

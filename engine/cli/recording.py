@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from engine.basics.errors import InvalidInput
-from engine.cli.setting import Data, Setting
+from engine.cli.setting import Data, ProblemOptions
 
 
-def recording(data: Data, setting: Setting = Setting()) -> None:
+def recording(data: Data, setting: ProblemOptions = ProblemOptions()) -> None:
     """Check a recorded training (--trajectory FOLDER) by making it again from the data."""
     from engine.cli.problem import read_problem
     from engine.cli.progress import progress

@@ -10,7 +10,7 @@ import typer
 from engine.basics.csv_text import csv_text
 from engine.basics.errors import InvalidInput
 from engine.basics.files import atomic_write
-from engine.cli.setting import Data, ScoreFiles, Setting
+from engine.cli.setting import Data, ProblemOptions, ScoreFiles
 
 
 def removal_curve(
@@ -26,7 +26,7 @@ def removal_curve(
     random: Annotated[int, typer.Option(help="Random groups of each size.", min=2, max=1_000)] = 10,
     seed: Annotated[int, typer.Option(help="Seed of the random groups.", min=0)] = 0,
     seeds: Annotated[int, typer.Option(help="Training seeds to average over.", min=1, max=1_000)] = 1,
-    setting: Setting = Setting(),
+    setting: ProblemOptions = ProblemOptions(),
 ) -> None:
     """Remove the top of rankings and train again: what becomes of a behavior, beside random groups of the same size."""
     from engine.analysis import removal_curve as curves

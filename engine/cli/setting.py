@@ -81,7 +81,7 @@ class Machine:
 
 
 @dataclass(frozen=True)
-class Fit:
+class FitOptions:
     """How a model is fitted to an npz: where, with which penalty, and whether softmax regression has an intercept."""
 
     device: Device = "auto"
@@ -94,7 +94,7 @@ class Fit:
 
 
 @dataclass(frozen=True)
-class Network:
+class NetworkOptions:
     """The options that make a problem one of a network.
 
     model: a name that `list` shows, any classification model of torchvision, or MODULE:FUNCTION, a function of
@@ -123,13 +123,13 @@ class Network:
 
 
 @dataclass(frozen=True)
-class Setting:
+class ProblemOptions:
     """How the problem in a file becomes a trained model, in how many GiB of memory and in which precision it is scored.
     """
 
-    fit: Fit = Fit()
+    fit: FitOptions = FitOptions()
     memory: Memory = 4.0
-    network: Network = Network()
+    network: NetworkOptions = NetworkOptions()
     precision: Precision = "auto"
 
     @property

@@ -12,7 +12,7 @@ from engine.basics.csv_text import csv_text
 from engine.basics.files import atomic_write
 from engine.cli.program import command_line
 from engine.cli.protocol import Among, Protocol
-from engine.cli.setting import Data, Setting
+from engine.cli.setting import Data, ProblemOptions
 
 if TYPE_CHECKING:
     from engine.analysis.datamodels import Retrained
@@ -37,7 +37,7 @@ def subsets(
     among: Among = "candidates",
     later: Annotated[int, typer.Option(help="How many training seeds after the problem's own; under the protocol seeds "
                                             "the number of the set of seeds.", min=0, max=1_000)] = 0,
-    setting: Setting = Setting(),
+    setting: ProblemOptions = ProblemOptions(),
 ) -> None:
     """Train models on drawn subsets, or take those that are kept, and write them as a bank."""
     from engine.analysis.subset_bank import Draw, bank
@@ -62,7 +62,7 @@ def subsets(
     write_bank(out, models, draw, problem, command)
 
 
-def _check_again(problem: Problem, draw: Draw, models: Retrained, rows: Sequence[int], setting: Setting) -> None:
+def _check_again(problem: Problem, draw: Draw, models: Retrained, rows: Sequence[int], setting: ProblemOptions) -> None:
     """Train some of the models once more, and print how far their logits are from those that were kept."""
     from engine.analysis.subset_bank import trained_again
 
@@ -75,7 +75,7 @@ def data_values(
     bank: Bank,
     out: Annotated[Path, typer.Option(help="Values to write: a row for each query and candidate.", metavar="CSV")],
     behavior: Annotated[str, typer.Option(help="What of the models is shared out; `list` shows them.")] = "query_loss",
-    setting: Setting = Setting(),
+    setting: ProblemOptions = ProblemOptions(),
 ) -> None:
     """Share a behavior out among the candidates: Banzhaf or Shapley values from models on subsets."""
     import numpy as np

@@ -13,14 +13,14 @@ from engine.curvature.kfac import KFAC
 from engine.curvature.lissa import LISSA
 from engine.curvature.operator import Operator
 from engine.curvature.softmax_hessian import SoftmaxHessian
-from engine.curvature.solution import Curves, InverseHessian, Solution
+from engine.curvature.solution import InverseHessian, OffersCurvature, Solution
 
 SOLVERS: Registry[InverseHessian] = Registry("inverse-Hessian solver")
 for _solver in (CHOLESKY, CG, LISSA, ARNOLDI, KFAC, GAUSS_NEWTON_CG, EKFAC, ASTRA, DATAINF):
     SOLVERS.add(_solver.name, _solver)
 
 
-def solvers_for(problem: Curves) -> dict[str, InverseHessian]:
+def solvers_for(problem: OffersCurvature) -> dict[str, InverseHessian]:
     """The solvers that can do with a problem, or a kind of problem, by name."""
     return {name: solver for name, solver in SOLVERS.items() if solver.fits(problem)}
 

@@ -23,7 +23,7 @@ from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
 from engine.curvature.gauss_newton import GaussNewton
 from engine.curvature.graphs import graph_bytes
-from engine.curvature.layers import Captured, Layer, captured, factored_layers
+from engine.curvature.layers import Captured, CurvatureLayer, captured, factored_layers
 from engine.curvature.loss_roots import LossRoots
 from engine.curvature.model import CurvedModule
 from engine.curvature.solution import InverseHessian, Solution, column_blocks, measured
@@ -48,10 +48,10 @@ class Basis:
 
 
 @dataclass(frozen=True)
-class Factors:
+class EkfacFactors:
     """The eigenbases of the factored layers, and the diagonal (p,) of all other parameters by their name."""
 
-    layers: tuple[Layer, ...]
+    layers: tuple[CurvatureLayer, ...]
     bases: tuple[Basis, ...]
     diagonal: dict[str, Tensor]
 
@@ -96,16 +96,16 @@ def solve(operator: GaussNewton, rhs: Tensor, *, columns: int | None = None) -> 
     return measured(operator, x, rhs, info, columns=columns)
 
 
-def factors(problem: CurvedModule, options: Options) -> Factors:
+def factors(problem: CurvedModule, options: Options) -> EkfacFactors:
     """The factors of the whole training set, kept on the problem."""
     def build() -> tuple[tuple[Basis, ...], dict[str, Tensor]]:
         made = factors_over([problem], options)
         return made.bases, made.diagonal
 
-    return Factors(factored_layers(problem), *problem.memo("ekfac", build))  # of the model's own modules
+    return EkfacFactors(factored_layers(problem), *problem.memo("ekfac", build))  # of the model's own modules
 
 
-def factors_over(problems: Sequence[CurvedModule], options: Options) -> Factors:
+def factors_over(problems: Sequence[CurvedModule], options: Options) -> EkfacFactors:
     """Of the mean Gauss–Newton matrix of several models that differ in θ_D alone."""
     points = [_Point(problem, factored_layers(problem), LossRoots(problem)) for problem in problems]
     weight = 1 / len(points)
@@ -119,8 +119,8 @@ def factors_over(problems: Sequence[CurvedModule], options: Options) -> Factors:
     names = {name for layer in layers for name in layer.names}
     others = [name for name in problems[0].network.names if name not in names]
     diagonals = [_diagonal(point.problem, others, point.roots, options) for point in points] if others else []
-    return Factors(layers, tuple(Basis(a, g, v) for (a, g), v in zip(bases, values, strict=True)),
-                   {name: torch.stack([each[name] for each in diagonals]).mean(0) for name in others})
+    return EkfacFactors(layers, tuple(Basis(a, g, v) for (a, g), v in zip(bases, values, strict=True)),
+                        {name: torch.stack([each[name] for each in diagonals]).mean(0) for name in others})
 
 
 @dataclass(frozen=True)
@@ -128,11 +128,11 @@ class _Point:
     """A model, with what is read of it: the layers are its own modules."""
 
     problem: CurvedModule
-    layers: tuple[Layer, ...]
+    layers: tuple[CurvatureLayer, ...]
     roots: LossRoots
 
 
-def _gathered(moments: list[Tensor], layer: Layer) -> Tensor:
+def _gathered(moments: list[Tensor], layer: CurvatureLayer) -> Tensor:
     """nA summed over models, or all their ā_it."""
     return sum(moments[1:], start=moments[0]) if len(moments[0]) == layer.inputs else torch.cat(moments)
 
@@ -151,7 +151,7 @@ def _passes(point: _Point, options: Options) -> Iterator[tuple[Captured, Iterato
         yield seen, point.roots(rows, seen.logits)
 
 
-def _positions(problem: CurvedModule, layers: tuple[Layer, ...]) -> list[int]:
+def _positions(problem: CurvedModule, layers: tuple[CurvatureLayer, ...]) -> list[int]:
     return [a.shape[1] for a in captured(problem, layers, problem.x[:1]).inputs]
 
 
@@ -174,7 +174,7 @@ def _moments(point: _Point, options: Options) -> tuple[list[Tensor], list[Tensor
     return [torch.cat(moments) if isinstance(moments, list) else moments for moments in gathered], derivatives
 
 
-def _input_basis(layer: Layer, gathered: Tensor) -> Tensor:
+def _input_basis(layer: CurvatureLayer, gathered: Tensor) -> Tensor:
     """U_A (in, k): within the span of the inputs where they are fewer than its dimensions."""
     if len(gathered) == layer.inputs:
         return _eigenvectors(gathered)

@@ -23,7 +23,7 @@ INTERCEPT_FLOOR = 1e-8
 
 
 @dataclass(frozen=True)
-class Factors:
+class KfacFactors:
     """L (D, D), V (C, C) and the inverse of a_i g_j + 1 (D, C)."""
 
     left: Tensor
@@ -50,13 +50,13 @@ def solve(operator: SoftmaxHessian, rhs: Tensor) -> Solution:
     return measured(operator, x.view(rhs.shape), rhs, {"factored": 1.0})
 
 
-def factorise(x: Tensor, probabilities: Tensor, penalty: Tensor, damping: float) -> Factors:
+def factorise(x: Tensor, probabilities: Tensor, penalty: Tensor, damping: float) -> KfacFactors:
     """The factors for inputs x (n, D), probabilities (n, C), penalties λ_j (D,) and a damping."""
     root = (penalty + damping).clamp_min(INTERCEPT_FLOOR).rsqrt()
     scaled = x * root
     a, u = torch.linalg.eigh(scaled.T @ scaled / len(x))
     g, v = torch.linalg.eigh(torch.diag(probabilities.mean(0)) - probabilities.T @ probabilities / len(x))
-    return Factors(root[:, None] * u, v, 1.0 / (a.clamp_min(0)[:, None] * g.clamp_min(0) + 1.0))
+    return KfacFactors(root[:, None] * u, v, 1.0 / (a.clamp_min(0)[:, None] * g.clamp_min(0) + 1.0))
 
 
 KFAC = InverseHessian("kfac", "K-FAC", "Martens & Grosse 2015; Grosse et al. 2023", solve, (SoftmaxHessian,),

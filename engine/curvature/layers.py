@@ -20,7 +20,7 @@ from engine.gradients.taps import output_gradients, recorded
 
 
 @dataclass(frozen=True)
-class Layer:
+class CurvatureLayer:
     """A module whose weight counts, with the parameter names of weight and, where it counts too, bias."""
 
     module: nn.Linear | nn.Conv2d
@@ -78,7 +78,7 @@ def _patches(conv: nn.Conv2d, x: Tensor) -> Tensor:
     return unfold(padded, conv.kernel_size, conv.dilation, 0, conv.stride).transpose(1, 2)
 
 
-def factored_layers(problem: CurvedModule) -> tuple[Layer, ...]:
+def factored_layers(problem: CurvedModule) -> tuple[CurvatureLayer, ...]:
     """The linear layers and ungrouped 2-D convolutions whose weight counts, in the module's order.
 
     Left out: weights that two modules share, modules that a forward pass does not call by themselves (inside
@@ -94,7 +94,7 @@ def factored_layers(problem: CurvedModule) -> tuple[Layer, ...]:
             continue
         grouped = isinstance(module, nn.Conv2d) and module.groups > 1
         if not grouped and shared[id(module.weight)] == 1:
-            layers.append(Layer(module, weight, bias if bias in network.shapes else None))
+            layers.append(CurvatureLayer(module, weight, bias if bias in network.shapes else None))
     called = captured(problem, tuple(layers), problem.x[:1].expand(3, *problem.x.shape[1:])).inputs
     return tuple(layer for layer, inputs in zip(layers, called, strict=True)
                  if len(inputs) == 3)
@@ -111,7 +111,7 @@ class Captured:
     pull: Callable[[Tensor], list[Tensor]]
 
 
-def captured(problem: CurvedModule, layers: tuple[Layer, ...], x: Tensor) -> Captured:
+def captured(problem: CurvedModule, layers: tuple[CurvatureLayer, ...], x: Tensor) -> Captured:
     """The layers' inputs and derivatives at θ_D for x (b, …); a layer called several times has all the positions."""
     parameters = {name: value.detach().clone().requires_grad_(True)
                   for name, value in problem.network.unflatten(problem.theta).items()}

@@ -71,7 +71,7 @@ class Solution:
         return {**self.info, RELATIVE: 1.0}
 
 
-class Curves(Protocol):
+class OffersCurvature(Protocol):
     """A problem, or a kind of problem, that says which matrices of its objective solvers can be given."""
 
     @property
@@ -79,7 +79,7 @@ class Curves(Protocol):
         """In the order in which they are taken."""
 
 
-class CurvedProblem(Curved, Curves, Protocol):
+class CurvedProblem(Curved, OffersCurvature, Protocol):
     """A problem with its matrices."""
 
 
@@ -107,7 +107,7 @@ class InverseHessian:
     settings: type[Settings] | None = None
     products: float = field(kw_only=True)
 
-    def fits(self, problem: Curves) -> bool:
+    def fits(self, problem: OffersCurvature) -> bool:
         """Whether a problem, or a kind of problem, has an operator that it can do with."""
         return any(operator in self.needs for operator in problem.curvatures)
 

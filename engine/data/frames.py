@@ -23,14 +23,14 @@ AS_TEXT = ("label", "class", "target", "split", "path", "file", "id", "name")
 
 
 @dataclass(frozen=True)
-class Read:
+class ReadTable:
     """A table as it is read. frame: with what indexed its rows as columns. said: how, in a sentence, if unusually."""
 
     frame: pd.DataFrame
     said: str = ""
 
 
-def read_frame(content: bytes, suffix: str, noun: str = "table", max_bytes: int = MAX_BYTES) -> Read:
+def read_frame(content: bytes, suffix: str, noun: str = "table", max_bytes: int = MAX_BYTES) -> ReadTable:
     """The rows of a file of one of `READERS`. Raises `InvalidInput` for one that is damaged or too large, for
     columns of two levels, and for two columns of one name."""
     import pyarrow as pa
@@ -51,7 +51,7 @@ def read_frame(content: bytes, suffix: str, noun: str = "table", max_bytes: int 
     if not frame.columns.is_unique:
         twice = str(frame.columns[frame.columns.duplicated()][0])
         raise InvalidInput(f"The {noun} has two columns `{twice[:60]}`; give each a name of its own.")
-    return Read(_indexed(frame), read.said)
+    return ReadTable(_indexed(frame), read.said)
 
 
 def _indexed(frame: pd.DataFrame) -> pd.DataFrame:
@@ -93,15 +93,15 @@ def arrow_table(content: bytes, suffix: str, max_bytes: int = MAX_BYTES) -> pa.T
     return opened(source).read_all()
 
 
-def _parquet(content: bytes, max_bytes: int) -> Read:
-    return Read(_checked(arrow_table(content, ".parquet", max_bytes), max_bytes))
+def _parquet(content: bytes, max_bytes: int) -> ReadTable:
+    return ReadTable(_checked(arrow_table(content, ".parquet", max_bytes), max_bytes))
 
 
-def _arrow(content: bytes, max_bytes: int) -> Read:
-    return Read(_checked(arrow_table(content, ".arrow"), max_bytes))
+def _arrow(content: bytes, max_bytes: int) -> ReadTable:
+    return ReadTable(_checked(arrow_table(content, ".arrow"), max_bytes))
 
 
-def _text(content: bytes, max_bytes: int) -> Read:
+def _text(content: bytes, max_bytes: int) -> ReadTable:
     import pandas as pd
 
     _check_size(len(content), max_bytes)
@@ -114,10 +114,10 @@ def _text(content: bytes, max_bytes: int) -> Read:
     frame.columns = frame.columns.str.strip()
     if not isinstance(frame.index, pd.RangeIndex):
         raise InvalidInput("The rows of the table have more cells than its first row has names; name every column.")
-    return Read(frame.rename(columns={"Unnamed: 0": "id"} if "id" not in frame else {}), said)
+    return ReadTable(frame.rename(columns={"Unnamed: 0": "id"} if "id" not in frame else {}), said)
 
 
-def _json(content: bytes, max_bytes: int) -> Read:
+def _json(content: bytes, max_bytes: int) -> ReadTable:
     """Not by pyarrow, whose reader of JSON ends the process where lists nest 20,000 deep (26.0.1)."""
     import pandas as pd
 
@@ -128,10 +128,10 @@ def _json(content: bytes, max_bytes: int) -> Read:
         for number, line in enumerate(text.split("\n"), 1) if line and not line.isspace()]
     if not all(isinstance(row, dict) for row in rows):
         raise InvalidInput("The table holds other things than objects; write an object a row.")
-    return Read(pd.DataFrame(rows))
+    return ReadTable(pd.DataFrame(rows))
 
 
-READERS: dict[str, Callable[[bytes, int], Read]] = {
+READERS: dict[str, Callable[[bytes, int], ReadTable]] = {
     ".parquet": _parquet, ".arrow": _arrow, ".csv": _text, ".tsv": _text, ".jsonl": _json, ".ndjson": _json,
     ".json": _json}
 TITLES = {".parquet": "Parquet", ".arrow": "Arrow", ".csv": "CSV", ".tsv": "TSV", ".jsonl": "JSON", ".ndjson": "JSON",

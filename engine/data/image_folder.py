@@ -17,7 +17,7 @@ from engine.data.archive import MAX_BYTES, ZipSource, megabytes, open_zip
 from engine.data.dataset import Dataset
 from engine.data.file_tree import Tree, is_hidden, of_folder, of_zip
 from engine.data.label_files import SUFFIXES, by_files
-from engine.data.layout import Layout, LeftOut, Row, by_folders, common
+from engine.data.layout import FolderLayout, LeftOut, Row, by_folders, common
 from engine.data.pixels import MAX_PIXELS, MODES, Survey, TooLarge, pixels, survey
 from engine.data.split_names import TRAIN
 from engine.data.tables import held_out, lone_sentence
@@ -99,7 +99,7 @@ def load_image_folder(source: ZipSource, *, name: str = "image_folder", title: s
     Classes are folders, `CLASS/*`, if it likes below or above those of splits (`train`, `val`, `test` and what else
     they are called, in any case), or a file beside the pictures says them (`engine.data.label_files`). Training
     examples are searched, pictures of other splits are the test split; where there is none, a part is held out,
-    stratified by class and fixed by `seed`. PicturesRead are turned upright, resized to size × size and held as uint8
+    stratified by class and fixed by `seed`. Pictures are turned upright, resized to size × size and held as uint8
     (`engine.data.pixels`); a feature is a pixel / 255. `Dataset.left_out` lists files that are not read, with why;
     `Dataset.said` what was decided. A file `wrong_labels.txt` in the root may list the pictures whose label is known
     to be wrong, one path a line.
@@ -134,7 +134,7 @@ def _load(tree: Tree, name: str, title: str, options: PictureOptions) -> Dataset
     lost = sorted({row.label for row in layout.rows} - {row.label for row in read.rows})
     lost_classes = (f"No picture of the class `{lost[0]}` can be read, and {len(lost):,} such "
                     f"class{' is' if len(lost) == 1 else 'es are'} left out.",) if lost else ()
-    layout = Layout(read.rows, (*layout.left_out, *read.left_out), (*layout.said, *lost_classes)).settled()
+    layout = FolderLayout(read.rows, (*layout.left_out, *read.left_out), (*layout.said, *lost_classes)).settled()
     classes, position = layout.classes, {row.file: at for at, row in enumerate(read.rows)}
     number = {label: at for at, label in enumerate(classes)}
     y = np.array([number[row.label] for row in layout.rows], dtype=np.int64)
@@ -152,7 +152,7 @@ def _load(tree: Tree, name: str, title: str, options: PictureOptions) -> Dataset
         f"{options.color} pixels divided by 255, your own.")
 
 
-def _laid_out(tree: Tree, options: PictureOptions) -> tuple[str, Layout]:
+def _laid_out(tree: Tree, options: PictureOptions) -> tuple[str, FolderLayout]:
     """(the folders that wrap all pictures, the layout of what is in them)."""
     hidden = [(file, HIDDEN) for file in tree.members if is_hidden(file)]
     seen = [file for file in tree.members if not is_hidden(file)]
@@ -197,7 +197,7 @@ def _alike(pixels: np.ndarray) -> tuple[str, ...]:
     return ()
 
 
-def _known_flags(tree: Tree, start: str, layout: Layout, own: tuple[tuple[str, ...], ...]
+def _known_flags(tree: Tree, start: str, layout: FolderLayout, own: tuple[tuple[str, ...], ...]
                  ) -> tuple[np.ndarray | None, np.ndarray | None]:
     """(n,) bool over the training and the test pictures, or None where no file says which labels are wrong."""
     if start + WRONG_LABELS not in tree.members:
@@ -252,7 +252,7 @@ def _read(tree: Tree, start: str, rows: Sequence[Row], shared: Survey, options: 
     return PicturesRead(np.stack(pictures), tuple(readable), tuple(left_out))
 
 
-def _divided(layout: Layout, y: np.ndarray, options: PictureOptions
+def _divided(layout: FolderLayout, y: np.ndarray, options: PictureOptions
              ) -> tuple[np.ndarray, np.ndarray, tuple[str, ...], str]:
     """(training rows, test rows, what was decided, whence the latter are: empty where they were held out here)."""
     split = np.array([row.split for row in layout.rows])

@@ -14,7 +14,7 @@ from engine.basics.strict_json import parse_json
 from engine.data import columns
 from engine.data.file_tree import Tree
 from engine.data.frames import READERS, read_frame
-from engine.data.layout import Layout, Row, split_level
+from engine.data.layout import FolderLayout, Row, split_level
 from engine.data.split_names import split_of
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class NotAnnotations(InvalidInput):
     """Annotations in COCO's form from which no labels can be read."""
 
 
-def by_files(tree: Tree, tables: Sequence[str], pictures: Sequence[str], beside_folders: bool) -> Layout | None:
+def by_files(tree: Tree, tables: Sequence[str], pictures: Sequence[str], beside_folders: bool) -> FolderLayout | None:
     """The layout that tables give the pictures; None where none speaks of them.
 
     beside_folders: whether the folders tell classes too, so that only a table of `STEMS` that has every picture
@@ -64,7 +64,7 @@ def by_files(tree: Tree, tables: Sequence[str], pictures: Sequence[str], beside_
     left_out = [(file, "labelled with several classes" if file in twice else "labelled with none" if file in lacking
                  else "not among the files with a label") for file in pictures if file not in rows or file in twice]
     unambiguous = [row for file, row in rows.items() if file not in twice]
-    return Layout(tuple(_split(unambiguous)), tuple(left_out), tuple(sentences), tuple(used))
+    return FolderLayout(tuple(_split(unambiguous)), tuple(left_out), tuple(sentences), tuple(used))
 
 
 def _split(rows: Sequence[Row]) -> Iterator[Row]:

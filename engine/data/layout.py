@@ -24,7 +24,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Layout:
+class FolderLayout:
     """rows: the pictures that are read. left_out: those that are not. said: what was decided, in sentences. tables: the
     files with the classes, where folders did not."""
 
@@ -38,7 +38,7 @@ class Layout:
         """The classes to search."""
         return tuple(sorted({row.label for row in self.rows if row.split in ("", TRAIN)}))
 
-    def settled(self) -> Layout:
+    def settled(self) -> FolderLayout:
         """The layout with its training examples, and queries of their classes alone, said with their number.
 
         Raises `InvalidInput` where there is nothing to search, or fewer than two classes.
@@ -93,12 +93,12 @@ def split_level(folders: Iterable[tuple[str, ...]]) -> int | None:
     return 1 if TRAIN in second and None not in second and len(second) > 1 else None
 
 
-def by_folders(files: Sequence[str]) -> Layout:
+def by_folders(files: Sequence[str]) -> FolderLayout:
     """The class of a picture is the folder that it lies in, the outermost one of several beside that of its split."""
     parts = {file: PurePosixPath(file).parts[:-1] for file in files}
     level = split_level(parts.values())
     if level is None and all(map(split_of, tops := {own[0] for own in parts.values() if own})) and len(tops) > 1:
-        return Layout((), tuple((file, "in no class folder") for file in files))
+        return FolderLayout((), tuple((file, "in no class folder") for file in files))
     rows, left_out = [], []
     for file, own in parts.items():
         split = "" if level is None else split_of(own[level]) if len(own) > level else None
@@ -109,4 +109,4 @@ def by_folders(files: Sequence[str]) -> Layout:
             left_out.append((file, "in no class folder"))
         else:
             rows.append(Row(file, label[0], split))
-    return Layout(tuple(rows), tuple(left_out))
+    return FolderLayout(tuple(rows), tuple(left_out))

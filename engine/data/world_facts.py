@@ -30,7 +30,7 @@ class EntityClass:
 
 
 @dataclass(frozen=True)
-class Facts:
+class WorldFacts:
     """kinds: disjoint classes. opposites: pairs of words. numbers: their words, from zero on."""
 
     kinds: tuple[EntityClass, ...]
@@ -54,19 +54,19 @@ def content(path: Path | None = None) -> str:
         return ""
 
 
-def read(path: Path | None = None) -> Facts:
+def read(path: Path | None = None) -> WorldFacts:
     """The facts of a file (default: the embedded world). Raises `MissingData` where it is absent or damaged."""
     path = path or FILE
     return _read(path, content(path))
 
 
 @lru_cache(maxsize=2)
-def _read(path: Path, changed: str) -> Facts:
+def _read(path: Path, changed: str) -> WorldFacts:
     try:
         data = json.loads(path.read_bytes())
         kinds = (EntityClass(name, kind["trait"], tuple(kind["members"])) for name, kind in data["kinds"].items())
-        facts = Facts(tuple(kinds), tuple((first, second) for first, second in data["opposites"]),
-                      tuple(data["numbers"]))
+        facts = WorldFacts(tuple(kinds), tuple((first, second) for first, second in data["opposites"]),
+                           tuple(data["numbers"]))
         sound = _sound(facts)
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         sound = False
@@ -76,7 +76,7 @@ def _read(path: Path, changed: str) -> Facts:
     return facts
 
 
-def _sound(facts: Facts) -> bool:
+def _sound(facts: WorldFacts) -> bool:
     """Whether questions can be asked of the facts: enough of each, one word an answer, no word with two meanings."""
     members = [member for kind in facts.kinds for member in kind.members]
     turned = [word for pair in facts.opposites for word in pair]

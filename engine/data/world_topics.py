@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import combinations, product
 
 from engine.data.question import Question
-from engine.data.world_facts import Facts
+from engine.data.world_facts import WorldFacts
 
 Key = tuple[int, ...]
 """What a question is about; its last two parts are whether it is negated and the position of the true choice."""
@@ -25,10 +25,10 @@ class Topic:
     name: str
     subject: str
     level: int
-    keys: Callable[[Facts], Sequence[Key]]
-    ask: Callable[[Facts, Key], tuple[str, str, str, str]]
+    keys: Callable[[WorldFacts], Sequence[Key]]
+    ask: Callable[[WorldFacts, Key], tuple[str, str, str, str]]
 
-    def question(self, facts: Facts, key: Key) -> Question:
+    def question(self, facts: WorldFacts, key: Key) -> Question:
         """The question of a key. Negated, the other choice is right."""
         text, true, other, explanation = self.ask(facts, key)
         negated, first = key[-2:]
@@ -42,60 +42,60 @@ def _either(keys: Sequence[Key]) -> list[Key]:
     return [(*key, negated, first) for key, negated, first in product(keys, (0, 1), (0, 1))]
 
 
-def _members(facts: Facts) -> list[Key]:
+def _members(facts: WorldFacts) -> list[Key]:
     """(class, member, another class, its member)."""
     sizes = [len(kind.members) for kind in facts.kinds]
     return _either([(a, i, b, j) for a, b in product(range(len(sizes)), repeat=2) if a != b
                     for i, j in product(range(sizes[a]), range(sizes[b]))])
 
 
-def _named(facts: Facts, key: Key) -> tuple[str, str, str, str, str]:
+def _named(facts: WorldFacts, key: Key) -> tuple[str, str, str, str, str]:
     """(class, its trait, its member, another class, its member)."""
     own, other = facts.kinds[key[0]], facts.kinds[key[2]]
     return own.name, own.trait, own.members[key[1]], other.name, other.members[key[3]]
 
 
-def _kinds(facts: Facts, key: Key) -> tuple[str, str, str, str]:
+def _kinds(facts: WorldFacts, key: Key) -> tuple[str, str, str, str]:
     name, _, member, other_name, other = _named(facts, key)
     return (f"Which of these is {'not ' if key[-2] else ''}{_a(name)}?", member, other,
             f"{_a(member)} is {_a(name)} and {_a(other)} is {_a(other_name)}.")
 
 
-def _traits(facts: Facts, key: Key) -> tuple[str, str, str, str]:
+def _traits(facts: WorldFacts, key: Key) -> tuple[str, str, str, str]:
     name, trait, member, _, other = _named(facts, key)
     return (f"Which of these is {'not ' if key[-2] else ''}one that {trait}?", member, other,
             f"{_a(member)} is {_a(name)} and {_a(name)} {trait}.")
 
 
-def _turned(facts: Facts) -> list[Key]:
+def _turned(facts: WorldFacts) -> list[Key]:
     """(pair, which of its words, another pair, which of its words)."""
     count = range(len(facts.opposites))
     return _either([(a, i, b, j) for a, b in product(count, repeat=2) if a != b for i, j in product((0, 1), (0, 1))])
 
 
-def _opposites(facts: Facts, key: Key) -> tuple[str, str, str, str]:
+def _opposites(facts: WorldFacts, key: Key) -> tuple[str, str, str, str]:
     word, true = (facts.opposites[key[0]][which] for which in (key[1], 1 - key[1]))
     return (f"Which of these is {'not ' if key[-2] else ''}the opposite of {word}?", true,
             facts.opposites[key[2]][key[3]], f"the opposite of {word} is {true}.")
 
 
-def _pairs(facts: Facts) -> list[Key]:
+def _pairs(facts: WorldFacts) -> list[Key]:
     """(smaller, larger)."""
     return _either(list(combinations(range(len(facts.numbers)), 2)))
 
 
-def _quantities(facts: Facts, key: Key) -> tuple[str, str, str, str]:
+def _quantities(facts: WorldFacts, key: Key) -> tuple[str, str, str, str]:
     less, more = facts.numbers[key[0]], facts.numbers[key[1]]
     return f"Which of these is {'less' if key[-2] else 'more'}?", more, less, f"{more} is more than {less}."
 
 
-def _additions(facts: Facts) -> list[Key]:
+def _additions(facts: WorldFacts) -> list[Key]:
     """(first number, second number, a wrong sum)."""
     count = range(len(facts.numbers))
     return _either([(a, b, c) for a, b, c in product(count, repeat=3) if a + b < len(count) and c != a + b])
 
 
-def _sums(facts: Facts, key: Key) -> tuple[str, str, str, str]:
+def _sums(facts: WorldFacts, key: Key) -> tuple[str, str, str, str]:
     first, second, true, other = (facts.numbers[part] for part in (key[0], key[1], key[0] + key[1], key[2]))
     return (f"Which of these is {'not ' if key[-2] else ''}the sum of {first} and {second}?", true, other,
             f"the sum of {first} and {second} is {true}.")

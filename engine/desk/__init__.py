@@ -2,8 +2,8 @@
 
 from engine.desk.desk import Desk
 from engine.desk.jobs import Jobs
-from engine.desk.memory import Memory
+from engine.desk.memory import BoundedMemory
 from engine.desk.waiting import Waiting
 from engine.problems import Problem, ProblemSource, SampledProblem
 
-__all__ = ["Desk", "SampledProblem", "Jobs", "Memory", "Problem", "ProblemSource", "Waiting"]
+__all__ = ["Desk", "SampledProblem", "Jobs", "BoundedMemory", "Problem", "ProblemSource", "Waiting"]

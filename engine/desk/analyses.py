@@ -16,7 +16,7 @@ from engine.analysis.embedding import METHODS as MAPS
 from engine.analysis.embedding import Embedding
 from engine.analysis.error_curves import ALPHAS, ETAS, PerQuery
 from engine.analysis.error_surfaces import SURFACES, ErrorSurface, summarized
-from engine.analysis.explanation import LEAST_SLACK, Explanation, Link
+from engine.analysis.explanation import LEAST_SLACK, Contribution, Explanation
 from engine.analysis.groups import DEFINITION as ADDITIVITY
 from engine.analysis.linear_range import TOLERANCE, LinearRange
 from engine.analysis.noise_floor import at_ceiling, two_runs

@@ -17,7 +17,7 @@ from engine.data import Dataset, Sample
 from engine.desk import runs
 from engine.desk.jobs import Jobs
 from engine.desk.language_queries import check_queries
-from engine.desk.memory import Memory
+from engine.desk.memory import BoundedMemory
 from engine.desk.training import Trainings, problem_key
 from engine.desk.waiting import Waiting
 from engine.exact.reoptimize import prepare
@@ -40,14 +40,14 @@ class Desk:
     `engine.store.results.home()`, as it is when something is asked).
     """
 
-    def __init__(self, memory: Memory | None = None, root: Path | str | None = None) -> None:
-        self.memory = Memory() if memory is None else memory
+    def __init__(self, memory: BoundedMemory | None = None, root: Path | str | None = None) -> None:
+        self.memory = BoundedMemory() if memory is None else memory
         self.jobs = Jobs(root)
         self.computing = threading.Lock()
         """Held while something is computed at once: one answer at a time, with all processors."""
         self._trainings = Trainings(self._prepare, self.memory, _factor)
 
-    def drawn(self, source: ProblemSource) -> SampledProblem | Waiting:
+    def sampled(self, source: ProblemSource) -> SampledProblem | Waiting:
         """The drawn and trained problem. Raises the engine's own error if it cannot be had."""
         if problem_key(source) not in self.memory and not source.is_trained and (training := self._training(source)):
             return training
@@ -68,18 +68,18 @@ class Desk:
 
     def sample(self, source: ProblemSource) -> tuple[Dataset, Sample]:
         """The dataset and what is drawn of it, for pictures and labels: the model need not be in memory for them."""
-        drawn = self.memory.get(problem_key(source))
-        if drawn is not None:
-            return drawn.dataset, drawn.sample
+        sampled = self.memory.get(problem_key(source))
+        if sampled is not None:
+            return sampled.dataset, sampled.sample
         return self.memory.cached(("sample", source.key), source.draw)
 
     def candidate_count(self, source: ProblemSource, scorings: Sequence[Scoring], optima: int) -> int | None:
         """How many of the drawn candidates are scored: all, or `optima` where a candidate of any scoring costs much."""
-        drawn = source.n_candidates or source.n_train
+        sampled = source.n_candidates or source.n_train
         parameters = self.memory.cached(("parameters", source.key), source.parameters)
         if any(cost.is_slow(scoring, parameters) for scoring in scorings):
-            return min(optima, drawn) if drawn else optima
-        return drawn
+            return min(optima, sampled) if sampled else optima
+        return sampled
 
     def scores(self, source: ProblemSource, scorings: Sequence[Scoring], candidates: int | None,
                live_seconds: float | None = None) -> list[Scores] | Waiting:
@@ -101,11 +101,11 @@ class Desk:
                 seconds: float) -> bool:
         """Whether all scores are in memory, or their guessed time is at most so many seconds; nothing is computed."""
         _, missing = self._in_memory(source, scorings, candidates)
-        drawn = self.memory.get(problem_key(source))
-        if not missing or drawn is None:
+        sampled = self.memory.get(problem_key(source))
+        if not missing or sampled is None:
             return not missing
-        guessed = cost.guess(missing, drawn.problem, len(narrowed(drawn.problem, candidates).candidates))
-        return guessed + cost.preparation(missing, drawn.problem)[1] <= seconds
+        guessed = cost.guess(missing, sampled.problem, len(narrowed(sampled.problem, candidates).candidates))
+        return guessed + cost.preparation(missing, sampled.problem)[1] <= seconds
 
     def at_hand(self, source: ProblemSource, scorings: Sequence[Scoring], candidates: int | None, count: int
                 ) -> dict[Scoring, Scores]:
@@ -121,12 +121,12 @@ class Desk:
         Raises `InvalidInput` for what a worker does not know, or cannot be asked.
         """
         if type(request).quick is not Request.quick:
-            drawn = self.drawn(request.origin)
-            if isinstance(drawn, Waiting):
-                return drawn
-            if request.quick(drawn.problem):
+            sampled = self.sampled(request.origin)
+            if isinstance(sampled, Waiting):
+                return sampled
+            if request.quick(sampled.problem):
                 return self.memory.cached((request.name, job_digest(request.name, request.payload)),
-                                          lambda: self._answer(request, drawn.problem))
+                                          lambda: self._answer(request, sampled.problem))
         answer = self._stored(request)
         if answer is not None:
             return answer
@@ -159,11 +159,11 @@ class Desk:
     def _prepare(self, source: ProblemSource) -> SampledProblem:
         self.memory.make_room(source.example_bytes())
         heap.trim()
-        drawn = source.build(source.problem_class.live_device)
-        self.memory.make_room(drawn.problem.curvature_bytes)
-        drawn.problem.prepare()
+        sampled = source.build(source.problem_class.live_device)
+        self.memory.make_room(sampled.problem.curvature_bytes)
+        sampled.problem.prepare()
         heap.trim()
-        return drawn
+        return sampled
 
     def _training(self, source: ProblemSource) -> Waiting | None:
         """The job that trains a network; None where it is done and its weights are gone: they are made here then."""
@@ -190,17 +190,17 @@ class Desk:
         """The missing scores, computed here one asker at a time, or out of finished runs, or what to wait for."""
         if source.problem_class.reads == "tokens":
             check_queries(*self.sample(source), missing)
-        drawn = self.drawn(source)
-        if isinstance(drawn, Waiting):
-            return drawn
+        sampled = self.sampled(source)
+        if isinstance(sampled, Waiting):
+            return sampled
         for scoring in missing:
-            check(drawn.problem, scoring)
+            check(sampled.problem, scoring)
         with self.memory.using(problem_key(source)):
-            problem = narrowed(drawn.problem, candidates)
+            problem = narrowed(sampled.problem, candidates)
             count = len(problem.candidates)
-            if cost.guess(missing, drawn.problem, count) > live_seconds:
+            if cost.guess(missing, sampled.problem, count) > live_seconds:
                 return self._from_runs(source, missing, count, candidates)
-            if waiting := self._preparing(drawn, missing, live_seconds):
+            if waiting := self._preparing(sampled, missing, live_seconds):
                 return waiting
             with self.computing:
                 scores, rest = self._in_memory(source, missing, candidates)  # another may have computed them meanwhile
@@ -208,12 +208,12 @@ class Desk:
                 heap.trim()
                 return scores | self._remember(source, computed, candidates)
 
-    def _preparing(self, drawn: SampledProblem, scorings: Sequence[Scoring], live_seconds: float) -> Waiting | None:
+    def _preparing(self, sampled: SampledProblem, scorings: Sequence[Scoring], live_seconds: float) -> Waiting | None:
         """What these scorings have to wait for besides the training, begun; None where that is a matter of a moment."""
-        needs, seconds = cost.preparation(scorings, drawn.problem)
-        if not needs or seconds <= live_seconds or self._trainings.follow(drawn.source, drawn).done():
+        needs, seconds = cost.preparation(scorings, sampled.problem)
+        if not needs or seconds <= live_seconds or self._trainings.follow(sampled.source, sampled).done():
             return None
-        return Waiting("Factoring the Hessian", source=drawn.source, needs=needs)
+        return Waiting("Factoring the Hessian", source=sampled.source, needs=needs)
 
     def _of_runs(self, source: ProblemSource, scorings: Sequence[Scoring], count: int, candidates: int | None
                  ) -> dict[Scoring, Scores]:
@@ -237,7 +237,7 @@ def _key(source: ProblemSource, scoring: Scoring, candidates: int | None) -> Has
     return "scores", source.key, scoring.digest, candidates
 
 
-def _factor(drawn: SampledProblem) -> None:
+def _factor(sampled: SampledProblem) -> None:
     """What the first re-optimisation would otherwise wait for."""
-    prepare(drawn.problem)
+    prepare(sampled.problem)
     heap.trim()

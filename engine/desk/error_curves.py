@@ -32,7 +32,7 @@ SEEDS = ["series", "x", "metric", "seed", "mean"]
 
 
 @dataclass(frozen=True)
-class Curves:
+class ErrorCurves:
     """Tidy frames of what is known so far. means: series, x, metric, mean, ci95, low, high, n_seeds, …; seeds: one
     row a draw. done of total points or draws; waiting: the jobs or trainings still under way."""
 
@@ -48,7 +48,7 @@ class Curves:
 
 
 @dataclass(frozen=True)
-class Point:
+class CurvePoint:
     """One point of a curve: exact and approximate scores of one draw, and their agreement per query."""
 
     exact: Scores
@@ -69,14 +69,14 @@ def step_numbers(desk: Desk, source: ProblemSource, eta: float, candidates: int 
         return run if isinstance(run, Waiting) else _at_eta(run, eta)
     if (known := desk.memory.get(_step_key(source, eta))) is not None:
         return known
-    drawn = desk.drawn(source)
-    if isinstance(drawn, Waiting):
-        return drawn
-    return desk.memory.cached(_step_key(source, eta), lambda: error_curves.step_agreement(drawn.problem, eta))
+    sampled = desk.sampled(source)
+    if isinstance(sampled, Waiting):
+        return sampled
+    return desk.memory.cached(_step_key(source, eta), lambda: error_curves.step_agreement(sampled.problem, eta))
 
 
 def eta_curves(desk: Desk, sources: Sequence[ProblemSource], seconds: float = STEP_SECONDS,
-               candidates: int | None = None, behavior: str | None = None) -> Curves:
+               candidates: int | None = None, behavior: str | None = None) -> ErrorCurves:
     """First order against exact over the η grid: what is known, and as many new points as fit into `seconds`.
 
     behavior: one that carries a user's words has curves of its own (default: those of the registered ones).
@@ -101,7 +101,7 @@ def eta_curves(desk: Desk, sources: Sequence[ProblemSource], seconds: float = ST
     return _curves(points, len(known), len(sources) * len(ETAS), waiting)
 
 
-def alpha_curves(desk: Desk, sources: Sequence[ProblemSource], candidates: int, behavior: str) -> Curves:
+def alpha_curves(desk: Desk, sources: Sequence[ProblemSource], candidates: int, behavior: str) -> ErrorCurves:
     """Every inverse-Hessian solver against the optimum over the α grid, from the draws whose job is done."""
     solvers = error_curves.solvers(sources[0].kind)
     return _from_runs(desk, sources, "alpha", candidates, behavior, lambda run: {
@@ -109,23 +109,23 @@ def alpha_curves(desk: Desk, sources: Sequence[ProblemSource], candidates: int, 
 
 
 def eta_point(desk: Desk, source: ProblemSource, behavior: str, eta: float, candidates: int | None = None
-              ) -> Point | Waiting:
+              ) -> CurvePoint | Waiting:
     """Exact and first-order scores of every candidate at one η: now, or out of a run."""
     pair = error_curves.step_pair(behavior, eta)
     if not live(source):
         run = error_run(desk, source, "eta", candidates, behavior)
         if isinstance(run, Waiting):
             return run
-        return Point(run.scores[pair[0]], run.scores[pair[1]], _at_eta(run, eta)[behavior])
+        return CurvePoint(run.scores[pair[0]], run.scores[pair[1]], _at_eta(run, eta)[behavior])
     scores = desk.scores(source, list(pair), None)
     if isinstance(scores, Waiting):
         return scores
     numbers = step_numbers(desk, source, eta)
-    return numbers if isinstance(numbers, Waiting) else Point(scores[0], scores[1], numbers[behavior])
+    return numbers if isinstance(numbers, Waiting) else CurvePoint(scores[0], scores[1], numbers[behavior])
 
 
 def alpha_point(desk: Desk, source: ProblemSource, behavior: str, alpha: float, solver: str, candidates: int
-                ) -> Point | Waiting:
+                ) -> CurvePoint | Waiting:
     """Exact scores of upweighting by α, re-optimised now or out of the finished run, and those of one solver."""
     run, kind = error_run(desk, source, "alpha", candidates, behavior), source.kind
     if isinstance(run, Waiting) and not live(source):
@@ -140,16 +140,16 @@ def alpha_point(desk: Desk, source: ProblemSource, behavior: str, alpha: float, 
         return unit
     scaled = error_curves.at_alpha(unit, alpha)
     key = ("error curves: point", source.key, candidates, behavior, alpha, solver)
-    return Point(exact, scaled, desk.memory.cached(key, lambda: error_curves.agreement(exact, scaled)))
+    return CurvePoint(exact, scaled, desk.memory.cached(key, lambda: error_curves.agreement(exact, scaled)))
 
 
 def alpha_points(desk: Desk, source: ProblemSource, behavior: str, alpha: float, candidates: int, chosen: str
-                 ) -> dict[str, Point]:
+                 ) -> dict[str, CurvePoint]:
     """The chosen point under every solver whose scores are at hand: all of them once the draw's run is done."""
     waiting = isinstance(error_run(desk, source, "alpha", candidates, behavior), Waiting)
     solvers = [chosen] if waiting else list(error_curves.solvers(source.kind))
     points = {solver: alpha_point(desk, source, behavior, alpha, solver, candidates) for solver in solvers}
-    return {solver: point for solver, point in points.items() if isinstance(point, Point)}
+    return {solver: point for solver, point in points.items() if isinstance(point, CurvePoint)}
 
 
 def _step_key(source: ProblemSource, eta: float) -> tuple:
@@ -171,7 +171,7 @@ def _scores(desk: Desk, source: ProblemSource, behavior: str, scoring: Callable[
 
 
 def _from_runs(desk: Desk, sources: Sequence[ProblemSource], panel: str, candidates: int | None, behavior: str | None,
-               agreements: Callable[[ErrorRun], Mapping[tuple[str, float], PerQuery]]) -> Curves:
+               agreements: Callable[[ErrorRun], Mapping[tuple[str, float], PerQuery]]) -> ErrorCurves:
     """The curves of every draw whose run is done; agreements(run): (series, x) -> metric -> (m,)."""
     points: dict[tuple[str, float], dict[int, PerQuery]] = {}
     done, waiting = 0, []
@@ -187,7 +187,7 @@ def _from_runs(desk: Desk, sources: Sequence[ProblemSource], panel: str, candida
 
 
 def _curves(points: Mapping[tuple[str, float], Mapping[int, PerQuery]], done: int, total: int,
-            waiting: tuple[Waiting, ...]) -> Curves:
+            waiting: tuple[Waiting, ...]) -> ErrorCurves:
     means, seeds = [], []
     for (series, x), by_seed in points.items():
         if not by_seed:
@@ -197,4 +197,4 @@ def _curves(points: Mapping[tuple[str, float], Mapping[int, PerQuery]], done: in
             means.append({"series": series, "x": x, **row, "low": row["mean"] - half, "high": row["mean"] + half})
             seeds += [{"series": series, "x": x, "metric": row["metric"], "seed": seed, "mean": value}
                       for seed, value in zip(by_seed, per_seed, strict=True)]
-    return Curves(pd.DataFrame(means, columns=MEANS), pd.DataFrame(seeds, columns=SEEDS), done, total, waiting)
+    return ErrorCurves(pd.DataFrame(means, columns=MEANS), pd.DataFrame(seeds, columns=SEEDS), done, total, waiting)

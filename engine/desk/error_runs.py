@@ -73,10 +73,10 @@ def error_run(desk: Desk, source: ProblemSource, panel: str, candidates: int | N
         pass
     worded = [scoring for scoring in scorings if scoring.readout.words][:1]
     if worded and desk.jobs.find(request.name, payload) is None:
-        drawn = desk.drawn(source)
-        if isinstance(drawn, Waiting):
-            return drawn
-        _check_words(drawn.problem, worded[0], source)
+        sampled = desk.sampled(source)
+        if isinstance(sampled, Waiting):
+            return sampled
+        _check_words(sampled.problem, worded[0], source)
     request.check_queued()
     return desk.jobs.wait(request.name, payload, _title(source, panel, candidates, worded))
 

@@ -16,7 +16,7 @@ from engine.external.guess import Guess, guess
 from engine.external.header_row import AUTO, CHOICES, Numbering
 from engine.external.importing import MEANING, matched, scoring_of
 from engine.external.matching import AXES, LISTED, ORDERS, axes_that_fit, check
-from engine.external.reading import Interpretation, Preview, instead, preview, references
+from engine.external.reading import Interpretation, TablePreview, instead, preview, references
 from engine.external.rebuilt import PROBLEM, WEIGHTS, problem_npz, rebuilt
 from engine.external.saved_tables import SavedTable, delete, digest_of, entries, keep, load, require
 from engine.external.score_folder import INFO, SCORES, table_of
@@ -105,6 +105,6 @@ def restores(problem: Problem, table: Table, scorings: Sequence[Scoring]) -> boo
 
 
 def _drawn(desk: Desk, source: ProblemSource) -> Problem:
-    drawn = desk.drawn(source)
+    drawn = desk.sampled(source)
     assert not isinstance(drawn, Waiting)
     return drawn.problem

@@ -14,7 +14,7 @@ from engine.basics.errors import InvalidInput
 from engine.basics.footprint import storages
 
 VARIABLE = "WHICHFLUENCE_MEMORY"
-"""The environment variable with the bound of a `Memory`, in GB."""
+"""The environment variable with the bound of a `BoundedMemory`, in GB."""
 DEFAULT = 0.6
 ENTRY = 1_024
 """Bytes that a cached value counts for however small it is, so that small ones do not pile up without end."""
@@ -34,7 +34,7 @@ class _Entry:
     users: int = 0
 
 
-class Memory:
+class BoundedMemory:
     """Values by key, for all threads. bound: in bytes (default: WHICHFLUENCE_MEMORY in GB, else 0.6 GB).
 
     A storage that several values share counts once. Values may grow after they were put: all are measured anew

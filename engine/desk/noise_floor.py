@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from engine.analysis.comparison import Comparison
-from engine.analysis.noise_floor import Runs, floor, runs
+from engine.analysis.noise_floor import RunPair, floor, runs
 from engine.basics.errors import WhichfluenceError
 from engine.desk import runs as score_runs
 from engine.desk.compared import Compared
@@ -29,12 +29,12 @@ class Floors:
     runs -> their agreement. missing: what is not computed yet, a list for each draw. seconds: guessed for all of it,
     None where that cannot be guessed. waiting: the job that computes it. trouble: why a run has no scores."""
 
-    pairs: Mapping[Scoring, Runs]
-    measured: Mapping[Runs, Comparison]
+    pairs: Mapping[Scoring, RunPair]
+    measured: Mapping[RunPair, Comparison]
     missing: Missing = ()
     seconds: float | None = None
     waiting: Waiting | None = None
-    trouble: Mapping[Runs, str] = field(default_factory=dict)
+    trouble: Mapping[RunPair, str] = field(default_factory=dict)
 
     def of(self, scoring: Scoring) -> Comparison | None:
         """The floor under a scoring; None where it is not about a single run, or where it is not measured."""
@@ -74,7 +74,7 @@ def ask(desk: Desk, view: Compared, missing: Missing) -> None:
                        f"Another seed of {questions} on {source.title}, {_count(view)} candidates")
 
 
-def _floor(desk: Desk, view: Compared, own: Runs, draws: list[dict[Scoring, Scores]]) -> Comparison:
+def _floor(desk: Desk, view: Compared, own: RunPair, draws: list[dict[Scoring, Scores]]) -> Comparison:
     key = ("noise floor", *view.key, *(one.digest for one in own.both))
     return desk.memory.cached(key, lambda: floor([(scores[own.own], scores[own.other]) for scores in draws]))
 
@@ -98,10 +98,10 @@ def _seconds(desk: Desk, view: Compared, missing: Missing) -> float | None:
     """Guessed for all that is missing; None while a model is not at hand."""
     total = 0.0
     for source, scorings in zip(view.sources, missing, strict=True):
-        drawn = desk.drawn(source)
-        if isinstance(drawn, Waiting):
+        sampled = desk.sampled(source)
+        if isinstance(sampled, Waiting):
             return None
-        total += cost.guess(scorings, drawn.problem, _count(view)) if scorings else 0.0
+        total += cost.guess(scorings, sampled.problem, _count(view)) if scorings else 0.0
     return total
 
 

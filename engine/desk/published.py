@@ -16,7 +16,7 @@ import pandas as pd
 from engine.experiments import EXPERIMENTS, FULL, Experiment, contents, language_tables, publish
 from engine.experiments import reproduction as studies
 from engine.experiments.differences import differences
-from engine.experiments.enough import Evidence
+from engine.experiments.enough import PublishedEvidence
 from engine.experiments.scoreboard import ScoreboardRow, entries
 from engine.experiments.statements import STATEMENTS, wording
 from engine.experiments.statements.findings import findings
@@ -108,9 +108,9 @@ def too_small(name: str, preset: str, result: Published) -> str:
     """Why a result cannot show the effect of its experiment; empty where it can."""
     model = str(result.table["model"].iloc[0]) if "model" in result.table else ""
 
-    def of(other: str) -> Evidence | None:
+    def of(other: str) -> PublishedEvidence | None:
         beside = result if other == name else of_model(other, preset, model) if model else reproduction(other, preset)
-        return None if beside is None else Evidence(beside.table, beside.manifest, of)
+        return None if beside is None else PublishedEvidence(beside.table, beside.manifest, of)
 
     given = of(name)
     return EXPERIMENTS[name].too_small(given) if given else ""

@@ -68,8 +68,8 @@ def _first(desk: Desk, source: ProblemSource, scoring: Scoring, exact: Scoring, 
 
 def _cost(desk: Desk, source: ProblemSource, scoring: Scoring, exact: Scoring, count: int) -> NotMeasured | Waiting:
     """What the exact answer costs, as the reason why it is not measured; or the model that it waits for."""
-    drawn = desk.drawn(source)
-    if isinstance(drawn, Waiting):
-        return drawn
-    problem = narrowed(drawn.problem, count)
+    sampled = desk.sampled(source)
+    if isinstance(sampled, Waiting):
+        return sampled
+    problem = narrowed(sampled.problem, count)
     return too_dear(scoring, cost.guess([exact], problem, count) + cost.preparation([exact], problem)[1], count)

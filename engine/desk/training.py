@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from engine.basics.errors import Cancelled, WhichfluenceError
 from engine.basics.folders import carried
-from engine.desk.memory import Memory
+from engine.desk.memory import BoundedMemory
 from engine.problems import ProblemSource, SampledProblem
 
 UNWANTED_AFTER = 20.0  # seconds without anybody asking, after which a training that waits its turn is dropped
@@ -42,10 +42,10 @@ class Trainings:
     `afterwards` may go on with a problem that is ready, while no other training waits, or when `follow` asks for it.
     """
 
-    def __init__(self, prepare: Callable[[ProblemSource], SampledProblem], memory: Memory | None = None,
+    def __init__(self, prepare: Callable[[ProblemSource], SampledProblem], memory: BoundedMemory | None = None,
                  afterwards: Callable[[SampledProblem], None] = lambda problem: None) -> None:
         self._prepare, self._afterwards = prepare, afterwards
-        self._memory = Memory() if memory is None else memory
+        self._memory = BoundedMemory() if memory is None else memory
         self._entries: dict[Hashable, _Entry] = {}
         self._following: dict[Hashable, Future] = {}
         self._lock = threading.Lock()

@@ -40,7 +40,7 @@ DIGITS = 100.0
 
 
 @dataclass(frozen=True, eq=False)
-class Origin:
+class FactualPoint:
     """θ (P,), from where changes are taken, with f(q; θ) (m, C) and how far rounding moves it, noise (m,)."""
 
     problem: ModuleProblem
@@ -49,7 +49,7 @@ class Origin:
     noise: Tensor
 
     @classmethod
-    def at(cls, problem: ModuleProblem, theta: Tensor) -> Origin:
+    def at(cls, problem: ModuleProblem, theta: Tensor) -> FactualPoint:
         logits, eps = query_logits(problem, theta), torch.finfo(theta.dtype).eps
         left = [(query_logits(problem, theta + move) - 2.0 * logits + query_logits(problem, theta - move)).abs().amax(1)
                 for move in _moves(theta)]

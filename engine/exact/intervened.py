@@ -21,7 +21,7 @@ from torch.func import jvp
 
 from engine.basics.options import Options
 from engine.exact.curvature_elsewhere import Product, curvature
-from engine.exact.differences import Origin
+from engine.exact.differences import FactualPoint
 from engine.exact.passes import loss_and_gradient, training_loss
 from engine.gradients.response import LAST_DIGITS, LogitTerm
 from engine.models import softmax
@@ -35,7 +35,7 @@ ValueAndGradient = tuple[float, Tensor]
 T = TypeVar("T")
 
 
-class Family(ABC):
+class InterventionFamily(ABC):
     """All intervened objectives of one problem. start: θ_D (P,). penalty: λ, (P,) or one number for all."""
 
     def __init__(self, start: Tensor, penalty: Tensor, damping: float) -> None:
@@ -112,7 +112,7 @@ class Changes:
 class Objective:
     """One F_k: its terms beside the data loss, scale a."""
 
-    family: Family
+    family: InterventionFamily
     terms: Terms
     scale: float
 
@@ -136,7 +136,7 @@ class Objective:
         return self.family.own(theta, self.terms) if self.terms else (0.0, torch.zeros_like(theta))
 
 
-class ModuleFamily(Family):
+class ModuleFamily(InterventionFamily):
     """A network, in float64 unless another precision of differences is asked for."""
 
     def __init__(self, problem: ModuleProblem, damping: float, options: Options) -> None:
@@ -159,7 +159,7 @@ class ModuleFamily(Family):
         return value.item(), gradient
 
     def changes(self, base: Tensor) -> Changes:
-        origin = Origin.at(self.problem, base)
+        origin = FactualPoint.at(self.problem, base)
         return Changes(origin.logits, lambda theta: origin.change(theta - base))
 
     def curvature(self, objective: Objective, theta: Tensor) -> Product:
@@ -199,7 +199,7 @@ class ModuleFamily(Family):
         return product
 
 
-class SoftmaxFamily(Family):
+class SoftmaxInterventions(InterventionFamily):
     """Softmax regression, whose θ is W (D, C)."""
 
     def __init__(self, problem: SoftmaxProblem, damping: float, options: Options) -> None:
@@ -250,7 +250,7 @@ def weight_noise(queries: Tensor, weights: Tensor) -> Tensor:
     return LAST_DIGITS * torch.finfo(weights.dtype).eps * (queries.abs() @ weights.abs()).amax(1)
 
 
-intervened: Callable[[Problem, float, Options], Family] = by_form(SoftmaxFamily, ModuleFamily)
+intervened: Callable[[Problem, float, Options], InterventionFamily] = by_form(SoftmaxInterventions, ModuleFamily)
 """The family of a problem's objectives, for a damping."""
 
 

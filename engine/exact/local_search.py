@@ -14,7 +14,7 @@ from torch import Tensor
 
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
-from engine.exact.intervened import Changes, Family, Objective, check_labels, intervened
+from engine.exact.intervened import Changes, InterventionFamily, Objective, check_labels, intervened
 from engine.exact.lbfgs import Minimum, minimise
 from engine.exact.tolerance import gradient_tolerance
 from engine.gradients.response import Response
@@ -79,7 +79,7 @@ class _Compared:
     gradient_norm: float = 0.0
 
 
-def _compared_with(family: Family, process: LocalSearch) -> _Compared:
+def _compared_with(family: InterventionFamily, process: LocalSearch) -> _Compared:
     """Without an intervention there is no force, so all iterations are run."""
     if process.baseline == "factual":
         return _Compared(family.start)

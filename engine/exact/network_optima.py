@@ -45,7 +45,7 @@ DENSE = 1_500
 
 
 @dataclass(frozen=True)
-class Origin:
+class SearchStart:
     """θ*: where the search without intervention ended; reached: whether that is an optimum. factor: L (P, P) with
     LLᵀ = ∇²F(θ*), where it is small and positive definite."""
 
@@ -97,7 +97,8 @@ class _Optimum:
     converged: bool
 
 
-def _optimum(family: ModuleFamily, objective: Objective, origin: Origin, changes: Changes, allowed: float) -> _Optimum:
+def _optimum(family: ModuleFamily, objective: Objective, origin: SearchStart, changes: Changes, allowed: float
+             ) -> _Optimum:
     """allowed: the gradient norm of what it is compared with, which has to meet the candidate's tolerance too."""
     start = origin.minimum.theta
     tolerance = gradient_tolerance(objective.force(start), family.options.tolerance)
@@ -108,19 +109,19 @@ def _optimum(family: ModuleFamily, objective: Objective, origin: Origin, changes
                     origin.reached and not minimum.saddle and max(minimum.gradient_norm, allowed) <= tolerance)
 
 
-def origin_of(family: ModuleFamily) -> Origin:
+def origin_of(family: ModuleFamily) -> SearchStart:
     """θ*, kept on the problem for one damping and tolerance."""
     tolerance = family.options.tolerance
     return family.problem.memo("reoptimised without intervention", lambda: _searched(family, tolerance),
                                (family.damping, tolerance))
 
 
-def _searched(family: ModuleFamily, tolerance: float) -> Origin:
+def _searched(family: ModuleFamily, tolerance: float) -> SearchStart:
     objective = family.objective([0], Change())
     minimum = descend(objective.evaluate, lambda theta: family.curvature(objective, theta), family.start,
                       tolerance=SMALLEST_TOLERANCE, passes=ORIGIN_PASSES)
     reached = minimum.gradient_norm <= tolerance and not minimum.saddle and _settled(family, objective, minimum)
-    return Origin(minimum, reached, _factor(family, objective, minimum.theta) if reached else None)
+    return SearchStart(minimum, reached, _factor(family, objective, minimum.theta) if reached else None)
 
 
 def _settled(family: ModuleFamily, objective: Objective, end: Minimum) -> bool:
@@ -137,7 +138,7 @@ def _factor(family: ModuleFamily, objective: Objective, theta: Tensor) -> Tensor
     return None if info.item() else factor
 
 
-def _response(column: list[_Optimum], changes: Changes, origin: Origin) -> Response:
+def _response(column: list[_Optimum], changes: Changes, origin: SearchStart) -> Response:
     device = changes.baseline.device
     return Response(
         (changes.term([one.change for one in column]),),

@@ -65,7 +65,7 @@ class Objectives:
 
 
 @dataclass
-class Work:
+class NewtonWork:
     """How much was done, in passes over the training data for one candidate (4·n·D·C flops each)."""
 
     single_passes: int = 0
@@ -78,7 +78,7 @@ class Work:
         else:
             self.single_passes += passes
 
-    def add(self, other: Work) -> None:
+    def add(self, other: NewtonWork) -> None:
         self.single_passes += other.single_passes
         self.double_passes += other.double_passes
         self.rounds = max(self.rounds, other.rounds)
@@ -96,7 +96,7 @@ class Optima:
     gradient: Tensor
     gradient_norm: Tensor
     converged: Tensor
-    work: Work = field(default_factory=Work)
+    work: NewtonWork = field(default_factory=NewtonWork)
 
 
 @dataclass
@@ -204,7 +204,7 @@ class _Directions:
         self.index = torch.arange(len(self.norm), device=self.norm.device)
         self.active = torch.ones_like(self.index, dtype=torch.bool)
 
-    def step(self, work: Work) -> bool:
+    def step(self, work: NewtonWork) -> bool:
         """One iteration; whether some candidate goes on."""
         image = _hessian_product(self.data, self.direction, self.probabilities, self.scale, self.inputs, self.mass,
                                  self.own)
@@ -242,7 +242,7 @@ class _Directions:
 
 
 def newton_direction(data: TrainingData, objectives: Objectives, point: _Point, terms: CandidateTerms,
-                      forcing: Tensor, work: Work, limit: int = 100) -> Tensor:
+                      forcing: Tensor, work: NewtonWork, limit: int = 100) -> Tensor:
     """−(∇²F)⁻¹∇F to relative error `forcing` (b,) in the preconditioned norm: (D, C, b) float64."""
     search = _Directions(data, objectives, point, terms, forcing)
     for _ in range(limit):
@@ -293,7 +293,7 @@ def minimise(data: TrainingData, objectives: Objectives, start: Tensor, terms: C
     back with `converged` False and the norm where it ended.
     """
     goal = torch.as_tensor(tolerance, dtype=start.dtype, device=start.device).expand(start.shape[-1])
-    search, work = _LineSearch(centred(data, start.clone()), goal), Work()
+    search, work = _LineSearch(centred(data, start.clone()), goal), NewtonWork()
     while not search.finished.all() and work.rounds < max_rounds:
         work.rounds += 1
         check()

@@ -16,7 +16,7 @@ from engine.basics.options import Options
 from engine.curvature.solution import random_columns
 from engine.exact.intervened import weight_noise
 from engine.exact.local_response import force, linearised
-from engine.exact.newton import Objectives, TrainingData, Work, minimise, self_consistent_start
+from engine.exact.newton import NewtonWork, Objectives, TrainingData, minimise, self_consistent_start
 from engine.exact.objectives import objectives
 from engine.exact.polish import polished, remainder
 from engine.exact.preconditioner import CandidateTerms, Inverse, block_inverse, dense_inverse
@@ -74,7 +74,7 @@ def optima(problem: SoftmaxProblem, interventions: Sequence[Intervention], proce
     size = batch_size(problem, options.budget)
     gathered: list[list[BatchOptima]] = [[] for _ in interventions]
     total = len(interventions) * len(candidates)
-    done, work = 0, [Work() for _ in interventions]
+    done, work = 0, [NewtonWork() for _ in interventions]
     for batch in candidates.split(size):
         terms = _candidate_terms(problem, data, batch)
         for index, intervention in enumerate(interventions):
@@ -153,8 +153,8 @@ def _gradient_noise(problem: SoftmaxProblem, data: TrainingData) -> Tensor:
     return problem.memo("gradient_noise", build, data.damping)
 
 
-def _response(batches: Sequence[BatchOptima], compared: Tensor, work: Work, problem: SoftmaxProblem, damping: float,
-              tolerance: float) -> Response:
+def _response(batches: Sequence[BatchOptima], compared: Tensor, work: NewtonWork, problem: SoftmaxProblem,
+              damping: float, tolerance: float) -> Response:
     change, left, converged, norms = (torch.cat(column, dim) for column, dim in zip(zip(*batches, strict=True),
                                                                                     (1, 1, 0, 0), strict=True))
     counted = {"single_passes": work.single_passes, "double_passes": work.double_passes, "rounds": work.rounds,

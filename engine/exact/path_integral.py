@@ -22,7 +22,7 @@ from torch import Tensor
 
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
-from engine.exact.intervened import Family, Objective, intervened
+from engine.exact.intervened import InterventionFamily, Objective, intervened
 from engine.gradients.response import signal_of
 from engine.models.linear_solvers import by_factor
 from engine.problems import Problem
@@ -61,7 +61,7 @@ class PathIntegral:
 class _Family:
     """The objectives L_D + a·ℓ_k of one candidate, as functions of one flat θ (P,)."""
 
-    all: Family
+    all: InterventionFamily
     candidate: int
 
     def objective(self, a: float) -> Objective:

@@ -24,7 +24,7 @@ import torch
 from torch import Tensor
 
 from engine.basics.options import Options
-from engine.exact.differences import Origin
+from engine.exact.differences import FactualPoint
 from engine.exact.passes import loss_and_gradient
 from engine.gradients.response import LogitTerm, Response, Term
 from engine.problems import ModuleProblem, Problem, SoftmaxProblem, by_form
@@ -75,11 +75,11 @@ def _groups_of_module(problem: ModuleProblem, groups: Sequence[Tensor], eta: flo
     return LogitTerm(change, origin.logits, noise=noise)
 
 
-def _origin(problem: ModuleProblem, theta: Tensor) -> Origin:
+def _origin(problem: ModuleProblem, theta: Tensor) -> FactualPoint:
     """Kept on the problem for θ_D, from where most steps start."""
     if theta is problem.theta:
-        return problem.memo("origin", lambda: Origin.at(problem, theta))
-    return Origin.at(problem, theta)
+        return problem.memo("origin", lambda: FactualPoint.at(problem, theta))
+    return FactualPoint.at(problem, theta)
 
 
 def _of_softmax(problem: SoftmaxProblem, candidates: Tensor, eta: float, steps: int, theta: Tensor, options: Options

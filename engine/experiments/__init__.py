@@ -15,7 +15,7 @@ from engine.experiments import (
     response_corruption,
     scorecards,
 )
-from engine.experiments.experiment import FULL, Experiment, Preset
+from engine.experiments.experiment import FULL, Experiment, StudyPreset
 
 EXPERIMENTS: Registry[Experiment] = Registry("experiment")
 for _experiment in (
@@ -30,4 +30,4 @@ for _experiment in (
         scorecards.SCORECARD):
     EXPERIMENTS.add(_experiment.name, _experiment)
 
-__all__ = ["EXPERIMENTS", "FULL", "Experiment", "Preset"]
+__all__ = ["EXPERIMENTS", "FULL", "Experiment", "StudyPreset"]

@@ -131,11 +131,11 @@ def rows_over_seeds(seeds: Sequence[Mapping[Any, np.ndarray]], columns: Sequence
     return rows
 
 
-def facts(drawn, **factual) -> dict[str, Any]:
+def facts(sampled, **factual) -> dict[str, Any]:
     """What a chunk says of its problem: data, device, and the factual model with its test accuracy."""
-    problem = drawn.problem
+    problem = sampled.problem
     return {"data": problem.fingerprint, "device": device_name(str(problem.device)),
-            "factual": {**factual, "test_accuracy": drawn.test_accuracy()}}
+            "factual": {**factual, "test_accuracy": sampled.test_accuracy()}}
 
 
 def words(behavior: str) -> str:

@@ -23,7 +23,7 @@ from engine.basics.provenance import device_name
 from engine.data.tasks.backdoor import ABLATION, SIZES
 from engine.experiments import language, response_corruption
 from engine.experiments.enough import learned_attack
-from engine.experiments.experiment import Experiment, Preset
+from engine.experiments.experiment import Experiment, StudyPreset
 from engine.experiments.study import study
 from engine.jobs import Context, Output
 from engine.metrics import seed_means
@@ -63,16 +63,16 @@ TRAINING = {"corruption": 1.0, "backdoor": 0.9}
 """The tasks of Table A-11, and what a training takes of the time until its model is measured."""
 SEEDS = {"small": 2, "desk": 2, "gpu": 3, "paper": 3, "embedded": 3}
 REMOVAL_SEEDS = {**SEEDS, "desk": 1}
-PRESETS = {name: Preset(name, TITLES[name], SEEDS[name], {**SETTINGS[name], "layers": language.LAYERS})
+PRESETS = {name: StudyPreset(name, TITLES[name], SEEDS[name], {**SETTINGS[name], "layers": language.LAYERS})
            for name in SETTINGS}
-REMOVAL_PRESETS = {name: Preset(name, TITLES[name], REMOVAL_SEEDS[name], {**SETTINGS[name], "removals": REMOVALS[name]})
-                   for name in SETTINGS}
+REMOVAL_PRESETS = {name: StudyPreset(name, TITLES[name], REMOVAL_SEEDS[name],
+                                     {**SETTINGS[name], "removals": REMOVALS[name]}) for name in SETTINGS}
 QUALITY_TITLES = {**TITLES, "small": "80 short records", "gpu": f"{TITLES['gpu']}; the conditional backdoor alone"}
 QUALITY_SETTINGS: dict[str, dict[str, Any]] = {
     name: {"model": own["model"], "backdoor": own, "corruption": response_corruption.SETTINGS[name]}
     for name, own in SETTINGS.items()}
 del QUALITY_SETTINGS["gpu"]["corruption"]  # whose recipe has not been tried
-QUALITY_PRESETS = {name: Preset(name, QUALITY_TITLES[name], SEEDS[name], own)
+QUALITY_PRESETS = {name: StudyPreset(name, QUALITY_TITLES[name], SEEDS[name], own)
                    for name, own in QUALITY_SETTINGS.items()}
 
 

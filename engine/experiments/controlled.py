@@ -30,7 +30,7 @@ from engine.experiments.agreements import (
     stored,
     words,
 )
-from engine.experiments.experiment import Experiment, Preset
+from engine.experiments.experiment import Experiment, StudyPreset
 from engine.experiments.study import study
 from engine.jobs import Context, Output
 from engine.problems import ProblemSource, SampledProblem, build_cached
@@ -55,9 +55,9 @@ NUMERICS = 2
 LEAVE_ONE_OUT, FIVE_STEPS, INVERSE_HESSIAN = (
     "upweighting vs. exact LOO", "one-step vs. five-step", "one-step vs. inverse-Hessian")
 
-PAPER = Preset("paper", "FashionMNIST as in Appendix A-1", 3, {"numerics": NUMERICS, "slice": 250, "sources": [
+PAPER = StudyPreset("paper", "FashionMNIST as in Appendix A-1", 3, {"numerics": NUMERICS, "slice": 250, "sources": [
     {"dataset": "fashion_mnist", "n_train": 20_000, "n_test": 2_000, "n_queries": 1_000, "n_candidates": 1_000}]})
-SMALL = Preset("small", "digits, and FashionMNIST averaged to 14×14 pixels", 3, {
+SMALL = StudyPreset("small", "digits, and FashionMNIST averaged to 14×14 pixels", 3, {
     "numerics": NUMERICS, "slice": 250, "sources": [
         {"dataset": "digits", "n_train": 1_000, "n_test": 500, "n_queries": 200, "n_candidates": 200},
         {"dataset": "fashion_mnist", "n_train": 2_000, "n_test": 500, "n_queries": 200, "n_candidates": 200,
@@ -101,17 +101,17 @@ def _prepared(payload, index: int, seed: int, context: Context) -> SampledProble
 def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
     index, seed, kind, *number = key.split("/")
     context.progress(0.0, f"training, seed {seed}")
-    drawn = _prepared(payload, int(index), int(seed), context)
-    drawn.problem.facts  # noqa: B018 - trains
+    sampled = _prepared(payload, int(index), int(seed), context)
+    sampled.problem.facts  # noqa: B018 - trains
     if kind == "steps":
-        return _steps_chunk(drawn, context)
+        return _steps_chunk(sampled, context)
     size = payload["settings"]["slice"]
-    return _optima_chunk(drawn, int(number[0]) * size, size, context)
+    return _optima_chunk(sampled, int(number[0]) * size, size, context)
 
 
-def _steps_chunk(drawn, context: Context) -> Output:
+def _steps_chunk(sampled, context: Context) -> Output:
     """Agreement per query of the B axis, the steps of the T axis, and every first-order curve."""
-    problem, agreements = drawn.problem, {}
+    problem, agreements = sampled.problem, {}
     reference = Bounded.of(compute(problem, step_scoring("query_loss", ETA))[0])
     for behavior in BEHAVIORS[1:]:
         other = compute(problem, step_scoring(behavior, ETA))[0]
@@ -122,13 +122,13 @@ def _steps_chunk(drawn, context: Context) -> Output:
         for behavior in BEHAVIORS:
             pair = compute(problem, [step_scoring(behavior, eta), step_scoring(behavior, eta, "first_order")])
             agreements[f"eta|{behavior}|{eta!r}"] = per_query(*map(Bounded.of, pair))
-    return Output(arrays={**stored(agreements), **reference.stored("step")}, manifest=_facts(drawn))
+    return Output(arrays={**stored(agreements), **reference.stored("step")}, manifest=_facts(sampled))
 
 
-def _optima_chunk(drawn, start: int, size: int, context: Context) -> Output:
+def _optima_chunk(sampled, start: int, size: int, context: Context) -> Output:
     """Oriented scores of one slice of candidates under removal, upweighting and the linear responses, with their error
     bounds: what takes part is decided when they are compared."""
-    problem = drawn.problem.with_candidates(drawn.problem.candidates[start:start + size])
+    problem = sampled.problem.with_candidates(sampled.problem.candidates[start:start + size])
     scorings = {f"remove|{kind}": removal_scoring(kind) for kind in ("n-1", "n")}
     scorings |= {f"upweight|{b}|{alpha!r}": upweight_scoring(b, alpha) for alpha in ALPHAS for b in BEHAVIORS}
     linear = {f"response|{b}|0.0": response_scoring(b, 0.0) for b in BEHAVIORS}
@@ -137,7 +137,7 @@ def _optima_chunk(drawn, start: int, size: int, context: Context) -> Output:
     computed = dict(zip((*scorings, *linear), compute(problem, [*scorings.values(), *linear.values()],
                                                       context.computing("re-optimising")), strict=True))
     exact = [scores for name, scores in computed.items() if name in scorings]
-    manifest = _facts(drawn)
+    manifest = _facts(sampled)
     manifest["convergence"] = {
         "flagged": int(sum((~scores.converged).sum() for scores in exact)),
         "largest_gradient_norm": max(float(scores.residual.max()) for scores in exact),
@@ -153,9 +153,9 @@ def _group_work(computed, name: str) -> float:
                if key.startswith(("remove", "upweight|query_loss")))
 
 
-def _facts(drawn) -> dict[str, Any]:
-    fit = drawn.problem.fit
-    return facts(drawn, gradient_norm=fit.gradient_norm, lbfgs_iterations=fit.lbfgs_iterations,
+def _facts(sampled) -> dict[str, Any]:
+    fit = sampled.problem.fit
+    return facts(sampled, gradient_norm=fit.gradient_norm, lbfgs_iterations=fit.lbfgs_iterations,
                  newton_iterations=fit.newton_iterations)
 
 

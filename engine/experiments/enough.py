@@ -20,20 +20,20 @@ RANDOM = "Random"
 
 
 @dataclass(frozen=True, eq=False)
-class Evidence:
+class PublishedEvidence:
     """A published table, its manifest, and what another experiment published at the same scale (None: nothing)."""
 
     table: pd.DataFrame
     manifest: Mapping[str, Any]
-    beside: Callable[[str], Evidence | None] = lambda name: None
+    beside: Callable[[str], PublishedEvidence | None] = lambda name: None
 
 
-def nothing_to_ask(evidence: Evidence) -> str:
+def nothing_to_ask(evidence: PublishedEvidence) -> str:
     """No rule: every size shows the effect."""
     return ""
 
 
-def learned_classes(evidence: Evidence) -> str:
+def learned_classes(evidence: PublishedEvidence) -> str:
     """The classifiers read at least half of the test examples, averaged over the runs."""
     accuracies = [run.get("test_accuracy", run.get("factual", {}).get("test_accuracy"))
                   for run in evidence.manifest.get("runs", ())]
@@ -43,7 +43,7 @@ def learned_classes(evidence: Evidence) -> str:
     return f"the model reads {np.mean(known):.0%} of the test examples right, less than half."
 
 
-def learned_attack(evidence: Evidence) -> str:
+def learned_attack(evidence: PublishedEvidence) -> str:
     """The backdoor works on at least half of the prompts that should trigger it, before anything is removed.
 
     Read from the manifest, or else from Table A-11 at the same scale.
@@ -57,7 +57,7 @@ def learned_attack(evidence: Evidence) -> str:
     return f"the attack succeeds for {np.mean(rates):.0%} of the triggered prompts, less than half."
 
 
-def found_something(evidence: Evidence) -> str:
+def found_something(evidence: PublishedEvidence) -> str:
     """For every kind of corruption some ranking puts its records first more often than chance does.
 
     By the rank-sum test of every ranking of every seed at 0.05/(rankings · seeds), which a mean over the seeds has to

@@ -26,7 +26,7 @@ from engine.analysis.datamodels import retrain as retrain_on
 from engine.applications.language.methods import ANSWER
 from engine.basics.options import Options
 from engine.experiments.agreements import Bounded, facts, per_query, restored, rows_over_seeds, stored
-from engine.experiments.experiment import Experiment, Preset
+from engine.experiments.experiment import Experiment, StudyPreset
 from engine.experiments.study import study
 from engine.jobs import Context, Output
 from engine.metrics.agreement import METRICS
@@ -61,7 +61,7 @@ Conjugate gradients are left out: for 400 right-hand sides (100 queries × 4 beh
 
 RECIPE = {"rank": 16, "epochs": 4, "learning_rate": 5e-3, "batch": 16, "context": 256, "checkpoints": CHECKPOINTS}
 SOURCE = {"dataset": "world_corruption", "model": EMBEDDED_MODEL, "recipe": RECIPE}
-SMALL = Preset("small", "500 records of the embedded world, 100 queries", 3, {
+SMALL = StudyPreset("small", "500 records of the embedded world, 100 queries", 3, {
     "numerics": NUMERICS, "curve": 50, "removed": 24, "subsets": 100, "source": {
         **SOURCE, "n_train": 500, "n_test": 200, "n_queries": 100, "n_candidates": 500}})
 PRESETS = {"small": SMALL}
@@ -93,18 +93,18 @@ def weight(payload: Mapping[str, Any], key: str) -> float:
 def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
     seed, _, chunk = key.partition("/")
     source = ProblemSource.parse({**payload["settings"]["source"], "seed": int(seed)})
-    drawn = build_cached(source, context.device, check=context.check,
+    sampled = build_cached(source, context.device, check=context.check,
                        progress=lambda done: context.progress(0.2 * done, f"training, seed {seed}"))
-    return PARTS[chunk](drawn, payload["settings"], context)
+    return PARTS[chunk](sampled, payload["settings"], context)
 
 
-def _steps(drawn: SampledProblem, settings: Mapping[str, Any], context: Context) -> Output:
+def _steps(sampled: SampledProblem, settings: Mapping[str, Any], context: Context) -> Output:
     """Oriented scores of one exact step, by behavior."""
-    problem = drawn.problem
+    problem = sampled.problem
     exact = _exact(problem, Scoring.of("response_loss", ADD, ONE_STEP), context.computing("one exact step", 0.2))
     below = sum(scores.below_resolution for scores in exact.values())
-    manifest = {**facts(drawn, **_factual(drawn)), "exact_seconds": exact["response_loss"].provenance["wall_seconds"],
-                "below_resolution": int(below)}
+    manifest = {**facts(sampled, **_factual(sampled)), "below_resolution": int(below),
+                "exact_seconds": exact["response_loss"].provenance["wall_seconds"]}
     return Output(arrays=Bounded.all_stored(exact), manifest=manifest)
 
 
@@ -115,9 +115,9 @@ def _exact(problem: Problem, like: Scoring, options: Options) -> dict[str, Score
     return dict(zip(behaviors, compute(problem, scorings, options), strict=True))
 
 
-def _curve(drawn: SampledProblem, settings: Mapping[str, Any], context: Context) -> Output:
+def _curve(sampled: SampledProblem, settings: Mapping[str, Any], context: Context) -> Output:
     """First order against exact over η, over the first candidates, per query."""
-    problem, agreements = drawn.problem, {}
+    problem, agreements = sampled.problem, {}
     problem = problem.with_candidates(problem.candidates[:settings["curve"]])
     for index, eta in enumerate(ETAS):
         options = context.computing(f"first order against exact, η = {eta:g}", 0.2 + 0.8 * index / len(ETAS))
@@ -129,9 +129,9 @@ def _curve(drawn: SampledProblem, settings: Mapping[str, Any], context: Context)
     return Output(arrays=stored(agreements))
 
 
-def _removal(drawn: SampledProblem, settings: Mapping[str, Any], context: Context) -> Output:
+def _removal(sampled: SampledProblem, settings: Mapping[str, Any], context: Context) -> Output:
     """Oriented scores of training without single records, under two training seeds."""
-    whole = drawn.problem
+    whole = sampled.problem
     problem = whole.with_candidates(whole.candidates[:settings["removed"]])
     assert isinstance(problem, CausalProblem)
     question = Scoring.of("response_loss", REMOVE, {"kind": "retrain"})
@@ -143,18 +143,18 @@ def _removal(drawn: SampledProblem, settings: Mapping[str, Any], context: Contex
                   manifest={"seconds": exact["response_loss"].provenance["wall_seconds"]})
 
 
-def _subsets(drawn: SampledProblem, settings: Mapping[str, Any], context: Context) -> Output:
+def _subsets(sampled: SampledProblem, settings: Mapping[str, Any], context: Context) -> Output:
     """What models trained on random halves of all records say, by the protocol `weights`: (m, J) by behavior, with the
     halves."""
-    problem = drawn.problem
-    members = subsets(len(problem.candidates), settings["subsets"], SHARE, drawn.source.seed)
+    problem = sampled.problem
+    members = subsets(len(problem.candidates), settings["subsets"], SHARE, sampled.source.seed)
     models = retrain_on(problem, members, context.computing("training on random halves", 0.2))
     return Output(arrays={"kept": members, **{behavior: models.outcomes(behavior) for behavior in reading("tokens")}})
 
 
-def _estimates(drawn: SampledProblem, settings: Mapping[str, Any], context: Context) -> Output:
+def _estimates(sampled: SampledProblem, settings: Mapping[str, Any], context: Context) -> Output:
     """Oriented scores of every method and baseline with their error bounds, by `method|behavior`."""
-    problem, behaviors, answering = drawn.problem, reading("tokens"), methods()
+    problem, behaviors, answering = sampled.problem, reading("tokens"), methods()
     estimates: dict[str, Scores] = {}
     for index, title in enumerate(answering):
         scorings = {behavior: implied(title, behavior) for behavior in behaviors}
@@ -173,8 +173,8 @@ PARTS: dict[str, Callable[[SampledProblem, Mapping[str, Any], Context], Output]]
 """The chunks of a seed: what is exact first, so that it stands when estimators are added."""
 
 
-def _factual(drawn: SampledProblem) -> dict[str, Any]:
-    problem = drawn.problem
+def _factual(sampled: SampledProblem) -> dict[str, Any]:
+    problem = sampled.problem
     return {"loss": problem.facts["factual_loss"], "gradient_norm": problem.facts["factual_gradient_norm"],
             "query_accuracy": problem.accuracy()}
 

@@ -11,7 +11,7 @@ import pandas as pd
 
 from engine.basics.errors import InvalidInput
 from engine.experiments.contents import contents
-from engine.experiments.enough import Evidence, nothing_to_ask
+from engine.experiments.enough import PublishedEvidence, nothing_to_ask
 from engine.scoring.scoring import Scoring
 
 QUICK, FULL = "small", "paper"
@@ -19,7 +19,7 @@ QUICK, FULL = "small", "paper"
 
 
 @dataclass(frozen=True)
-class Preset:
+class StudyPreset:
     """Sizes of one scale of a study, and what to say of it. `settings` is the study's own plain data."""
 
     name: str
@@ -49,7 +49,7 @@ class Experiment:
     name: str
     title: str
     study: str
-    presets: Mapping[str, Preset]
+    presets: Mapping[str, StudyPreset]
     view: Callable[[Mapping[str, pd.DataFrame]], pd.DataFrame]
     keys: tuple[str, ...]
     paper_table: str | None = None
@@ -57,7 +57,7 @@ class Experiment:
     pairs: Mapping[tuple[str, str, str], tuple[Scoring, Scoring]] = field(default_factory=dict)
     tolerance: Callable[[Mapping[str, str]], float] = lambda row: math.nan
     models: tuple[str, ...] = ()
-    too_small: Callable[[Evidence], str] = nothing_to_ask
+    too_small: Callable[[PublishedEvidence], str] = nothing_to_ask
 
     def beside(self, model: str) -> str:
         """A sentence where the paper did not run `model`, on whose numbers stand beside ours; empty where it did."""

@@ -14,7 +14,7 @@ from engine.applications.language import shards, sketching, stages
 from engine.applications.language.attribution import LAYERS as attribution_layers
 from engine.applications.language.attribution import Attribution
 from engine.experiments.study import study
-from engine.gradients.cached import Features
+from engine.gradients.cached import CachedFeatures
 from engine.jobs import Context, JobKind, Output
 from engine.metrics import seed_means
 from engine.models.causal.catalogue import is_embedded, model_title
@@ -100,7 +100,7 @@ def manifest(payload: Mapping[str, Any], chosen: Mapping[str, Any], chunks: Mapp
             "device": chunks[f"{payload['seeds'][0]}/train"].manifest["device"]}
 
 
-def sketched(attribution: Attribution, features: Features) -> dict[str, Any]:
+def sketched(attribution: Attribution, features: CachedFeatures) -> dict[str, Any]:
     """Of a chunk's manifest: how far scores depend on the draw of the projection, for the run of its seed."""
     drawn = sketching.stability(features)
     return {"sketched": {"sketch": sketching.described(drawn, attribution.projection, attribution.tried),

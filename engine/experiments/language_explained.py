@@ -18,11 +18,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from engine.analysis.explanation import Explanation, Link, explain
+from engine.analysis.explanation import Contribution, Explanation, explain
 from engine.applications.language.methods import ANSWER
 from engine.experiments import exact_language
 from engine.experiments.exact_language import implied
-from engine.experiments.experiment import Experiment, Preset
+from engine.experiments.experiment import Experiment, StudyPreset
 from engine.experiments.study import study
 from engine.jobs import Context, Output
 from engine.metrics import seed_means
@@ -38,7 +38,7 @@ PAIRS: dict[str, tuple[Scoring, Scoring]] = {
     "RepSim and GradSim": (implied("RepSim", ANSWER), implied("GradSim", "response_loss"))}
 SHARE, LENGTH, DIRECT, SLACK = "Share of the way", "Kendall distance", "Kendall distance of the ends", "Slack"
 WHOLE = "the whole way"
-SMALL = Preset("small", "500 records of the embedded world, of which 24 are candidates, 100 queries", 3, {
+SMALL = StudyPreset("small", "500 records of the embedded world, of which 24 are candidates, 100 queries", 3, {
     "numerics": NUMERICS, "source": {
         **exact_language.SOURCE, "n_train": 500, "n_test": 200, "n_queries": 100, "n_candidates": 24}})
 PRESETS = {"small": SMALL}
@@ -58,17 +58,17 @@ def weight(payload: Mapping[str, Any], key: str) -> float:
 
 
 def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
-    drawn = []
+    sampled = []
     for index, seed in enumerate(payload["seeds"]):
         source = ProblemSource.parse({**payload["settings"]["source"], "seed": seed})
         message = f"training, seed {seed}"
         start = 0.2 * index / len(payload["seeds"])
-        drawn.append(build_cached(source, context.device, check=context.check,
+        sampled.append(build_cached(source, context.device, check=context.check,
                                 progress=lambda done, start=start, message=message: context.progress(start, message)))
-    explanation = explain([one.problem for one in drawn], *PAIRS[key], context.computing(key, 0.2))
+    explanation = explain([one.problem for one in sampled], *PAIRS[key], context.computing(key, 0.2))
     return Output({"way": pd.DataFrame(list(_rows(key, explanation)))}, manifest={
         "sentence": explanation.sentence, "notes": list(explanation.notes), "left_out": explanation.left_out,
-        "data": [one.problem.fingerprint for one in drawn], "device": context.device})
+        "data": [one.problem.fingerprint for one in sampled], "device": context.device})
 
 
 def _rows(pair: str, explanation: Explanation) -> Iterator[dict[str, Any]]:
@@ -85,7 +85,7 @@ def _rows(pair: str, explanation: Explanation) -> Iterator[dict[str, Any]]:
                "seed_means": ""}
 
 
-def _named(link: Link) -> str:
+def _named(link: Contribution) -> str:
     return f"{' + '.join(link.causes)}: {link.title}"
 
 

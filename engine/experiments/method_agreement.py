@@ -27,7 +27,7 @@ from engine.basics.provenance import device_name
 from engine.experiments.agreements import Bounded, per_query, rows_over_seeds
 from engine.experiments.exact_language import ADD, ANSWER, DAMPING, ETA, ONE_STEP, RECIPE, REMOVE
 from engine.experiments.exact_language import SOURCE as LANGUAGE
-from engine.experiments.experiment import Experiment, Preset
+from engine.experiments.experiment import Experiment, StudyPreset
 from engine.experiments.study import study
 from engine.jobs import Context, Output
 from engine.metrics.agreement import METRICS
@@ -52,10 +52,10 @@ out does (off by a third in the middle, `linear_range`); agreement of methods wa
 RECORDS = {**LANGUAGE, "n_train": 48, "n_test": 60, "n_queries": 10, "n_candidates": 12,
            "recipe": {**RECIPE, "epochs": 3, "checkpoints": 3}}
 PRESETS = {
-    "small": Preset("small", "A convolutional network on 200 digits, 40 candidates, 20 queries", 10, {
+    "small": StudyPreset("small", "A convolutional network on 200 digits, 40 candidates, 20 queries", 10, {
         "numerics": NUMERICS, "source": NETWORK, "behavior": "query_loss", "similar": "query_logit",
         "methods": [*SHARED, "influence_function_cg_gauss_newton", "gradient_norm", "random"]}),
-    "embedded": Preset("embedded", "The embedded language model on 48 records, 12 candidates, 10 queries", 10, {
+    "embedded": StudyPreset("embedded", "The embedded language model on 48 records, 12 candidates, 10 queries", 10, {
         "numerics": NUMERICS, "source": RECORDS, "behavior": "response_loss", "similar": ANSWER,
         "methods": [*SHARED, "less", "bm25", "gradient_norm", "random"]})}
 

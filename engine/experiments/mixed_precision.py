@@ -25,7 +25,7 @@ from engine.applications.noisy_labels.search import SuspicionRequest, draw_cache
 from engine.applications.noisy_labels.source import NoisySource
 from engine.basics.errors import InvalidInput
 from engine.basics.noted import KEY
-from engine.experiments.experiment import Experiment, Preset
+from engine.experiments.experiment import Experiment, StudyPreset
 from engine.experiments.noisy_labels import cost, sources
 from engine.experiments.study import study
 from engine.jobs import Context, Output
@@ -41,7 +41,7 @@ METHODS = ("repsim", "ntk", "gradsim", "tracin", "lissa")
 COMPARED = ("kendall_tau", "top_overlap")
 RECIPE = Recipe(epochs=12, batch_size=64, learning_rate=0.05, momentum=0.9, weight_decay=5e-4, schedule="cosine",
                 checkpoints=4)
-PRESETS = {"small": Preset(
+PRESETS = {"small": StudyPreset(
     "small", "CIFAR-10 averaged to 16×16 pixels, 2,000 training and 500 trusted examples, a ResNet-18 of a quarter of "
     "its width", 3, {"numerics": NUMERICS, "methods": list(METHODS), "sources": sources(
         {"dataset": "cifar10", "n_train": 2_000, "n_test": 2_000, "trusted": 50, "pool": 2,

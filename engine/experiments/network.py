@@ -13,7 +13,7 @@ published as the paper has them, against θ_D, and against the model after as ma
 intervention: the two differ by one number a query, which leaves τ and overlap as they are and decides the signs.
 
 Searches and the inverse Hessian pass over all training examples many times for each candidate, so that a preset may
-leave them fewer candidates, and the searches a smaller training set with a model of their own (`Searched`). Each row
+leave them fewer candidates, and the searches a smaller training set with a model of their own (`SearchPoint`). Each row
 says how many training examples and candidates it compares.
 
 Each seed is one `steps` chunk, one `curve` chunk an η, one `response` chunk, one `searched` chunk where the searches
@@ -45,7 +45,7 @@ from engine.experiments.agreements import (
 )
 from engine.experiments.controlled import BEHAVIORS
 from engine.experiments.enough import learned_classes
-from engine.experiments.experiment import Experiment, Preset
+from engine.experiments.experiment import Experiment, StudyPreset
 from engine.experiments.study import study
 from engine.jobs import Context, Output
 from engine.problems import Problem, ProblemSource, SampledProblem, build_cached
@@ -75,19 +75,19 @@ REMOVAL = {"kind": "remove", "normalization": "n-1"}
 DRIFT_REMOVED = f"{LEAVE_ONE_OUT} (drift removed)"
 
 CIFAR = {"dataset": "cifar10", "model": "cnn"}
-PAPER = Preset("paper", "CIFAR-10 as in Appendix A-1", 3, {"numerics": NUMERICS, "slice": 100, "source": {
+PAPER = StudyPreset("paper", "CIFAR-10 as in Appendix A-1", 3, {"numerics": NUMERICS, "slice": 100, "source": {
     **CIFAR, "n_train": 10_000, "n_test": 600, "n_queries": 500, "n_candidates": 500}})
-DESK = Preset("desk", "CIFAR-10 as in Appendix A-1; fewer candidates for the inverse Hessian, and L-BFGS on a model of "
-              "1,000 training examples", 3,
-              {"numerics": NUMERICS, "slice": 5, "source": PAPER.settings["source"], "solved": {"n_candidates": 4},
-               "searched": {"n_train": 1_000, "n_candidates": 10, "alphas": [1e-3, 1e-1]}})
-SMALL = Preset("small", "CIFAR-10 averaged to 16×16 pixels, 300 training examples", 3, {
+DESK = StudyPreset("desk", "CIFAR-10 as in Appendix A-1; fewer candidates for the inverse Hessian, and L-BFGS on a "
+                   "model of 1,000 training examples", 3,
+                   {"numerics": NUMERICS, "slice": 5, "source": PAPER.settings["source"], "solved": {"n_candidates": 4},
+                    "searched": {"n_train": 1_000, "n_candidates": 10, "alphas": [1e-3, 1e-1]}})
+SMALL = StudyPreset("small", "CIFAR-10 averaged to 16×16 pixels, 300 training examples", 3, {
     "numerics": NUMERICS, "slice": 10, "source": {
         **CIFAR, "n_train": 300, "n_test": 200, "n_queries": 100, "n_candidates": 20, "pool": 2}})
 
 
 @dataclass(frozen=True)
-class Searched:
+class SearchPoint:
     """What L-BFGS searches from: the P rows and the curves over α.
 
     own: what its source changes of the study's; empty where it searches from the model of all other rows, with all its
@@ -98,7 +98,7 @@ class Searched:
     alphas: tuple[float, ...] = ALPHAS
 
     @classmethod
-    def of(cls, settings: Mapping[str, Any]) -> Searched:
+    def of(cls, settings: Mapping[str, Any]) -> SearchPoint:
         """As the settings say; what they do not say is that of the study."""
         own = dict(settings.get("searched", {}))
         alphas = tuple(own.pop("alphas", ALPHAS))
@@ -133,7 +133,7 @@ def pairs() -> dict[tuple[str, str, str], tuple[Scoring, Scoring]]:
 
 def plan(payload: Mapping[str, Any]) -> list[str]:
     settings = payload["settings"]
-    searched = Searched.of(settings)
+    searched = SearchPoint.of(settings)
     slices = -(-searched.source(settings)["n_candidates"] // settings["slice"])
     return [f"{seed}/{chunk}" for seed in payload["seeds"]
             for chunk in ("steps", *(f"curve/{number}" for number in range(len(ETAS))), "response",
@@ -144,7 +144,7 @@ def weight(payload: Mapping[str, Any], key: str) -> float:
     """Guessed seconds on two processor cores, in passes over all training pictures; `steps` and `searched` also train.
     Searches run in float64, at about 2.5 times the cost."""
     settings = payload["settings"]
-    searched = Searched.of(settings)
+    searched = SearchPoint.of(settings)
     own = "searched" in key or "optima" in key
     source = searched.source(settings) if own else settings["source"]
     pixels = 1.0 / source.get("pool", 1) ** 2
@@ -163,19 +163,19 @@ def weight(payload: Mapping[str, Any], key: str) -> float:
 
 def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
     settings = payload["settings"]
-    searched, (seed, kind, *number) = Searched.of(settings), key.split("/")
+    searched, (seed, kind, *number) = SearchPoint.of(settings), key.split("/")
 
-    def drawn(source: Mapping[str, Any]) -> SampledProblem:
+    def sampled(source: Mapping[str, Any]) -> SampledProblem:
         return build_cached(ProblemSource.parse({**source, "seed": int(seed)}), context.device, check=context.check,
                           progress=lambda done: context.progress(0.5 * done, f"training, seed {seed}"))
 
     if kind == "optima":
-        problem, size = drawn(searched.source(settings)).problem, settings["slice"]
+        problem, size = sampled(searched.source(settings)).problem, settings["slice"]
         return _optima_chunk(problem, context.computing("L-BFGS"), int(number[0]) * size, size, searched)
     if kind == "searched":
-        own = drawn(searched.source(settings))
+        own = sampled(searched.source(settings))
         return _response_chunk(own.problem, context.computing("inverse Hessian"), _facts(own))
-    whole = drawn(settings["source"])
+    whole = sampled(settings["source"])
     if kind == "steps":
         return _steps_chunk(whole, context.computing("steps"))
     if kind == "curve":
@@ -184,23 +184,23 @@ def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
     return _response_chunk(problem, context.computing("inverse Hessian"))
 
 
-def _steps_chunk(drawn: SampledProblem, options: Options) -> Output:
+def _steps_chunk(sampled: SampledProblem, options: Options) -> Output:
     """Agreement per query of the B axis and of five steps; the one-step scores themselves."""
-    problem = drawn.problem
+    problem = sampled.problem
     exact = dict(zip(BEHAVIORS, compute(problem, [step_scoring(b, ETA) for b in BEHAVIORS], options), strict=True))
     reference = Bounded.of(exact["query_loss"])
     agreements = {f"B|{behavior}": per_query(reference, Bounded.of(exact[behavior])) for behavior in BEHAVIORS[1:]}
     agreements["T|unrolled"] = per_query(reference, Bounded.of(compute(problem, unrolled_scoring(), options)[0]))
-    return Output(arrays={**stored(agreements), **reference.stored("step")}, manifest=_facts(drawn))
+    return Output(arrays={**stored(agreements), **reference.stored("step")}, manifest=_facts(sampled))
 
 
-def _curve_chunk(drawn: SampledProblem, eta: float, options: Options) -> Output:
+def _curve_chunk(sampled: SampledProblem, eta: float, options: Options) -> Output:
     """Agreement per query of the first-order and the exact step of one η, for every behavior of the curves.
 
     Both in float64, which exact steps take, so that the smallest η shows no rounding.
     """
     scorings = [step_scoring(b, eta, estimator) for estimator in ("exact", "first_order") for b in CURVES]
-    scores = compute(drawn.problem.for_differences("float64"), scorings, options)
+    scores = compute(sampled.problem.for_differences("float64"), scorings, options)
     return Output(arrays=stored({f"eta|{behavior}|{eta!r}": per_query(Bounded.of(finite), Bounded.of(tangent)) for
                                  behavior, finite, tangent in zip(CURVES, scores, scores[len(CURVES):], strict=False)}))
 
@@ -215,7 +215,7 @@ def _response_chunk(problem: Problem, options: Options, facts_of_model: Mapping[
     return Output(arrays=arrays, manifest={**(facts_of_model or {}), "solver": scores[0].provenance["convergence"]})
 
 
-def _optima_chunk(whole: Problem, options: Options, start: int, size: int, searched: Searched) -> Output:
+def _optima_chunk(whole: Problem, options: Options, start: int, size: int, searched: SearchPoint) -> Output:
     """Oriented scores of one slice of candidates under removal and upweighting, and the drift, with error bounds."""
     problem = whole.with_candidates(whole.candidates[start:start + size])
     scorings = searched.scorings()
@@ -231,9 +231,9 @@ def _optima_chunk(whole: Problem, options: Options, start: int, size: int, searc
                                        "median_gradient_norm": float(np.median(residuals)), "flagged": flagged}})
 
 
-def _facts(drawn: SampledProblem) -> dict[str, Any]:
-    factual = drawn.problem.facts
-    return facts(drawn, gradient_norm=factual["factual_gradient_norm"], loss=factual["factual_loss"])
+def _facts(sampled: SampledProblem) -> dict[str, Any]:
+    factual = sampled.problem.facts
+    return facts(sampled, gradient_norm=factual["factual_gradient_norm"], loss=factual["factual_loss"])
 
 
 def finish(payload: Mapping[str, Any], chunks: Mapping[str, Result], context: Context) -> Output:
@@ -242,13 +242,13 @@ def finish(payload: Mapping[str, Any], chunks: Mapping[str, Result], context: Co
                             partial(_seed_agreements, payload, chunks), context.progress)
     frame = _with_sizes(pd.DataFrame(rows), payload["settings"])
     return Output({"agreement": frame}, manifest={
-        "spec": {**_declared(), "alphas": Searched.of(payload["settings"]).alphas},
+        "spec": {**_declared(), "alphas": SearchPoint.of(payload["settings"]).alphas},
         "runs": runs, "device": runs[0]["device"]})
 
 
 def _with_sizes(frame: pd.DataFrame, settings: Mapping[str, Any]) -> pd.DataFrame:
     """How many training examples and candidates each row compares, as columns."""
-    whole, own = settings["source"], Searched.of(settings).source(settings)
+    whole, own = settings["source"], SearchPoint.of(settings).source(settings)
     searched = (frame["axis"] == "P") | (frame["curve"] == "alpha")
     frame["n_train"] = np.where(searched, own["n_train"], whole["n_train"])
     frame["n_candidates"] = np.where(searched, own["n_candidates"], whole["n_candidates"])

@@ -22,7 +22,7 @@ from engine.applications.noisy_labels.search import SuspicionRequest, draw_cache
 from engine.applications.noisy_labels.source import NoisySource
 from engine.basics.provenance import versions_of
 from engine.experiments.enough import learned_classes
-from engine.experiments.experiment import Experiment, Preset
+from engine.experiments.experiment import Experiment, StudyPreset
 from engine.experiments.study import study
 from engine.jobs import Context, Output
 from engine.metrics import seed_means
@@ -71,13 +71,14 @@ def settings(methods: tuple[str, ...], drawn: list[dict[str, Any]]) -> dict[str,
 
 
 def presets(methods: tuple[str, ...], paper: list[dict[str, Any]], small: list[dict[str, Any]],
-            desk: tuple[tuple[str, ...], list[dict[str, Any]], int], title: str = SMALL_TITLE) -> dict[str, Preset]:
+            desk: tuple[tuple[str, ...], list[dict[str, Any]], int], title: str = SMALL_TITLE
+            ) -> dict[str, StudyPreset]:
     """The scales of a table; `title` names the small one, which alone runs all `methods`. desk: methods, which the
     scale of the paper shares, with sources and seeds in between."""
-    return {"small": Preset("small", title, 3, settings(methods, small)),
-            "desk": Preset("desk", DESK_TITLE, desk[2], settings(*desk[:2])),
-            "paper": Preset("paper", "CIFAR-10 as in Table A-3: 45,000 training and 5,000 trusted examples", 3,
-                            settings(desk[0], paper))}
+    return {"small": StudyPreset("small", title, 3, settings(methods, small)),
+            "desk": StudyPreset("desk", DESK_TITLE, desk[2], settings(*desk[:2])),
+            "paper": StudyPreset("paper", "CIFAR-10 as in Table A-3: 45,000 training and 5,000 trusted examples", 3,
+                                 settings(desk[0], paper))}
 
 
 MAIN_PRESETS = presets((*MAIN, AUGMENTED), sources(CIFAR), sources(SUBSET),

@@ -17,7 +17,7 @@ from engine.applications.noisy_labels.retraining import RetrainingRequest, most_
 from engine.applications.noisy_labels.search import SuspicionRequest, draw_cached
 from engine.applications.noisy_labels.source import NoisySource
 from engine.experiments.enough import learned_classes
-from engine.experiments.experiment import Experiment, Preset
+from engine.experiments.experiment import Experiment, StudyPreset
 from engine.experiments.noisy_labels import CIFAR, NUMERICS, OF_THE_PAPER, QUARTER, SHORT, SMALL_RECIPE, cost, sources
 from engine.experiments.study import study
 from engine.jobs import Context, Output
@@ -54,13 +54,13 @@ def settings(base: Mapping[str, Any]) -> dict[str, Any]:
 
 
 PRESETS = {
-    "small": Preset("small", "FashionMNIST averaged to 14×14 pixels, 2,000 training and 500 trusted examples, a "
-                    "two-layer network, 10,000 test examples", 3, settings(FASHION)),
-    "desk": Preset("desk", "The paper's 45,000 training and 5,000 trusted CIFAR-10 pictures, averaged to 16×16 pixels, "
-                   "a ResNet-18 of a quarter of its width; removal at random, by an oracle, and by each estimator's "
-                   "best and worst behavior in the paper", 3,
-                   {**settings(DESK), "rows": [list(pair) for pair in CHOSEN]}),
-    "paper": Preset("paper", "CIFAR-10 and ResNet-18 as in Table A-3", 3, settings(CIFAR))}
+    "small": StudyPreset("small", "FashionMNIST averaged to 14×14 pixels, 2,000 training and 500 trusted examples, a "
+                         "two-layer network, 10,000 test examples", 3, settings(FASHION)),
+    "desk": StudyPreset("desk", "The paper's 45,000 training and 5,000 trusted CIFAR-10 pictures, averaged to 16×16 "
+                        "pixels, a ResNet-18 of a quarter of its width; removal at random, by an oracle, and by each "
+                        "estimator's best and worst behavior in the paper", 3,
+                        {**settings(DESK), "rows": [list(pair) for pair in CHOSEN]}),
+    "paper": StudyPreset("paper", "CIFAR-10 and ResNet-18 as in Table A-3", 3, settings(CIFAR))}
 
 
 def rows(settings: Mapping[str, Any]) -> tuple[Pair, ...]:

@@ -16,7 +16,7 @@ from engine.applications.language import detection, rankings, signals
 from engine.data.tasks.response_corruption import SIZES
 from engine.experiments import language
 from engine.experiments.enough import found_something
-from engine.experiments.experiment import Experiment, Preset
+from engine.experiments.experiment import Experiment, StudyPreset
 from engine.jobs import Context, Output
 from engine.models.causal import catalogue
 from engine.models.causal.readouts import READOUTS
@@ -47,7 +47,7 @@ TITLES = {"small": "80 short records, two epochs with learning rate 5e-4",
           "gpu": "5,000 ScienceQA records in the paper's counts, a model of 135 million parameters",
           "paper": "5,000 ScienceQA records as in Appendix A-2",
           "embedded": "5,000 records of the embedded world, in the paper's counts"}
-PRESETS = {name: Preset(name, TITLES[name], seeds, {**SETTINGS[name], "layers": language.LAYERS})
+PRESETS = {name: StudyPreset(name, TITLES[name], seeds, {**SETTINGS[name], "layers": language.LAYERS})
            for name, seeds in (("small", 2), ("desk", 3), ("gpu", 3), ("paper", 3), ("embedded", 3))}
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pandas as pd
 
 from engine.experiments import EXPERIMENTS, FULL, Experiment, publish
-from engine.experiments.enough import Evidence
+from engine.experiments.enough import PublishedEvidence
 from engine.experiments.statements.findings import evidence, too_small
 from engine.experiments.statements.statement import Finding
 
@@ -74,18 +74,18 @@ def _within(experiment: Experiment, table: pd.DataFrame, model: str) -> tuple[in
     return int(judged.sum()), len(judged)
 
 
-def most_decisive(experiment: Experiment, out_dir: Path | str | None) -> tuple[str, Evidence | None, str]:
+def most_decisive(experiment: Experiment, out_dir: Path | str | None) -> tuple[str, PublishedEvidence | None, str]:
     """(scale, what is published there, why that cannot show the effect) of the scale that decides most: the paper's
     own, then one that can show the effect, of these one that is no quick check, then the one with most seeds; empty
     and None where there is none."""
-    read: list[tuple[str, Evidence | None, str]] = []
+    read: list[tuple[str, PublishedEvidence | None, str]] = []
     for scale in publish.scales(experiment.name, out_dir):
         given = evidence(experiment.name, scale, out_dir)
         read.append((scale, given, "" if given is None else too_small(experiment.name, given)))
     return min(read, key=partial(_rank, experiment), default=("", None, ""))
 
 
-def _rank(experiment: Experiment, read: tuple[str, Evidence | None, str]) -> tuple[bool, bool, bool, int]:
+def _rank(experiment: Experiment, read: tuple[str, PublishedEvidence | None, str]) -> tuple[bool, bool, bool, int]:
     scale, given, short = read
     preset = next((experiment.presets[name] for name in experiment.presets if scale.startswith(name)), None)
     return (preset is None or preset.name != FULL, given is None or bool(short),

@@ -18,7 +18,7 @@ from engine.analysis.scorecard import BENCHMARKS, ScorecardRequest, Sizes, card,
 from engine.basics.provenance import device_name
 from engine.experiments.exact_language import RECIPE
 from engine.experiments.exact_language import SOURCE as LANGUAGE
-from engine.experiments.experiment import Experiment, Preset
+from engine.experiments.experiment import Experiment, StudyPreset
 from engine.experiments.study import study
 from engine.jobs import Context, Output
 from engine.metrics import seed_means
@@ -51,16 +51,16 @@ def _settings(sources: list[Mapping[str, Any]], sizes: Sizes, **chosen: Sequence
 
 
 PRESETS = {
-    "small": Preset("small", "Softmax regression, 60 digits, 20 queries, 20 subsets: a check that it runs, no evidence",
-                    3, _settings([LINES], SMALL)),
-    "softmax-300": Preset(
+    "small": StudyPreset("small", "Softmax regression, 60 digits, 20 queries, 20 subsets: a check that it runs, no "
+                         "evidence", 3, _settings([LINES], SMALL)),
+    "softmax-300": StudyPreset(
         "softmax-300", "Softmax regression: digits, 300 training examples, all of them candidates, 100 queries, 100 "
         "subsets of half of them", 3, _settings([SOFTMAX], HALVES)),
-    "mlp-300": Preset(
+    "mlp-300": StudyPreset(
         "mlp-300", "A network of two layers: digits, 300 training examples, all of them candidates, 100 queries, 100 "
         "subsets of half of them, under three protocols", 3, _settings(
             [NETWORK], HALVES, benchmarks=["lds"], methods=READERS, protocols=list(PROTOCOLS))),
-    "records-200": Preset(
+    "records-200": StudyPreset(
         "records-200", "The embedded language model: 200 training records, all of them candidates, 100 queries, 100 "
         "subsets of half of them", 3, _settings([RECORDS], HALVES.model_copy(update={"candidates": 200})))}
 

@@ -16,7 +16,7 @@ from engine.basics.errors import InvalidInput
 from engine.estimators.external import LONGEST_NAME, NAME, SIGNS, ExternalSettings, data_of, oriented, unusable_queries
 from engine.external.matching import LISTED, arranged, unusable_sentence
 from engine.external.table import Table
-from engine.metrics.agreement import Agreement, constant, pairwise, summarize
+from engine.metrics.agreement import MeanAgreement, constant, pairwise, summarize
 from engine.problems import Problem
 from engine.question.specification import Specification
 from engine.scoring.convergence import Convergence
@@ -112,7 +112,7 @@ def earlier(values: np.ndarray, candidates: np.ndarray, converged: np.ndarray, r
                   np.zeros(len(candidates)), provenance)
 
 
-def agreement_with(reference: Scores, external: Scores, metrics: Iterable[str]) -> dict[str, Agreement]:
+def agreement_with(reference: Scores, external: Scores, metrics: Iterable[str]) -> dict[str, MeanAgreement]:
     """metric -> agreement of external scores with others over the candidates that both have."""
     values_of = Together.of([reference, external]).measured(partial(_measures, metrics=tuple(metrics)))
     return {name: summarize(values[0, 1], interval_over="queries") for name, values in values_of.items()}

@@ -66,7 +66,7 @@ class Reference:
 
 
 @dataclass(frozen=True)
-class Preview:
+class TablePreview:
     """The ways a table can be read, likeliest first.
 
     certain: whether the data leave no doubt. reasons: sentences for the reader, the last two on axes and sign.
@@ -144,7 +144,7 @@ def instead(reference: Scoring | None, trouble: str = "") -> str:
             "of the same question stands for it.")
 
 
-def preview(problem: Problem, table: Table, reference: Scores | None) -> Preview:
+def preview(problem: Problem, table: Table, reference: Scores | None) -> TablePreview:
     """How the table is likely to be read.
 
     reference: scores that answer the claimed question well for some of the candidates, which decide the sign and an
@@ -163,7 +163,7 @@ def preview(problem: Problem, table: Table, reference: Scores | None) -> Preview
     missing = unusable_sentence(unusable_queries(values).tolist())
     reasons = (*remarks(table), *([missing] if missing else []), _axes_reason(problem, table, interpretations, clear),
                _sign_reason(best, clear, against))
-    return Preview(tuple(interpretations), clear, reasons, against)
+    return TablePreview(tuple(interpretations), clear, reasons, against)
 
 
 def _interpretations(read: _Read, reference: Scores | None, columns: Sequence[int]) -> Iterator[Interpretation]:

@@ -30,7 +30,7 @@ DAMAGED = f"`{INFO}` does not describe a folder of scores as bergson writes it; 
 
 
 @dataclass(frozen=True)
-class Layout:
+class RowLayout:
     """What `info.json` declares: so many rows of `row_bytes`, and where in a row each score and its mark stand."""
 
     rows: int
@@ -81,7 +81,7 @@ def _column(rows: np.ndarray, stored: str, at: int, mark: int) -> np.ndarray:
     return np.where(rows[:, mark] != 0, values.astype(np.float64), np.nan)
 
 
-def _layout(info: Mapping[str, Any]) -> Layout:
+def _layout(info: Mapping[str, Any]) -> RowLayout:
     """Raises `InvalidInput` for a declaration that is none."""
     if info.get("attribute_tokens"):
         raise InvalidInput("The folder has a score for every token; score whole records, without `attribute_tokens`.")
@@ -105,7 +105,7 @@ def _layout(info: Mapping[str, Any]) -> Layout:
         raise InvalidInput(f"The scores are stored as {stored[0][:20]}; give {', '.join(STORED)}.")
     if max(*ends, max(written) + 1) > row_bytes:
         raise InvalidInput(DAMAGED)
-    return Layout(rows, row_bytes, stored, scores, written)
+    return RowLayout(rows, row_bytes, stored, scores, written)
 
 
 def _count(value: Any, least: int = 1) -> int:

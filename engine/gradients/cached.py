@@ -27,7 +27,7 @@ STREAM = 7
 
 
 @dataclass(frozen=True, eq=False)
-class Point:
+class CachedCheckpoint:
     """One checkpoint. weight: its learning rates. gradients, conditioned (n, k): ∇ℓ(z_k) as it is and as Adam's
     update. queries: behavior -> ∇B(q), (m, k)."""
 
@@ -38,7 +38,7 @@ class Point:
 
 
 @dataclass(frozen=True, eq=False)
-class Features:
+class CachedFeatures:
     """points: in the order of the training, the last one is the model that is asked. norms, losses (n,) at the end.
 
     hidden, query_hidden: layer -> representation of the prompt at the end of it, (n, d) and (m, d), with layers as
@@ -50,7 +50,7 @@ class Features:
     offers = frozenset({"gradients", "representations", "margins", "moments"})
     noun, curvatures, hessian_products = "gradients that are held", (), False
 
-    points: tuple[Point, ...]
+    points: tuple[CachedCheckpoint, ...]
     norms: np.ndarray
     losses: np.ndarray
     hidden: Mapping[float, np.ndarray]
@@ -58,11 +58,11 @@ class Features:
     layer: float = 1.0
     seed: int = 0
     ridge: float = 1e-2
-    again: tuple[Point, ...] = ()
+    again: tuple[CachedCheckpoint, ...] = ()
     computed: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
 
     @property
-    def last(self) -> Point:
+    def last(self) -> CachedCheckpoint:
         return self.points[-1]
 
     @property
@@ -81,7 +81,7 @@ class Features:
         return torch.arange(len(self.norms))
 
     @property
-    def redrawn(self) -> Features | None:
+    def redrawn(self) -> CachedFeatures | None:
         """The same under the other draw of the projection; None where gradients are kept whole."""
         return replace(self, points=self.again, again=()) if self.again else None
 
@@ -168,7 +168,7 @@ class CachedTerm:
 class CachedGradients:
     """The gradient store of some records at the checkpoint of an index."""
 
-    features: Features
+    features: CachedFeatures
     rows: slice | np.ndarray
     checkpoint: int
 
@@ -188,7 +188,7 @@ class CachedGradients:
 class CachedEvents:
     """Of records of which ∇ℓ is held, φ = −∇ℓ/(1 − p) with 1 − p = 1 − exp(−ℓ)."""
 
-    held: Features
+    held: CachedFeatures
     rows: slice | np.ndarray
     key = "events"
 

@@ -46,10 +46,10 @@ _SHAPES = frozenset({_TENSOR.shape.__get__, _TENSOR.ndim.__get__, _TENSOR.dtype.
 
 
 @dataclass(frozen=True, eq=False)
-class Call:
+class OperationCall:
     """An operation as it was called, and its result. aside: what its rules need besides."""
 
-    rule: Rule | None
+    rule: ChangeRule | None
     function: Callable
     args: tuple
     named: Mapping[str, Any]
@@ -58,13 +58,13 @@ class Call:
 
 
 @dataclass(frozen=True)
-class Rule:
+class ChangeRule:
     """value: (*args, **named) -> (result, what the rules need besides), nothing in place. along, by: (changes, call)
     -> the change of the result, to first order and in full."""
 
     value: Callable[..., tuple[Tensor, Any]]
-    along: Callable[[Changes, Call], Change]
-    by: Callable[[Changes, Call], Change]
+    along: Callable[[Changes, OperationCall], Change]
+    by: Callable[[Changes, OperationCall], Change]
 
 
 class Recorded(TorchFunctionMode):
@@ -72,7 +72,7 @@ class Recorded(TorchFunctionMode):
 
     def __init__(self) -> None:
         super().__init__()
-        self.calls: list[Call] = []
+        self.calls: list[OperationCall] = []
 
     def __torch_function__(self, func: Callable, types: Any, args: tuple = (),
                            kwargs: Mapping[str, Any] | None = None) -> Any:
@@ -82,7 +82,7 @@ class Recorded(TorchFunctionMode):
         else:
             value, aside = rule.value(*args, **named)
         if isinstance(value, Tensor) and func not in _SHAPES:
-            self.calls.append(Call(rule, func, args, named, value, aside))
+            self.calls.append(OperationCall(rule, func, args, named, value, aside))
         return value
 
     def along(self, moved: Sequence[tuple[Tensor, Tensor]], outputs: Tensor) -> Tensor:
@@ -94,7 +94,7 @@ class Recorded(TorchFunctionMode):
         return self._carried(moved, outputs, lambda rule: rule.by)
 
     def _carried(self, moved: Sequence[tuple[Tensor, Tensor]], outputs: Tensor,
-                 way: Callable[[Rule], Callable[[Changes, Call], Change]]) -> Tensor:
+                 way: Callable[[ChangeRule], Callable[[Changes, OperationCall], Change]]) -> Tensor:
         known: dict[int, Tensor] = {id(value): change for value, change in moved}
 
         def changes(value: object) -> Change:
@@ -159,10 +159,10 @@ def changed(network: Network, theta: Tensor, displacement: Tensor, x: Tensor) ->
     return torch.cat(results)
 
 
-_RULES: dict[Any, Rule] = {}
+_RULES: dict[Any, ChangeRule] = {}
 
 
-def _register(rule: Rule, *functions: Any) -> None:
+def _register(rule: ChangeRule, *functions: Any) -> None:
     """The rule of some functions of torch."""
     _RULES.update(dict.fromkeys(functions, rule))
 
@@ -171,7 +171,7 @@ def _pure(function: Callable[..., Tensor]) -> Callable[..., tuple[Tensor, None]]
     return lambda *args, **named: (function(*args, **named), None)
 
 
-def _first(changes: Changes, call: Call) -> Tensor:
+def _first(changes: Changes, call: OperationCall) -> Tensor:
     """The change of the value that an operation is about. Raises `LookupError` where another argument changes alone."""
     change = changes(call.args[0]) if call.args else None
     if change is None:
@@ -192,14 +192,14 @@ def _moved(value: Tensor, change: Change) -> Tensor:
 # affine maps: W a + b
 
 
-def _linear_of(call: Call) -> tuple[Callable[..., Tensor], Tensor, Tensor, Change]:
+def _linear_of(call: OperationCall) -> tuple[Callable[..., Tensor], Tensor, Tensor, Change]:
     def read(a: Tensor, weight: Tensor, bias: Change = None) -> tuple:
         return F.linear, a, weight, bias
 
     return read(*call.args, **call.named)
 
 
-def _convolution_of(call: Call) -> tuple[Callable[..., Tensor], Tensor, Tensor, Change]:
+def _convolution_of(call: OperationCall) -> tuple[Callable[..., Tensor], Tensor, Tensor, Change]:
     def read(a: Tensor, weight: Tensor, bias: Change = None, *geometry: Any, **named: Any) -> tuple:
         function = F.conv2d if weight.ndim == 4 else F.conv1d
         return lambda x, w, b: function(x, w, b, *geometry, **named), a, weight, bias
@@ -207,9 +207,9 @@ def _convolution_of(call: Call) -> tuple[Callable[..., Tensor], Tensor, Tensor, 
     return read(*call.args, **call.named)
 
 
-def _affine(split: Callable[[Call], tuple[Callable[..., Tensor], Tensor, Tensor, Change]], finite: bool
-            ) -> Callable[[Changes, Call], Change]:
-    def change(changes: Changes, call: Call) -> Change:
+def _affine(split: Callable[[OperationCall], tuple[Callable[..., Tensor], Tensor, Tensor, Change]], finite: bool
+            ) -> Callable[[Changes, OperationCall], Change]:
+    def change(changes: Changes, call: OperationCall) -> Change:
         apply, a, weight, bias = split(call)
         own, slope, offset = changes(a), changes(weight), changes(bias)
         linear = None if own is None else apply(own, weight, None)
@@ -220,9 +220,10 @@ def _affine(split: Callable[[Call], tuple[Callable[..., Tensor], Tensor, Tensor,
     return change
 
 
-_register(Rule(_pure(F.linear), _affine(_linear_of, False), _affine(_linear_of, True)), F.linear)
+_register(ChangeRule(_pure(F.linear), _affine(_linear_of, False), _affine(_linear_of, True)), F.linear)
 for _convolution in (F.conv1d, F.conv2d):
-    _register(Rule(_pure(_convolution), _affine(_convolution_of, False), _affine(_convolution_of, True)), _convolution)
+    _register(ChangeRule(_pure(_convolution), _affine(_convolution_of, False), _affine(_convolution_of, True)),
+              _convolution)
 
 
 # batch normalisation with kept statistics: s (a − μ) + b, s = w / √(v + ε)
@@ -238,8 +239,8 @@ def _normalised(a: Tensor, mean: Change, variance: Change, weight: Change = None
                                                                                 bias)
 
 
-def _normalising(finite: bool) -> Callable[[Changes, Call], Change]:
-    def change(changes: Changes, call: Call) -> Change:
+def _normalising(finite: bool) -> Callable[[Changes, OperationCall], Change]:
+    def change(changes: Changes, call: OperationCall) -> Change:
         if call.aside is None:
             raise LookupError("statistics of a batch have no rule")
         a, mean, inverse, weight, bias = call.aside
@@ -253,28 +254,28 @@ def _normalising(finite: bool) -> Callable[[Changes, Call], Change]:
     return change
 
 
-_register(Rule(_normalised, _normalising(False), _normalising(True)), F.batch_norm)
+_register(ChangeRule(_normalised, _normalising(False), _normalising(True)), F.batch_norm)
 
 
 # activations
 
 
-def _rectified(changes: Changes, call: Call) -> Tensor:
+def _rectified(changes: Changes, call: OperationCall) -> Tensor:
     a, own = call.args[0], _first(changes, call)
     return torch.where(a > 0, torch.maximum(own, -a), (a + own).clamp_min(0))
 
 
-_register(Rule(lambda a, inplace=False: (torch.relu(a), None),
-               lambda changes, call: _first(changes, call) * (call.value > 0), _rectified),
+_register(ChangeRule(lambda a, inplace=False: (torch.relu(a), None),
+                     lambda changes, call: _first(changes, call) * (call.value > 0), _rectified),
           F.relu, torch.relu, Tensor.relu, torch.relu_, Tensor.relu_)
 
 
-def _tanh(changes: Changes, call: Call) -> Tensor:
+def _tanh(changes: Changes, call: OperationCall) -> Tensor:
     own = _first(changes, call)
     return torch.tanh(own) * (1 - call.value * torch.tanh(call.args[0] + own))
 
 
-_register(Rule(_pure(torch.tanh), lambda changes, call: _first(changes, call) * (1 - call.value.square()), _tanh),
+_register(ChangeRule(_pure(torch.tanh), lambda changes, call: _first(changes, call) * (1 - call.value.square()), _tanh),
           torch.tanh, Tensor.tanh, F.tanh)
 
 
@@ -289,22 +290,22 @@ def _slope(a: Tensor) -> Tensor:
     return torch.sigmoid(a) * torch.sigmoid(-a)
 
 
-_register(Rule(_pure(torch.sigmoid), lambda changes, call: _first(changes, call) * _slope(call.args[0]),
-               lambda changes, call: _risen(call.args[0], _first(changes, call))),
+_register(ChangeRule(_pure(torch.sigmoid), lambda changes, call: _first(changes, call) * _slope(call.args[0]),
+                     lambda changes, call: _risen(call.args[0], _first(changes, call))),
           torch.sigmoid, Tensor.sigmoid, F.sigmoid)
 
 
-def _silu_along(changes: Changes, call: Call) -> Tensor:
+def _silu_along(changes: Changes, call: OperationCall) -> Tensor:
     a = call.args[0]
     return _first(changes, call) * (torch.sigmoid(a) + a * _slope(a))
 
 
-def _silu_by(changes: Changes, call: Call) -> Tensor:
+def _silu_by(changes: Changes, call: OperationCall) -> Tensor:
     a, own = call.args[0], _first(changes, call)
     return own * torch.sigmoid(a + own) + a * _risen(a, own)
 
 
-_register(Rule(lambda a, inplace=False: (F.silu(a), None), _silu_along, _silu_by), F.silu)
+_register(ChangeRule(lambda a, inplace=False: (F.silu(a), None), _silu_along, _silu_by), F.silu)
 
 
 # max-pooling
@@ -316,7 +317,7 @@ def _pooled(*args: Any, **named: Any) -> tuple[Tensor, Tensor]:
     return F.max_pool2d_with_indices(*args, **named)
 
 
-def _pooled_by(changes: Changes, call: Call) -> Tensor:
+def _pooled_by(changes: Changes, call: OperationCall) -> Tensor:
     (a, *geometry), own = call.args, _first(changes, call)
     _, after = _pooled(a + own, *geometry, **call.named)
     return _at(own, after) + torch.where(call.aside == after, 0, _at(a, after) - call.value)
@@ -327,14 +328,14 @@ def _at(a: Tensor, indices: Tensor) -> Tensor:
     return a.flatten(2).gather(2, indices.flatten(2)).view_as(indices)
 
 
-_register(Rule(_pooled, lambda changes, call: _at(_first(changes, call), call.aside), _pooled_by),
+_register(ChangeRule(_pooled, lambda changes, call: _at(_first(changes, call), call.aside), _pooled_by),
           F.max_pool2d, torch.max_pool2d)
 
 
 # sums, shapes and what else is linear in its first argument
 
 
-def _added(changes: Changes, call: Call) -> Change:
+def _added(changes: Changes, call: OperationCall) -> Change:
     def read(a: Tensor, b: Tensor, alpha: float = 1) -> Change:
         second = changes(b)
         return _sum(changes(a), None if second is None else alpha * second)
@@ -343,12 +344,12 @@ def _added(changes: Changes, call: Call) -> Change:
     return None if result is None else result.expand_as(call.value)
 
 
-_register(Rule(_pure(torch.add), _added, _added),
+_register(ChangeRule(_pure(torch.add), _added, _added),
           Tensor.add, Tensor.__add__, Tensor.__radd__, Tensor.add_, Tensor.__iadd__, torch.add)
 
 
-def _product(finite: bool) -> Callable[[Changes, Call], Change]:
-    def change(changes: Changes, call: Call) -> Change:
+def _product(finite: bool) -> Callable[[Changes, OperationCall], Change]:
+    def change(changes: Changes, call: OperationCall) -> Change:
         a, b = call.args
         first, second = changes(a), changes(b)
         return _sum(None if first is None else first * b,
@@ -357,11 +358,11 @@ def _product(finite: bool) -> Callable[[Changes, Call], Change]:
     return change
 
 
-_register(Rule(_pure(torch.mul), _product(False), _product(True)),
+_register(ChangeRule(_pure(torch.mul), _product(False), _product(True)),
           Tensor.mul, Tensor.__mul__, Tensor.__rmul__, Tensor.mul_, Tensor.__imul__, torch.mul)
 
 
-def _joined(changes: Changes, call: Call) -> Tensor:
+def _joined(changes: Changes, call: OperationCall) -> Tensor:
     def read(tensors: Sequence[Tensor], *position: Any, **named: Any) -> Tensor:
         own = [changes(tensor) for tensor in tensors]
         return torch.cat([torch.zeros_like(tensor) if one is None else one
@@ -370,14 +371,14 @@ def _joined(changes: Changes, call: Call) -> Tensor:
     return read(*call.args, **call.named)
 
 
-_register(Rule(_pure(torch.cat), _joined, _joined), torch.cat)
+_register(ChangeRule(_pure(torch.cat), _joined, _joined), torch.cat)
 
 
-def _as_it_is(function: Callable[..., Tensor]) -> Rule:
-    def change(changes: Changes, call: Call) -> Tensor:
+def _as_it_is(function: Callable[..., Tensor]) -> ChangeRule:
+    def change(changes: Changes, call: OperationCall) -> Tensor:
         return function(_first(changes, call), *call.args[1:], **call.named)
 
-    return Rule(_pure(function), change, change)
+    return ChangeRule(_pure(function), change, change)
 
 
 for _function in (torch.flatten, Tensor.flatten, Tensor.reshape, torch.reshape, Tensor.view, Tensor.unflatten,
@@ -390,10 +391,10 @@ def _unchanged(a: Tensor, p: float = 0.5, training: bool = True, inplace: bool =
     return (F.dropout(a, p), False) if training and p else (a.clone(), True)
 
 
-def _through_dropout(changes: Changes, call: Call) -> Tensor:
+def _through_dropout(changes: Changes, call: OperationCall) -> Tensor:
     if not call.aside:
         raise LookupError("a mask of dropout has no rule")
     return _first(changes, call)
 
 
-_register(Rule(_unchanged, _through_dropout, _through_dropout), F.dropout)
+_register(ChangeRule(_unchanged, _through_dropout, _through_dropout), F.dropout)

@@ -147,7 +147,7 @@ def double_backward(network: Network, parameters: dict, x: Tensor, targets: Tens
 
 
 @dataclass(frozen=True)
-class Output:
+class OutputIndex:
     """One number of what is read: the one at an index of those that an example has."""
 
     read: Read
@@ -162,7 +162,7 @@ def per_example(network: Network, parameters: dict, x: Tensor, targets: Tensor, 
     """One (b, …) a direction, by inner products with the per-example gradient of each output."""
     theta, directions = network.flatten(parameters), torch.stack([network.flatten(tangent) for tangent in tangents])
     shape = read(network.predict(x), targets).shape
-    outputs = [gradients_of(network, x, targets, Output(read, column), theta) @ directions.T
+    outputs = [gradients_of(network, x, targets, OutputIndex(read, column), theta) @ directions.T
                for column in range(shape[1:].numel())]
     yield from torch.stack(outputs, -1).transpose(0, 1).reshape(len(tangents), *shape)
 

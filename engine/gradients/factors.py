@@ -23,7 +23,7 @@ from torch.nn.functional import batch_norm, conv2d, linear, pad
 
 from engine.gradients.chunks import activation_bytes
 from engine.gradients.findings import computed_once
-from engine.gradients.forms import Factors, Form, Rows, added, forms_of
+from engine.gradients.forms import Factors, Form, RowGradients, added, forms_of
 from engine.gradients.layout import arranged
 from engine.gradients.taps import output_gradients, recorded
 from engine.gradients.vectorised import Read, along_signal, gradients_of, one_by_one
@@ -35,7 +35,7 @@ Tapped = nn.Linear | nn.Conv2d | nn.BatchNorm1d | nn.BatchNorm2d
 
 
 @dataclass(frozen=True)
-class Layer:
+class FactoredLayer:
     """A module with the names of its parameters that count."""
 
     name: str
@@ -51,7 +51,7 @@ class Layer:
 class Plan:
     """The layers whose factors are relied on, the parameters that are written out, and the numbers an example takes."""
 
-    layers: tuple[Layer, ...]
+    layers: tuple[FactoredLayer, ...]
     written: tuple[str, ...]
     numbers: int
 
@@ -69,7 +69,7 @@ def gradient_forms(network: Network, x: Tensor, targets: Tensor, read: Read, the
     if plan.written:
         rows = gradients_of(network, x, targets, read, theta, names=plan.written)
         sizes = [network.slices[name].stop - network.slices[name].start for name in plan.written]
-        forms += [Rows(network.slices[name], values)
+        forms += [RowGradients(network.slices[name], values)
                   for name, values in zip(plan.written, rows.split(sizes, 1), strict=True)]
     return forms
 
@@ -95,7 +95,7 @@ def _planned(network: Network, x: Tensor) -> Plan:
     return Plan((), network.names, 2 * network.size)
 
 
-def _reproduced(network: Network, layers: Sequence[Layer], x: Tensor) -> Plan:
+def _reproduced(network: Network, layers: Sequence[FactoredLayer], x: Tensor) -> Plan:
     """Which layers' factors give the gradients that plain autograd gives, for a random signal."""
     signal = torch.randn(network.predict(x).shape, generator=torch.Generator().manual_seed(0)).to(network.theta)
     factors = captured(network, layers, x, signal, along_signal)
@@ -115,7 +115,7 @@ def _agree(factors: Factors, expected: Sequence[Tensor | None]) -> bool:
                for own, other in zip(ours, expected, strict=True) if other is not None)
 
 
-def captured(network: Network, layers: Sequence[Layer], x: Tensor, targets: Tensor, read: Read,
+def captured(network: Network, layers: Sequence[FactoredLayer], x: Tensor, targets: Tensor, read: Read,
              theta: Tensor | None = None) -> dict[str, Factors]:
     """The factors of the layers that took part, by name."""
     parameters = network.unflatten(network.theta if theta is None else theta)
@@ -129,7 +129,7 @@ def captured(network: Network, layers: Sequence[Layer], x: Tensor, targets: Tens
 class LayerCall:
     """One call of a layer: what went in, and the gradient with respect to what came out."""
 
-    layer: Layer
+    layer: FactoredLayer
     module: Tapped
     inputs: Tensor
     outputs: Tensor
@@ -174,7 +174,7 @@ class LayerCall:
         return slope
 
 
-def layer_calls(network: Network, layers: Sequence[Layer], parameters: Mapping[str, Tensor], x: Tensor,
+def layer_calls(network: Network, layers: Sequence[FactoredLayer], parameters: Mapping[str, Tensor], x: Tensor,
                 targets: Tensor, read: Read) -> list[LayerCall]:
     """The calls of the layers, from one forward pass and one backward pass to their outputs."""
     leaves = {name: value.detach().requires_grad_() for name, value in parameters.items()}
@@ -184,7 +184,7 @@ def layer_calls(network: Network, layers: Sequence[Layer], parameters: Mapping[s
             for call, gradient in zip(calls, output_gradients(value, calls), strict=True) if gradient is not None]
 
 
-def candidate_layers(network: Network) -> tuple[Layer, ...]:
+def candidate_layers(network: Network) -> tuple[FactoredLayer, ...]:
     """Linear layers and plain convolutions with selected parameters that no other module shares."""
     owners: dict[int, int] = {}
     for _, parameter in network.module.named_parameters(remove_duplicate=False):
@@ -197,18 +197,18 @@ def candidate_layers(network: Network) -> tuple[Layer, ...]:
                  for full, parameter in ((f"{name}.{kind}".lstrip("."), module._parameters.get(kind))
                                          for kind in ("weight", "bias"))]
         if any(names):
-            layers.append(Layer(name, *names))
+            layers.append(FactoredLayer(name, *names))
     return tuple(layers)
 
 
-def normalisation_layers(network: Network, names: Sequence[str]) -> tuple[Layer, ...]:
+def normalisation_layers(network: Network, names: Sequence[str]) -> tuple[FactoredLayer, ...]:
     """The BatchNorms that own some of the parameters `names`: linear in them, with the statistics that are stored."""
     layers = []
     for name, module in network.module.named_modules():
         if isinstance(module, NORMALISATIONS) and module.running_mean is not None:
             own = [full if full in names else None for full in (f"{name}.weight", f"{name}.bias")]
             if any(own):
-                layers.append(Layer(name, *own))
+                layers.append(FactoredLayer(name, *own))
     return tuple(layers)
 
 

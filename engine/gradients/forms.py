@@ -70,7 +70,7 @@ def added(factors: Sequence[Factors]) -> Factors:
 
 
 @dataclass(frozen=True)
-class Rows:
+class RowGradients:
     """Gradients (b, p) of the parameters that lie at `columns` in θ."""
 
     columns: slice
@@ -80,7 +80,7 @@ class Rows:
     def nbytes(self) -> int:
         return self.values.nbytes
 
-    def inner(self, other: Rows) -> Tensor:
+    def inner(self, other: RowGradients) -> Tensor:
         """⟨g_q, g_k⟩ for all pairs: (b, b')."""
         return self.values @ other.values.T
 
@@ -136,10 +136,10 @@ class Outer:
         values = torch.cat([chunk.weight_gradients() @ directions[:, self.columns].T for chunk in chunks])
         return values + self.factors.bias_gradients() @ directions[:, self.bias].T if self.bias else values
 
-    def written(self) -> list[Rows]:
+    def written(self) -> list[RowGradients]:
         """The same, written out."""
-        weight = Rows(self.columns, self.factors.weight_gradients())
-        return [weight, Rows(self.bias, self.factors.bias_gradients())] if self.bias else [weight]
+        weight = RowGradients(self.columns, self.factors.weight_gradients())
+        return [weight, RowGradients(self.bias, self.factors.bias_gradients())] if self.bias else [weight]
 
     def write(self, out: Tensor) -> None:
         """g_k into its places in rows of θ, (b, P)."""
@@ -152,7 +152,7 @@ class Outer:
             out[:, self.bias] = self.factors.bias_gradients()
 
 
-Form = Rows | Outer
+Form = RowGradients | Outer
 
 
 def forms_of(factors: Factors, weight: slice | None, bias: slice | None) -> list[Form]:
@@ -160,8 +160,8 @@ def forms_of(factors: Factors, weight: slice | None, bias: slice | None) -> list
     steps, i, o = factors.sizes
     if weight and steps**2 * (i + o) < i * o:
         return [Outer(weight, bias, Factors(kept(factors.inputs), kept(factors.outputs), factors.patch))]
-    written: list[Form] = [Rows(weight, factors.weight_gradients())] if weight else []
-    return written + ([Rows(bias, factors.bias_gradients())] if bias else [])
+    written: list[Form] = [RowGradients(weight, factors.weight_gradients())] if weight else []
+    return written + ([RowGradients(bias, factors.bias_gradients())] if bias else [])
 
 
 def kept(values: Tensor) -> Tensor:
@@ -176,12 +176,12 @@ def inner_products(left: Sequence[Form], right: Sequence[Form]) -> Tensor:
     return _sum(_inner(own, other) for own, other in zip(left, right, strict=True))
 
 
-def _written(forms: Sequence[Form]) -> list[Rows]:
+def _written(forms: Sequence[Form]) -> list[RowGradients]:
     return [rows for form in forms for rows in (form.written() if isinstance(form, Outer) else [form])]
 
 
 def _inner(own: Form, other: Form) -> Tensor:
-    if isinstance(own, Rows) and isinstance(other, Rows):
+    if isinstance(own, RowGradients) and isinstance(other, RowGradients):
         return own.inner(other)
     if isinstance(own, Outer) and isinstance(other, Outer):
         return own.inner(other)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from torch import Tensor
 
 from engine.gradients.chunks import BUDGET, CEILINGS, unchecked
-from engine.gradients.factors import Layer, captured
+from engine.gradients.factors import FactoredLayer, captured
 from engine.gradients.forms import Outer
 from engine.gradients.model import Differentiable
 from engine.gradients.vectorised import Read, along_signal
@@ -36,7 +36,7 @@ def _held(problem: Differentiable, name: str, x: Tensor, targets: Tensor, read: 
     start, count = 0, 1
     while start < len(x):
         chunk = slice(start, min(start + count, len(x)))
-        factors = captured(problem.network, [Layer(name, None, None)], x[chunk], targets[chunk], read)[name]
+        factors = captured(problem.network, [FactoredLayer(name, None, None)], x[chunk], targets[chunk], read)[name]
         yield chunk, Outer(slice(0, 0), bias, factors)
         start, one = chunk.stop, factors.numbers * factors.inputs.element_size() // len(factors)
         count = max(1, min(CEILINGS[problem.device.type], budget // 8 // max(one, 1)))

@@ -43,7 +43,7 @@ def tapped(modules: Iterable[tuple[Hashable, nn.Module]], see: See) -> Iterator[
 
 
 @dataclass(frozen=True)
-class Call:
+class ModuleCall:
     """One call: whose, what went in, detached, the shape of what came out, and where that stands in the graph (None
     where no derivative reaches it)."""
 
@@ -54,13 +54,14 @@ class Call:
     edge: GradientEdge | None
 
 
-def recorded(modules: Iterable[tuple[Hashable, nn.Module]], run: Callable[[], Tensor]) -> tuple[Tensor, list[Call]]:
+def recorded(modules: Iterable[tuple[Hashable, nn.Module]], run: Callable[[], Tensor]
+             ) -> tuple[Tensor, list[ModuleCall]]:
     """What `run()` returns, with gradients on, and the calls of the modules within it, in their order."""
-    calls: list[Call] = []
+    calls: list[ModuleCall] = []
 
     def see(key: Hashable, module: nn.Module, inputs: Tensor, output: Tensor) -> None:
         edge = get_gradient_edge(output) if output.requires_grad else None
-        calls.append(Call(key, module, inputs.detach(), output.shape, edge))
+        calls.append(ModuleCall(key, module, inputs.detach(), output.shape, edge))
 
     with tapped(modules, see), torch.enable_grad():
         return run(), calls
@@ -79,7 +80,7 @@ def streamed(modules: Iterable[tuple[Hashable, nn.Module]], arrived: Arrived) ->
         yield
 
 
-def output_gradients(value: Tensor, calls: Sequence[Call], direction: Tensor | None = None, *,
+def output_gradients(value: Tensor, calls: Sequence[ModuleCall], direction: Tensor | None = None, *,
                      keep: bool = False) -> list[Tensor | None]:
     """∂⟨value, direction⟩/∂output of every call, None where there is none; keep: the graph, for another direction."""
     reached = [call.edge for call in calls if call.edge is not None]

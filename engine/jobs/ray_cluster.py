@@ -56,7 +56,7 @@ def _knock(address: str | None) -> None:
 
 
 @dataclass(frozen=True)
-class Entry:
+class RunningChunk:
     """One chunk under way. node: the id of its node."""
 
     key: str
@@ -70,15 +70,15 @@ class _Board:
     """An actor that chunks tell where they are and how far."""
 
     def __init__(self) -> None:
-        self.entries: dict[str, Entry] = {}
+        self.entries: dict[str, RunningChunk] = {}
 
-    def put(self, entry: Entry) -> None:
+    def put(self, entry: RunningChunk) -> None:
         self.entries[entry.key] = entry
 
     def drop(self, key: str) -> None:
         self.entries.pop(key, None)
 
-    def read(self) -> list[Entry]:
+    def read(self) -> list[RunningChunk]:
         return list(self.entries.values())
 
 
@@ -87,14 +87,14 @@ class Teller:
 
     def __init__(self, actor: Any, key: str, node: str) -> None:
         self.actor, self.key, self.node, self._last = actor, key, node, 0.0
-        actor.put.remote(Entry(key, node))
+        actor.put.remote(RunningChunk(key, node))
 
     def tell(self, fraction: float, message: str, stored: float = 0.0) -> None:
         """So much of the chunk is done, and so much of that lay there; said at most twice a second."""
         now = time.monotonic()
         if now - self._last >= OFTEN:
             self._last = now
-            self.actor.put.remote(Entry(self.key, self.node, fraction, message, stored))
+            self.actor.put.remote(RunningChunk(self.key, self.node, fraction, message, stored))
 
     def done(self) -> None:
         """Nobody else says so."""
@@ -120,7 +120,7 @@ class RayCluster:
         mark = {f"node:{get_node_ip_address()}": 0.001}
         return self.ray.remote(_Board).options(num_cpus=0, resources=mark, scheduling_strategy=here).remote()
 
-    def entries(self, pending: Iterable[str]) -> list[Entry]:
+    def entries(self, pending: Iterable[str]) -> list[RunningChunk]:
         """The chunks of `pending` that were begun; none where the board does not answer."""
         keys = set(pending)
         with suppress(self.ray.exceptions.RayError):
@@ -128,7 +128,7 @@ class RayCluster:
             return [entry for entry in entries if entry.key in keys]
         return []
 
-    def nodes(self, job: str, entries: Iterable[Entry] = ()) -> list[Node]:
+    def nodes(self, job: str, entries: Iterable[RunningChunk] = ()) -> list[Node]:
         """The nodes that stand, with the chunks of `job` that run on them."""
         running = list(entries)
         return [Node(f"{node['NodeManagerHostname']} ({node['NodeID'][:6]})", node["Resources"].get("CPU", 0.0),

@@ -21,7 +21,7 @@ from typing import Any
 from engine.basics.errors import InvalidInput, StoreError
 from engine.jobs.cluster import Sighting
 from engine.jobs.executor import ChunkWork, Ledger, Took
-from engine.jobs.ray_cluster import Entry, RayCluster, connected, share_of_gpu, surroundings
+from engine.jobs.ray_cluster import RayCluster, RunningChunk, connected, share_of_gpu, surroundings
 from engine.jobs.ray_tasks import FOR_SEVERAL, compute, make
 
 PAUSE = 0.5  # seconds between looks at what is done and at requests to stop
@@ -152,7 +152,7 @@ class _Losses:
         self.cluster, self.tasks = cluster, tasks
         self._known, self._times, self._seen = cluster.gone(), Counter[str](), time.monotonic()
 
-    def mended(self, pending: dict[Any, str], entries: Mapping[str, Entry]) -> dict[Any, str]:
+    def mended(self, pending: dict[Any, str], entries: Mapping[str, RunningChunk]) -> dict[Any, str]:
         """The tasks to wait for, by what is told of those that were begun. Raises `StoreError` for a chunk whose nodes
         were lost again and again."""
         if time.monotonic() - self._seen < SEEN:
@@ -201,10 +201,10 @@ class _Told:
 
     def __init__(self, cluster: RayCluster, sighting: Sighting, job: str, ledger: Ledger) -> None:
         self.cluster, self.sighting, self.job, self.ledger = cluster, sighting, job, ledger
-        self._before: dict[str, Entry] = {}
+        self._before: dict[str, RunningChunk] = {}
         self._seen = -SEEN
 
-    def look(self, pending: Sequence[str], shared: Sequence[str]) -> dict[str, Entry]:
+    def look(self, pending: Sequence[str], shared: Sequence[str]) -> dict[str, RunningChunk]:
         """Ask the board, and return what it says by key. shared: what is made before some of the pending chunks, which
         is no part of the progress."""
         for_several = [FOR_SEVERAL + name for name in shared]

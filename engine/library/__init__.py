@@ -5,10 +5,10 @@ from engine.library.comparisons import Comparisons
 from engine.library.entry import Entry, Shelf
 from engine.library.own_data import OWN_DATA
 from engine.library.published import PublishedResults
-from engine.library.runs import Runs
+from engine.library.runs import RunShelf
 
 SHELVES: Registry[Shelf] = Registry("shelf")
-for _shelf in (Comparisons(), Runs(), *OWN_DATA, PublishedResults()):
+for _shelf in (Comparisons(), RunShelf(), *OWN_DATA, PublishedResults()):
     SHELVES.add(_shelf.name, _shelf)
 
 __all__ = ["SHELVES", "Entry", "Shelf"]

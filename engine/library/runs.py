@@ -13,7 +13,7 @@ from engine.store.results import Store, home
 from engine.store.sketch import Sketch
 
 
-class Runs(Shelf):
+class RunShelf(Shelf):
     name, title, noun = "runs", "Runs", "run"
     loss = "Its result goes too, and can only be had again by computing it again."
 

@@ -121,7 +121,7 @@ def top_size(k: int, fraction: float) -> int:
 
 
 @dataclass(frozen=True)
-class Agreement:
+class MeanAgreement:
     """Agreement averaged over queries within a seed, then over seeds.
 
     mean: over seeds. ci95: half width of the 95% t interval, over `interval_over`. n_seeds: seeds with at least
@@ -138,7 +138,7 @@ class Agreement:
     interval_over: str = "seeds"
 
 
-def summarize(per_query: Arrays, interval_over: str = "seeds") -> Agreement:
+def summarize(per_query: Arrays, interval_over: str = "seeds") -> MeanAgreement:
     """Mean agreement over queries and seeds, with a 95% t interval.
 
     per_query: (m,) for one seed, (S, m), or a sequence of S arrays (m_s,); NaN rows are dropped and counted.
@@ -157,9 +157,9 @@ def summarize(per_query: Arrays, interval_over: str = "seeds") -> Agreement:
     mean, half_width = t_interval(per_seed)
     if interval_over == "queries":
         _, half_width = t_interval(_means(np.stack(seeds)))
-    return Agreement(mean, half_width, n_seeds=sum(not math.isnan(value) for value in per_seed),
-                     n_queries=max(lengths), n_dropped=int(sum(np.isnan(seed).sum() for seed in seeds)),
-                     per_seed=per_seed, interval_over=interval_over)
+    return MeanAgreement(mean, half_width, n_seeds=sum(not math.isnan(value) for value in per_seed),
+                         n_queries=max(lengths), n_dropped=int(sum(np.isnan(seed).sum() for seed in seeds)),
+                         per_seed=per_seed, interval_over=interval_over)
 
 
 def _seeds(per_query: Arrays) -> list[np.ndarray]:

@@ -31,7 +31,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from engine.basics.errors import InvalidInput
-from engine.metrics.agreement import Agreement, top_size
+from engine.metrics.agreement import MeanAgreement, top_size
 
 NAMES = {0.0: "hardly any common order", 0.1: "slightly {} order", 0.3: "partly {} order", 0.6: "mostly {} order",
          0.9: "nearly {} order"}
@@ -51,7 +51,7 @@ class InWords:
     apart: bool = False
 
 
-def in_words(tau: Agreement, overlap: Agreement, candidates: int, fraction: float = 0.05) -> InWords:
+def in_words(tau: MeanAgreement, overlap: MeanAgreement, candidates: int, fraction: float = 0.05) -> InWords:
     """What τ and the overlap of the top `fraction`, each a mean over queries, say together of rankings of k candidates.
 
     Raises `InvalidInput` for fewer than two candidates, or a fraction outside (0, 1].
@@ -86,7 +86,7 @@ def expected_overlap(tau: float, fraction: float) -> float:
     return min(1.0, max(0.0, fraction + float(np.trapezoid(height, at)) / (2 * math.pi * fraction)))
 
 
-def _range_of(tau: Agreement, candidates: int) -> tuple[float, float] | None:
+def _range_of(tau: MeanAgreement, candidates: int) -> tuple[float, float] | None:
     """The range in which the whole interval lies; None where there is none, or where chance reaches as far."""
     if not (math.isfinite(tau.mean) and math.isfinite(tau.ci95)):
         return None
@@ -101,7 +101,7 @@ def _range_of(tau: Agreement, candidates: int) -> tuple[float, float] | None:
     return None
 
 
-def _fits(overlap: Agreement, tau_range: tuple[float, float], fraction: float) -> bool:
+def _fits(overlap: MeanAgreement, tau_range: tuple[float, float], fraction: float) -> bool:
     """Whether the overlap, by its interval where it has one, is one that a τ in this range leads to expect."""
     half = overlap.ci95 if math.isfinite(overlap.ci95) else 0.0
     low = 0.0 if tau_range[1] <= 0 else expected_overlap(tau_range[0], fraction)

@@ -18,7 +18,7 @@ from engine.models.gain import ENOUGH, gain
 
 
 @dataclass(frozen=True)
-class Passes:
+class PassPrecision:
     """How passes run on a kind of device. narrow: whether in bfloat16. description: in words, for a manifest."""
 
     device: str
@@ -51,29 +51,30 @@ def at_least_single(values: Tensor) -> Tensor:
 
 
 def passes_of(module: nn.Module, device: torch.device, precision: torch.dtype, *, mixed: bool, exact: bool = False
-              ) -> Passes:
+              ) -> PassPrecision:
     """Of a training of `module` in a precision. mixed: whether its recipe allows bfloat16. exact: whether what it
     leads to is subtracted from what another training leads to."""
     return _passes(device, precision, mixed, exact, lambda: gain().of(module))
 
 
-def passes_of_matrices(device: torch.device, precision: torch.dtype, *, mixed: bool) -> Passes:
+def passes_of_matrices(device: torch.device, precision: torch.dtype, *, mixed: bool) -> PassPrecision:
     """Of a training of what consists of matrices, before it is there."""
     return _passes(device, precision, mixed, False, lambda: gain().matrices)
 
 
 def _passes(device: torch.device, precision: torch.dtype, mixed: bool, exact: bool, measure: Callable[[], float]
-            ) -> Passes:
+            ) -> PassPrecision:
     wide = str(precision).removeprefix("torch.")
     if not mixed or precision != torch.float32:
-        return Passes(device.type, False, wide)
+        return PassPrecision(device.type, False, wide)
     if device.type == "cuda":
-        return Passes(device.type, True, "bfloat16")
+        return PassPrecision(device.type, True, "bfloat16")
     if device.type != "cpu":
-        return Passes(device.type, False, wide)
+        return PassPrecision(device.type, False, wide)
     if exact:
-        return Passes(device.type, False, f"{wide}, since results are subtracted")
+        return PassPrecision(device.type, False, f"{wide}, since results are subtracted")
     measured = measure()
     if measured < ENOUGH:
-        return Passes(device.type, False, f"{wide}, since bfloat16 is not faster here (measured gain {measured:.1f})")
-    return Passes(device.type, True, f"bfloat16 (measured gain {measured:.1f})")
+        return PassPrecision(device.type, False,
+                             f"{wide}, since bfloat16 is not faster here (measured gain {measured:.1f})")
+    return PassPrecision(device.type, True, f"bfloat16 (measured gain {measured:.1f})")

@@ -74,7 +74,7 @@ class TrainingRecipe(Sparse, ABC):
 
     @property
     def selection(self) -> str:
-        """The names of the trained parameters, as `engine.models.network.Network` reads them."""
+        """The names of the trained parameters, as `engine.models.network.NetworkOptions` reads them."""
         return "all"
 
     @abstractmethod

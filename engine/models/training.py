@@ -33,7 +33,7 @@ from engine.basics.noted import note
 from engine.models.double import keep_double
 from engine.models.losses import Loss, per_example_cross_entropy
 from engine.models.pauses import Keeping, Pauses, Reached, State
-from engine.models.precision import Passes, passes_of
+from engine.models.precision import PassPrecision, passes_of
 from engine.models.randomness import own_randomness, seed_generators
 from engine.models.recipe import TrainingRecipe
 
@@ -130,7 +130,7 @@ class Training:
         if self.recipe.knows_its_end:
             self.recipe.verify(replay(self, check=check).module, self, check)
 
-    def passes(self, module: nn.Module) -> Passes:
+    def passes(self, module: nn.Module) -> PassPrecision:
         """In which precision passes through the module run."""
         return passes_of(module, self.device, self.precision, mixed=self.recipe.mixed, exact=self.exact)
 

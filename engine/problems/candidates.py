@@ -26,7 +26,7 @@ from engine.basics.errors import InvalidInput
 from engine.basics.fingerprint import fingerprint
 from engine.problems.indices import indices
 from engine.problems.indices import labels as whole_labels
-from engine.problems.memory import Memory
+from engine.problems.memory import ProblemMemory
 
 P = TypeVar("P")
 Arraylike = ArrayLike | Tensor
@@ -64,8 +64,8 @@ class Shared:
     model: what was computed of the model and its training data. queries: what was computed for the queries too.
     """
 
-    model: Memory
-    queries: Memory
+    model: ProblemMemory
+    queries: ProblemMemory
 
 
 Part = tuple[P, Sequence[str]]
@@ -80,7 +80,7 @@ class Candidates(ABC):
 
     def __init__(self, examples: Examples, shared: Shared | None) -> None:
         self.x, self.y, self.queries, self.query_labels, self.candidates, self.outside = examples
-        self.shared = shared or Shared(Memory(), Memory())
+        self.shared = shared or Shared(ProblemMemory(), ProblemMemory())
 
     @property
     def n(self) -> int:
@@ -177,7 +177,7 @@ class Candidates(ABC):
         """The same model with examples `rows` (b,) as queries and candidates alike."""
         x, y = self.units(rows)
         return self.holding(self.examples._replace(queries=x, query_labels=y, candidates=rows),
-                            Shared(self.shared.model, Memory()))
+                            Shared(self.shared.model, ProblemMemory()))
 
     @abstractmethod
     def _inputs(self, x: Arraylike) -> Tensor:

@@ -29,7 +29,7 @@ from engine.models.causal.row_texts import RowTexts
 from engine.models.link import Link
 from engine.models.network import Network
 from engine.problems.candidates import Arraylike, Part, Shared, Units
-from engine.problems.memory import Memory
+from engine.problems.memory import ProblemMemory
 from engine.problems.module import BATCH, ModuleProblem
 from engine.problems.problem import Problem
 from engine.question.behavior import Behavior
@@ -131,7 +131,7 @@ class CausalProblem(ModuleProblem):
 
         made = {**self._made, "build": self.build and build}
         return type(self)(self.network.read_by(self._with_extras(self.reader, extras)), self.x, None, queries, None,
-                          self.candidates, **made, shared=Shared(self.shared.model, Memory()))
+                          self.candidates, **made, shared=Shared(self.shared.model, ProblemMemory()))
 
     def with_records(self, records: Sequence[Record], candidates: Arraylike | Iterable[int] | None = None
                      ) -> CausalProblem:
@@ -171,7 +171,7 @@ class CausalProblem(ModuleProblem):
         made = {**self._made, "build": self.build and build,
                 "texts": RowTexts(self._texts.encoder, texts, self._texts.records)}
         return type(self)(self.network.read_by(self.reader.with_packing(packing)), x, None, queries, None,
-                          self.trained_examples.candidates, **made, shared=Shared(self.shared.model, Memory()))
+                          self.trained_examples.candidates, **made, shared=Shared(self.shared.model, ProblemMemory()))
 
     def _with_extras(self, module: nn.Module, extras: Sequence[Extra]) -> TokenReader:
         return cast(TokenReader, module).with_extras(extras)
@@ -259,7 +259,7 @@ class CausalProblem(ModuleProblem):
         answer is predicted."""
         def read() -> CausalProblem:
             network = self.network.read_by(self._with_extras(self.reader, [AnswerToken()]))
-            return type(self)(network, *self.examples, **self._made, shared=Shared(self.shared.model, Memory()))
+            return type(self)(network, *self.examples, **self._made, shared=Shared(self.shared.model, ProblemMemory()))
 
         return self.memo("reading answers", read)
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from contextlib import suppress
 
 from engine.basics.parcel import Parcel, Unpackable
-from engine.problems.memory import Memory
+from engine.problems.memory import ProblemMemory
 from engine.problems.problem import Problem
 
 MEMORIES = "model", "asked"
@@ -43,5 +43,5 @@ def take(problem: Problem, parcels: Mapping[str, Parcel]) -> None:
         take(problem.double(), of_double)
 
 
-def _memories(problem: Problem) -> dict[str, Memory]:
+def _memories(problem: Problem) -> dict[str, ProblemMemory]:
     return dict(zip(MEMORIES, (problem.shared.model, problem.shared.queries), strict=True))

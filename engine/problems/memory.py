@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable
 from typing import Any
 
 
-class Memory:
+class ProblemMemory:
     """Values by key. A second thread waits for what the first is building of the same key, and for no other.
 
     A build may ask for other keys, and may wait for a lock that a thread asking for other keys holds.

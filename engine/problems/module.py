@@ -37,7 +37,7 @@ from engine.models.recipe import TrainingRecipe
 from engine.models.train_many import convolves, outputs_of_many, stands_alone
 from engine.models.training import Diverged, Training, replay
 from engine.problems.candidates import Arraylike, Examples, Shared, Units
-from engine.problems.memory import Memory
+from engine.problems.memory import ProblemMemory
 from engine.problems.problem import Problem, pick_device
 from engine.problems.rounding import rounded
 from engine.question.class_behaviors import soft_margin_signal
@@ -84,7 +84,7 @@ class ModuleProblem(Problem):
                                                                           dtype=DTYPES[dtype])
         self.l2, self.loss, self.recipe, self.build, self.seed = float(l2), loss, recipe, build, seed
         self.offers = type(self).offers | (recipe.offers if recipe else frozenset())
-        self.checkpoints, self.shared = tuple(checkpoints), shared or Shared(Memory(), Memory())
+        self.checkpoints, self.shared = tuple(checkpoints), shared or Shared(ProblemMemory(), ProblemMemory())
         y = self._labels(y_train)
         chosen = self._candidates(candidates, len(y)) if shared is None else torch.as_tensor(candidates)
         inputs, queries = self._inputs(x_train), self._inputs(x_query)
@@ -122,11 +122,11 @@ class ModuleProblem(Problem):
         """The same model on training data in which `rows` carry `label`; only for what is computed of those rows."""
         y = self.y.clone()
         y[rows] = label
-        return self.holding(self.examples._replace(y=y), Shared(Memory(), Memory()))
+        return self.holding(self.examples._replace(y=y), Shared(ProblemMemory(), ProblemMemory()))
 
     def with_network(self, network: Network) -> ModuleProblem:
         """The same data with another network in place of the factual one: nothing that was computed of it is shared."""
-        return type(self)(network, *self.examples, **self._made, shared=Shared(Memory(), Memory()))
+        return type(self)(network, *self.examples, **self._made, shared=Shared(ProblemMemory(), ProblemMemory()))
 
     def with_training_seed(self, seed: int) -> ModuleProblem:
         """The same model and data, trained again with another seed where training is asked for."""

@@ -21,7 +21,7 @@ from engine.models.catalogue import model_title
 from engine.models.network import ALL
 from engine.models.recipe import TrainingRecipe
 from engine.problems.candidates import Part
-from engine.problems.families import NETWORKS, SOFTMAX, Family, Watch, family
+from engine.problems.families import NETWORKS, SOFTMAX, Family, Observer, family
 from engine.problems.problem import Problem, pick_device
 
 Size = Annotated[Count, Field(ge=1)]
@@ -123,7 +123,7 @@ class ProblemSource(Value):
               progress: Callable[[float], None] = lambda fraction: None) -> SampledProblem:
         """Load, draw, wrap, and train a network. Raises `InvalidInput` or `MissingData` with what to do."""
         dataset, sample = self.draw()
-        problem = self.family.build(self, dataset, sample, str(pick_device(device)), Watch(check, progress))
+        problem = self.family.build(self, dataset, sample, str(pick_device(device)), Observer(check, progress))
         return SampledProblem(self, problem, dataset, sample)
 
     @property

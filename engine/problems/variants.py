@@ -15,7 +15,7 @@ from engine.models.softmax import Fit
 from engine.models.training import train
 from engine.problems.candidates import Examples, Shared
 from engine.problems.forms import by_form
-from engine.problems.memory import Memory
+from engine.problems.memory import ProblemMemory
 from engine.problems.module import ModuleProblem
 from engine.problems.softmax import SoftmaxProblem
 
@@ -24,7 +24,7 @@ def _softmax_on(problem: SoftmaxProblem, examples: Examples, options: Options, l
                 classes: int | None = None) -> SoftmaxProblem:
     """At its one optimum, whatever the seed."""
     return SoftmaxProblem(*examples, l2=problem.l2, intercept=problem.intercept, classes=classes or problem.classes,
-                          device=str(problem.device), shared=Shared(Memory(), Memory()))
+                          device=str(problem.device), shared=Shared(ProblemMemory(), ProblemMemory()))
 
 
 def _module_on(problem: ModuleProblem, examples: Examples, options: Options, later: int = 0,
@@ -59,9 +59,9 @@ def _random_softmax(problem: SoftmaxProblem, seed: int) -> SoftmaxProblem:
     random = torch.randn(trained.shape, generator=torch.Generator().manual_seed(seed), dtype=trained.dtype)
     weights = random.to(trained.device) * trained.std()
     weights -= weights.mean(1, keepdim=True)
-    memory = Memory()
+    memory = ProblemMemory()
     memory.memo("fit", lambda: Fit(weights, float("nan"), 0, 0))
-    return problem.holding(problem.examples, Shared(memory, Memory()))
+    return problem.holding(problem.examples, Shared(memory, ProblemMemory()))
 
 
 def _random_module(problem: ModuleProblem, seed: int) -> ModuleProblem:

@@ -176,13 +176,13 @@ class Request(JobRequest[Answer]):
     def check_queued(self) -> None:
         check_queued(self.computed)
 
-    def drawn(self, context: Context, fraction: float = TRAINING) -> SampledProblem:
+    def sampled(self, context: Context, fraction: float = TRAINING) -> SampledProblem:
         """The drawn problem, trained where it was not yet; its training is the first `fraction` of the chunk."""
         return build_cached(self.origin, context.device, check=context.check,
                           progress=lambda done: context.progress(fraction * done, "training the model"))
 
     def run_chunk(self, chunk: str, context: Context) -> Output:
-        problem = self.narrowed(self.drawn(context).problem)
+        problem = self.narrowed(self.sampled(context).problem)
         facts = {"data": problem.fingerprint, "device": device_name(str(problem.device)), "refused": ""}
         try:
             output = self.stored(self.compute(problem, chunk, context.computing(self.doing, TRAINING), context.store))
@@ -217,12 +217,12 @@ class Request(JobRequest[Answer]):
 
     def make(self, name: str, taken: Handed, context: Context) -> Handed:
         """The trained model with its outputs."""
-        problem = self.drawn(context, 0.9).problem
+        problem = self.sampled(context, 0.9).problem
         problem.prepare()
         return handed(problem, taken)
 
     def take(self, parcels: Handed, context: Context) -> None:
-        take(self.drawn(context, 0.0).problem, parcels)
+        take(self.sampled(context, 0.0).problem, parcels)
 
     @classmethod
     def options(cls) -> dict[str, FieldInfo]:

@@ -131,7 +131,7 @@ class ScoresRequest(Request[tuple[Scores, ...]]):
     def run_chunk(self, chunk: str, context: Context) -> Output:
         group, number = map(int, chunk.split("/"))
         context.progress(0.0, "training the model")
-        problem = self.drawn(context, 0.5).problem
+        problem = self.sampled(context, 0.5).problem
         whole = problem.with_candidates(problem.candidates[:self.count])
         members = self.groups[group]
         scorings = [self.scorings[index] for index in members]
@@ -172,7 +172,7 @@ class ScoresRequest(Request[tuple[Scores, ...]]):
         as a factorised Hessian or projected gradients."""
         if name == MODEL:
             return super().make(name, taken, context)
-        problem = self.drawn(context, 0.1).problem
+        problem = self.sampled(context, 0.1).problem
         scorings = [self.scorings[index] for index in self.groups[int(name)]]
         compute(problem.with_candidates(problem.candidates[:1]), scorings,
                 self._options(context, scorings[0].title, 0.1))

@@ -28,9 +28,9 @@ class TrainingRequest(Request[None]):
         return f"Training {model_title(self.origin.model)} on {data.title(self.origin.dataset)}"
 
     def run_chunk(self, chunk: str, context: Context) -> Output:
-        drawn = self.drawn(context, 0.95)
-        return Output(manifest={"facts": dict(drawn.problem.facts), "test_accuracy": drawn.test_accuracy(),
-                                "device": device_name(str(drawn.problem.device))})
+        sampled = self.sampled(context, 0.95)
+        return Output(manifest={"facts": dict(sampled.problem.facts), "test_accuracy": sampled.test_accuracy(),
+                                "device": device_name(str(sampled.problem.device))})
 
     def finish(self, chunks: Mapping[str, Result], context: Context) -> Output:
         trained = chunks[WHOLE].manifest

@@ -45,7 +45,7 @@ class How(Enum):
 
 
 @dataclass(frozen=True)
-class Evidence:
+class SolveEvidence:
     """What computing an answer showed. curvature: λ + δ, by which a convex objective curves upwards at least; 0 where
     some parameter has no penalty."""
 
@@ -53,7 +53,7 @@ class Evidence:
     curvature: float = 0.0
 
     @classmethod
-    def of(cls, seeds: Sequence[Scores]) -> Evidence:
+    def of(cls, seeds: Sequence[Scores]) -> SolveEvidence:
         """Of one scoring on every seed."""
         first, process = seeds[0].provenance, seeds[0].scoring.process
         penalty = 0.0 if first.get("intercept") else first.get("l2", 0.0)
@@ -75,7 +75,7 @@ class Standing:
         return self.how in (How.DEFINED, How.SOLVED)
 
 
-def standing(scoring: Scoring, facts: ProblemFacts, evidence: Evidence | None = None,
+def standing(scoring: Scoring, facts: ProblemFacts, evidence: SolveEvidence | None = None,
              judged: Scoring | None = None) -> Standing:
     """How the exact answer `scoring` is known, as the reference for `judged`, or by itself.
 
@@ -106,7 +106,7 @@ def _defined(process: Process) -> Standing:
     return Standing(How.DEFINED, f"it carries out {process.title} as defined, right but for rounding")
 
 
-def _optimum(facts: ProblemFacts, evidence: Evidence | None) -> Standing:
+def _optimum(facts: ProblemFacts, evidence: SolveEvidence | None) -> Standing:
     if evidence is None:
         return Standing(How.SOLVED, "the objective has one optimum, and what misses its tolerance there is left out"
                         ) if facts.convex else Standing(How.UNMEASURED, "whether its search ends at an optimum")
@@ -127,7 +127,7 @@ def _most(convergence: Convergence) -> str:
             "left out")
 
 
-def _at_the_one_optimum(evidence: Evidence, gradient: str) -> Standing:
+def _at_the_one_optimum(evidence: SolveEvidence, gradient: str) -> Standing:
     seen = evidence.convergence
     if not evidence.curvature or seen.reached < seen.of:
         return Standing(How.SOLVED, gradient)
@@ -135,7 +135,7 @@ def _at_the_one_optimum(evidence: Evidence, gradient: str) -> Standing:
     return Standing(How.SOLVED, f"{gradient}, so that its parameters are within {up(bound):.1e} of it", bound)
 
 
-def _linear(facts: ProblemFacts, evidence: Evidence | None) -> Standing:
+def _linear(facts: ProblemFacts, evidence: SolveEvidence | None) -> Standing:
     if evidence is None:
         return Standing(How.SOLVED, "its linear system is positive definite and solved by a factorisation"
                         ) if facts.convex else Standing(How.UNMEASURED, "whether the Hessian plus damping is positive "
@@ -150,7 +150,8 @@ def _linear(facts: ProblemFacts, evidence: Evidence | None) -> Standing:
                     f"{up(seen.largest):.1e}")
 
 
-def _searched(process: LocalSearch, facts: ProblemFacts, evidence: Evidence | None, judged: Scoring | None) -> Standing:
+def _searched(process: LocalSearch, facts: ProblemFacts, evidence: SolveEvidence | None, judged: Scoring | None
+              ) -> Standing:
     if judged is None or not isinstance(judged.route, InfluenceFunction):
         return _defined(process)
     if evidence is None or FRACTION_LEFT not in evidence.convergence.facts:

@@ -16,7 +16,7 @@ from engine.basics.values import short
 from engine.question.runs import other_runs, run_and_mean
 from engine.question.specification import AXES, Axis
 from engine.scoring.identities import EVERY_PROBLEM, Gives, ProblemFacts, Relation, relation
-from engine.scoring.reference import Evidence, How, standing
+from engine.scoring.reference import How, SolveEvidence, standing
 from engine.scoring.said import IN_COMMON, Said, Says, axes_differ, changes, opened, titles
 from engine.scoring.scoring import Scoring
 
@@ -48,7 +48,7 @@ class Measured:
     remarks: tuple[str, ...] = ()
     distance: float = nan
     least: float = nan
-    evidence: Mapping[Scoring, Evidence] = field(default_factory=dict)
+    evidence: Mapping[Scoring, SolveEvidence] = field(default_factory=dict)
 
     @property
     def close(self) -> bool:

@@ -12,7 +12,7 @@ import numpy as np
 from engine.basics.errors import MissingData
 from engine.problems import ProblemSource, SoftmaxProblem
 from engine.problems.candidates import Shared
-from engine.problems.memory import Memory
+from engine.problems.memory import ProblemMemory
 
 SMALL = os.environ.get("BENCH") == "small"
 PEER = Path(os.environ.get("PYDVL_PYTHON", Path(__file__).parents[2] / ".venv-pydvl" / "bin" / "python"))
@@ -53,6 +53,6 @@ def seconds(function, repeat=1):
 
 def untouched(problem):
     """The same trained problem with nothing else computed: no Hessian, no factor, no preconditioner."""
-    fresh = problem.holding(problem.examples, Shared(Memory(), Memory()))
+    fresh = problem.holding(problem.examples, Shared(ProblemMemory(), ProblemMemory()))
     fresh.of_model("fit", lambda: problem.fit)
     return fresh

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from engine.applications.language.methods import METHODS
-from engine.gradients.cached import Features, Point
+from engine.gradients.cached import CachedCheckpoint, CachedFeatures
 from engine.models.gain import ENOUGH, gain
 from tests.benchmarks.bench_problems import SMALL, seconds
 
@@ -76,10 +76,10 @@ def test_scoring_from_the_cache(tmp_path):
         array.flush()
         return np.load(path, mmap_mode="r")
 
-    points = [Point(1e-4, mapped(f"g{c}", N, K), mapped(f"a{c}", N, K), {"answer_logit": mapped(f"q{c}", M, K)})
-              for c in range(4)]
-    features = Features(tuple(points), np.ones(N), np.ones(N), {1.0: mapped("h", N, 576)},
-                        {1.0: mapped("hq", M, 576)})
+    points = [CachedCheckpoint(1e-4, mapped(f"g{c}", N, K), mapped(f"a{c}", N, K),
+                               {"answer_logit": mapped(f"q{c}", M, K)}) for c in range(4)]
+    features = CachedFeatures(tuple(points), np.ones(N), np.ones(N), {1.0: mapped("h", N, 576)},
+                              {1.0: mapped("hq", M, 576)})
     for name, estimator in METHODS.items():
         took, scores = seconds(lambda estimator=estimator: estimator.score(features, "answer_logit"))
         print(f"\n{name}: {took:.2f} s for {N:,} × {M:,}, k = {K:,}")

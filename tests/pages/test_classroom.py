@@ -109,7 +109,7 @@ class TestPredictions:
 
     @pytest.fixture(scope="class")
     def problem(self):
-        return waited(lambda: desk().drawn(lesson.SOURCE))
+        return waited(lambda: desk().sampled(lesson.SOURCE))
 
     def scores(self, *scorings, candidates=lesson.REOPTIMISED):
         return waited(lambda: desk().scores(lesson.SOURCE, scorings, candidates))

@@ -44,7 +44,7 @@ def test_the_lesson_on_tangents_tells_what_becomes_of_the_loss():
     [found] = [found for text in map(referee.plain, said(at)) if (found := CHANGED.search(text))]
     change, way, before, after = float(found[1]), found[2], float(found[3]), float(found[4])
     assert change == pytest.approx(before - after, abs=5e-3) and (way == "falls") == (change > 0)
-    problem = desk().drawn(SOURCE).problem
+    problem = desk().sampled(SOURCE).problem
     losses = cross_entropy(problem.query_logits, problem.query_labels, reduction="none")
     assert (losses - before).abs().min() < 1e-3 * max(1.0, before)  # that of a query, before the step
 
@@ -73,7 +73,7 @@ def _lost(row, behavior, query):
     """B(q; θ_D) − B(q; θ without the row), by fitting softmax regression again without it."""
     from engine.problems import SoftmaxProblem
 
-    drawn = desk().drawn(ProblemSource(dataset="digits", n_train=60, n_queries=20, n_test=500, n_candidates=12))
+    drawn = desk().sampled(ProblemSource(dataset="digits", n_train=60, n_queries=20, n_test=500, n_candidates=12))
     own = drawn.problem
     kept = [place for place in range(own.n) if place != row]
     again = SoftmaxProblem(own.x[kept], own.y[kept], own.queries, own.query_labels, l2=own.l2, classes=own.classes)

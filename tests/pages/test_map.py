@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from app.map import data as map_data
-from app.map.state import Chosen
+from app.map.state import MapChoice
 from engine.analysis.embedding import embedding
 from engine.problems import ProblemSource
 from tests.pages.support import open, queued, says, sound
@@ -56,7 +56,7 @@ def test_nonsense_in_the_address_is_said_and_ignored(name, text):
 def test_dots_stand_where_the_engine_says_with_what_the_model_says():
     drawn = ProblemSource(n_train=60, n_queries=12, n_test=20).build()
     found = embedding(drawn.problem, "pca")
-    placed = map_data.placed(drawn, found, Chosen("pca", 2, "said", None, 0), None)
+    placed = map_data.placed(drawn, found, MapChoice("pca", 2, "said", None, 0), None)
     assert np.array_equal(placed.points[["x", "y"]].to_numpy(), found.coordinates)
     wrong = (drawn.problem.probabilities.argmax(-1).numpy() != drawn.sample.y_train)
     assert (placed.points.series == map_data.WRONG).tolist() == wrong.tolist()

@@ -17,7 +17,7 @@ from engine.exact.intervened import ModuleFamily
 from engine.exact.network_optima import origin_of
 from engine.problems import ModuleProblem, SoftmaxProblem
 from engine.problems.candidates import Shared
-from engine.problems.memory import Memory
+from engine.problems.memory import ProblemMemory
 from engine.scoring.compute import compute
 from engine.scoring.scoring import Scoring
 from tests.engine import problems_for_tests as softmax
@@ -209,7 +209,7 @@ def test_linear_responses_of_a_network(network, estimator):
 def test_optima_of_a_network(network, kind):
     """Newton's method with dense Hessians, from where the engine's search without an intervention ends."""
     held, _, same = network
-    problem, naive = held.holding(held.examples, Shared(Memory(), Memory())), copy.copy(same)
+    problem, naive = held.holding(held.examples, Shared(ProblemMemory(), ProblemMemory())), copy.copy(same)
     problem.l2 = naive.l2 = 0.1
     start = origin_of(ModuleFamily(problem, 0.0, Options())).minimum.theta
 

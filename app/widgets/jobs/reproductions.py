@@ -14,7 +14,7 @@ from engine.desk.shelves import Job
 
 
 @dataclass(frozen=True)
-class Cost:
+class ReproductionCost:
     """Seconds that a run takes; `device`: where they were measured, empty where they are guessed; `without`: what
     they leave out."""
 
@@ -31,15 +31,16 @@ class Cost:
         return f"{text} with a model of 135 million parameters, and larger models want a GPU" if self.language else text
 
 
-def cost(name: str, preset: str, model: str | None = None) -> Cost:
+def cost(name: str, preset: str, model: str | None = None) -> ReproductionCost:
     """What a run takes: as measured where it was published or computed here, and no less than its trainings, which
     another run may have left on disk; else guessed. Other work that lay on disk is said to be left out."""
     done = published.reproduction(name, preset) if model is None else None
     if done is not None and (wall := done.manifest.get("wall_seconds")):
         trainings = sum(run.get("facts", {}).get("training_seconds", 0.0) for run in done.manifest.get("runs") or ())
         without = manifest_view.reused(done.manifest) if wall > trainings else ""
-        return Cost(max(float(wall), trainings), str(done.manifest.get("device") or "another machine"), without)
-    return Cost(studies.seconds(name, preset), language=studies.trains_language_model(name, preset))
+        device = str(done.manifest.get("device") or "another machine")
+        return ReproductionCost(max(float(wall), trainings), device, without)
+    return ReproductionCost(studies.seconds(name, preset), language=studies.trains_language_model(name, preset))
 
 
 def seeds(name: str, preset: str) -> str:

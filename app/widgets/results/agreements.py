@@ -6,7 +6,7 @@ import math
 
 from streamlit.delta_generator import DeltaGenerator
 
-from engine.metrics.agreement import Agreement, Metric
+from engine.metrics.agreement import MeanAgreement, Metric
 
 
 def plus_minus(mean: float, half_width: float) -> str:
@@ -26,7 +26,7 @@ def by_chance(value: float) -> str:
     return f"Scores in random order reach {value:.2g} on average."
 
 
-def number(column: DeltaGenerator, metric: Metric, agreement: Agreement, chance: str) -> None:
+def number(column: DeltaGenerator, metric: Metric, agreement: MeanAgreement, chance: str) -> None:
     """One agreement, with its definition on hover."""
     interval = "" if math.isnan(agreement.ci95) else f"± {agreement.ci95:.3f} over {agreement.interval_over}"
     column.metric(metric.title, plus_minus(agreement.mean, math.nan), interval or None,

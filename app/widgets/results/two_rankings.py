@@ -18,7 +18,7 @@ CACHED = 24
 
 
 @dataclass(frozen=True, eq=False)
-class Pair:
+class RankingPair:
     """Two scorings of the first seed over the trusted candidates; query None stands for all of them.
 
     scores, ranks: (2, m, k), rank 1 supports the behavior most; a score without a position in one of the two is NaN
@@ -46,7 +46,7 @@ MEAN, OFTEN = "mean", "often"
 """What ranks the examples over all queries: their mean score, or at how many queries they are in the top."""
 
 
-def _one(pair: Pair, query: int | None, by: str) -> tuple[np.ndarray, np.ndarray]:
+def _one(pair: RankingPair, query: int | None, by: str) -> tuple[np.ndarray, np.ndarray]:
     """(scores, ranks), each (2, k): of one query, of the mean over queries, or of the fraction of queries at which an
     example is in the top, of equal ones the better mean rank first."""
     if query is not None:
@@ -59,12 +59,12 @@ def _one(pair: Pair, query: int | None, by: str) -> tuple[np.ndarray, np.ndarray
     return mean, ranks(mean)
 
 
-def shared(pair: Pair, top: int) -> float:
+def shared(pair: RankingPair, top: int) -> float:
     """How many of the top examples are in both rankings, query by query: the mean over queries."""
     return float((pair.ranks <= top).all(0).sum(-1).mean())
 
 
-def ranking(pair: Pair, query: int | None, by: str = MEAN) -> pd.DataFrame:
+def ranking(pair: RankingPair, query: int | None, by: str = MEAN) -> pd.DataFrame:
     """One row a candidate: its score and rank under both, sorted by the first rank. by: of what, over all queries."""
     scores, ranks = _one(pair, query, by)
     frame = pd.DataFrame({"example": pair.candidates, pair.noun: pair.labels, "rank_a": ranks[0], "rank_b": ranks[1],
@@ -72,7 +72,7 @@ def ranking(pair: Pair, query: int | None, by: str = MEAN) -> pd.DataFrame:
     return frame.dropna(subset=["score_a", "score_b"]).sort_values("rank_a", ignore_index=True)
 
 
-def density(pair: Pair, query: int | None = None) -> pd.DataFrame:
+def density(pair: RankingPair, query: int | None = None) -> pd.DataFrame:
     """How the two ranks fall together, for one query or over all: one row a square of the rank–rank plane.
 
     `times` is the fraction of (query, candidate) pairs in the square over what rankings in random order give.
@@ -94,7 +94,7 @@ def _density(key: tuple, _ranks: np.ndarray) -> pd.DataFrame:
                          "to_b": edges[up + 1], "times": times.ravel().round(3)})
 
 
-def top_changes(pair: Pair, query: int | None, top: int = TOP, by: str = MEAN) -> pd.DataFrame:
+def top_changes(pair: RankingPair, query: int | None, top: int = TOP, by: str = MEAN) -> pd.DataFrame:
     """The candidates in the top of either ranking, with a place to draw them at on each side.
 
     Inside the top, the place is the rank; those outside stand below it in the order of their ranks.

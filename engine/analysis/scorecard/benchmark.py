@@ -28,7 +28,7 @@ OTHER = ", other seed"
 
 
 @dataclass(frozen=True)
-class OverSeeds:
+class SeedValues:
     """Values of a measure (R, m): a row a training seed, a column a query, NaN where there is none.
 
     subsets: how many models on subsets stand behind each; 0 where there are none. subset_error: the standard error of
@@ -40,7 +40,7 @@ class OverSeeds:
     subset_error: float = math.nan
 
 
-Measured = Mapping[str, np.ndarray | OverSeeds]
+Measured = Mapping[str, np.ndarray | SeedValues]
 """Name of a measure, such as `top 10%` -> values, one a query or one a repetition; NaN where there is none."""
 Share = Annotated[Number, Field(gt=0, lt=1)]
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from engine.analysis.scorecard.benchmark import BENCHMARKS, CEILING, Benchmark, Measured, OverSeeds, Sizes
+from engine.analysis.scorecard.benchmark import BENCHMARKS, CEILING, Benchmark, Measured, SeedValues, Sizes
 from engine.analysis.scorecard.method import CONTROLS, method_of
 from engine.metrics.intervals import t_interval, t_quantile
 from engine.question.specification import AXIS_NAMES
@@ -42,8 +42,8 @@ def _what(name: str) -> dict[str, Any]:
     return {"title": method_of(name).title, "exact": method_of(name).exact, "control": name in CONTROLS}
 
 
-def _numbers(measured: np.ndarray | OverSeeds) -> dict[str, Any]:
-    over = measured if isinstance(measured, OverSeeds) else OverSeeds(measured[None])
+def _numbers(measured: np.ndarray | SeedValues) -> dict[str, Any]:
+    over = measured if isinstance(measured, SeedValues) else SeedValues(measured[None])
     means = [_mean(row) for row in over.values]
     values = np.array([_mean(column) for column in over.values.T])
     mean, half = t_interval(values)

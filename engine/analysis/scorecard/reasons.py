@@ -20,7 +20,7 @@ from engine.analysis.scorecard.benchmark import CEILING, OTHER, Benchmark
 from engine.analysis.scorecard.card import with_half
 
 
-class Standing(NamedTuple):
+class Estimate(NamedTuple):
     """A mean with the half widths of its 95% intervals over queries and over the draw of subsets; NaN where there is
     none."""
 
@@ -43,7 +43,7 @@ class Standing(NamedTuple):
         return with_half(self.mean, self.half)
 
     @classmethod
-    def of(cls, row: pd.Series) -> Standing:
+    def of(cls, row: pd.Series) -> Estimate:
         return cls(float(row["mean"]), float(row["ci95"]), float(row["ci95_subsets"]))
 
 
@@ -54,9 +54,9 @@ def reasons(benchmark: Benchmark, table: pd.DataFrame, measure: str) -> list[str
         return []
     said, table = [], table.dropna(subset=["mean"])
     for _, row in table[(table["measure"] == measure) & ~table["control"] & (table["method"] != CEILING)].iterrows():
-        own = Standing.of(row)
+        own = Estimate.of(row)
         if not own.differs(benchmark.chance) and not math.isnan(own.half):
-            others = {str(name): Standing.of(rows.iloc[0]) for name, rows in
+            others = {str(name): Estimate.of(rows.iloc[0]) for name, rows in
                       table[table["method"] == row["method"]].groupby("measure", sort=False)
                       if name != measure and _seed(str(name)) == _seed(measure)}
             said.append(f"{row['title']}, {own.text}, does not differ from chance ({benchmark.chance:g}): "
@@ -64,7 +64,7 @@ def reasons(benchmark: Benchmark, table: pd.DataFrame, measure: str) -> list[str
     return said
 
 
-def reason(own: Standing, ceiling: Standing | None, others: dict[str, Standing], chance: float, subsets: int) -> str:
+def reason(own: Estimate, ceiling: Estimate | None, others: dict[str, Estimate], chance: float, subsets: int) -> str:
     """What was measured of why a standing is at chance. others: measure -> the same method's on subsets of other
     sizes."""
     if ceiling is not None and not ceiling.differs(chance):
@@ -83,9 +83,9 @@ def reason(own: Standing, ceiling: Standing | None, others: dict[str, Standing],
     return "no other seed was measured, so that why is not known."
 
 
-def _ceiling(table: pd.DataFrame, measure: str) -> Standing | None:
+def _ceiling(table: pd.DataFrame, measure: str) -> Estimate | None:
     ceiling = table[(table["method"] == CEILING) & (table["measure"] == _size(measure))]
-    return None if ceiling.empty else Standing.of(ceiling.iloc[0])
+    return None if ceiling.empty else Estimate.of(ceiling.iloc[0])
 
 
 def _size(measure: str) -> str:

@@ -18,7 +18,7 @@ from scipy.stats import rankdata
 from engine.analysis.datamodels import agreement_of_outcomes, linear_datamodeling_score
 from engine.analysis.groups import effects
 from engine.analysis.protocols import trained_outputs
-from engine.analysis.scorecard.benchmark import CEILING, OTHER, Benchmark, Case, Measured, OverSeeds, Sizes, removal
+from engine.analysis.scorecard.benchmark import CEILING, OTHER, Benchmark, Case, Measured, SeedValues, Sizes, removal
 from engine.analysis.subset_bank import Draw, bank
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
@@ -40,7 +40,7 @@ def seeds_of(problem: Problem, sizes: Sizes) -> int:
 def _lds(case: Case) -> dict[str, Measured]:
     sizes, count = case.sizes, seeds_of(case.problem, case.sizes)
     scores = [_scores_of_seed(case, later, case.options.share(later, 2 * count)) for later in range(count)]
-    measured: dict[str, dict[str, OverSeeds]] = {name: {} for name in (*case.methods, CEILING)}
+    measured: dict[str, dict[str, SeedValues]] = {name: {} for name in (*case.methods, CEILING)}
     for index, fraction in enumerate(sizes.fractions):
         draw = Draw(count=sizes.models, share=fraction, seed=sizes.seed, among=sizes.among, protocol=sizes.protocol)
         share_of = case.options.share(len(sizes.fractions) + index, 2 * len(sizes.fractions))
@@ -66,25 +66,25 @@ def _scores_of_seed(case: Case, later: int, options: Options) -> dict[str, np.nd
     return case.scores(trained, seeded.share(1, 2))
 
 
-def _over_seeds(scores: Sequence[np.ndarray], outcomes: Sequence[np.ndarray], members: np.ndarray) -> OverSeeds:
+def _over_seeds(scores: Sequence[np.ndarray], outcomes: Sequence[np.ndarray], members: np.ndarray) -> SeedValues:
     """LDS (R, m) of scores (m, k) and outcomes (m, J) of each of R seeds."""
     pairs = list(zip(scores, outcomes, strict=True))
     values = np.stack([linear_datamodeling_score(own, out, members) for own, out in pairs])
     predicted = np.concatenate([own @ members.T.astype(np.float64) for own, _ in pairs])
-    return OverSeeds(values, len(members), jackknife_error(predicted, np.concatenate([out for _, out in pairs])))
+    return SeedValues(values, len(members), jackknife_error(predicted, np.concatenate([out for _, out in pairs])))
 
 
-def agreement_of_banks(outcomes: Sequence[np.ndarray]) -> OverSeeds:
+def agreement_of_banks(outcomes: Sequence[np.ndarray]) -> SeedValues:
     """Spearman's ρ over subsets of the outcomes (m, J) under two seeds, (pairs of seeds, m); 1 of a single one, which
     stands for all seeds.
 
     It is what the exact answer to the benchmark's question under one seed would have as its score under another."""
     if len(outcomes) < 2:
-        return OverSeeds(np.ones((1, len(outcomes[0]))), outcomes[0].shape[1], 0.0)
+        return SeedValues(np.ones((1, len(outcomes[0]))), outcomes[0].shape[1], 0.0)
     pairs = list(itertools.combinations(outcomes, 2))
     values = np.stack([agreement_of_outcomes(a, b) for a, b in pairs])
     a, b = (np.concatenate(side) for side in zip(*pairs, strict=True))
-    return OverSeeds(values, outcomes[0].shape[1], jackknife_error(a, b))
+    return SeedValues(values, outcomes[0].shape[1], jackknife_error(a, b))
 
 
 def jackknife_error(a: np.ndarray, b: np.ndarray) -> float:

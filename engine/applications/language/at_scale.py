@@ -36,7 +36,7 @@ EIGEN = 10
 
 
 @dataclass(frozen=True)
-class Scale:
+class StudyScale:
     """A study. parameters, adapters: frozen and trained weights; width: of a representation, of which the layers of
     `LAYERS` are kept; rate: operations a second of a device."""
 
@@ -71,7 +71,7 @@ class Scale:
 
 
 @dataclass(frozen=True)
-class Cost:
+class StudyCost:
     """A part of a study. kept: bytes on disk, read: bytes that are read from there."""
 
     what: str
@@ -80,32 +80,33 @@ class Cost:
     read: float = 0.0
 
 
-def costs(scale: Scale) -> Iterator[Cost]:
+def costs(scale: StudyScale) -> Iterator[StudyCost]:
     """The parts of a study: what all methods share, then each method by what it adds."""
     n, k, count = scale.records, scale.projection, scale.rankings
     stored = n * k * NUMBER
-    yield Cost("training", scale.epochs * n * scale.tokens * scale.backward)
-    yield Cost("gradients of records", scale.checkpoints * n * (scale.tokens * scale.backward + 18 * scale.adapters),
-               scale.checkpoints * n * NUMBER * (2 * DRAWS * k + 2))
-    yield Cost("gradients of queries", scale.checkpoints * scale.queries * scale.tokens * (
+    yield StudyCost("training", scale.epochs * n * scale.tokens * scale.backward)
+    yield StudyCost("gradients of records",
+                    scale.checkpoints * n * (scale.tokens * scale.backward + 18 * scale.adapters),
+                    scale.checkpoints * n * NUMBER * (2 * DRAWS * k + 2))
+    yield StudyCost("gradients of queries", scale.checkpoints * scale.queries * scale.tokens * (
         2 * scale.parameters + scale.behaviors * (2 * scale.parameters + 4 * scale.adapters)),
         scale.checkpoints * count * DRAWS * k * NUMBER)
-    yield Cost("representations", n * scale.tokens * 2 * scale.parameters, n * scale.width * NUMBER * len(LAYERS))
-    yield Cost("Grad. norm", n, read=n * NUMBER)
-    yield Cost("RepSim", 2 * scale.queries * n * scale.width, read=n * scale.width * NUMBER)
-    yield Cost("GradSim", 2 * count * n * k, read=stored)
-    yield Cost("TracIn", scale.checkpoints * 2 * count * n * k, read=scale.checkpoints * stored)
-    yield Cost("LESS", scale.checkpoints * (2 * count + 3) * n * k, read=scale.checkpoints * stored)
-    yield Cost("TRAK", 2 * n * k ** 2 + EIGEN * k ** 3 + 2 * count * (k ** 2 + n * k), read=2 * stored)
+    yield StudyCost("representations", n * scale.tokens * 2 * scale.parameters, n * scale.width * NUMBER * len(LAYERS))
+    yield StudyCost("Grad. norm", n, read=n * NUMBER)
+    yield StudyCost("RepSim", 2 * scale.queries * n * scale.width, read=n * scale.width * NUMBER)
+    yield StudyCost("GradSim", 2 * count * n * k, read=stored)
+    yield StudyCost("TracIn", scale.checkpoints * 2 * count * n * k, read=scale.checkpoints * stored)
+    yield StudyCost("LESS", scale.checkpoints * (2 * count + 3) * n * k, read=scale.checkpoints * stored)
+    yield StudyCost("TRAK", 2 * n * k ** 2 + EIGEN * k ** 3 + 2 * count * (k ** 2 + n * k), read=2 * stored)
     gradient = scale.tokens * scale.backward
     whole = n * (gradient + 2 * count * scale.adapters)
-    yield Cost("DataInf", n * gradient + whole)
-    yield Cost("LiSSA", count * lissa.ITERATIONS * lissa.BATCH_SIZE * 2 * gradient + whole)
-    yield Cost("conjugate gradients", count * cg.ITERATIONS * n * 2 * gradient + whole)
-    yield Cost("each record left out, trained again", n * scale.epochs * n * gradient)
+    yield StudyCost("DataInf", n * gradient + whole)
+    yield StudyCost("LiSSA", count * lissa.ITERATIONS * lissa.BATCH_SIZE * 2 * gradient + whole)
+    yield StudyCost("conjugate gradients", count * cg.ITERATIONS * n * 2 * gradient + whole)
+    yield StudyCost("each record left out, trained again", n * scale.epochs * n * gradient)
 
 
-def table(scale: Scale) -> pd.DataFrame:
+def table(scale: StudyScale) -> pd.DataFrame:
     """part, operations, kept_bytes, read_bytes, device_hours, hours: the last on all devices at `rate` each."""
     rows = [(cost.what, cost.operations, cost.kept, cost.read, cost.operations / scale.rate / 3600)
             for cost in costs(scale)]

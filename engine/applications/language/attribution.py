@@ -29,11 +29,11 @@ from engine.basics.errors import InvalidInput
 from engine.basics.values import Sparse
 from engine.data import tasks
 from engine.data.records import Record, fingerprint
-from engine.gradients.cached import Features, Point
+from engine.gradients.cached import CachedCheckpoint, CachedFeatures
 from engine.models.causal import finetune, loading, lora, marked, passes, stored_trainings
 from engine.models.causal.checked import check_reading
 from engine.models.causal.encoding import Batch, Encoded, Encoder
-from engine.models.causal.finetune import Checkpoint
+from engine.models.causal.finetune import FineTuneCheckpoint
 from engine.models.causal.learning import LearningReader
 from engine.models.causal.marked import MARKED, Mark
 from engine.models.causal.packed import Packing
@@ -41,7 +41,7 @@ from engine.models.causal.reader import response_loss
 from engine.models.causal.readouts import READOUTS, Logits
 from engine.models.causal.recipe import FineTuning
 from engine.models.layers import chosen
-from engine.models.precision import Passes, passes_of_matrices
+from engine.models.precision import PassPrecision, passes_of_matrices
 from engine.models.training import Diverged, Training
 from engine.store.results import digest_of, home
 
@@ -109,7 +109,7 @@ class Attribution:
                        loading.identity(self.setting.model)["files"])
 
     @cached_property
-    def passes(self) -> Passes:
+    def passes(self) -> PassPrecision:
         """In which precision passes through the model run: on a GPU in bfloat16, on a CPU where the recipe allows it
         and the processor gains from it."""
         device = torch.device(self.device)
@@ -175,7 +175,8 @@ class Attribution:
         """Where the checkpoints lie."""
         return finetune.folder_of(self.digest)
 
-    def train(self, check: Check = lambda: None, progress: Progress = lambda fraction: None) -> list[Checkpoint]:
+    def train(self, check: Check = lambda: None, progress: Progress = lambda fraction: None
+              ) -> list[FineTuneCheckpoint]:
         """The checkpoints; a training that was finished, or begun, is not repeated. It is held while this object
         lives, so that nobody removes it. progress: as `finetune.finetune` has it."""
         lora.check_untrained(self.setting.model, bool(loading.find(self.setting.model).base), self.setting.recipe)
@@ -205,10 +206,10 @@ class Attribution:
                         loss=response_loss, dtype=torch.float32, placed=True)
 
     @cached_property
-    def points(self) -> list[Checkpoint]:
+    def points(self) -> list[FineTuneCheckpoint]:
         return finetune.checkpoints(self.folder, self.setting.recipe, len(self.train_records))
 
-    def load(self, point: Checkpoint) -> None:
+    def load(self, point: FineTuneCheckpoint) -> None:
         """Give the model the weights of a checkpoint."""
         lora.put(self.model, point.weights)
 
@@ -216,7 +217,7 @@ class Attribution:
         """The behaviors that every one of the encoded records allows."""
         return [name for name, behavior in READOUTS.items() if not any(map(behavior.lack, encoded))]
 
-    def opened_records(self, point: Checkpoint, rows: Sequence[int] | None = None,
+    def opened_records(self, point: FineTuneCheckpoint, rows: Sequence[int] | None = None,
                        new: Sequence[Record] = ()) -> Cache:
         """The cache that `record_cache` fills, as far as it is filled."""
         projection = self.projection
@@ -228,7 +229,7 @@ class Attribution:
                            {**projection.columns("gradient", width), **projection.columns("conditioned", width),
                             "norm": (), "loss": ()})
 
-    def record_cache(self, point: Checkpoint, check: Check = lambda: None,
+    def record_cache(self, point: FineTuneCheckpoint, check: Check = lambda: None,
                      progress: Progress = lambda fraction: None, rows: Sequence[int] | None = None,
                      new: Sequence[Record] = ()) -> Cache:
         """Projected training gradients at a checkpoint, plain and conditioned, with their lengths and losses. rows: a
@@ -252,7 +253,7 @@ class Attribution:
 
         return self._fill(cache, point, encoded, rows_of, check, progress)
 
-    def query_cache(self, point: Checkpoint, records: Sequence[Record], check: Check = lambda: None,
+    def query_cache(self, point: FineTuneCheckpoint, records: Sequence[Record], check: Check = lambda: None,
                     progress: Progress = lambda fraction: None) -> Cache:
         """Projected gradients of every behavior of queries at a checkpoint, with its values. progress: as for
         `record_cache`."""
@@ -286,7 +287,8 @@ class Attribution:
 
         return self._fill(cache, self.points[-1], encoded, rows_of, check, progress)
 
-    def features(self, records: Sequence[Record], new: Sequence[Record] = (), check: Check = lambda: None) -> Features:
+    def features(self, records: Sequence[Record], new: Sequence[Record] = (), check: Check = lambda: None
+                 ) -> CachedFeatures:
         """What estimators read, for a set of queries; caches that are there are only opened. new: records that were not
         trained on, in place of those that were."""
         cached = [self.record_cache(point, check, new=new) for point in self.points]
@@ -295,9 +297,9 @@ class Attribution:
         draws = [tuple(point_of(point.weight, own, asked, names, draw) for point, own, asked in zip(
             self.points, cached, queried, strict=True)) for draw in range(len(self.projection.draws))]
         last, own, query_states = cached[-1], self.states(new or None, check), self.states(records)
-        return Features(draws[0], last["norm"], last["loss"], {depth: own[f"{depth:g}"] for depth in self.layers},
-                        {depth: query_states[f"{depth:g}"] for depth in self.layers}, self.setting.layer, self.seed,
-                        self.setting.ridge, *draws[1:])
+        return CachedFeatures(draws[0], last["norm"], last["loss"], {depth: own[f"{depth:g}"] for depth in self.layers},
+                              {depth: query_states[f"{depth:g}"] for depth in self.layers}, self.setting.layer,
+                              self.seed, self.setting.ridge, *draws[1:])
 
     @property
     def layers(self) -> list[float]:
@@ -359,7 +361,7 @@ class Attribution:
         folder = home() / "language" / "gradients" / digest_of({**identity, "columns": sorted(columns)})[:32]
         return Cache(folder, identity, rows, columns)
 
-    def _fill(self, cache: Cache, point: Checkpoint, encoded: Sequence[Encoded], rows_of, check: Check,
+    def _fill(self, cache: Cache, point: FineTuneCheckpoint, encoded: Sequence[Encoded], rows_of, check: Check,
               progress: Progress) -> Cache:
         if cache.sealed:
             progress(1.0)
@@ -390,7 +392,7 @@ def check_finite(columns: Iterable[tuple[str, np.ndarray]], step: int) -> None:
                            "learning rate, or compute them on another device.")
 
 
-def point_of(weight: float, own: Columns, queries: Columns, behaviors: Sequence[str], draw: int) -> Point:
+def point_of(weight: float, own: Columns, queries: Columns, behaviors: Sequence[str], draw: int) -> CachedCheckpoint:
     """What estimators read at one checkpoint, under one of the draws of the projection."""
-    return Point(weight, own[draw_names("gradient")[draw]], own[draw_names("conditioned")[draw]],
-                 {name: queries[draw_names(name)[draw]] for name in behaviors})
+    return CachedCheckpoint(weight, own[draw_names("gradient")[draw]], own[draw_names("conditioned")[draw]],
+                            {name: queries[draw_names(name)[draw]] for name in behaviors})

@@ -14,7 +14,7 @@ from engine.applications.language.methods import METHODS
 from engine.applications.language.run import Attributed, AttributionRequest
 from engine.basics.errors import InvalidInput
 from engine.basics.values import Count
-from engine.gradients.cached import Features
+from engine.gradients.cached import CachedFeatures
 from engine.jobs import Context, Output
 from engine.requests import WHOLE, JobRequest
 from engine.store.results import Result
@@ -70,7 +70,7 @@ class TokensRequest(JobRequest[Attributed]):
             tables["query_tokens"] = self._query_tokens(attribution, features, self.query, context)
         return Output(tables)
 
-    def _query_tokens(self, attribution: Attribution, features: Features, query: int, context: Context
+    def _query_tokens(self, attribution: Attribution, features: CachedFeatures, query: int, context: Context
                       ) -> pd.DataFrame:
         encoded = attribution.encoder.encode(self.run.queries(attribution)[query])
         words = attribution.encoder.words(encoded)

@@ -12,7 +12,7 @@ import torch
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
 from engine.basics.registry import Registry
-from engine.gradients.cached import CachedTerm, Features
+from engine.gradients.cached import CachedFeatures, CachedTerm
 from engine.gradients.response import Response
 from engine.problems import Problem
 from engine.scoring.named import NAMED, NamedMethod
@@ -65,12 +65,12 @@ class RecordMethod:
         """Whether it reads Adam's updates in place of gradients, at length one."""
         return "moments" in self.named.implied(ANSWER).route.needs
 
-    def score(self, features: Features, behavior: str) -> np.ndarray:
+    def score(self, features: CachedFeatures, behavior: str) -> np.ndarray:
         """(m, n) of queries and records, positive where the record supports the behavior; with η = 1."""
         scoring, response = self._answer(features, behavior)
         return (scoring.orientation * response.scores(scoring.readout, torch.zeros(features.shape[0]))).numpy()
 
-    def directions(self, features: Features, behavior: str, query: int | None = None) -> dict[int, np.ndarray]:
+    def directions(self, features: CachedFeatures, behavior: str, query: int | None = None) -> dict[int, np.ndarray]:
         """Checkpoint -> u (k,), where the score of a query, or by default the mean score over queries, is Σ ⟨u, v_k⟩
         over checkpoints, v_k the gradient of a record, or Adam's update at length one where the method is
         `preconditioned`.
@@ -80,19 +80,20 @@ class RecordMethod:
         sign, terms = self._terms(features, behavior)
         return {term.checkpoint: sign * term.direction(behavior, query) for term in terms}
 
-    def query_directions(self, features: Features, behavior: str, query: int, record: int) -> dict[int, np.ndarray]:
+    def query_directions(self, features: CachedFeatures, behavior: str, query: int, record: int
+                         ) -> dict[int, np.ndarray]:
         """Checkpoint -> v (k,), where the score of a query and a record is Σ ⟨v, ∇B(q)⟩ over checkpoints. Raises as
         `directions` does."""
         sign, terms = self._terms(features, behavior)
         return {term.checkpoint: sign * term.query_direction(behavior, query, record) for term in terms}
 
-    def _terms(self, features: Features, behavior: str) -> tuple[int, Sequence[CachedTerm]]:
+    def _terms(self, features: CachedFeatures, behavior: str) -> tuple[int, Sequence[CachedTerm]]:
         if self.undivided:
             raise InvalidInput(self.undivided)
         scoring, response = self._answer(features, behavior)
         return scoring.orientation, cast(Sequence[CachedTerm], response.terms)
 
-    def _answer(self, features: Features, behavior: str) -> tuple[Scoring, Response]:
+    def _answer(self, features: CachedFeatures, behavior: str) -> tuple[Scoring, Response]:
         scoring = self.named.implied(behavior if self.reads and behavior != NONE else ANSWER, eta=1.0)
         respond = scoring.route.route(cast(Problem, features), scoring.process.kind)
         return scoring, respond(features, [scoring.intervention], scoring.process, features.candidates,

@@ -24,7 +24,7 @@ from engine.applications.language.attribution import Attribution
 from engine.applications.language.methods import pairs
 from engine.applications.language.projection import Adam
 from engine.applications.language.shading import direction, update_lengths
-from engine.gradients.cached import Features
+from engine.gradients.cached import CachedFeatures
 from engine.models.causal import lora, passes
 
 SHARED = -1
@@ -33,7 +33,7 @@ MADE, READ = ("q_proj", "k_proj", "v_proj"), ("o_proj", "out_proj")
 """The last part of the names of layers that make queries, keys and values of heads, and of those that read heads."""
 
 
-def by_module(run: Attribution, features: Features, row: int, query: int | None = None,
+def by_module(run: Attribution, features: CachedFeatures, row: int, query: int | None = None,
               check: Callable[[], None] = lambda: None) -> pd.DataFrame:
     """estimator, behavior, record, layer, head, contribution: parts of a record's score for a query, by default of
     its mean score. Those of an estimator and a behavior add up to it."""

@@ -8,12 +8,12 @@ from dataclasses import replace
 import numpy as np
 
 from engine.applications.language.methods import REPSIM, RecordMethod, pairs
-from engine.gradients.cached import Features
+from engine.gradients.cached import CachedFeatures
 from engine.models.causal.readouts import READOUTS
 from engine.scoring.aggregate import Mean
 
 
-def rankings(features: Features, sign: int, layers: Sequence[float] = ()) -> dict[tuple[str, str], np.ndarray]:
+def rankings(features: CachedFeatures, sign: int, layers: Sequence[float] = ()) -> dict[tuple[str, str], np.ndarray]:
     """(method, behavior) as the paper's tables write them -> (n,) scores, the sought records' expected to be large.
 
     layers: where RepSim is read besides its own layer.
@@ -27,7 +27,7 @@ def rankings(features: Features, sign: int, layers: Sequence[float] = ()) -> dic
     return scores
 
 
-def _ranking(method: RecordMethod, features: Features, behavior: str, sign: int) -> np.ndarray:
+def _ranking(method: RecordMethod, features: CachedFeatures, behavior: str, sign: int) -> np.ndarray:
     mean = Mean().over(method.score(features, behavior))
     return sign * mean if method.directed else mean
 

@@ -18,7 +18,7 @@ from engine.basics.errors import InvalidInput
 from engine.basics.values import Seed
 from engine.data.records import Record
 from engine.data.tasks import TASKS, own
-from engine.gradients.cached import Features
+from engine.gradients.cached import CachedFeatures
 from engine.jobs import Context, Output
 from engine.models.causal import catalogue, loading
 from engine.models.causal.readouts import READOUTS
@@ -156,7 +156,7 @@ def quantities(behaviors: Sequence[str]) -> str:
     return direction.named({name: direction.larger(BEHAVIORS[name]) for name in behaviors})
 
 
-def score_columns(features: Features) -> Iterator[tuple[str, np.ndarray]]:
+def score_columns(features: CachedFeatures) -> Iterator[tuple[str, np.ndarray]]:
     """(column, scores (m, n)) of every estimator and behavior, RepSim at every layer."""
     for method, behavior in pairs(features.behaviors):
         if method is not REPSIM:

@@ -11,7 +11,7 @@ import pandas as pd
 from engine.applications.language import tokens
 from engine.applications.language.attribution import Attribution
 from engine.applications.language.methods import RecordMethod, pairs
-from engine.gradients.cached import Features
+from engine.gradients.cached import CachedFeatures
 from engine.jobs import Context
 from engine.models.causal import lora, passes
 from engine.models.causal.encoding import Encoded
@@ -24,7 +24,7 @@ MEANS: dict[str, Mark] = {"response_loss": "response", "explanation_loss": "expl
 LOSS = "loss"
 
 
-def shade(run: Attribution, features: Features, method: RecordMethod, behavior: str, rows: Sequence[int],
+def shade(run: Attribution, features: CachedFeatures, method: RecordMethod, behavior: str, rows: Sequence[int],
           check: Callable[[], None] = lambda: None, query: int | None = None) -> list[tuple[np.ndarray, float]]:
     """For each row the part of its score for a query, by default of its mean score, that every response token brings,
     and a rest that no token brings: of the optimizer's momentum, 0 for estimators that do not read it. Parts and rest
@@ -39,7 +39,8 @@ def shade(run: Attribution, features: Features, method: RecordMethod, behavior: 
         lengths = np.ones(len(rows))
         if method.preconditioned:
             lengths = update_lengths(features, index, rows)
-            steps = tokens.Steps(run.model, towards, run.points[index].moments(), run.points[index].step, mark)
+            point = run.points[index]
+            steps = tokens.UpdateDirections(run.model, towards, point.moments(), point.step, mark)
             own = tokens.contributions(run.model, run.encoder, encoded, steps, weights, 1, check)
             rest += np.array([steps.momentum[row] for row in range(len(rows))]) / lengths
         else:
@@ -49,8 +50,8 @@ def shade(run: Attribution, features: Features, method: RecordMethod, behavior: 
     return list(zip(contributions, rest.tolist(), strict=True))
 
 
-def shade_query(run: Attribution, features: Features, method: RecordMethod, encoded: Encoded, query: int, row: int,
-                check: Callable[[], None] = lambda: None) -> dict[str, np.ndarray]:
+def shade_query(run: Attribution, features: CachedFeatures, method: RecordMethod, encoded: Encoded, query: int,
+                row: int, check: Callable[[], None] = lambda: None) -> dict[str, np.ndarray]:
     """Behavior -> the part of the score of a record for a query, `encoded`, that every response token of the query
     brings; they add up to the score. The length of a query's gradient is held, where an estimator reads it."""
     behaviors = [name for name in features.behaviors if name in MEANS]
@@ -75,13 +76,13 @@ def direction(run: Attribution, u: np.ndarray) -> dict:
     return tokens.backwards(run.projection, u, shapes, passes.device_of(run.model))
 
 
-def update_lengths(features: Features, index: int, rows: Sequence[int]) -> np.ndarray:
+def update_lengths(features: CachedFeatures, index: int, rows: Sequence[int]) -> np.ndarray:
     """‖RΓ‖ of records at the checkpoint of an index, (len(rows),); 1 where a record makes no step."""
     lengths = np.linalg.norm(features.points[index].conditioned[list(rows)].astype(np.float64), axis=1)
     return np.where(lengths > 0, lengths, np.inf)
 
 
-def shaded(attribution: Attribution, features: Features, rows_of: Callable[[RecordMethod, str], list[int]],
+def shaded(attribution: Attribution, features: CachedFeatures, rows_of: Callable[[RecordMethod, str], list[int]],
            context: Context, query: int | None = None) -> pd.DataFrame:
     """The table `tokens`: contributions to the scores of the records that rows_of(method, behavior) names, for a query
     or by default to their means."""

@@ -20,7 +20,7 @@ from engine.applications.language.cache import Cache
 from engine.basics.files import discard
 from engine.data.tasks import TASKS
 from engine.models.causal import passes
-from engine.models.causal.finetune import Checkpoint
+from engine.models.causal.finetune import FineTuneCheckpoint
 from engine.store.results import home
 
 SIZE = 1000
@@ -54,7 +54,7 @@ def rows(run: Attribution, number: int, of: int) -> list[int]:
             for row in batch]
 
 
-def fill(run: Attribution, point: Checkpoint, number: int, of: int, check: Check = lambda: None,
+def fill(run: Attribution, point: FineTuneCheckpoint, number: int, of: int, check: Check = lambda: None,
          progress: Progress = lambda fraction: None) -> None:
     """Compute a shard, unless it is there, or the whole cache."""
     own = rows(run, number, of)
@@ -64,7 +64,7 @@ def fill(run: Attribution, point: Checkpoint, number: int, of: int, check: Check
         progress(1.0)
 
 
-def merged(run: Attribution, point: Checkpoint, of: int, check: Check = lambda: None,
+def merged(run: Attribution, point: FineTuneCheckpoint, of: int, check: Check = lambda: None,
            progress: Progress = lambda fraction: None) -> Cache:
     """The cache of all records out of its shards, which are removed, also where the cache was complete already: who
     completed it may have stopped before. What no shard holds is computed."""

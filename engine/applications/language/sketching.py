@@ -16,7 +16,7 @@ import pandas as pd
 from engine.applications.language.methods import pairs
 from engine.applications.language.projection import Projection
 from engine.applications.language.rankings import behavior_title
-from engine.gradients.cached import Features, Point
+from engine.gradients.cached import CachedCheckpoint, CachedFeatures
 from engine.metrics.agreement import pairwise
 
 TARGET = 0.95
@@ -25,7 +25,7 @@ MOST_QUERIES = 50
 COLUMNS = ("estimator", "behavior", "kendall_tau", "n_queries")
 
 
-def stability(features: Features) -> pd.DataFrame:
+def stability(features: CachedFeatures) -> pd.DataFrame:
     """estimator, behavior, Kendall τ between two draws averaged over queries, and over how many; a row for each pair
     that reads gradients, none where they are kept whole. Of more than `MOST_QUERIES` queries the first are read."""
     first = _few(features)
@@ -84,9 +84,9 @@ def _why(projection: Projection, tried: Mapping[int, float]) -> str:
             ", the most that their budget allows: fewer did not suffice for a sample of the records")
 
 
-def _few(features: Features) -> Features:
+def _few(features: CachedFeatures) -> CachedFeatures:
     """The features of the first queries alone."""
-    def of(point: Point) -> Point:
+    def of(point: CachedCheckpoint) -> CachedCheckpoint:
         return replace(point, queries={name: rows[:MOST_QUERIES] for name, rows in point.queries.items()})
 
     return replace(features, points=tuple(map(of, features.points)), again=tuple(map(of, features.again)))

@@ -140,7 +140,7 @@ def gradient(model, batch: Batch, mark: Mark, names: Collection[str]) -> dict[st
     return own
 
 
-class Steps:
+class UpdateDirections:
     """Directions of Adam's update on one record: what it makes of each of its tokens, and of its momentum."""
 
     def __init__(self, model, towards: Direction, moments: tuple[dict[str, Tensor], dict[str, Tensor]],

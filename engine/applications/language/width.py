@@ -26,7 +26,7 @@ from engine.applications.language.projection import (
 )
 from engine.basics.files import atomic_write
 from engine.data.records import fingerprint
-from engine.gradients.cached import Features
+from engine.gradients.cached import CachedFeatures
 from engine.models.causal import passes
 from engine.models.causal.encoding import Encoded
 from engine.models.causal.readouts import READOUTS
@@ -97,8 +97,8 @@ def measure(run: Attribution, queries: Sequence[Encoded], tried: Sequence[int],
     for index, width in enumerate(tried):
         draws = [tuple(point_of(weight, own[index], query_columns[index], list(readers), draw)
                        for weight, own, _, query_columns in points) for draw in range(2)]
-        sample = Features(draws[0], np.zeros(len(rows)), points[-1][2], {1.0: np.zeros((len(rows), 0))},
-                          {1.0: np.zeros((len(queries), 0))}, 1.0, run.seed, run.setting.ridge, draws[1])
+        sample = CachedFeatures(draws[0], np.zeros(len(rows)), points[-1][2], {1.0: np.zeros((len(rows), 0))},
+                                {1.0: np.zeros((len(queries), 0))}, 1.0, run.seed, run.setting.ridge, draws[1])
         tau = sketching.stability(sample)["kendall_tau"].min()
         least[width] = float(tau) if tau == tau else 0.0
     return least

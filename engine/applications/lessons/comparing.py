@@ -38,7 +38,7 @@ def mean_tau(a: Scores, b: Scores) -> float:
 
 
 @dataclass(frozen=True)
-class Agreement:
+class LessonAgreement:
     """Means over queries. tau: Kendall's τ; sizes: τ of |scores|; signs: how many scores have the same sign, as a
     fraction."""
 
@@ -47,7 +47,7 @@ class Agreement:
     signs: float
 
 
-def agreement(a: Scores, b: Scores) -> Agreement:
+def agreement(a: Scores, b: Scores) -> LessonAgreement:
     """Of candidates that both trust."""
     both = Together.of([a, b])
 
@@ -56,7 +56,7 @@ def agreement(a: Scores, b: Scores) -> Agreement:
         return {"tau": means["kendall"], "signs": means["sign"], "sizes": pairwise(abs(stack), ["kendall"])["kendall"]}
 
     means = over_known(compared, both.stack, both.known)
-    return Agreement(**{name: float(np.nanmean(values[0, 1])) for name, values in means.items()})
+    return LessonAgreement(**{name: float(np.nanmean(values[0, 1])) for name, values in means.items()})
 
 
 def shared(a: Scores, b: Scores, size: int) -> np.ndarray:

@@ -50,7 +50,7 @@ class Model:
 
 
 @dataclass(frozen=True)
-class Answer:
+class ToyModels:
     """The model without the moved point, the exact one with it, and the linearised one."""
 
     factual: Model
@@ -65,7 +65,7 @@ def points() -> tuple[np.ndarray, np.ndarray]:
     return np.clip(rng.normal(size=(2 * POINTS, 2)) * 0.75 + np.where(labels, 0.9, -0.9)[:, None], -SIDE, SIDE), labels
 
 
-def answer(x: float, y: float, label: int) -> Answer:
+def answer(x: float, y: float, label: int) -> ToyModels:
     """What the point (x, y) of a class does to the model."""
     features, labels, weights, hessian = _factual()
     point = torch.tensor([[x, y, 1.0]], dtype=torch.float64)
@@ -73,7 +73,7 @@ def answer(x: float, y: float, label: int) -> Answer:
     signal = (point @ weights).softmax(-1)[0]
     signal[label] -= 1.0
     move = torch.linalg.solve(hessian, torch.outer(point[0], signal).flatten()).view_as(weights)
-    return Answer(_model(weights), _model(_with(features, labels, point, label)), _model(weights - alpha * move))
+    return ToyModels(_model(weights), _model(_with(features, labels, point, label)), _model(weights - alpha * move))
 
 
 STEP = 0.1

@@ -55,11 +55,11 @@ class RetrainingRequest(JobRequest[float]):
         return self.source.contents
 
     def run_chunk(self, chunk: str, context: Context) -> Output:
-        device, drawn = str(pick_device(context.device)), draw_cached(self.source)
-        accuracy = retrained_accuracy(drawn, self.removed, self.relabelled, device,
+        device, noisy = str(pick_device(context.device)), draw_cached(self.source)
+        accuracy = retrained_accuracy(noisy, self.removed, self.relabelled, device,
                                       context.computing("training again"))
-        return Output(manifest={"accuracy": accuracy, "device": device_name(device), "data": drawn.fingerprint,
-                                "trusted_from": drawn.trusted_origin, "made_wrong": drawn.made_wrong})
+        return Output(manifest={"accuracy": accuracy, "device": device_name(device), "data": noisy.fingerprint,
+                                "trusted_from": noisy.trusted_origin, "made_wrong": noisy.made_wrong})
 
     def finish(self, chunks: Mapping[str, Result], context: Context) -> Output:
         manifest = chunks[WHOLE].manifest
@@ -134,26 +134,26 @@ def most_suspicious(suspicion: np.ndarray, fraction: float) -> np.ndarray:
     return np.argsort(-suspicion, kind="stable")[:max(1, top_size(len(suspicion), fraction))]
 
 
-def retrained_accuracy(drawn: NoisyData, removed: Sequence[int], relabelled: Mapping[int, int], device: str = "cpu",
+def retrained_accuracy(noisy: NoisyData, removed: Sequence[int], relabelled: Mapping[int, int], device: str = "cpu",
                        options: Options | None = None) -> float:
     """Test accuracy of the source's model trained without `removed` and with the labels of `relabelled`.
 
     Raises as `RetrainingRequest` does.
     """
     options = options or Options()
-    if not len(drawn.y_test):
+    if not len(noisy.y_test):
         raise InvalidInput(NOT_MEASURED)
-    source, (y, weights) = drawn.source, _corrected(drawn.evidence, removed, relabelled)
+    source, (y, weights) = noisy.source, _corrected(noisy.evidence, removed, relabelled)
     if not removed and not relabelled:
-        model = drawn.train(device, check=options.check, progress=options.progress)
-        return model.accuracy(drawn.x_test, drawn.y_test)
-    training = train(drawn.build, torch.tensor(drawn.evidence.x), torch.tensor(y),
+        model = noisy.train(device, check=options.check, progress=options.progress)
+        return model.accuracy(noisy.x_test, noisy.y_test)
+    training = train(noisy.build, torch.tensor(noisy.evidence.x), torch.tensor(y),
                      source.recipe.model_copy(update={"checkpoints": 0}), source.seed, weights=torch.tensor(weights),
                      device=device, check=options.check, progress=options.progress)
-    x = torch.tensor(drawn.x_test)
+    x = torch.tensor(noisy.x_test)
     with torch.no_grad():
         predicted = torch.cat([training.module(batch.to(device)).argmax(-1).cpu() for batch in x.split(512)]).numpy()
-    return float((predicted == drawn.y_test).mean())
+    return float((predicted == noisy.y_test).mean())
 
 
 def _corrected(evidence: Evidence, removed: Sequence[int], relabelled: Mapping[int, int]

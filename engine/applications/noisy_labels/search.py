@@ -84,10 +84,10 @@ class SuspicionRequest(JobRequest[Scored]):
         return {"similarity": 1.0, "gradients": 0.5, "confident": 2.0}.get(chunk, 1.0)
 
     def run_chunk(self, chunk: str, context: Context) -> Output:
-        drawn = draw_cached(self.source)
+        noisy = draw_cached(self.source)
         if chunk.startswith(FOLD):
-            return self._run_fold(drawn.without(int(chunk.removeprefix(FOLD))), context)
-        model = _trained(drawn, context)
+            return self._run_fold(noisy.without(int(chunk.removeprefix(FOLD))), context)
+        model = _trained(noisy, context)
         scores = suspicions(model, set(TOGETHER[chunk]) & set(self.methods),
                             context.computing("scoring every label", 0.8))
         output = _stored(scores)
@@ -95,22 +95,22 @@ class SuspicionRequest(JobRequest[Scored]):
             return output
         p = model.logits.softmax(-1).cpu()
         nearest = most_alike(model, model.problem.x, model.problem.queries)
-        examples = _of_examples(drawn, p.numpy(), nearest)
-        y = np.asarray(drawn.evidence.y)
-        facts = {"test_accuracy": model.accuracy(drawn.x_test, drawn.y_test),
+        examples = _of_examples(noisy, p.numpy(), nearest)
+        y = np.asarray(noisy.evidence.y)
+        facts = {"test_accuracy": model.accuracy(noisy.x_test, noisy.y_test),
                  "observed_accuracy": float((examples["predicted"] == y).mean()), "device": device_name(model.device),
-                 "trusted": len(drawn.evidence.trusted_y), "test": len(drawn.y_test),
-                 "parameters_scored": model.problem.parameters, **_facts(drawn)}
+                 "trusted": len(noisy.evidence.trusted_y), "test": len(noisy.y_test),
+                 "parameters_scored": model.problem.parameters, **_facts(noisy)}
         return Output(arrays={**output.arrays, **examples}, manifest={**output.manifest, "facts": facts})
 
-    def _run_fold(self, drawn: NoisyData, context: Context) -> Output:
+    def _run_fold(self, noisy: NoisyData, context: Context) -> Output:
         """One model, without its fold: suspicion of the labels that it was trained on, and what it says of the fold."""
-        model = _trained(drawn, context)
+        model = _trained(noisy, context)
         scores = suspicions(model, {*TOGETHER["similarity"], *TOGETHER["gradients"]} & set(self.methods) - {"random"},
                             context.computing("scoring labels", 0.8))
         output, queries = _stored(scores), model.problem.queries
         p = model.problem.network.predict(queries).softmax(-1).cpu().double().numpy()
-        agrees = model.logits.argmax(-1).cpu().numpy() == drawn.evidence.y
+        agrees = model.logits.argmax(-1).cpu().numpy() == noisy.evidence.y
         return Output(arrays={**output.arrays, "p": p, "nearest": most_alike(model, queries, model.problem.x)},
                       manifest={**output.manifest, "device": device_name(model.device),
                                 "parameters_scored": model.problem.parameters,
@@ -136,19 +136,19 @@ class SuspicionRequest(JobRequest[Scored]):
     def _of_folds(self, folds: list[in_turn.Fold], manifests: list[dict[str, Any]]
                   ) -> tuple[dict[Pair, np.ndarray], dict[str, np.ndarray], dict[str, Any]]:
         """Suspicion, what is said of each example, and facts: of an example by the model that has not seen it."""
-        drawn = draw_cached(self.source)
-        y, fold_of = drawn.evidence.y, drawn.fold_of
+        noisy = draw_cached(self.source)
+        y, fold_of = noisy.evidence.y, noisy.fold_of
         p = in_turn.out_of_fold(fold_of, folds)
-        scores = in_turn.suspicions(fold_of, folds) | in_turn.references(drawn, p, self.methods)
+        scores = in_turn.suspicions(fold_of, folds) | in_turn.references(noisy, p, self.methods)
         order = [method.title for method in METHODS.values()]
         suspicion = dict(sorted(scores.items(), key=lambda item: order.index(item[0].method)
                                 if item[0].method in order else len(order)))
-        examples = _of_examples(drawn, p, in_turn.nearest(fold_of, folds))
+        examples = _of_examples(noisy, p, in_turn.nearest(fold_of, folds))
         return suspicion, examples, {
             "test_accuracy": float((examples["predicted"] == y).mean()),
             "observed_accuracy": float(np.mean([one["observed_accuracy"] for one in manifests])),
             "device": manifests[0]["device"], "trusted": 0, "test": len(y),
-            "parameters_scored": manifests[0]["parameters_scored"], **_facts(drawn)}
+            "parameters_scored": manifests[0]["parameters_scored"], **_facts(noisy)}
 
     @classmethod
     def loaded(cls, result: Result) -> Scored:
@@ -164,8 +164,8 @@ class SuspicionRequest(JobRequest[Scored]):
         return cls.loaded(result).with_consensus()
 
 
-def _trained(drawn: NoisyData, context: Context) -> TrainedModel:
-    return drawn.train(context.device, check=context.check,
+def _trained(noisy: NoisyData, context: Context) -> TrainedModel:
+    return noisy.train(context.device, check=context.check,
                        progress=lambda done: context.progress(0.8 * done, "training the model"))
 
 
@@ -174,16 +174,16 @@ def _stored(scores: Mapping[Pair, np.ndarray]) -> Output:
                   manifest={"pairs": [list(pair) for pair in scores]})
 
 
-def _of_examples(drawn: NoisyData, p: np.ndarray, nearest: np.ndarray) -> dict[str, np.ndarray]:
+def _of_examples(noisy: NoisyData, p: np.ndarray, nearest: np.ndarray) -> dict[str, np.ndarray]:
     """What a model says of each example, from its probabilities p (n, C)."""
-    y = np.asarray(drawn.evidence.y)
+    y = np.asarray(noisy.evidence.y)
     return {"predicted": p.argmax(-1), "probability": p.max(-1), "own": p[np.arange(len(y)), y], "nearest": nearest}
 
 
-def _facts(drawn: NoisyData) -> dict[str, Any]:
+def _facts(noisy: NoisyData) -> dict[str, Any]:
     """What the manifest says of the data; `read_as`: what the reader of a user's own data decided."""
-    return {"data": drawn.fingerprint, "training": len(drawn.evidence.y), "trusted_from": drawn.trusted_origin,
-            "made_wrong": drawn.made_wrong, **({"read_as": list(drawn.dataset.said)} if drawn.dataset.said else {})}
+    return {"data": noisy.fingerprint, "training": len(noisy.evidence.y), "trusted_from": noisy.trusted_origin,
+            "made_wrong": noisy.made_wrong, **({"read_as": list(noisy.dataset.said)} if noisy.dataset.said else {})}
 
 
 def most_alike(model: TrainedModel, x: Tensor, among: Tensor) -> np.ndarray:

@@ -8,7 +8,7 @@ import numpy as np
 
 from engine import data
 from engine.experiments.agreements import words
-from engine.experiments.statements.rows import Rows
+from engine.experiments.statements.rows import TableRows
 from engine.experiments.statements.statement import Clause, Statement
 from engine.scoring.controlled import ETA
 
@@ -16,11 +16,11 @@ CURVED = ("query_loss", "hard_margin")
 """Behaviors that are no linear function of the step, so that a first-order term errs."""
 
 
-def _tau(experiments: Mapping[str, Rows]) -> Rows:
-    return Rows(sum((rows.where(metric="Kendall tau").rows for rows in experiments.values()), ()))
+def _tau(experiments: Mapping[str, TableRows]) -> TableRows:
+    return TableRows(sum((rows.where(metric="Kendall tau").rows for rows in experiments.values()), ()))
 
 
-def _each_dataset(experiments: Mapping[str, Rows]) -> Iterator[tuple[str, Rows]]:
+def _each_dataset(experiments: Mapping[str, TableRows]) -> Iterator[tuple[str, TableRows]]:
     """Kendall τ on each dataset, with ` on Digits` to say which; empty where there is but one."""
     rows = _tau(experiments)
     several = len(rows.names("dataset")) > 1
@@ -28,7 +28,7 @@ def _each_dataset(experiments: Mapping[str, Rows]) -> Iterator[tuple[str, Rows]]
         yield f" on {data.title(dataset)}" if several else "", own
 
 
-def mismatch_exceeds_error(experiments: Mapping[str, Rows]) -> list[Clause]:
+def mismatch_exceeds_error(experiments: Mapping[str, TableRows]) -> list[Clause]:
     """Of each axis: τ of approximations of one specification − τ of specifications that differ there.
 
     B and T beside the first-order term at their step η, P beside the inverse Hessian over the same α.
@@ -44,7 +44,7 @@ def mismatch_exceeds_error(experiments: Mapping[str, Rows]) -> list[Clause]:
     return clauses
 
 
-def error_grows(experiments: Mapping[str, Rows]) -> list[Clause]:
+def error_grows(experiments: Mapping[str, TableRows]) -> list[Clause]:
     """Of each approximation and curved behavior: τ at the nearest point − τ at the farthest."""
     clauses = []
     for where, rows in _each_dataset(experiments):
@@ -55,7 +55,7 @@ def error_grows(experiments: Mapping[str, Rows]) -> list[Clause]:
     return clauses
 
 
-def _fall(line: Rows) -> np.ndarray:
+def _fall(line: TableRows) -> np.ndarray:
     """(seeds,): the value at the smallest parameter − at the largest. Raises `Missing` for a curve without points."""
     order = sorted(line.names("parameter"), key=lambda text: float(text.partition("=")[2])) or [""]
     return line.where(parameter=order[0]).mean() - line.where(parameter=order[-1]).mean()

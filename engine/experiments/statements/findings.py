@@ -7,8 +7,8 @@ from functools import cache
 from pathlib import Path
 
 from engine.experiments import EXPERIMENTS, publish
-from engine.experiments.enough import Evidence
-from engine.experiments.statements.rows import Missing, Rows
+from engine.experiments.enough import PublishedEvidence
+from engine.experiments.statements.rows import Missing, TableRows
 from engine.experiments.statements.statement import Finding, Statement
 
 
@@ -25,13 +25,15 @@ def findings(statements: Iterable[Statement], out_dir: Path | str | None = None)
     return listed
 
 
-def evidence(name: str, scale: str, out_dir: Path | str | None = None) -> Evidence | None:
+def evidence(name: str, scale: str, out_dir: Path | str | None = None) -> PublishedEvidence | None:
     """The published table and manifest of an experiment, with those of others at the same scale within reach."""
     known = publish.published(name, scale, out_dir)
-    return None if known is None else Evidence(*known, beside=cache(lambda other: evidence(other, scale, out_dir)))
+    if known is None:
+        return None
+    return PublishedEvidence(*known, beside=cache(lambda other: evidence(other, scale, out_dir)))
 
 
-def too_small(name: str, given: Evidence) -> str:
+def too_small(name: str, given: PublishedEvidence) -> str:
     """Why this run of an experiment cannot show the effect; empty where it can."""
     return EXPERIMENTS[name].too_small(given)
 
@@ -42,7 +44,7 @@ def _scales(statement: Statement, out_dir: Path | str | None) -> list[str]:
     return [scale for scale in every[0] if all(scale in names for names in every)]
 
 
-def _finding(statement: Statement, scale: str, read: Callable[[str, str], Evidence | None]) -> Finding:
+def _finding(statement: Statement, scale: str, read: Callable[[str, str], PublishedEvidence | None]) -> Finding:
     given = {name: given_one for name in statement.needs if (given_one := read(name, scale)) is not None}
     preset = str(given[statement.needs[0]].manifest["preset"])
     short = next(filter(None, (too_small(name, given_one) for name, given_one in given.items())), "")
@@ -53,9 +55,9 @@ def _finding(statement: Statement, scale: str, read: Callable[[str, str], Eviden
     return Finding(statement, scale, preset, tuple(clauses), short)
 
 
-def _rows(given: Mapping[str, Evidence]) -> dict[str, Rows]:
+def _rows(given: Mapping[str, PublishedEvidence]) -> dict[str, TableRows]:
     """The rows of each experiment. Raises `Missing` where they are not all of the same seeds."""
-    rows = {name: Rows.of(one.table) for name, one in given.items()}
+    rows = {name: TableRows.of(one.table) for name, one in given.items()}
     seeds = {tuple(one.manifest["seeds"]) for one in given.values()} if len(given) > 1 else set()
     if len(seeds) > 1 or len(set[int]().union(*(own.seed_counts for own in rows.values()))) > 1:
         raise Missing("Not all of its rows are of the same seeds, so that no difference can be taken within a seed.")

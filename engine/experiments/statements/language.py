@@ -8,7 +8,7 @@ import numpy as np
 
 from engine.applications.language.detection import TOP
 from engine.experiments.statements.preferred import same_preference
-from engine.experiments.statements.rows import Missing, Rows
+from engine.experiments.statements.rows import Missing, TableRows
 from engine.experiments.statements.statement import Clause, Statement
 
 RESPONSE, EXPLANATION, LOGIT, MARGIN = "Response loss", "Explanation loss", "Answer logit", "Answer margin"
@@ -16,11 +16,11 @@ ESTIMATORS = ("GradSim", "TracIn", "TRAK", "LESS")
 MIDDLE = ("L24", "L28", "L32")
 
 
-def _auprc(rows: Rows) -> Rows:
+def _auprc(rows: TableRows) -> TableRows:
     return rows.where(metric="AUPRC")
 
 
-def reversed_by_corruption(experiments: Mapping[str, Rows]) -> list[Clause]:
+def reversed_by_corruption(experiments: Mapping[str, TableRows]) -> list[Clause]:
     """Means over estimators: logit − explanation loss for wrong answers, explanation loss − margin for rationales."""
     rows = _auprc(experiments["figure-5-2"]).where(lambda row: row["method"] in ESTIMATORS)
 
@@ -33,25 +33,25 @@ def reversed_by_corruption(experiments: Mapping[str, Rows]) -> list[Clause]:
                       mean("rationale", EXPLANATION) - mean("rationale", MARGIN))]
 
 
-def preferred(experiments: Mapping[str, Rows]) -> list[Clause]:
+def preferred(experiments: Mapping[str, TableRows]) -> list[Clause]:
     """The count of groups of Table 5-2 that agree with the paper's shading."""
     return [same_preference(experiments["table-5-2"], "table_5_2_a12_a13_conditional_backdoor.csv")]
 
 
-def logit_beats_losses(experiments: Mapping[str, Rows]) -> list[Clause]:
+def logit_beats_losses(experiments: Mapping[str, TableRows]) -> list[Clause]:
     """TracIn with the answer logit − with either loss."""
     rows = _auprc(experiments["table-5-2"]).where(method="TracIn")
     return [Clause.of(f"against the {behavior.lower()}", rows.seeds(behavior=LOGIT) - rows.seeds(behavior=behavior))
             for behavior in (RESPONSE, EXPLANATION)]
 
 
-def similarity_takes_benign(experiments: Mapping[str, Rows]) -> list[Clause]:
+def similarity_takes_benign(experiments: Mapping[str, TableRows]) -> list[Clause]:
     """The share of benign triggers that RepSim ranks in its top 10%, which would be 10% by chance."""
     rows = experiments["table-5-2"].where(metric="BT-FPR")
     return [Clause.of("in RepSim's top 10%", rows.seeds(method="RepSim"), TOP)]
 
 
-def best_pair_cuts_attack(experiments: Mapping[str, Rows]) -> list[Clause]:
+def best_pair_cuts_attack(experiments: Mapping[str, TableRows]) -> list[Clause]:
     """Attack reduction of the pair with the largest poison recall − that of each other method's pair with its largest.
 
     Raises `Missing` where only one estimator was run.
@@ -68,7 +68,7 @@ def best_pair_cuts_attack(experiments: Mapping[str, Rows]) -> list[Clause]:
             for method, values in reduction.items() if method != leader]
 
 
-def only_the_matching_query(experiments: Mapping[str, Rows]) -> list[Clause]:
+def only_the_matching_query(experiments: Mapping[str, TableRows]) -> list[Clause]:
     """TracIn with the answer logit, triggered query with harmful target − each other crossing."""
     rows = _auprc(experiments["table-a15"]).where(method="TracIn", behavior=LOGIT)
     matching = rows.seeds(query_trigger="triggered", target="harmful")
@@ -77,7 +77,7 @@ def only_the_matching_query(experiments: Mapping[str, Rows]) -> list[Clause]:
             for query, target in (("triggered", "clean"), ("clean", "harmful"), ("clean", "clean"))]
 
 
-def both_signals_help(experiments: Mapping[str, Rows]) -> list[Clause]:
+def both_signals_help(experiments: Mapping[str, TableRows]) -> list[Clause]:
     """RepSim with both signals − RepSim alone, averaged over the paper's middle layers."""
     rows = _auprc(experiments["table-a17"]).where(lambda row: row["layer"] in MIDDLE)
     both, alone = rows.where(method="RepSim + both (l2)"), rows.where(method="RepSim")

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from engine.experiments.statements.preferred import same_preference
-from engine.experiments.statements.rows import Row, Rows
+from engine.experiments.statements.rows import Row, TableRows
 from engine.experiments.statements.statement import Clause, Statement
 
 LOSS, LOGIT, MARGIN = "Trusted loss", "Target logit", "Hard margin"
@@ -15,16 +15,16 @@ LEARNING_BASED = {"GradSim": MARGIN, "TracIn": LOGIT, "LiSSA": MARGIN}
 """Estimators that read labels, each with the behavior that the paper prefers for its AUPRC."""
 
 
-def _auprc(rows: Rows) -> Rows:
+def _auprc(rows: TableRows) -> TableRows:
     return rows.where(metric="AUPRC")
 
 
-def preferred(experiments: Mapping[str, Rows]) -> list[Clause]:
+def preferred(experiments: Mapping[str, TableRows]) -> list[Clause]:
     """The count of groups of Table 5-1 that agree with the paper's shading."""
     return [same_preference(experiments["table-5-1"], "table_5_1_noisy_label_rho02.csv")]
 
 
-def opposite_preferences(experiments: Mapping[str, Rows]) -> list[Clause]:
+def opposite_preferences(experiments: Mapping[str, TableRows]) -> list[Clause]:
     """TracIn gains from the target logit in place of the loss, and LiSSA loses."""
     rows = _auprc(experiments["table-5-1"])
     gain = {method: rows.seeds(method=method, behavior=LOGIT) - rows.seeds(method=method, behavior=LOSS)
@@ -33,7 +33,7 @@ def opposite_preferences(experiments: Mapping[str, Rows]) -> list[Clause]:
             Clause.of("LiSSA, trusted loss − target logit", -gain["LiSSA"])]
 
 
-def labels_beat_similarity(experiments: Mapping[str, Rows]) -> list[Clause]:
+def labels_beat_similarity(experiments: Mapping[str, TableRows]) -> list[Clause]:
     """Each learning-based estimator with its preferred behavior − representation similarity."""
     rows = _auprc(experiments["table-5-1"])
     similarity = rows.seeds(method="RepSim")
@@ -41,7 +41,7 @@ def labels_beat_similarity(experiments: Mapping[str, Rows]) -> list[Clause]:
             for method, behavior in LEARNING_BASED.items()]
 
 
-def _steady(rows: Rows, column: str, mark: str) -> list[Clause]:
+def _steady(rows: TableRows, column: str, mark: str) -> list[Clause]:
     """Of each word of a column: TracIn with the target logit − with each of the two other behaviors.
 
     Both have to be exceeded. The better of the two in each seed would be larger than either is by chance alone.
@@ -51,17 +51,17 @@ def _steady(rows: Rows, column: str, mark: str) -> list[Clause]:
             for word, own in _auprc(rows).where(method="TracIn").split(column) for other in (LOSS, MARGIN)]
 
 
-def steady_over_rates(experiments: Mapping[str, Rows]) -> list[Clause]:
+def steady_over_rates(experiments: Mapping[str, TableRows]) -> list[Clause]:
     """Table A-8, rate by rate."""
     return _steady(experiments["table-a8"], "rho", "ρ = ")
 
 
-def steady_over_networks(experiments: Mapping[str, Rows]) -> list[Clause]:
+def steady_over_networks(experiments: Mapping[str, TableRows]) -> list[Clause]:
     """Table A-9, network by network."""
     return _steady(experiments["table-a9"], "architecture", "")
 
 
-def removal_gains(experiments: Mapping[str, Rows]) -> list[Clause]:
+def removal_gains(experiments: Mapping[str, TableRows]) -> list[Clause]:
     """Accuracy after removing the top 10% by TracIn with the target logit − at random, and − with the trusted loss."""
     rows = experiments["table-a10"].where(topk="10%")
     best = rows.seeds(method="TracIn", behavior=LOGIT)
@@ -69,14 +69,14 @@ def removal_gains(experiments: Mapping[str, Rows]) -> list[Clause]:
             Clause.of("against the trusted loss", best - rows.seeds(method="TracIn", behavior=LOSS))]
 
 
-def training_signal_helps(experiments: Mapping[str, Rows]) -> list[Clause]:
+def training_signal_helps(experiments: Mapping[str, TableRows]) -> list[Clause]:
     """RepSim with the training signal − RepSim alone."""
     rows = _auprc(experiments["table-a16"])
     return [Clause.of("with the training signal − alone",
                       rows.seeds(method="RepSim + train (logit)") - rows.seeds(method="RepSim"))]
 
 
-def shared_parts_agree(experiments: Mapping[str, Rows]) -> list[Clause]:
+def shared_parts_agree(experiments: Mapping[str, TableRows]) -> list[Clause]:
     """Mean τ over pairs with the same estimator, or the same behavior, − over pairs that share neither."""
     rows = experiments["figure-5-1"].where(metric="Kendall tau")
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from engine.experiments import publish
-from engine.experiments.statements.rows import Missing, Rows
+from engine.experiments.statements.rows import Missing, TableRows
 from engine.experiments.statements.statement import Clause
 
 LOWER_IS_BETTER = ("BT-FPR",)
 MOST = 0.5
 
 
-def same_preference(rows: Rows, paper_table: str) -> Clause:
+def same_preference(rows: TableRows, paper_table: str) -> Clause:
     """The share of (method, metric) groups of each seed in which our best behavior is one that the paper shades.
 
     It has to exceed one half. Groups are those of the paper's table that ours has too, with two behaviors at least.

@@ -20,20 +20,20 @@ class Missing(InvalidInput):
 
 
 @dataclass(frozen=True)
-class Rows:
+class TableRows:
     """Some rows of a table: column -> word or number."""
 
     rows: tuple[Row, ...]
 
     @classmethod
-    def of(cls, *tables: pd.DataFrame) -> Rows:
+    def of(cls, *tables: pd.DataFrame) -> TableRows:
         """All rows of some tables."""
         return cls(tuple(row for table in tables for row in table.to_dict("records")))
 
-    def where(self, keep: Callable[[Row], bool] = lambda row: True, /, **named: str) -> Rows:
+    def where(self, keep: Callable[[Row], bool] = lambda row: True, /, **named: str) -> TableRows:
         """The rows whose columns hold these words, and that `keep` keeps; maybe none."""
-        return Rows(tuple(row for row in self.rows
-                          if all(row[column] == word for column, word in named.items()) and keep(row)))
+        return TableRows(tuple(row for row in self.rows
+                               if all(row[column] == word for column, word in named.items()) and keep(row)))
 
     def seeds(self, **named: str) -> np.ndarray:
         """(seeds,) of the one row that this names. Raises `Missing` where there is none."""
@@ -57,7 +57,7 @@ class Rows:
         """The words of a column, in order."""
         return list(dict.fromkeys(row[column] for row in self.rows))
 
-    def split(self, column: str) -> Iterator[tuple[str, Rows]]:
+    def split(self, column: str) -> Iterator[tuple[str, TableRows]]:
         """The rows of each word of a column."""
         for word in self.names(column):
             yield word, self.where(**{column: word})

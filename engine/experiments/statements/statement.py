@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.experiments.statements.rows import Rows
+from engine.experiments.statements.rows import TableRows
 from engine.metrics.intervals import t_interval
 
 CONFIRMED, CONTRADICTED, UNDECIDED = "confirmed", "contradicted", "undecided"
@@ -95,7 +95,7 @@ class Statement:
     sentence: str
     needs: tuple[str, ...]
     figure: str
-    clauses: Callable[[Mapping[str, Rows]], list[Clause]]
+    clauses: Callable[[Mapping[str, TableRows]], list[Clause]]
 
 
 def verdict(clauses: Iterable[Clause]) -> str:

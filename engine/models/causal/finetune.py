@@ -53,7 +53,7 @@ NUMERICS = 6
 
 
 @dataclass(frozen=True)
-class Checkpoint:
+class FineTuneCheckpoint:
     """A point of a training. weight: the sum of the learning rates of the steps that it stands for, which are those
     since the one before. facts: their number, mean loss and seconds, and the device that took them."""
 
@@ -105,7 +105,7 @@ def schedule(recipe: FineTuning, n: int) -> tuple[int, list[int]]:
     return recipe.epochs * per_epoch, ends
 
 
-def finished(folder: Path, recipe: FineTuning, n: int) -> list[Checkpoint]:
+def finished(folder: Path, recipe: FineTuning, n: int) -> list[FineTuneCheckpoint]:
     """The checkpoints of a training on n records; empty where it is not at its end."""
     done = checkpoints(folder, recipe, n)
     return done if len(done) == len(schedule(recipe, n)[1]) else []
@@ -113,7 +113,7 @@ def finished(folder: Path, recipe: FineTuning, n: int) -> list[Checkpoint]:
 
 def finetune(training: Training, recipe: FineTuning, folder: Path, *, passes: str = "float32",
              check: Callable[[], None] = lambda: None,
-             progress: Callable[[float], None] = lambda fraction: None) -> list[Checkpoint]:
+             progress: Callable[[float], None] = lambda fraction: None) -> list[FineTuneCheckpoint]:
     """Train a reader of records, and return the checkpoints; a training that stopped goes on.
 
     passes: in which precision they run, which is noted for the manifest of the run around it. progress: called with
@@ -154,8 +154,8 @@ def _keep_start(training: Training, folder: Path) -> None:
 class _Folder(Keeper):
     """Every checkpoint in a folder of its own, written when it is reached, and so the step where it is paused."""
 
-    def __init__(self, folder: Path, begun: Checkpoint | None, module: nn.Module, optimizer: torch.optim.Optimizer
-                 ) -> None:
+    def __init__(self, folder: Path, begun: FineTuneCheckpoint | None, module: nn.Module,
+                 optimizer: torch.optim.Optimizer) -> None:
         self.folder, self.begun, self.optimizer = folder, begun, optimizer
         self.moving = {name: parameter for name, parameter in module.named_parameters() if parameter.requires_grad}
         self.device = device_name(next(iter(self.moving.values())).device)
@@ -223,7 +223,7 @@ def _save(target: Path, state: State, facts: Mapping[str, Any]) -> None:
         shutil.rmtree(draft, ignore_errors=True)
 
 
-def checkpoints(folder: Path, recipe: FineTuning, n: int) -> list[Checkpoint]:
+def checkpoints(folder: Path, recipe: FineTuning, n: int) -> list[FineTuneCheckpoint]:
     """The whole checkpoints that the recipe keeps of a training on n records, in order, up to the first that is not
     there."""
     facts_so_far: list[dict[str, Any]] = [{"step": 0, "loss": 0.0, "seconds": 0.0}]
@@ -232,16 +232,16 @@ def checkpoints(folder: Path, recipe: FineTuning, n: int) -> list[Checkpoint]:
             break
         facts_so_far.append(facts)
     rates = recipe.checkpoint_rates(recipe.per_epoch(n)) if recipe.epochs else (1.0,)
-    return [Checkpoint(_folder_of_step(folder, own["step"]), own["step"], rate, _since(last, own))
+    return [FineTuneCheckpoint(_folder_of_step(folder, own["step"]), own["step"], rate, _since(last, own))
             for (last, own), rate in zip(pairwise(facts_so_far), rates, strict=False)]
 
 
-def _furthest(folder: Path, recipe: FineTuning, n: int) -> Checkpoint | None:
+def _furthest(folder: Path, recipe: FineTuning, n: int) -> FineTuneCheckpoint | None:
     """The last step that stands there before the first checkpoint that the recipe lacks, with facts since the start."""
     total, checkpoint_steps = schedule(recipe, n)
     missing = [*checkpoint_steps, total + 1][len(checkpoints(folder, recipe, n))]
-    there = [Checkpoint(own, facts["step"], 0.0, facts) for kind in (KEPT, PAUSED) for own in folder.glob(f"{kind}-*")
-             if (facts := _facts(own))]
+    there = [FineTuneCheckpoint(own, facts["step"], 0.0, facts) for kind in (KEPT, PAUSED)
+             for own in folder.glob(f"{kind}-*") if (facts := _facts(own))]
     return max((point for point in there if point.step < missing), key=lambda point: point.step, default=None)
 
 
@@ -265,12 +265,12 @@ def _since(last: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
             "seconds": own["seconds"] - last["seconds"], "device": own["device"]}
 
 
-def facts_of(points: Sequence[Checkpoint]) -> dict[str, Any]:
+def facts_of(points: Sequence[FineTuneCheckpoint]) -> dict[str, Any]:
     """How long a whole training took, whichever run it was made for, and on which device, for a manifest."""
     return {TOOK: round(sum(point.facts["seconds"] for point in points), 3), WHERE: points[-1].facts["device"]}
 
 
-def states_of(points: Sequence[Checkpoint], names: Sequence[str]) -> list[tuple[State, float]]:
+def states_of(points: Sequence[FineTuneCheckpoint], names: Sequence[str]) -> list[tuple[State, float]]:
     """(parameters of a reader by `names`, with the optimizer's moments; learning rate) of checkpoints, as
     `engine.models.training.Trained` holds them."""
     states = []

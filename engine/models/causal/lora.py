@@ -21,7 +21,7 @@ ADAPTER = "default"
 
 
 @dataclass(frozen=True)
-class Layer:
+class AdaptedLayer:
     """One adapted linear map: its name and the two trained modules."""
 
     name: str
@@ -71,9 +71,9 @@ def renew(model: Any, seed: int) -> None:
             layer.b.weight.zero_()
 
 
-def layers(model: Any) -> list[Layer]:
+def layers(model: Any) -> list[AdaptedLayer]:
     """Every adapted layer, in the model's order."""
-    return [Layer(name, module.lora_A[ADAPTER], module.lora_B[ADAPTER]) for name, module in model.named_modules()
+    return [AdaptedLayer(name, module.lora_A[ADAPTER], module.lora_B[ADAPTER]) for name, module in model.named_modules()
             if hasattr(module, "lora_A") and ADAPTER in getattr(module, "lora_A", {})]
 
 

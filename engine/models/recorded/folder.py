@@ -43,7 +43,7 @@ class Reason(Value):
     why: str
 
 
-class Facts(Value):
+class RecordingFacts(Value):
     """What `recording.json` says.
 
     optimizer: its kind. options: of its parameters, one group. clip: the length that gradients are cut to. trained:
@@ -112,7 +112,7 @@ class Recording:
     """A recorded training, its small files read and every file checked. under: what stands before every name."""
 
     folder: Path
-    facts: Facts
+    facts: RecordingFacts
     batches: Batches
     under: str = ""
 
@@ -219,7 +219,7 @@ def open_recording(folder: Path) -> Recording:
     return Recording(folder, facts, _batches(folder, facts))
 
 
-def read_facts(folder: Path) -> Facts:
+def read_facts(folder: Path) -> RecordingFacts:
     """What `recording.json` says; no other file is read. Raises `InvalidInput` where it is damaged."""
     try:
         too_long = _damaged(folder, "its facts are too long")
@@ -228,7 +228,7 @@ def read_facts(folder: Path) -> Facts:
         raise InvalidInput(_damaged(folder, f"`{FACTS}` is not JSON")) from None
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         raise InvalidInput(_damaged(folder, f"`{FACTS}` is of another program or version"))
-    facts = Facts.parse(data)
+    facts = RecordingFacts.parse(data)
     if not facts.checkpoints or facts.checkpoints[0] != 0 or list(facts.checkpoints) != sorted(set(facts.checkpoints)):
         raise InvalidInput(_damaged(folder, "its checkpoints are not in order"))
     return facts
@@ -243,7 +243,7 @@ def _check(folder: Path, name: str, expected: str) -> None:
             raise InvalidInput(_damaged(folder, f"`{name}` was altered or cut short"))
 
 
-def _batches(folder: Path, facts: Facts) -> Batches:
+def _batches(folder: Path, facts: RecordingFacts) -> Batches:
     tensors: Mapping[str, Tensor] = read_state(folder / STEPS)
     try:
         made = Batches(**tensors)

@@ -30,7 +30,7 @@ from engine.models.randomness import generator_state
 from engine.models.recorded.adapters import Adapters
 from engine.models.recorded.bits import bits_of_frozen, trace
 from engine.models.recorded.examples import BYTES, of_arrays, of_tokens
-from engine.models.recorded.folder import FACTS, FORMAT, FROZEN, STEPS, Facts, Reason, file_of
+from engine.models.recorded.folder import FACTS, FORMAT, FROZEN, STEPS, Reason, RecordingFacts, file_of
 from engine.models.wrapped import unwrapped
 
 LIBRARIES = ("torch", "transformers", "peft")
@@ -222,12 +222,12 @@ class Recorder:
             "generators": torch.stack(self.generators) if self.generators else torch.zeros(0, 0, dtype=torch.uint8)})
         files = {**self.files, STEPS: hashlib.sha256(steps).hexdigest()}
         first = next(iter(self.moving.values()))
-        facts = Facts(format=FORMAT, optimizer=self.kind, options=self.options[0], clip=self.clip,
-                      trained=tuple(self.moving), dtype=str(first.dtype), device=str(self.device),
-                      threads=torch.get_num_threads(), versions=versions_of(*LIBRARIES), steps=len(self.sizes),
-                      checkpoints=tuple(self.checkpoints), finished=finished, files=files,
-                      adapters=self.adapters, still=self.still,
-                      reasons=tuple(Reason(step=step, why=why) for why, step in self.reasons.items()))
+        facts = RecordingFacts(format=FORMAT, optimizer=self.kind, options=self.options[0], clip=self.clip,
+                               trained=tuple(self.moving), dtype=str(first.dtype), device=str(self.device),
+                               threads=torch.get_num_threads(), versions=versions_of(*LIBRARIES), steps=len(self.sizes),
+                               checkpoints=tuple(self.checkpoints), finished=finished, files=files,
+                               adapters=self.adapters, still=self.still,
+                               reasons=tuple(Reason(step=step, why=why) for why, step in self.reasons.items()))
         write_together({self.folder / STEPS: steps,
                         self.folder / FACTS: json.dumps(facts.model_dump(mode="json"), indent=1) + "\n"})
 

@@ -17,7 +17,7 @@ from engine.basics.files import disk_errors, make_folder
 from engine.basics.own_files import OwnFiles
 from engine.data.archive import open_zip
 from engine.data.file_tree import of_zip
-from engine.models.recorded.folder import FACTS, Facts, Recording, open_recording, read_facts
+from engine.models.recorded.folder import FACTS, Recording, RecordingFacts, open_recording, read_facts
 
 SUFFIX, NOUN = ".zip", "zip of a recording"
 MOST_BYTES, MOST_FILES = 2_000_000_000, 10_000
@@ -68,7 +68,7 @@ def load(name: str) -> Recording:
     return open_recording(FOLDERS.require(name))
 
 
-def facts(name: str) -> Facts:
+def facts(name: str) -> RecordingFacts:
     """Those of a stored recording, read alone. Raises as `load` does."""
     return read_facts(FOLDERS.require(name))
 

@@ -3,7 +3,7 @@
 from engine.models.catalogue import MODELS
 from engine.models.causal.loading import is_causal
 from engine.problems.families.causal import CausalFamily
-from engine.problems.families.family import Family, Watch
+from engine.problems.families.family import Family, Observer
 from engine.problems.families.network import NetworkFamily
 from engine.problems.families.softmax import SOFTMAX, SoftmaxFamily
 
@@ -17,4 +17,4 @@ def family(model: str) -> Family:
     return NETWORKS if model in MODELS or not is_causal(model) else CAUSAL
 
 
-__all__ = ["CAUSAL", "NETWORKS", "SOFTMAX", "SOFTMAX_FAMILY", "Family", "Watch", "family"]
+__all__ = ["CAUSAL", "NETWORKS", "SOFTMAX", "SOFTMAX_FAMILY", "Family", "Observer", "family"]

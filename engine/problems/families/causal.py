@@ -30,13 +30,13 @@ from engine.models.pauses import State
 from engine.models.recorded import Recording
 from engine.models.recorded import stored_recordings as recordings
 from engine.models.recorded.examples import of_tokens
-from engine.models.recorded.folder import Facts
+from engine.models.recorded.folder import RecordingFacts
 from engine.models.recorded.opened import opened
 from engine.models.recorded.recipe import SEED
 from engine.models.training import Training
 from engine.problems.candidates import Part
 from engine.problems.causal import CausalProblem
-from engine.problems.families.family import Family, Watch
+from engine.problems.families.family import Family, Observer
 from engine.problems.families.fields import SourceFields
 from engine.problems.problem import Problem
 from engine.store.sealed import digest_of
@@ -101,7 +101,7 @@ class CausalFamily(Family):
         self.check(source, data.load(source.dataset))
         return _fingerprint(source.dataset, data.content(source.dataset), source.n_train, source.seed)
 
-    def build(self, source: SourceFields, dataset: Dataset, sample: Sample, device: str, watch: Watch) -> Problem:
+    def build(self, source: SourceFields, dataset: Dataset, sample: Sample, device: str, watch: Observer) -> Problem:
         recipe = self.recipe(source)
         model, tokenizer = _base(source.model, loading.identity(source.model)["files"])
         encoder = Encoder(tokenizer, recipe.context)
@@ -151,7 +151,7 @@ class CausalFamily(Family):
         assert isinstance(problem, CausalProblem) and problem.texts is not None, "as `build` made it"
         return problem.texts.rows[len(sample.train_index):].numpy()
 
-    def _trained(self, source: SourceFields, training: Training, names: Sequence[str], watch: Watch
+    def _trained(self, source: SourceFields, training: Training, names: Sequence[str], watch: Observer
                  ) -> list[tuple[State, float]]:
         """The checkpoints, kept where studies find them; nobody removes them meanwhile."""
         identity = self.identity(source)
@@ -165,7 +165,7 @@ class CausalFamily(Family):
             return finetune.states_of(points, names)
 
 
-def _recorded_recipe(facts: Facts) -> FineTuning:
+def _recorded_recipe(facts: RecordingFacts) -> FineTuning:
     """What a recording says of the model's adapters. Raises `InvalidInput` for adapters that are unlike those here."""
     adapters = facts.adapters
     if adapters is None:

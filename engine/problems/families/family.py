@@ -25,7 +25,7 @@ NUMERICS = 1
 
 
 @dataclass(frozen=True)
-class Watch:
+class Observer:
     """Who looks on while a model is trained. check: called before every step; raises to cancel. progress: the share
     that is done."""
 
@@ -77,7 +77,7 @@ class Family(ABC):
         return weights_file(self.identity(source)).is_file()
 
     @abstractmethod
-    def build(self, source: SourceFields, dataset: Dataset, sample: Sample, device: str, watch: Watch) -> Problem:
+    def build(self, source: SourceFields, dataset: Dataset, sample: Sample, device: str, watch: Observer) -> Problem:
         """The trained problem. Raises with what to do."""
 
     def inputs(self, source: SourceFields, dataset: Dataset, x: np.ndarray) -> np.ndarray:

@@ -19,7 +19,7 @@ from engine.models.recorded import Recording, stored_recordings
 from engine.models.recorded.examples import matching
 from engine.models.recorded.opened import opened
 from engine.models.recorded.recipe import SEED
-from engine.problems.families.family import NUMERICS, Family, Watch
+from engine.problems.families.family import NUMERICS, Family, Observer
 from engine.problems.families.fields import SourceFields
 from engine.problems.families.inputs import as_inputs, input_shape, pooled
 from engine.problems.module import ModuleProblem
@@ -81,7 +81,7 @@ class NetworkFamily(Family):
         return {**given, "content": data.content(source.dataset), "numerics": NUMERICS,
                 "recipe": self.recipe(source).model_dump(mode="json")}
 
-    def build(self, source: SourceFields, dataset: Dataset, sample: Sample, device: str, watch: Watch) -> Problem:
+    def build(self, source: SourceFields, dataset: Dataset, sample: Sample, device: str, watch: Observer) -> Problem:
         self.parameters(source)  # refuses, before any training, a selection of nothing
         shape = input_shape(source.model, dataset, source.pool)
         # features are handed on as they are, and what a precision takes from them is said; pixels are bytes
@@ -111,7 +111,7 @@ class NetworkFamily(Family):
         return given if flat else as_inputs(source.model, dataset, source.pool, given)
 
     def _trained(self, source: SourceFields, problem: Callable[[nn.Module, Recipe], ModuleProblem],
-                 build: Callable[[], nn.Module], training: tuple[np.ndarray, np.ndarray], device: str, watch: Watch
+                 build: Callable[[], nn.Module], training: tuple[np.ndarray, np.ndarray], device: str, watch: Observer
                  ) -> ModuleProblem:
         recipe = self.recipe(source)
         network = trained(self.identity(source), build, *training, recipe, source.seed, device=device,

@@ -6,7 +6,7 @@ from typing import Any
 
 from engine import data
 from engine.data import Dataset, Sample
-from engine.problems.families.family import Family, Watch
+from engine.problems.families.family import Family, Observer
 from engine.problems.families.fields import SourceFields
 from engine.problems.families.inputs import pooled
 from engine.problems.problem import Problem
@@ -34,7 +34,7 @@ class SoftmaxFamily(Family):
     def is_trained(self, source: SourceFields) -> bool:
         return True
 
-    def build(self, source: SourceFields, dataset: Dataset, sample: Sample, device: str, watch: Watch) -> Problem:
+    def build(self, source: SourceFields, dataset: Dataset, sample: Sample, device: str, watch: Observer) -> Problem:
         x_train, x_query = (pooled(source, dataset, x) for x in (sample.x_train, sample.x_query))
         return SoftmaxProblem(x_train, sample.y_train, x_query, sample.y_query, sample.candidates, l2=source.l2,
                               intercept=source.intercept, classes=sample.n_classes, device=device)

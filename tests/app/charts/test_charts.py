@@ -22,7 +22,7 @@ def pair():
     second = np.stack([first[0], -first[1], first[2]])
     second[2, [K - 1, K - 2]] = second[2, [K - 2, K - 1]]
     scores = np.stack([first, second])
-    return two_rankings.Pair(("test", "pair"), scores, two_rankings.ranks(scores), np.arange(100, 100 + K),
+    return two_rankings.RankingPair(("test", "pair"), scores, two_rankings.ranks(scores), np.arange(100, 100 + K),
                             np.array(["a", "b"] * (K // 2)))
 
 
@@ -105,7 +105,7 @@ def test_one_loud_query_turns_the_mean_and_not_how_often_examples_are_in_the_top
     second = first.copy()
     second[0] = -1e6 * calm
     scores = np.stack([first, second])
-    loud = two_rankings.Pair(("loud",), scores, two_rankings.ranks(scores), np.arange(40), np.full(40, "a"))
+    loud = two_rankings.RankingPair(("loud",), scores, two_rankings.ranks(scores), np.arange(40), np.full(40, "a"))
     assert not (two_rankings.top_changes(loud, None).kept == "in both").any()
     often = two_rankings.top_changes(loud, None, by=two_rankings.OFTEN)
     assert (often.kept == "in both").all() and often.score_b.tolist() == [0.9] * 20

@@ -7,11 +7,11 @@ import pandas as pd
 import pytest
 
 from engine.analysis.scorecard import BENCHMARKS, card, reasons
-from engine.analysis.scorecard.benchmark import CEILING, OverSeeds, Sizes
-from engine.analysis.scorecard.reasons import Standing, reason
+from engine.analysis.scorecard.benchmark import CEILING, SeedValues, Sizes
+from engine.analysis.scorecard.reasons import Estimate, reason
 
-AT, ABOVE, NOISY = Standing(0.01, 0.03, 0.05), Standing(0.5, 0.03, 0.05), Standing(0.06, 0.02, 0.12)
-HIGH, LOW = Standing(0.8, 0.02, 0.03), Standing(0.02, 0.03, 0.04)
+AT, ABOVE, NOISY = Estimate(0.01, 0.03, 0.05), Estimate(0.5, 0.03, 0.05), Estimate(0.06, 0.02, 0.12)
+HIGH, LOW = Estimate(0.8, 0.02, 0.03), Estimate(0.02, 0.03, 0.04)
 TABLE = [
     (AT, LOW, {}, "cannot be told from what the seeds do"),
     (AT, LOW, {"75%": ABOVE}, "cannot be told from what the seeds do"),
@@ -31,9 +31,9 @@ def test_a_reason_is_what_was_measured(own, ceiling, others, words):
 
 
 @pytest.mark.parametrize(("standing", "chance", "differs"), [
-    (Standing(0.1, 0.09), 0.0, True), (Standing(0.1, 0.11), 0.0, False), (Standing(0.1, 0.08, 0.08), 0.0, False),
-    (Standing(-0.3, 0.1, 0.1), 0.0, True), (Standing(0.55, 0.1), 0.5, False), (Standing(0.9, math.nan), 0.0, False),
-    (Standing(1.0, 0.0, 0.0), 0.0, True)])
+    (Estimate(0.1, 0.09), 0.0, True), (Estimate(0.1, 0.11), 0.0, False), (Estimate(0.1, 0.08, 0.08), 0.0, False),
+    (Estimate(-0.3, 0.1, 0.1), 0.0, True), (Estimate(0.55, 0.1), 0.5, False), (Estimate(0.9, math.nan), 0.0, False),
+    (Estimate(1.0, 0.0, 0.0), 0.0, True)])
 def test_a_score_differs_from_chance_beyond_both_intervals(standing, chance, differs):
     assert standing.differs(chance) is differs
 
@@ -42,7 +42,7 @@ def lds(**measured):
     """A card of LDS: method -> measure -> mean over 40 queries with a spread of 0.05, subset error 0.01."""
     noise = np.random.default_rng(0).normal(0, 0.05, 40)
     noise -= noise.mean()
-    found = {name: {measure: OverSeeds((mean + noise)[None], 30, 0.01) for measure, mean in own.items()}
+    found = {name: {measure: SeedValues((mean + noise)[None], 30, 0.01) for measure, mean in own.items()}
              for name, own in measured.items()}
     return card.rows(BENCHMARKS["lds"], found, Sizes(protocol="seeds"))
 
@@ -69,7 +69,7 @@ def test_scores_of_another_seed_have_the_same_ceiling_and_their_own_sizes():
 
 def test_a_row_has_its_counts_and_every_spread():
     values = np.array([[0.2, 0.4, np.nan], [0.4, 0.6, np.nan]])
-    table = card.rows(BENCHMARKS["lds"], {"gradsim": {"50%": OverSeeds(values, 30, 0.02)}}, Sizes(protocol="subset"))
+    table = card.rows(BENCHMARKS["lds"], {"gradsim": {"50%": SeedValues(values, 30, 0.02)}}, Sizes(protocol="subset"))
     row = table.iloc[0]
     assert (row["protocol"], row["n"], row["n_dropped"], row["subsets"], row["n_seeds"]) == ("subset", 2, 1, 30, 2)
     assert row["mean"] == pytest.approx(0.4) and row["seed_sd"] == pytest.approx(np.std([0.3, 0.5], ddof=1))

@@ -9,7 +9,7 @@ import pytest
 from engine import data
 from engine.basics.errors import MissingData
 from engine.cli import main
-from engine.experiments import EXPERIMENTS, Preset
+from engine.experiments import EXPERIMENTS, StudyPreset
 from engine.jobs import KINDS
 from tests.engine.cli.commands import one_line
 
@@ -19,7 +19,7 @@ def tiny(monkeypatch, tmp_path):
     """The experiment `tiny`: Table A-6 on a handful of digits; yields the chunks computed so far."""
     computed = []
     source = {"dataset": "digits", "n_train": 80, "n_test": 20, "n_queries": 6, "n_candidates": 8}
-    preset = Preset("small", "eighty digits", 2, {"numerics": 1, "slice": 4, "sources": [source]})
+    preset = StudyPreset("small", "eighty digits", 2, {"numerics": 1, "slice": 4, "sources": [source]})
     experiment = replace(EXPERIMENTS["table-a6"], name="tiny", presets={"small": preset})
     study = KINDS[experiment.study]
 

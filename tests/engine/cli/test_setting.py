@@ -8,7 +8,7 @@ from typer.main import get_command
 from engine.basics.errors import InvalidInput
 from engine.cli import PANELS
 from engine.cli.program import application, command_line
-from engine.cli.setting import ALL, SOFTMAX, Fit, Network, Setting, budget
+from engine.cli.setting import ALL, SOFTMAX, FitOptions, NetworkOptions, ProblemOptions, budget
 from engine.models import network
 from engine.problems import source
 
@@ -20,7 +20,8 @@ PROBLEM = ["--device", "--l2", "--intercept", "--memory", "--model", "--checkpoi
 def test_commands_on_a_problem_share_its_options(name):
     shown = get_command(application(PANELS)).commands[name].params
     assert [one.opts[0] for one in shown][-len(PROBLEM):] == PROBLEM
-    assert {one.opts[0]: one.default for one in shown}["--l2"] is Fit.l2 is None and Fit().penalty() == 1e-4
+    assert {one.opts[0]: one.default for one in shown}["--l2"] is FitOptions.l2 is None
+    assert FitOptions().penalty() == 1e-4
 
 
 def test_defaults_are_the_names_that_the_engine_knows():
@@ -28,12 +29,12 @@ def test_defaults_are_the_names_that_the_engine_knows():
 
 
 def test_a_setting_is_written_as_it_was_given():
-    nets = Network("cnn", Path("/far/weights.pt"), "1,8,8", "last_layer", [Path("a.pt"), Path("b.pt")])
-    assert Setting(Fit("cpu", 0.5, True), 2.0, nets).arguments == [
+    nets = NetworkOptions("cnn", Path("/far/weights.pt"), "1,8,8", "last_layer", [Path("a.pt"), Path("b.pt")])
+    assert ProblemOptions(FitOptions("cpu", 0.5, True), 2.0, nets).arguments == [
         "--device", "cpu", "--l2", "0.5", "--intercept", "--model", "cnn", "--checkpoint", "weights.pt", "--shape",
         "1,8,8", "--parameters", "last_layer", "--trajectory", "a.pt", "--trajectory", "b.pt", "--memory", "2.0"]
-    assert Setting(precision="float32").arguments[-2:] == ["--precision", "float32"]
-    assert Setting().arguments == ["--device", "auto", "--memory", "4.0"]
+    assert ProblemOptions(precision="float32").arguments[-2:] == ["--precision", "float32"]
+    assert ProblemOptions().arguments == ["--device", "auto", "--memory", "4.0"]
     given = {"data": Path("/far/a b.npz"), "spec": [Path("near/c.npz"), "x"], "first_row": None, "share": 0.1,
              "whole_only": True, "flag": False}
     assert command_line("bring", given, ["--l2", "1"]) == (

@@ -12,7 +12,7 @@ from engine.basics.options import Options
 from engine.curvature import InverseHessian, Solution
 from engine.models.softmax import Fit, objective
 from engine.problems.candidates import Shared
-from engine.problems.memory import Memory
+from engine.problems.memory import ProblemMemory
 from engine.problems.softmax import SoftmaxProblem
 
 CASES = [
@@ -49,7 +49,7 @@ def trained(*arguments) -> Fit:
 
 def untrained(problem: SoftmaxProblem) -> SoftmaxProblem:
     """The same problem at W = 0, where every class is equally likely."""
-    other = problem.holding(problem.examples, Shared(Memory(), Memory()))
+    other = problem.holding(problem.examples, Shared(ProblemMemory(), ProblemMemory()))
     other.of_model("fit", lambda: Fit(problem.x.new_zeros(problem.dimension, problem.classes), 0.0, 0, 0))
     return other
 

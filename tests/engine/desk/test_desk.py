@@ -31,10 +31,10 @@ CANDIDATES = 8
 
 
 def ready(desk, source=SOURCE):
-    found = desk.drawn(source)
+    found = desk.sampled(source)
     while isinstance(found, Waiting):
         time.sleep(0.05)
-        found = desk.drawn(source)
+        found = desk.sampled(source)
     return found
 
 
@@ -210,7 +210,7 @@ class TestQueued:
 
 def test_a_fault_of_the_data_is_its_own_sentence(desk):
     with pytest.raises(InvalidInput, match="atlantis"):
-        desk.drawn(ProblemSource(dataset="atlantis"))
+        desk.sampled(ProblemSource(dataset="atlantis"))
 
 
 class TestCandidates:
@@ -244,7 +244,7 @@ def test_fashion_mnist_and_another_source_stay_under_the_bound(desk):
 
 
 def forget_scores(desk):
-    drawn = desk.drawn(DIGITS)
+    drawn = desk.sampled(DIGITS)
     desk.memory.clear()
     desk.memory.put(problem_key(DIGITS), drawn)
 

@@ -67,7 +67,7 @@ def test_words_of_ones_own_along_the_weight(desk):
     run_job(TrainingRequest.name, training_payload(source))
     scorings = error_curves.alpha_scorings(kind="causal", behaviors=["contrast"])
     run_job(ScoresRequest.name, scores_payload(source, scorings, 2, precision="float64"))
-    desk.drawn(source)
+    desk.sampled(source)
     curves = desk_curves.alpha_curves(desk, [source], 2, "contrast")
     assert curves.complete and set(curves.means["x"]) == set(ALPHAS)
     points = desk_curves.alpha_points(desk, source, "contrast", ALPHAS[0], 2, "cg_gauss_newton")

@@ -9,7 +9,7 @@ import torch
 
 from engine.basics.errors import InvalidInput
 from engine.basics.footprint import footprint
-from engine.desk.memory import ENTRY, VARIABLE, Memory
+from engine.desk.memory import ENTRY, VARIABLE, BoundedMemory
 from engine.models.mlp import mlp
 from engine.problems import ModuleProblem, SoftmaxProblem
 
@@ -22,7 +22,7 @@ def made(seed: int, n: int = 250, d: int = 500) -> SoftmaxProblem:
     return SoftmaxProblem(rng.normal(size=(n, d)), rng.integers(0, 3, n), rng.normal(size=(4, d)), [0, 1, 2, 0])
 
 
-def kept(memory: Memory, keys) -> list:
+def kept(memory: BoundedMemory, keys) -> list:
     return [key for key in keys if key in memory]
 
 
@@ -52,7 +52,7 @@ class TestFootprint:
 
 class TestBound:
     def test_the_least_recently_used_goes_first(self):
-        memory = Memory(3.5 * MB)
+        memory = BoundedMemory(3.5 * MB)
         for seed in range(3):
             memory.put(seed, made(seed))
         assert kept(memory, range(3)) == [0, 1, 2] and memory.nbytes <= 3.5 * MB
@@ -61,7 +61,7 @@ class TestBound:
         assert kept(memory, range(4)) == [0, 2, 3] and memory.nbytes <= 3.5 * MB
 
     def test_what_is_put_stays_even_if_it_alone_is_over_the_bound(self):
-        memory = Memory(MB // 2)
+        memory = BoundedMemory(MB // 2)
         memory.put("small", np.zeros(1_000))
         memory.put("old", made(0))
         memory.get("small")
@@ -69,7 +69,7 @@ class TestBound:
         assert kept(memory, ("small", "old", "new")) == ["small", "new"]
 
     def test_room_is_made_before_something_large_is(self):
-        memory = Memory(3.5 * MB)
+        memory = BoundedMemory(3.5 * MB)
         for seed in range(3):
             memory.put(seed, made(seed))
         memory.make_room(MB // 4)
@@ -82,7 +82,7 @@ class TestBound:
             assert kept(memory, (*range(3), "small")) == [1, "small"]
 
     def test_growth_counts_when_anything_is_asked_for(self):
-        memory, problem = Memory(5 * MB), made(1, n=300, d=200)
+        memory, problem = BoundedMemory(5 * MB), made(1, n=300, d=200)
         memory.put("other", made(0))
         memory.put("grows", problem)
         problem.hessian  # noqa: B018 - 600 × 600 in float64
@@ -91,14 +91,14 @@ class TestBound:
         assert problem.nbytes > 5 * MB
 
     def test_what_grew_unasked_is_measured_when_another_is_put(self):
-        memory, problem = Memory(5 * MB), made(1, n=300, d=200)
+        memory, problem = BoundedMemory(5 * MB), made(1, n=300, d=200)
         memory.put("grows", problem)
         problem.cholesky(0.1)
         memory.put("other", made(0))
         assert "grows" not in memory and memory.nbytes <= 5 * MB
 
     def test_what_is_in_use_stays(self):
-        memory = Memory(2.5 * MB)
+        memory = BoundedMemory(2.5 * MB)
         memory.put("used", made(0))
         with memory.using("used"):
             memory.put(1, made(1))
@@ -108,13 +108,13 @@ class TestBound:
         assert "used" not in memory and memory.nbytes <= 2.5 * MB
 
     def test_many_small_values_do_not_pile_up(self):
-        memory = Memory(100 * ENTRY)
+        memory = BoundedMemory(100 * ENTRY)
         for number in range(300):
             memory.put(number, number)
         assert len(kept(memory, range(300))) == 100 and 299 in memory
 
     def test_shared_storage_counts_once(self):
-        memory, shared = Memory(2.5 * MB), np.zeros(MB, dtype=np.uint8)
+        memory, shared = BoundedMemory(2.5 * MB), np.zeros(MB, dtype=np.uint8)
         for place in range(5):
             memory.put(place, shared[place:])
         assert kept(memory, range(5)) == list(range(5))
@@ -122,7 +122,7 @@ class TestBound:
 
 class TestThreads:
     def test_of_two_that_ask_one_builds_and_both_have_it(self):
-        memory, built, found = Memory(MB), [], []
+        memory, built, found = BoundedMemory(MB), [], []
 
         def build():
             built.append(1)
@@ -137,7 +137,7 @@ class TestThreads:
         assert len(built) == 1 and found[0] is found[1]
 
     def test_two_that_put_and_get_stay_under_the_bound(self):
-        memory, faults = Memory(MB), []
+        memory, faults = BoundedMemory(MB), []
 
         def work(start: int) -> None:
             try:
@@ -157,7 +157,7 @@ class TestThreads:
         assert not faults and memory.nbytes <= MB + 2_000  # what the last two grew by after they were asked for
 
     def test_a_build_that_fails_leaves_the_next_one_free(self):
-        memory = Memory(MB)
+        memory = BoundedMemory(MB)
 
         def fail():
             raise InvalidInput("no")
@@ -170,12 +170,12 @@ class TestThreads:
 class TestVariable:
     def test_it_sets_the_bound_in_gigabytes(self, monkeypatch):
         monkeypatch.setenv(VARIABLE, "0.25")
-        assert Memory().bound == 0.25e9
+        assert BoundedMemory().bound == 0.25e9
         monkeypatch.delenv(VARIABLE)
-        assert Memory().bound == 0.6e9
+        assert BoundedMemory().bound == 0.6e9
 
     @pytest.mark.parametrize("text", ["much", "-1", "0", "inf", "nan"])
     def test_nonsense_is_a_sentence(self, monkeypatch, text):
         monkeypatch.setenv(VARIABLE, text)
         with pytest.raises(InvalidInput, match="give a positive number of GB"):
-            Memory()
+            BoundedMemory()

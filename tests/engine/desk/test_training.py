@@ -6,7 +6,7 @@ import time
 import pytest
 
 from engine.basics.errors import Cancelled, InvalidInput, MissingData
-from engine.desk.memory import Memory
+from engine.desk.memory import BoundedMemory
 from engine.desk.training import Trainings
 from engine.problems import ProblemSource
 
@@ -113,7 +113,7 @@ def test_what_fails_afterwards_leaves_the_problem_usable():
 
 
 def test_a_problem_that_memory_has_dropped_is_trained_again():
-    trained, memory = [], Memory(bound=1)
+    trained, memory = [], BoundedMemory(bound=1)
     trainings = Trainings(lambda source: trained.append(source) or source, memory)
     trainings.ask(SOURCE).result(5)
     trainings.ask(SOURCE).result(5)

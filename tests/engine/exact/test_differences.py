@@ -8,7 +8,7 @@ from torch import nn
 
 from engine.analysis.error_curves import step_agreement
 from engine.basics.options import Options
-from engine.exact.differences import Origin
+from engine.exact.differences import FactualPoint
 from engine.gradients.response import RESOLUTION, LogitTerm, Response
 from engine.problems import ModuleProblem, ProblemSource
 from engine.question.behaviors import BEHAVIORS
@@ -115,8 +115,8 @@ def test_the_error_is_within_its_bound_for_a_network_with_kinks():
     double = single.double()
     direction = torch.randn(single.parameters, generator=generator)
     for size in (1e-1, 1e-3, 1e-5, 1e-7):
-        found, bound = Origin.at(single, single.theta).change(size * direction)
-        truth, _ = Origin.at(double, double.theta).change((size * direction).double())
+        found, bound = FactualPoint.at(single, single.theta).change(size * direction)
+        truth, _ = FactualPoint.at(double, double.theta).change((size * direction).double())
         assert ((found.double() - truth).abs().amax(1) <= bound.double()).all()
 
 

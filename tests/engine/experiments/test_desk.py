@@ -8,7 +8,7 @@ import pytest
 from engine.applications.noisy_labels.source import NoisySource
 from engine.basics.options import Options
 from engine.data import questions, tasks
-from engine.experiments import EXPERIMENTS, Preset, network, noisy_labels, removal
+from engine.experiments import EXPERIMENTS, StudyPreset, network, noisy_labels, removal
 from engine.experiments.differences import differences
 from engine.jobs import KINDS, run_job
 from engine.problems import ProblemSource
@@ -79,7 +79,7 @@ def test_differences_are_read_off_the_settings():
 def test_a_changed_size_changes_its_line():
     experiment = EXPERIMENTS["table-a7"]
     settings = experiment.presets["desk"].settings
-    larger = Preset("desk", "", 4, {**settings, "searched": {"n_candidates": 50}})
+    larger = StudyPreset("desk", "", 4, {**settings, "searched": {"n_candidates": 50}})
     changed = dataclasses.replace(experiment, presets={**experiment.presets, "desk": larger})
     assert differences(changed, "desk")[:1] == ["seeds: 4; the paper: 3"]
     assert "candidates of L-BFGS: 50; the paper: all" in differences(changed, "desk")
@@ -119,7 +119,7 @@ def test_searches_take_their_own_problem_and_every_row_says_which(tmp_path, own)
 def test_removal_of_chosen_rows_with_an_oracle(tmp_path):
     rows = [["Random", "none"], ["Oracle", "none"], ["GradSim", "Target logit"]]
     settings = {**removal.settings(TINY), "methods": ["random", "gradsim"], "shares": [0.05, 0.1], "rows": rows}
-    tiny = dataclasses.replace(EXPERIMENTS["table-a10"], presets={"desk": Preset("desk", "tiny", 2, settings)})
+    tiny = dataclasses.replace(EXPERIMENTS["table-a10"], presets={"desk": StudyPreset("desk", "tiny", 2, settings)})
     result = run_job(tiny.study, tiny.payload("desk"), tmp_path)
     table = result.table("removal")
     assert [list(row) for row in table[["method", "behavior"]].drop_duplicates().to_numpy()] == rows

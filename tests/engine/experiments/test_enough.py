@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from engine.applications.language.detection import detection
-from engine.experiments.enough import Evidence, found_something
+from engine.experiments.enough import PublishedEvidence, found_something
 from engine.metrics import seed_means
 
 TASK = {"clean": 240, "answer": 30, "rationale": 30}
@@ -24,7 +24,7 @@ def evidence(lift, seeds=2):
             rows += [{"corruption": kind, "method": method, "metric": metric,
                       **seed_means.summary(each[metric] for each in measured)}
                      for metric in ("AUPRC", "AUROC")]
-    return Evidence(pd.DataFrame(rows), {"spec": {"settings": {"task": TASK}}})
+    return PublishedEvidence(pd.DataFrame(rows), {"spec": {"settings": {"task": TASK}}})
 
 
 @pytest.mark.parametrize("seeds", [1, 2, 3])

@@ -8,7 +8,7 @@ import pytest
 from engine.applications.noisy_labels.search import SuspicionRequest
 from engine.basics.errors import InvalidInput
 from engine.experiments import EXPERIMENTS, mixed_precision, noisy_labels, publish
-from engine.experiments.experiment import Preset
+from engine.experiments.experiment import StudyPreset
 from engine.jobs import KINDS, run_job
 from engine.metrics.agreement import kendall_tau
 from engine.models import precision
@@ -22,7 +22,7 @@ NAME = "mixed-precision"
 
 
 def study(seeds):
-    return dataclasses.replace(EXPERIMENTS[NAME], presets={"small": Preset("small", "tiny", seeds, TINY)})
+    return dataclasses.replace(EXPERIMENTS[NAME], presets={"small": StudyPreset("small", "tiny", seeds, TINY)})
 
 
 def run(seeds, root, gains, monkeypatch):

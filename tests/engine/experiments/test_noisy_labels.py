@@ -10,7 +10,7 @@ import pytest
 from engine.applications.noisy_labels.search import SuspicionRequest, draw_cached
 from engine.applications.noisy_labels.source import NoisySource
 from engine.experiments import EXPERIMENTS, noisy_labels, publish, removal
-from engine.experiments.experiment import Preset
+from engine.experiments.experiment import StudyPreset
 from engine.jobs import KINDS, Watch, run_job
 from engine.metrics.detection import detection
 from tests.engine.applications.noisy_labels.sources import RECIPE
@@ -21,7 +21,7 @@ OURS = ("table-5-1", "table-a8", "table-a9", "table-a16", "table-a10", "figure-5
 
 
 def run(name, settings, root):
-    tiny = dataclasses.replace(EXPERIMENTS[name], presets={"small": Preset("small", "tiny", 2, settings)})
+    tiny = dataclasses.replace(EXPERIMENTS[name], presets={"small": StudyPreset("small", "tiny", 2, settings)})
     return tiny, run_job(tiny.study, tiny.payload("small"), root)
 
 

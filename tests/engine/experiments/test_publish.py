@@ -8,11 +8,11 @@ import pandas as pd
 import pytest
 
 from engine.basics.errors import StoreError
-from engine.experiments import EXPERIMENTS, Experiment, Preset, controlled, publish
+from engine.experiments import EXPERIMENTS, Experiment, StudyPreset, controlled, publish
 from engine.store.results import Store, digest_of
 
 KEYS = ["axis", "comparison", "parameter", "metric"]
-PRESET = Preset("small", "a few numbers", 2, {"n_train": 3})
+PRESET = StudyPreset("small", "a few numbers", 2, {"n_train": 3})
 EXPERIMENT = Experiment("demo", "Table 0: a demonstration", "demo_study", {"small": PRESET},
                         lambda tables: tables["demo"], tuple(KEYS))
 

@@ -10,7 +10,7 @@ import pytest
 from engine.experiments import EXPERIMENTS, publish
 from engine.experiments.statements import STATEMENTS, wording
 from engine.experiments.statements.findings import findings
-from engine.experiments.statements.rows import Rows
+from engine.experiments.statements.rows import TableRows
 from engine.experiments.statements.statement import CONFIRMED, CONTRADICTED, UNDECIDED, Clause, Finding, verdict
 
 NOISE = np.array([-0.01, 0.0, 0.01])
@@ -232,7 +232,7 @@ def test_nothing_published_is_said(tmp_path):
 
 
 def test_rows_are_picked_by_their_words():
-    rows = Rows.of(pd.DataFrame([row(1.0, method="a"), row(3.0, method="b")]))
+    rows = TableRows.of(pd.DataFrame([row(1.0, method="a"), row(3.0, method="b")]))
     assert rows.names("method") == ["a", "b"] and rows.largest()["method"] == "b"
     assert np.allclose(rows.mean(), 2.0 + NOISE)
 

@@ -10,7 +10,7 @@ from engine.applications.language.methods import METHODS, pairs
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
 from engine.estimators import ESTIMATORS, trak
-from engine.gradients.cached import Features, Point
+from engine.gradients.cached import CachedCheckpoint, CachedFeatures
 from engine.gradients.per_example import behavior_gradients, loss_gradients
 from engine.question.behaviors import BEHAVIORS, reading
 from engine.scoring.compute import compute
@@ -40,13 +40,13 @@ def queried(problem, name, theta):
 def held(problem):
     """All its gradients, whole, in double precision."""
     rows = torch.arange(problem.n)
-    points = tuple(Point(point.learning_rate, loss_gradients(problem, rows, point.theta).numpy(),
-                         problem.gradients(rows, OPTIONS, point).updates.numpy(),
-                         {name: queried(problem, name, point.theta) for name in reading("tokens")})
+    points = tuple(CachedCheckpoint(point.learning_rate, loss_gradients(problem, rows, point.theta).numpy(),
+                                    problem.gradients(rows, OPTIONS, point).updates.numpy(),
+                                    {name: queried(problem, name, point.theta) for name in reading("tokens")})
                    for point in problem.checkpoints)
     losses = problem.loss(problem.outputs(problem.x), problem.y).numpy()
     states, asked = ({1.0: problem.representations(x).numpy()} for x in (problem.x, problem.queries))
-    return Features(points, np.linalg.norm(points[-1].gradients, axis=1), losses, states, asked, ridge=trak.RIDGE)
+    return CachedFeatures(points, np.linalg.norm(points[-1].gradients, axis=1), losses, states, asked, ridge=trak.RIDGE)
 
 
 def on_the_problem(problem, scoring):

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from engine.exact.differences import Origin
+from engine.exact.differences import FactualPoint
 from engine.gradients.changes import Recorded, changed, has_rules
 from engine.models.network import Network
 from engine.problems import ModuleProblem
@@ -148,7 +148,7 @@ def test_both_routes_resolve_what_a_subtraction_loses(activation):
     x, y = torch.randn(12, 3), torch.randint(3, (12,))
     single = ModuleProblem(module, x[:6], y[:6], x[6:], y[6:])
     displacement = 1e-8 * torch.randn(single.parameters)
-    found, bound = Origin.at(single, single.theta).change(displacement)
-    truth, _ = Origin.at(single.double(), single.double().theta).change(displacement.double())
+    found, bound = FactualPoint.at(single, single.theta).change(displacement)
+    truth, _ = FactualPoint.at(single.double(), single.double().theta).change(displacement.double())
     off = (found.double() - truth).abs().amax(1)
     assert (off <= bound).all() and (off <= 1e-4 * truth.abs().amax(1)).all()

@@ -5,7 +5,7 @@ import torch
 
 from engine.gradients import forms
 from engine.gradients.factors import gradient_forms, patches_of, planned
-from engine.gradients.forms import Outer, Rows
+from engine.gradients.forms import Outer, RowGradients
 from engine.gradients.layout import arranged, channels_last
 from engine.models.cnn import cnn
 from engine.models.network import Network
@@ -47,8 +47,9 @@ def test_factors_are_relied_on_where_they_reproduce_the_gradients(name):
     assert {layer.name for layer in planned(problem(name, dtype="float32").network, p.x).layers} == LAYERS[name]
 
 
-@pytest.mark.parametrize("selection, kinds", [("weight", [Rows, Rows, Outer]), ("bias", [Rows] * 3),
-                                              ("^6", [Outer]), ("3.bias|6.weight", [Rows, Outer])])
+@pytest.mark.parametrize("selection, kinds", [("weight", [RowGradients, RowGradients, Outer]),
+                                              ("bias", [RowGradients] * 3), ("^6", [Outer]),
+                                              ("3.bias|6.weight", [RowGradients, Outer])])
 def test_only_the_selected_parameters(selection, kinds):
     p = problem("small_cnn", parameters=selection)
     found = gradient_forms(p.network, p.x[ROWS], p.y[ROWS], p.loss)
@@ -60,7 +61,7 @@ def test_the_cheaper_form_is_taken_layer_by_layer():
     p = problem("positions")
     assert [type(form) for form in gradient_forms(p.network, p.x, p.y, p.loss)] == [Outer, Outer]
     p = problem("small_cnn")  # linear layers factored, convolutions over many positions written out
-    assert [type(form) for form in gradient_forms(p.network, p.x, p.y, p.loss)] == [Rows] * 4 + [Outer]
+    assert [type(form) for form in gradient_forms(p.network, p.x, p.y, p.loss)] == [RowGradients] * 4 + [Outer]
 
 
 def test_inputs_of_other_lengths_have_the_same_inner_products():
@@ -70,7 +71,7 @@ def test_inputs_of_other_lengths_have_the_same_inner_products():
     short, long = (forms.Factors(torch.randn(b, steps, 4).double(), torch.randn(b, steps, 3).double())
                    for b, steps in ((2, 1), (5, 6)))
     left, right = (forms.forms_of(factors, place, bias) for factors in (short, long))
-    assert [type(form) for form in left] == [Outer] and [type(form) for form in right] == [Rows, Rows]
+    assert [type(form) for form in left] == [Outer] and [type(form) for form in right] == [RowGradients, RowGradients]
     expected = torch.einsum("qti,qto,ksi,kso->qk", short.inputs, short.outputs, long.inputs, long.outputs)
     expected += torch.einsum("qto,kso->qk", short.outputs, long.outputs)
     assert_close(forms.inner_products(left, right), expected)
@@ -136,5 +137,5 @@ def test_the_paper_network_in_float32_and_float64():
     for dtype, tolerance in (("float64", 1e-11), ("float32", 1e-5)):
         p = ModuleProblem(module, x, [0, 4, 9], x, [1, 2, 3], dtype=dtype)
         found, v = gradient_forms(p.network, p.x, p.y, p.loss), directions(p, 5)
-        assert [type(form) for form in found] == [Rows] * 4 + [Outer] * 2
+        assert [type(form) for form in found] == [RowGradients] * 4 + [Outer] * 2
         assert_close(sum(form.along(v) for form in found), loop_losses(p, torch.arange(3)) @ v.T, tolerance)

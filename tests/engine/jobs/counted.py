@@ -12,7 +12,7 @@ class Counted:
 
     def __call__(self, data, key, context):
         request = ScoresRequest.of_payload(data)
-        kept = handed(request.drawn(context, 0.5).problem)
+        kept = handed(request.sampled(context, 0.5).problem)
         with self.lines.open("a") as file:
             file.write(",".join(sorted(kept)) + "\n")
         return request.run_chunk(key, context)

@@ -9,7 +9,7 @@ from engine.basics.errors import InvalidInput, StoreError
 from engine.jobs import JobQueue
 from engine.jobs.cluster import Node
 from engine.jobs.loop import Worker
-from engine.jobs.ray_cluster import Entry
+from engine.jobs.ray_cluster import RunningChunk
 from engine.jobs.ray_executor import RayExecutor, _Losses, _Needs, _Tasks
 from engine.jobs.ray_tasks import FOR_SEVERAL
 from tests.engine.jobs.kinds import tally
@@ -79,11 +79,11 @@ def asked(monkeypatch):
 @pytest.mark.parametrize("state", ["made", "running", "lost"])
 def test_what_ran_or_queued_on_a_lost_node_is_asked_for_anew(asked, state):
     cluster, tasks, pending, losses = asked
-    entries = {"a": Entry("a", "lost"), "b": Entry("b", "here")}
+    entries = {"a": RunningChunk("a", "lost"), "b": RunningChunk("b", "here")}
     if state == "made":
         cluster.ray.made.append(tasks.shared["base"])
     else:
-        entries[FOR_SEVERAL + "base"] = Entry(FOR_SEVERAL + "base", "here" if state == "running" else "lost")
+        entries[FOR_SEVERAL + "base"] = RunningChunk(FOR_SEVERAL + "base", "here" if state == "running" else "lost")
     assert losses.mended(pending, entries) is pending  # nothing is lost yet
     before, base, cluster.gone = {key: task for task, key in pending.items()}, tasks.shared["base"], lambda: {"lost"}
     mended = losses.mended(pending, entries)
@@ -101,7 +101,7 @@ def test_a_chunk_whose_nodes_are_lost_again_and_again_is_given_up(asked):
     cluster.gone = lambda: set(lost)
     for place in range(RayExecutor().retries):
         lost.add(place)
-        pending = losses.mended(pending, {"a": Entry("a", place)})
+        pending = losses.mended(pending, {"a": RunningChunk("a", place)})
     lost.add("last")
     with pytest.raises(StoreError, match="`a` could not be computed on any node"):
-        losses.mended(pending, {"a": Entry("a", "last")})
+        losses.mended(pending, {"a": RunningChunk("a", "last")})

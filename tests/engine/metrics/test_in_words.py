@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import kendalltau, multivariate_normal, norm
 
 from engine.basics.errors import InvalidInput
-from engine.metrics.agreement import Agreement, kendall_tau, summarize, top_overlap, top_size
+from engine.metrics.agreement import MeanAgreement, kendall_tau, summarize, top_overlap, top_size
 from engine.metrics.in_words import NAMES, chance_tau, expected_overlap, in_words
 
 K = 1437
@@ -19,7 +19,7 @@ NONE = math.nan
 
 
 def of(mean, ci95):
-    return Agreement(mean, ci95, 1, 50, 0, (mean,), "queries")
+    return MeanAgreement(mean, ci95, 1, 50, 0, (mean,), "queries")
 
 
 def said(tau, half, overlap, of_overlap=0.03, candidates=K):

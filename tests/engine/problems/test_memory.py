@@ -2,13 +2,13 @@
 
 import threading
 
-from engine.problems.memory import Memory
+from engine.problems.memory import ProblemMemory
 
 PATIENCE = 5.0
 
 
 def test_a_key_is_built_once_and_again_for_another_version():
-    memory, built = Memory(), []
+    memory, built = ProblemMemory(), []
 
     def build():
         built.append(1)
@@ -19,7 +19,7 @@ def test_a_key_is_built_once_and_again_for_another_version():
 
 
 def test_threads_that_ask_for_the_same_share_one_build():
-    memory, built, gate = Memory(), [], threading.Barrier(4)
+    memory, built, gate = ProblemMemory(), [], threading.Barrier(4)
 
     def ask():
         gate.wait(PATIENCE)
@@ -34,7 +34,7 @@ def test_threads_that_ask_for_the_same_share_one_build():
 
 
 def test_a_build_under_way_holds_up_no_other_key():
-    memory, under_way, go_on = Memory(), threading.Event(), threading.Event()
+    memory, under_way, go_on = ProblemMemory(), threading.Event(), threading.Event()
 
     def slow():
         under_way.set()

@@ -9,7 +9,7 @@ from engine.problems import ModuleProblem, SoftmaxProblem
 from engine.question.interventions import Upweight
 from engine.scoring.compute import compute
 from engine.scoring.identities import EVERY_PROBLEM, ProblemFacts
-from engine.scoring.reference import Evidence, How, standing, up
+from engine.scoring.reference import How, SolveEvidence, standing, up
 from engine.scoring.said import Says
 from engine.scoring.scoring import Scoring
 from engine.scoring.verdict import verdict
@@ -62,7 +62,7 @@ def test_a_bound_holds_and_is_that_of_gradient_and_curvature():
     """‖θ̂ − θ*‖ ≤ ‖∇F‖/λ, and the query loss falls by at most √2‖q‖ for each unit of the way."""
     problem = naive.problem(n=30, d=3, candidates=range(6), queries=4, l2=0.02)
     scores = compute(problem, of(RAISED, {"kind": "reoptimize"}))[0]
-    found = standing(scores.scoring, CONVEX, Evidence.of([scores]))
+    found = standing(scores.scoring, CONVEX, SolveEvidence.of([scores]))
     assert found.bound == pytest.approx(scores.residual.max() / 0.02) and f"{up(found.bound):.1e}" in found.why
     before = naive.values(scores.scoring.readout, problem, problem.weights)
     for place, k in enumerate(problem.candidates.tolist()):
@@ -77,7 +77,7 @@ def test_a_search_that_reaches_the_one_optimum_is_a_reference_and_one_that_stops
     linear = of(RAISED, search(300), "cholesky")
     for iterations, how in ((300, How.SOLVED), (2, How.SEARCH)):
         scores = compute(problem, of(RAISED, search(iterations)))[0]
-        found = standing(scores.scoring, CONVEX, Evidence.of([scores]), linear)
+        found = standing(scores.scoring, CONVEX, SolveEvidence.of([scores]), linear)
         assert found.how is how, found
     forces = [naive.gradient(problem.weights, problem, extra=[(k, int(problem.y[k]), ALPHA)]).norm().item()
               for k in problem.candidates.tolist()]  # at the optimum of the objective without it

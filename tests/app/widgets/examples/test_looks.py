@@ -32,7 +32,8 @@ def test_words_in_the_slope_chart():
     records = Dataset("r", "R", np.arange(3.0)[:, None], np.array([0, 1, 0]), np.zeros((1, 1)), np.array([0]),
                       ("A", "B"), records=(texts, texts[:1]))
     scores = np.array([[[3.0, 2.0, 1.0]], [[1.0, 2.0, 3.0]]])
-    pair = two_rankings.Pair(("test",), scores, two_rankings.ranks(scores), np.arange(3), np.array(["A", "B", "A"]))
+    pair = two_rankings.RankingPair(("test",), scores, two_rankings.ranks(scores), np.arange(3),
+                                    np.array(["A", "B", "A"]))
     table = two_rankings.top_changes(pair, 0, 1)
     seen = looks.added(table, records, np.array([2, 0]))
     assert seen[tips.WORDS].tolist() == ["Question 2?", "Question 0?"]

@@ -8,7 +8,7 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from engine.applications.language import gradients
-from engine.applications.language.at_scale import Scale, costs, table
+from engine.applications.language.at_scale import StudyScale, costs, table
 from engine.applications.language.attribution import Attribution, Setting
 from engine.basics.errors import InvalidInput
 from engine.models.causal import lora
@@ -29,8 +29,8 @@ def test_a_pass_costs_what_pytorch_counts(attribution):
     with gradients.tapped(model) as tap, FlopCounterMode(display=False) as counted:
         gradients.record_gradients(model, tap, batch, [mean_response_likelihood], [lambda name, found: None])
     (records, tokens), answered = batch.ids.shape, batch.targets.shape[1]
-    scale = Scale(records=records, parameters=sum(layers.values()) - head, tokens=tokens,
-                  adapters=sum(parameter.numel() for parameter in lora.trained(model).values()))
+    scale = StudyScale(records=records, parameters=sum(layers.values()) - head, tokens=tokens,
+                       adapters=sum(parameter.numel() for parameter in lora.trained(model).values()))
     seen = any("attention" in str(operation) for operation in counted.get_flop_counts()["Global"])  # not in torch 2.11
     attention = 3 * config.num_hidden_layers * 4 * tokens * config.hidden_size if seen else 0
     expected = records * (tokens * (scale.backward + attention) + answered * 4 * head)
@@ -42,24 +42,24 @@ def test_gradients_take_the_bytes_of_their_cache(attribution, plain_setting):
     found = Attribution(Setting.parse(wide), 0)
     found.train()
     kept = sum(found.record_cache(point).size for point in found.points)
-    scale = Scale(records=len(found.encoded), projection=64, checkpoints=len(found.points))
+    scale = StudyScale(records=len(found.encoded), projection=64, checkpoints=len(found.points))
     assert kept == pytest.approx(cost(scale, "gradients of records").kept, rel=0.1)  # files have headers
 
 
 def test_all_is_in_proportion():
-    one, ten = Scale(records=1e6), Scale(records=1e7)
+    one, ten = StudyScale(records=1e6), StudyScale(records=1e7)
     assert cost(ten, "gradients of records").operations == 10 * cost(one, "gradients of records").operations
     assert cost(ten, "each record left out, trained again").operations == pytest.approx(
         100 * cost(one, "each record left out, trained again").operations)
     assert cost(ten, "gradients of queries") == cost(one, "gradients of queries")
-    shared = table(Scale(devices=8))
+    shared = table(StudyScale(devices=8))
     assert (shared.hours * 8).tolist() == pytest.approx(shared.device_hours.tolist())
 
 
 def test_the_guide_tells_what_is_counted():
     text = (Path(__file__).parents[4] / "assets" / "guides" / "language-models.md").read_text("utf-8")
     text = text.partition("## What it costs at scale")[2].partition("\n## ")[0]
-    many, most = table(Scale(records=1e6)), table(Scale(records=1e9))
+    many, most = table(StudyScale(records=1e6)), table(StudyScale(records=1e9))
     for part, one, other in zip(many.part, many.operations, most.operations, strict=True):
         cells = re.search(rf"^\| {re.escape(part)} \|(.*)\|$", text, re.M)[1].split("|")
         assert (number(cells[0]), number(cells[3])) == pytest.approx((one, other), rel=0.05), part
@@ -74,5 +74,5 @@ def number(told):
 @pytest.mark.parametrize("value", [0, -1, float("inf"), float("nan")])
 def test_what_is_not_positive_is_refused(value):
     with pytest.raises(InvalidInput, match="give a positive number"):
-        Scale(records=value)
+        StudyScale(records=value)
 
