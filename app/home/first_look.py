@@ -33,7 +33,7 @@ class TopExample:
 
 
 @dataclass(frozen=True)
-class FirstLook:
+class OpposedPair:
     """Two answers for one query, which is the one where each finds the other's best example worst."""
 
     query_row: int
@@ -52,7 +52,7 @@ def source() -> ProblemSource:
                          pool=fitting.POOL[datasets.FIRST])
 
 
-def first_look() -> FirstLook | Waiting:
+def first_look() -> OpposedPair | Waiting:
     preset = presets.preset("first", source().problem_class)
     pair = tuple(preset.scorings[index] for index in preset.pair)
     scores = desk().scores(source(), pair, source().n_train)
@@ -62,7 +62,7 @@ def first_look() -> FirstLook | Waiting:
 
 
 @st.cache_resource(show_spinner=False, max_entries=2)
-def _first_look(key: str, digests: tuple[str, ...], _scores) -> FirstLook:
+def _first_look(key: str, digests: tuple[str, ...], _scores) -> OpposedPair:
     dataset, sample = desk().sample(source())
     names = dataset.class_names
     ranks = two_rankings.ranks(np.stack([scores.oriented for scores in _scores]))
@@ -74,12 +74,12 @@ def _first_look(key: str, digests: tuple[str, ...], _scores) -> FirstLook:
                                names[sample.y_train[rows[side]]], int(there[side, query])) for side in (0, 1))
     comparison = compare([_scores], problem=source().problem_class)
     tau, overlap = (comparison.agreement(name, 0, 1) for name in ("kendall_tau", "top_overlap"))
-    return FirstLook(int(sample.query_index[query]), names[sample.y_query[query]], answers,
-                     in_words(tau, overlap, len(_scores[0].candidates)).sentence, tau.n_queries,
-                     len(_scores[0].candidates), comparison.verdicts[0][1])
+    return OpposedPair(int(sample.query_index[query]), names[sample.y_query[query]], answers,
+                       in_words(tau, overlap, len(_scores[0].candidates)).sentence, tau.n_queries,
+                       len(_scores[0].candidates), comparison.verdicts[0][1])
 
 
-def show(look: FirstLook) -> None:
+def show(look: OpposedPair) -> None:
     """The query, the two answers beside each other, and why they differ."""
     dataset = desk().sample(source())[0]
     first, second = look.answers

@@ -40,7 +40,7 @@ class TableLayout:
 
 
 @dataclass(frozen=True)
-class Source:
+class ImportedTable:
     """One table that is imported: from where, what it is called, what it claims by which file (None: by what it
     says itself), and where its scores are written."""
 
@@ -84,7 +84,7 @@ def bring(
         print(told)
 
 
-def _sources(paths: Sequence[Path], layout: TableLayout, specs: Sequence[Path], out: Path) -> list[Source]:
+def _sources(paths: Sequence[Path], layout: TableLayout, specs: Sequence[Path], out: Path) -> list[ImportedTable]:
     from engine.external.files import names, sources
 
     files = [file for path in paths for file in sources(path)]
@@ -100,10 +100,10 @@ def _sources(paths: Sequence[Path], layout: TableLayout, specs: Sequence[Path], 
                            "each has its file.")
     claims: Sequence[Path | None] = specs if len(specs) == len(files) else [specs[0] if specs else None] * len(files)
     written = [out] if len(files) == 1 else [out / f"{name.replace('/', '-')}.npz" for name in given]
-    return [Source(*one) for one in zip(files, given, claims, written, strict=True)]
+    return [ImportedTable(*one) for one in zip(files, given, claims, written, strict=True)]
 
 
-def _imported(source: Source, layout: TableLayout, problem: Problem, options: Options, of: int
+def _imported(source: ImportedTable, layout: TableLayout, problem: Problem, options: Options, of: int
               ) -> tuple[Scores, str, dict[str, object]]:
     """(the scores, what was read of them as text, the options that read them so again)."""
     from engine.external import importing
@@ -127,7 +127,7 @@ def _imported(source: Source, layout: TableLayout, problem: Problem, options: Op
     return external, "\n".join([*title, *filter(None, (because, why)), _told(seen, external, reference, chosen)]), given
 
 
-def _claim(source: Source, table: Table, problem: Problem) -> tuple[Specification, str]:
+def _claim(source: ImportedTable, table: Table, problem: Problem) -> tuple[Specification, str]:
     """(what is claimed, what says so, empty where the user does). Raises `InvalidInput` where nothing says it."""
     from engine.cli.spec_files import read_spec
     from engine.external.guess import beside, guess

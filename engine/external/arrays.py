@@ -27,7 +27,7 @@ NEVER = "The file holds Python objects, which are never unpickled; save the scor
 
 
 @dataclass(frozen=True)
-class Declared:
+class HeaderArray:
     """What a header says of an array. kind: its type in the file's own words; numeric: whether it holds numbers."""
 
     shape: tuple[int, ...]
@@ -81,35 +81,35 @@ def read_torch(content: bytes, wanted: Wanted) -> Table:
         saved = torch.stack(list(saved))  # one a checkpoint
     named = saved if isinstance(saved, Mapping) else {wanted.key: saved}
     tensors = {str(name): value for name, value in named.items() if isinstance(value, torch.Tensor)}
-    declared = {name: Declared(tuple(value.shape), str(value.dtype), not value.is_complex())
+    declared = {name: HeaderArray(tuple(value.shape), str(value.dtype), not value.is_complex())
                 for name, value in tensors.items()}
     name = wanted.key if not isinstance(saved, Mapping) and declared else _pick(declared, wanted.key)
     _check(declared[name])
     return Table(tensors[name].detach().to(torch.float64).numpy(), name if isinstance(saved, Mapping) else "")
 
 
-def _npy_header(file: IO[bytes]) -> Declared:
+def _npy_header(file: IO[bytes]) -> HeaderArray:
     shape, kind = read_header(file)
-    return Declared(shape, str(kind), kind.kind in NUMBERS)
+    return HeaderArray(shape, str(kind), kind.kind in NUMBERS)
 
 
-def _member_header(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Declared:
+def _member_header(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> HeaderArray:
     with archive.open(member) as file:
         return _npy_header(file)
 
 
-def _unpacked(archive: zipfile.ZipFile, member: zipfile.ZipInfo, declared: Declared) -> np.ndarray:
+def _unpacked(archive: zipfile.ZipFile, member: zipfile.ZipInfo, declared: HeaderArray) -> np.ndarray:
     _check(declared)
     with archive.open(member) as file:
         return np.lib.format.read_array(file, allow_pickle=False)
 
 
-def _safetensors_header(content: bytes) -> dict[str, Declared]:
+def _safetensors_header(content: bytes) -> dict[str, HeaderArray]:
     length = int.from_bytes(content[:8], "little")
     if not 2 <= length <= min(len(content) - 8, budgets.MOST_HEADER):
         raise ValueError("no header")
     header = parse_object(content[8:8 + length], "The header of the file")
-    return {name: Declared(tuple(entry["shape"]), entry["dtype"], entry["dtype"] in SAFE)
+    return {name: HeaderArray(tuple(entry["shape"]), entry["dtype"], entry["dtype"] in SAFE)
             for name, entry in header.items() if name != "__metadata__"}
 
 
@@ -118,7 +118,7 @@ SAFE = {"F64", "F32", "F16", "BF16", "F8_E4M3", "F8_E5M2", "I64", "I32", "I16", 
 """Types of safetensors that are numbers here."""
 
 
-def _check(declared: Declared) -> None:
+def _check(declared: HeaderArray) -> None:
     """Raises `InvalidInput` for what is not numbers, or too many of them."""
     if declared.kind == "object":
         raise InvalidInput(NEVER)
@@ -129,7 +129,7 @@ def _check(declared: Declared) -> None:
     budgets.check_values(math.prod(declared.shape))
 
 
-def _pick(arrays: Mapping[str, Declared], key: str) -> str:
+def _pick(arrays: Mapping[str, HeaderArray], key: str) -> str:
     """The array that is named, or the one that can be meant."""
     tables = next(filter(None, ([name for name, header in arrays.items() if len(header.shape) == axes]
                                 for axes in (2, 3, 1))), [])
@@ -145,7 +145,7 @@ def _pick(arrays: Mapping[str, Declared], key: str) -> str:
     raise InvalidInput(f"The file holds several tables, {_listed(tables)}; say which one with its name.")
 
 
-def _listed(names: Mapping[str, Declared] | list[str], most: int = 20) -> str:
+def _listed(names: Mapping[str, HeaderArray] | list[str], most: int = 20) -> str:
     shown = ", ".join(f"`{name[:60]}`" for name in list(names)[:most])
     return shown + (f" and {len(names) - most:,} more" if len(names) > most else "")
 

@@ -52,7 +52,7 @@ class Records(OwnFilesShelf):
         return samples.words(record_files.first(key))
 
 
-class ExternalScores(Shelf):
+class ExternalScoreShelf(Shelf):
     """Tables as their files hold them, and scores as comparisons name them: a code of an address names the latter."""
 
     name, title, noun, parameter = "brought", "Scores of other programs", "table of scores", "brought"
@@ -89,7 +89,7 @@ OWN_DATA: tuple[Shelf, ...] = (
     Uploads(uploads, "uploads", "Own data", "upload", "data", "examples", FILE_NEEDED),
     Records(record_files, "records", "Own records", "file of records", "file", "language_models"),
     OwnFilesShelf(imported_models, "models", "Own weights and recordings", "model", "weights", "compare"),
-    ExternalScores())
+    ExternalScoreShelf())
 
 
 def missing(parameters: Parameters) -> str:
