@@ -84,7 +84,7 @@ class PictureOptions:
 
 @dataclass(frozen=True)
 class PicturesRead:
-    """PicturesRead as they are read: pixels (n, d) uint8, and the row of each; left_out: files that cannot be read."""
+    """Pictures as they are read: pixels (n, d) uint8, and the row of each; left_out: files that cannot be read."""
 
     pixels: np.ndarray
     rows: tuple[Row, ...]
@@ -93,7 +93,7 @@ class PicturesRead:
 
 def load_image_folder(source: ZipSource, *, name: str = "image_folder", title: str = "Your images",
                       **options: Any) -> Dataset:
-    """PicturesRead of a folder or a zip with their classes, as a Dataset.
+    """Pictures of a folder or a zip with their classes, as a Dataset.
 
     source: the path of a folder or zip, or a binary file that is a zip. options: the fields of `PictureOptions`.
     Classes are folders, `CLASS/*`, if it likes below or above those of splits (`train`, `val`, `test` and what else
