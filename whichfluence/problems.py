@@ -31,7 +31,7 @@ from whichfluence.examples import examples, is_path, same_slots, slots
 from whichfluence.language import CONTEXT, is_language_model, language_problem, records
 from whichfluence.untouched import untouched
 
-SOFTMAX, NEW = "softmax", "list of new candidates"
+SOFTMAX, LISTED = "softmax", "list of new candidates"
 
 
 @untouched
@@ -96,7 +96,7 @@ def problem(model: nn.Module | Callable[[], nn.Module] | str, train: Any, querie
     elif is_language_model(model):
         text = language_problem(model, tokenizer, train, queries, candidates, parameters=parameters, context=context,
                                 l2=l2 or 0.0, recipe=recipe, build=build, seed=seed, device=device, dtype=dtype)
-        return text if new_candidates is None else text.with_records(records(new_candidates, NEW), candidates)
+        return text if new_candidates is None else text.with_records(records(new_candidates, LISTED), candidates)
     (x, y), (query_x, query_y) = _data(train, queries)
     rows = x, y, query_x, query_y, candidates
     made = _of_arrays(model, rows, recording, checkpoints, {
@@ -104,7 +104,9 @@ def problem(model: nn.Module | Callable[[], nn.Module] | str, train: Any, querie
         "build": build, "seed": seed})
     if new_candidates is None:
         return made
-    new_x, new_y = _new(new_candidates, train, named)
+    if not is_path(new_candidates):
+        same_slots(new_candidates, named, LISTED)
+    new_x, new_y = _beside(new_candidates, train, "new candidates")
     return made.with_outside(new_x.flatten(1) if made.linear else new_x, new_y, candidates)
 
 
@@ -149,30 +151,27 @@ def draw(dataset: str = "digits", model: str = SOFTMAX, **settings: Any) -> Prob
 
 
 def _data(train: Any, queries: Any) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
-    if is_path(train):
-        loaded = _loaded(Path(train))
-        own = _split(loaded, "train")
-        return own, _split(loaded, "test") if queries is None else _queries(queries)
-    if queries is None:
+    if queries is None and not is_path(train):
         raise InvalidInput("There are no queries; give what is asked about, in the form of the training examples.")
-    return examples(train, "training data"), _queries(queries)
-
-
-def _new(source: Any, train: Any, named: Slots) -> tuple[Tensor, Tensor]:
-    """New candidates, whose files are read as those of the training data are."""
-    if not is_path(source):
-        same_slots(source, named, NEW)
-        return examples(source, NEW)
     if not is_path(train):
-        raise InvalidInput("The new candidates are a path, and the training data are none; give both as paths, or both "
-                           "as arrays or datasets.")
+        return examples(train, "training data"), _beside(queries, train, "queries")
     dataset = _loaded(Path(train))
-    new = load_new(Path(source), dataset, Path(train))
-    return torch.from_numpy(as_inputs("", dataset, 1, new.features)), torch.from_numpy(new.labels)
+    if queries is None:
+        return _split(dataset, "train"), _split(dataset, "test")
+    whole = _beside(train, train, "training data") if dataset.test_drawn else _split(dataset, "train")
+    return whole, _beside(queries, train, "queries")
 
 
-def _queries(queries: Any) -> tuple[Tensor, Tensor]:
-    return _split(_loaded(Path(queries)), "train") if is_path(queries) else examples(queries, "list of queries")
+def _beside(source: Any, train: Any, noun: str) -> tuple[Tensor, Tensor]:
+    """Examples beside the training data, whose files, where they are a path, are read as those of the training data."""
+    if not is_path(source):
+        return examples(source, f"list of {noun}")
+    if not is_path(train):
+        raise InvalidInput(f"The {noun} are a path, and the training data are none; give both as paths, or both as "
+                           "arrays or datasets.")
+    dataset = _loaded(Path(train))
+    read = load_new(Path(source), dataset, Path(train))
+    return torch.from_numpy(as_inputs("", dataset, 1, read.features)), torch.from_numpy(read.labels)
 
 
 def _loaded(path: Path) -> Dataset:

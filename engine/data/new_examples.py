@@ -47,12 +47,13 @@ def load_new(path: Path, dataset: Dataset, origin: Path | None, label: str = "")
         return _of_npz(path, dataset)
     if suffix in READERS:
         if origin is None or origin.suffix.lower() not in READERS:
-            raise InvalidInput(f"`{path.name}` is a table, and the training data are none; give new candidates in the "
-                               "form of the training data.")
+            raise InvalidInput(f"`{path.name}` is a table, and the training data are none; give a file or folder in "
+                               "the form of the training data.")
         x, labels, names = rows_beside(path, origin, dataset.features("train"), label)
         return NewExamples(x, _numbers(labels, names, dataset), names)
     if dataset.image_shape is None:
-        raise InvalidInput("The training data are no pictures; give new candidates in the form of the training data.")
+        raise InvalidInput(f"`{path.name}` is no npz or table, and the training data are no pictures; give a file in "
+                           "the form of the training data.")
     if path.is_dir():
         return _of_pictures(of_folder(path, MOST), dataset, _surveyed(origin))
     with open_zip(path, "zip", MAX_BYTES) as archive:
@@ -65,7 +66,7 @@ def read_arrays(path: Path) -> tuple[np.ndarray, np.ndarray]:
         with np.load(path, allow_pickle=False) as arrays:
             x, y = (np.asarray(arrays[name]) for name in NPZ)
     except KeyError:
-        raise InvalidInput(f"`{path.name}` holds no `x` and `y`; save new candidates as x (o, d) with labels y (o,)."
+        raise InvalidInput(f"`{path.name}` holds no `x` and `y`; save the examples as x (o, d) with labels y (o,)."
                            ) from None
     except (*FAULTS, ValueError):
         raise InvalidInput(f"`{path.name}` is damaged, or holds objects; save it again with numpy.savez.") from None
@@ -114,9 +115,9 @@ def _of_pictures(tree: Tree, dataset: Dataset, shared: Survey | None) -> NewExam
     files, shape = _pictures(tree), dataset.image_shape
     assert shape is not None, "a dataset of pictures"
     if not files:
-        raise InvalidInput(f"There are no pictures among the new candidates ({', '.join(EXTENSIONS)}).")
+        raise InvalidInput(f"There are no pictures in this folder or zip ({', '.join(EXTENSIONS)}).")
     if shape[0] != shape[1]:
-        raise InvalidInput("The training pictures are not square; give new candidates as an npz with x and y.")
+        raise InvalidInput("The training pictures are not square; give the examples as an npz with x and y.")
     tables = [file for file in tree.members if not is_hidden(file) and file.lower().endswith(SUFFIXES)]
     listed = by_files(tree, tables, files, False) if tables else None
     said = {row.file: row.label for row in listed.rows} if listed else {}

@@ -7,6 +7,7 @@ from torch import nn
 from torch.utils.data import DataLoader, Dataset, IterableDataset, RandomSampler, Subset, TensorDataset
 
 import whichfluence as wf
+from engine.basics.errors import InvalidInput
 from engine.problems import ModuleProblem
 from engine.scoring.compute import compute
 from engine.scoring.scoring import Scoring
@@ -114,3 +115,20 @@ def test_a_recording_answers_what_needs_the_training(tmp_path):
     raised = wf.Specification("query_loss", wf.Upweight(alpha=1e-4), wf.Retrain(seeds=1))
     rate, change = wf.influence(problem, [replayed, raised])
     np.testing.assert_allclose(change.values, 1e-4 * rate.values, rtol=0.02, atol=1e-2 * np.abs(change.values).max())
+
+
+def test_queries_of_a_file_are_all_asked_about_with_the_classes_of_the_training_data(tmp_path):
+    rows = [(a, b, "xyz"[(a + b) % 3]) for a in range(6) for b in range(4)]
+    for name, own in {"train": rows, "queries": [(9.0, 1.0, "z"), (2.0, 9.0, "y"), (3.0, 3.0, "z")]}.items():
+        (tmp_path / f"{name}.csv").write_text("\n".join(["a,b,label", *(",".join(map(str, row)) for row in own)]))
+    problem = wf.problem("softmax", tmp_path / "train.csv", tmp_path / "queries.csv")
+    assert (problem.n, problem.query_labels.tolist()) == (24, [2, 1, 2])  # nothing is held out of either
+    assert problem.y.tolist() == ["xyz".index(label) for *_, label in rows]
+    spread = float(problem.x[:, 0].max() - problem.x[:, 0].min())
+    assert (problem.queries[:, 0] - problem.queries[2, 0]).tolist() == pytest.approx(
+        [6 / 5 * spread, -1 / 5 * spread, 0.0])  # one scale for both
+    with pytest.raises(InvalidInput, match="queries are a path, and the training data are none"):
+        wf.problem("softmax", (X, Y), tmp_path / "queries.csv")
+    (tmp_path / "other.csv").write_text("a,b,label\n1,2,w")
+    with pytest.raises(InvalidInput, match="class `w`, which the training data do not have"):
+        wf.problem("softmax", tmp_path / "train.csv", tmp_path / "other.csv")
