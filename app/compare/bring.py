@@ -47,14 +47,16 @@ def show(source: ProblemSource, scorings: Sequence[Scoring], candidates: int | N
     ranked."""
     waiting = external_files.waiting()
     imported = [scoring for scoring in scorings if not scoring.route.computes]
-    with st.expander("Import scores of other programs", icon=":material/upload_file:",
-                     expanded=bool(waiting or recipes.chosen())), \
-            glossary.folded(), guarded("The scores of other programs"):
+    panel = st.expander("Import scores of other programs", icon=":material/upload_file:", key="bring:panel",
+                        expanded=bool(waiting or recipes.chosen()), on_change="rerun")
+    with panel, glossary.folded(), guarded("The scores of other programs"):
         glossary.caption(
             "Tables of scores for these queries and these training examples, as captum, TRAK, kronfluence, dattri, "
             "pyDVL, bergson or your own program wrote them; several files at once. Each becomes a specification of the "
             "list and stands in every view. Files are stored on this machine, by their content, until you delete them. "
             "More is in the [guide](guide?guide=other-libraries).")
+        if not (panel.open or waiting or source.problem_class.convex or desk().holds(source)):
+            return  # a closed panel trains nothing
         problem = job_panel.ready(desk().sampled(source)).problem
         _sizes(problem, source)
         recipes.show(problem, source.model)

@@ -1,5 +1,5 @@
 """Settings of a method, or of a training: what decides its numbers beside the question, each declared once with
-default, range, help and source, and with what it costs. Pages, commands and `list --json` read the declaration."""
+default, range, help and source, and with what it costs. Pages, commands and the schema in JSON read the declaration."""
 
 from __future__ import annotations
 

@@ -64,26 +64,41 @@ def attribute(
     machine: Machine = Machine(),
 ) -> None:
     """Fine-tune a language model, and score its training records for queries (resumable)."""
-    from engine.applications.language.by_query import QueryScoresRequest, named_column, of_query
     from engine.applications.language.methods import METHODS
-    from engine.applications.language.new_records import NewRecordsRequest
-    from engine.cli.progress import run_shown
     from engine.cli.score_files import check_output
-    from engine.data.records import read_jsonl
-    from engine.store import exports
 
     for path in filter(None, (out, by_query)):
         check_output(path, ".csv", inputs=tuple(filter(None, [new_candidates])))
     METHODS[method]
-    if new_candidates and (by_query or query is not None):
-        raise InvalidInput("Scores of each query are those of training records; leave out --new-candidates, or "
-                           "--by-query and --query.")
     request = read_run(run)
     if new_candidates:
-        new = NewRecordsRequest(run=request, records=read_jsonl(new_candidates))
-        atomic_write(out, exports.csv(run_shown("attribution", new.name, new.payload, machine), "records"))
-        print(f"Written: {out}")
-        return
+        if by_query or query is not None:
+            raise InvalidInput("Scores of each query are those of training records; leave out --new-candidates, or "
+                               "--by-query and --query.")
+        _attribute_new(request, new_candidates, out, machine)
+    else:
+        _attribute(request, out, by_query, (method, behavior, query), machine)
+
+
+def _attribute_new(request: AttributionRequest, records: Path, out: Path, machine: Machine) -> None:
+    from engine.applications.language.new_records import NewRecordsRequest
+    from engine.cli.progress import run_shown
+    from engine.data.records import read_jsonl
+    from engine.store import exports
+
+    new = NewRecordsRequest(run=request, records=read_jsonl(records))
+    atomic_write(out, exports.csv(run_shown("attribution", new.name, new.payload, machine), "records"))
+    print(f"Written: {out}")
+
+
+def _attribute(request: AttributionRequest, out: Path, by_query: Path | None, ranking: tuple[str, str, int | None],
+               machine: Machine) -> None:
+    """ranking: the method, behavior and query whose ranking is printed."""
+    from engine.applications.language.by_query import QueryScoresRequest, named_column, of_query
+    from engine.cli.progress import run_shown
+    from engine.store import exports
+
+    method, behavior, query = ranking
     result = run_shown("attribution", request.name, request.payload, machine)
     table = result.table("records")
     atomic_write(out, exports.csv(result, "records"))

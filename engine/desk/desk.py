@@ -49,12 +49,16 @@ class Desk:
 
     def sampled(self, source: ProblemSource) -> SampledProblem | Waiting:
         """The drawn and trained problem. Raises the engine's own error if it cannot be had."""
-        if problem_key(source) not in self.memory and not source.is_trained and (training := self._training(source)):
+        if not self.holds(source) and not source.is_trained and (training := self._training(source)):
             return training
         future = self._trainings.ask(source)
         with suppress(TimeoutError):
             return future.result(timeout=PATIENCE_SECONDS)
         return future.result() if future.done() else Waiting("Training the model", source=source)
+
+    def holds(self, source: ProblemSource) -> bool:
+        """Whether the trained problem is in memory."""
+        return problem_key(source) in self.memory
 
     def ahead(self, source: ProblemSource, needs: str = "") -> int | None:
         """How many trainings come before that of `source`, which is asked for anew; None once there is no more to

@@ -83,7 +83,8 @@ def test_texts_bring_language_models_with_them_and_pictures_their_own():
     sound(at)
     assert at.selectbox(key="choice:model").value == "World-0.4M" and not at.error and not at.warning
     assert "softmax" not in at.query_params["model"] and says(at, "Adapters of rank 16 trained for 4 epochs")
-    assert not [box for box in at.selectbox if box.key == "choice:parameters"] and not says(at, "my own weights")
+    assert at.selectbox(key="choice:parameters").options == ["all", "layers by name"]
+    assert not says(at, "my own weights")
     at.selectbox(key="choice:data").set_value("digits").run()
     assert at.selectbox(key="choice:model").value == "softmax" and not at.error and not at.warning
 

@@ -1,6 +1,8 @@
 """Working folders of the command line."""
 
 import json
+import os
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -8,6 +10,13 @@ import pytest
 from engine.data import load_npz
 from engine.problems import SoftmaxProblem
 from tests.engine.cli.commands import FIRST, REMOVE, SPECS, STEP, C, D, K, M, N
+
+
+@pytest.fixture(autouse=True)
+def undeclared():
+    """A model of one's own that a command declares ends with its test."""
+    with mock.patch.dict(os.environ):
+        yield
 
 
 @pytest.fixture

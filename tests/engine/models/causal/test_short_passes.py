@@ -19,6 +19,7 @@ from transformers import (
 
 from engine.applications.language import gradients, tokens
 from engine.models.causal import adapted, lora, passes
+from engine.models.causal.marked import loss_weights
 from engine.models.causal.narrow import narrow_matrices
 from engine.models.causal.padding import Padding
 from engine.models.causal.readouts import READOUTS, mean_response_likelihood
@@ -157,7 +158,8 @@ def test_slopes_of_tokens_add_up_to_that_of_their_record(kind, error, request, m
     model = request.getfixturevalue(kind)
     encoded, towards = [cases.encoder().encode(record) for record in cases.TRAIN], directions(model)
     whole, _ = differentiated(model, towards)
-    found = torch.tensor([part.sum() for part in tokens.contributions(model, cases.encoder(), encoded, towards)])
+    of_tokens = tokens.contributions(model, cases.encoder(), encoded, towards, {"loss": loss_weights("response")})["loss"]
+    found = torch.tensor([each.sum() for each in of_tokens])
     assert whole.abs().median() > 0.5
     torch.testing.assert_close(found.float(), whole, rtol=error, atol=error)
 
