@@ -158,8 +158,8 @@ def test_slopes_of_tokens_add_up_to_that_of_their_record(kind, error, request, m
     model = request.getfixturevalue(kind)
     encoded, towards = [cases.encoder().encode(record) for record in cases.TRAIN], directions(model)
     whole, _ = differentiated(model, towards)
-    of_tokens = tokens.contributions(model, cases.encoder(), encoded, towards, {"loss": loss_weights("response")})["loss"]
-    found = torch.tensor([each.sum() for each in of_tokens])
+    of_tokens = tokens.contributions(model, cases.encoder(), encoded, towards, {"loss": loss_weights("response")})
+    found = torch.tensor([each.sum() for each in of_tokens["loss"]])
     assert whole.abs().median() > 0.5
     torch.testing.assert_close(found.float(), whole, rtol=error, atol=error)
 
