@@ -104,6 +104,7 @@ def test_alpha_curves_come_from_a_job(open_page, settle, screenshot):
     assert "draws are ready" not in page.locator('[data-testid="stMain"]').inner_text()
 
 
+@pytest.mark.slow  # a real training, and others with other weights
 def test_the_derivative_of_a_training_is_checked_by_a_job(open_page, settle, screenshot):
     page = open_page("/approximation_error?data=digits&train=100&queries=20&panel=run&tried=1&run_steps=40",
                      size=(390, 844))

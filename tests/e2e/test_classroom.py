@@ -65,7 +65,8 @@ def test_keys_that_move_a_control_do_not_leave_the_stage(open_page, settle):
     assert "stage=reveal" in page.url
 
 
-@pytest.mark.parametrize("address", ["/learn?step=play", "/learn?classroom=1&stage=reveal&step=play"])
+@pytest.mark.parametrize("address", ["/learn?step=play", pytest.param(
+    "/learn?classroom=1&stage=reveal&step=play", marks=pytest.mark.slow)])
 def test_the_point_of_the_plane_follows_the_hand(open_page, settle, address):
     page = open_page(address, size=PROJECTOR)
     chart = page.locator('[data-testid="stVegaLiteChart"]')
@@ -92,7 +93,8 @@ def test_the_point_of_the_plane_follows_the_hand(open_page, settle, address):
     page.wait_for_url("**toy-x=-3**")
 
 
-@pytest.mark.parametrize("address", ["/learn?classroom=1&step=2", "/guide?guide=explaining"])
+@pytest.mark.parametrize("address", ["/learn?classroom=1&step=2", pytest.param(
+    "/guide?guide=explaining", marks=pytest.mark.slow)])
 def test_light_and_dark_by_one_button_and_for_the_next_page(open_page, settle, address):
     page = open_page(address, size=PROJECTOR)
     background = "() => getComputedStyle(document.querySelector('.stApp')).backgroundColor"

@@ -80,7 +80,7 @@ def test_the_first_screen_holds_matrix_verdict_and_way(opening):
         assert page.console_errors == []
 
 
-@pytest.mark.parametrize("size", [(1440, 900), (390, 844)])
+@pytest.mark.parametrize("size", [(1440, 900), pytest.param((390, 844), marks=pytest.mark.slow)])
 def test_nothing_jumps_where_the_script_of_the_matrix_comes_late(open_page, shifts, size):
     page = open_page("/compare", size=size, late="**/BidiComponent*.js")
     page.locator(".wf-matrix").wait_for()

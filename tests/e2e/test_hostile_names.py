@@ -22,6 +22,8 @@ PAGES = {
     "map": {"example": "3"}, "scorecard": {}, "noisy_labels": {"view": "desk"}, "library": {}, "runs": {},
     "approximation_error": {},
 }
+FIRST = ("examples", "compare", "noisy_labels", "runs")
+"""Pages that show names most."""
 SWITCHES = ('[data-testid="stMain"] :is([data-testid="stCheckbox"] label:has(input:not([disabled])), '
             '[data-testid="stExpander"] summary)')
 
@@ -42,7 +44,8 @@ def hostile(home, tmp_path_factory):
         return uploads.keep_path(path)
 
 
-@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("name", [name if name in FIRST else pytest.param(name, marks=pytest.mark.slow)
+                                  for name in PAGES])
 def test_nothing_is_loaded_and_nothing_is_linked(open_page, settle, hostile, name):
     page = open_page(f"/{name}?{urlencode({'data': hostile, **PAGES[name]}, doseq=True)}")
     switches = page.locator(SWITCHES)

@@ -96,6 +96,7 @@ def test_on_a_phone_all_columns_are_in_sight(open_page):
     assert float(number) > 0 and spread.startswith("± ")
 
 
+@pytest.mark.slow
 def test_another_table_is_no_fault_of_the_address(open_page, settle, alerts):
     """What one table had chosen, a scale, a measure or a row, another may not have."""
     page = open_page("/paper?experiment=figure-4")

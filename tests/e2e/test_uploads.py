@@ -8,6 +8,7 @@ from engine.data.sample_folder import sample_zip
 pytestmark = pytest.mark.e2e
 
 
+@pytest.mark.slow
 def test_a_file_beyond_500_mb_is_refused_with_a_message(open_page, tmp_path):
     large = tmp_path / "large.npz"
     with large.open("wb") as file:
@@ -67,6 +68,7 @@ def test_own_arrays_become_the_data_and_a_link_reopens_them(open_page, settle, a
     assert not [text for one in (page, again) for text in alerts(one) if "was ignored" in text]
 
 
+@pytest.mark.slow
 def test_labels_of_own_pictures_are_not_made_wrong_whatever_was_chosen_before(open_page, settle, tmp_path):
     page = open_page("/noisy_labels?noise=0.25&epochs=2")
     assert page.get_by_text("of them corrupted", exact=False).count() and page.locator(".st-key-choice-noise").count()
