@@ -1,8 +1,5 @@
 """The library's verbs: what they return is what the engine computes, under the field's names."""
 
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -14,7 +11,6 @@ from engine.analysis.comparison import compare as compared
 from engine.analysis.explanation import explain as explained
 from engine.scoring.scoring import Scoring
 
-ROOT = Path(__file__).parents[2]
 STEP = wf.Specification("query_loss", wf.AddOccurrence(), wf.OneStep(eta=0.1))
 RESPONSE = wf.Specification("query_loss", wf.Infinitesimal(), wf.LocalResponse())
 
@@ -110,9 +106,3 @@ def test_scores_of_another_program_stand_beside_ours(scores, larger):
 def test_lists_name_what_can_be_asked():
     assert {"query_loss", "response_loss"} <= set(wf.behaviors().name)
     assert {"exact", "first_order", "ekfac"} <= set(wf.estimators().name) and "digits" in set(wf.datasets().name)
-
-
-def test_it_imports_no_front_end():
-    code = "import sys, whichfluence as wf; wf.compare; print(sorted({'streamlit', 'pages'} & set(sys.modules)))"
-    said = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    assert said.strip() == "[]"

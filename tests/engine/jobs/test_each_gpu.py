@@ -42,6 +42,7 @@ def test_the_devices_are_those_that_may_be_used(named, count, found, monkeypatch
     assert gpus() == found
 
 
+@pytest.mark.slow
 def test_each_worker_sees_one_device_and_they_run_side_by_side(queue, tmp_path):
     """Each job waits until the other one has begun, which one worker alone would never see."""
     payloads = [{"number": number, "together": 2, "tally": str(tmp_path / "tally")} for number in range(2)]

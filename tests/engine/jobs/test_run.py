@@ -52,6 +52,7 @@ def test_a_job_runs_once(root, payload):
     assert watch.seen[-1].seconds_left == 0.0 and watch.seen[0].seconds_left is None
 
 
+@pytest.mark.slow
 def test_the_most_memory_of_a_run_is_that_of_its_processes(root, payload):
     with pytest.raises(Cancelled):
         run_job("slow", payload, root, watch=Recorder(stop_after=2))

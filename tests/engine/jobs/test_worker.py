@@ -74,6 +74,7 @@ def test_kill_9_and_go_on_from_the_last_chunk(queue, payload, start):
     assert second.wait(90) == 0 and Workers(queue.root).alive(0.6) == []
 
 
+@pytest.mark.slow
 def test_sigterm_finishes_the_chunk_and_queues_the_job_again(queue, payload, start):
     job = queue.submit("slow", payload).id
     worker = start()

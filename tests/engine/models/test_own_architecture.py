@@ -62,6 +62,7 @@ def test_a_function_in_a_file_becomes_a_model(folder):
     assert module(torch.zeros(7, 1, 2, 2)).shape == (7, 3)
 
 
+@pytest.mark.slow
 def test_processes_that_are_started_know_it(folder):
     import subprocess
 

@@ -73,6 +73,7 @@ def worked(home, payload):
     return queue, queue.get(job), run
 
 
+@pytest.mark.slow
 def test_a_worker_computes_it(write, tmp_path):
     write(2.0)
     check_queued([mine()])
