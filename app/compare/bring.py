@@ -11,7 +11,7 @@ import pandas as pd
 import streamlit as st
 
 from app.compare import external_files, external_form, recipes
-from app.compare.external_form import Asked
+from app.compare.external_form import ImportForm
 from app.widgets.choices import choice
 from app.widgets.frame.guard import guarded
 from app.widgets.jobs import job_panel
@@ -89,8 +89,8 @@ def _waiting(digest: str, problem: Problem, source: ProblemSource, candidates: i
             st.rerun()
         glossary.markdown(f"**{plain(stored.file)}** · {external_files.shape(stored)}"
                           + (f", array {plain(table.name[:60])}" if table.name else "") + f" · `{digest[:12]}`")
-        asked = _asked(digest, table, stored, fitting, source, candidates, scorings)
-        made = external_form.form(asked, scorings)
+        draft = _draft(digest, table, stored, fitting, source, candidates, scorings)
+        made = external_form.form(draft, scorings)
         if made and _is_earlier() and made[1].route.facts["brought"]["sign_decided"]["by"] != "the user":
             _add([(digest, *made)])
             st.rerun()
@@ -105,14 +105,14 @@ def _waiting(digest: str, problem: Problem, source: ProblemSource, candidates: i
     return None
 
 
-def _asked(digest: str, table: Table, stored: SavedTable, problem: Problem, source: ProblemSource,
-           candidates: int | None, scorings: Sequence[Scoring]) -> Asked:
+def _draft(digest: str, table: Table, stored: SavedTable, problem: Problem, source: ProblemSource,
+           candidates: int | None, scorings: Sequence[Scoring]) -> ImportForm:
     guessed = external.guess(table, stored.file, source.problem_class)
     others = [scoring.route.title for scoring in scorings if not scoring.route.computes]
     name = external.names([*others, stored.file])[-1]
     facts = {"file": stored.file, "table": digest, "first_row": table.first_row.kind, "key": stored.key}
-    asked = Asked.of(f"bring:{digest}", table, problem, source, candidates, name, guessed, facts)
-    return _earlier(asked) if _is_earlier() else asked
+    draft = ImportForm.of(f"bring:{digest}", table, problem, source, candidates, name, guessed, facts)
+    return _earlier(draft) if _is_earlier() else draft
 
 
 def _is_earlier() -> bool:
@@ -120,16 +120,16 @@ def _is_earlier() -> bool:
     return any(choice.made(name) for name in (CLAIM, CALLED, SIGN))
 
 
-def _earlier(asked: Asked) -> Asked:
+def _earlier(draft: ImportForm) -> ImportForm:
     """With what the address of an earlier version says of its one table."""
-    claim, because = asked.claim, asked.because
+    claim, because = draft.claim, draft.because
     for text in choice.texts(CLAIM)[-1:]:
         with suppress(WhichfluenceError):
             claim, because = codes.decode(text), ""
-    name = (choice.texts(CALLED)[-1:] or [asked.name])[0][:external.LONGEST_NAME] or asked.name
+    name = (choice.texts(CALLED)[-1:] or [draft.name])[0][:external.LONGEST_NAME] or draft.name
     sign = {"1": "plus", "-1": "minus"}.get((choice.texts(SIGN)[-1:] or [""])[0], "")
-    return Asked(asked.key, asked.table, asked.problem, asked.source, asked.candidates, name, claim, because, sign,
-                 asked.facts)
+    return ImportForm(draft.key, draft.table, draft.problem, draft.source, draft.candidates, name, claim, because, sign,
+                      draft.facts)
 
 
 def _add(ready: Sequence[tuple[str, ExternalScores, Scoring]]) -> None:

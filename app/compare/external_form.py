@@ -35,7 +35,7 @@ TITLES = {"plus": "+", "minus": "−", "unsigned": "no sign"}
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class ImportForm:
     """What a form is about. key: of its widgets; table: read on `problem`, which is drawn from `source` with
     `candidates` of them ranked; name, claim, sign: to begin with, None or empty where the reader is asked; because:
     what says the claim; facts: what is stored with the scores."""
@@ -53,31 +53,31 @@ class Asked:
 
     @classmethod
     def of(cls, key: str, table: Table, problem: Problem, source: ProblemSource, candidates: int | None, name: str,
-           guessed: Guess | None, facts: Mapping[str, str]) -> Asked:
+           guessed: Guess | None, facts: Mapping[str, str]) -> ImportForm:
         """Of a table that waits."""
         return cls(key, table, problem, source, candidates, name, guessed and guessed.claim,
                    guessed.because if guessed else "", facts=facts)
 
 
-def form(asked: Asked, listed: Sequence[Scoring]) -> tuple[ExternalScores, Scoring] | None:
+def form(draft: ImportForm, listed: Sequence[Scoring]) -> tuple[ExternalScores, Scoring] | None:
     """The widgets; (the scores, their scoring) once all is said. listed: the specifications of the page, which may be
     claimed."""
     left, right = st.columns([3, 2], gap="large")
     with left:
-        claim = _claim(asked, listed)
-    name = inputs.text_input("Called", key=_begun(f"{asked.key}:name", asked.name), area=right,
-                             max_chars=external.LONGEST_NAME).strip() or asked.name
+        claim = _claim(draft, listed)
+    name = inputs.text_input("Called", key=_begun(f"{draft.key}:name", draft.name), area=right,
+                             max_chars=external.LONGEST_NAME).strip() or draft.name
     if claim is None:
         glossary.caption("Nothing in the file says which question these scores answer; choose it.")
         return None
-    if asked.because and claim == asked.claim:
-        glossary.caption(sentence(f"{asked.because} Change the question above if they answer another one."))
+    if draft.because and claim == draft.claim:
+        glossary.caption(sentence(f"{draft.because} Change the question above if they answer another one."))
     glossary.html(f"{chips.html(claim)}")
-    seen = preview(asked, claim)
-    chosen = _interpretation(asked, seen)
+    seen = preview(draft, claim)
+    chosen = _interpretation(draft, seen)
     if chosen is None:
         return None
-    held = external.matched(asked.problem, asked.table, chosen.axes, chosen.order, {**(asked.facts or {}),
+    held = external.matched(draft.problem, draft.table, chosen.axes, chosen.order, {**(draft.facts or {}),
                                                                                     **seen.facts(chosen)})
     tau = None if chosen.agreement != chosen.agreement else chosen.agreement
     return held, external.scoring_of(held, claim, name, chosen.sign, seen.decided(chosen), tau)
@@ -91,18 +91,18 @@ def edited(scoring: Scoring, listed: Sequence[Scoring], source: ProblemSource) -
         return None
     problem = job_panel.ready(desk().sampled(source)).problem.with_candidates(held.candidates)
     known = scoring.route.facts["brought"]
-    made = form(Asked(f"edit:{scoring.digest}", Table(held.values, candidates=held.candidates), problem, source,
-                      len(held.candidates), scoring.route.title, scoring.exact_answer, sign=known["sign"],
-                      facts=held.facts), listed)
+    made = form(ImportForm(f"edit:{scoring.digest}", Table(held.values, candidates=held.candidates), problem, source,
+                           len(held.candidates), scoring.route.title, scoring.exact_answer, sign=known["sign"],
+                           facts=held.facts), listed)
     return made and made[1]
 
 
-def _claim(asked: Asked, listed: Sequence[Scoring]) -> Scoring | None:
+def _claim(draft: ImportForm, listed: Sequence[Scoring]) -> Scoring | None:
     claims = _claims(listed)
-    if asked.claim is not None:
-        code = codes.encode(asked.claim)
-        claims = {code: claims.get(code, f"as the file says: {asked.claim.title}"), **claims}
-    key = _begun(f"{asked.key}:claim", asked.claim and codes.encode(asked.claim))
+    if draft.claim is not None:
+        code = codes.encode(draft.claim)
+        claims = {code: claims.get(code, f"as the file says: {draft.claim.title}"), **claims}
+    key = _begun(f"{draft.key}:claim", draft.claim and codes.encode(draft.claim))
     code = inputs.selectbox("They claim to answer", list(claims), key=key, format_func=claims.get,
                             placeholder="Choose the question",
                             help="The specifications of the list above, and those of the named methods. Add one to the "
@@ -131,20 +131,20 @@ def _claims(listed: Sequence[Scoring]) -> dict[str, str]:
     return claims
 
 
-def preview(asked: Asked, claim: Scoring) -> TablePreview:
+def preview(draft: ImportForm, claim: Scoring) -> TablePreview:
     """How the table is likely to be read, held against what answers the claim here."""
-    wanted = st.session_state.get(f"{asked.key}:wanted")
-    held = external.reference(desk(), asked.source, claim.specification, asked.candidates,
+    wanted = st.session_state.get(f"{draft.key}:wanted")
+    held = external.reference(desk(), draft.source, claim.specification, draft.candidates,
                               codes.decode(wanted) if wanted else None)
     if held.why:
         st.info(sentence(held.why), icon=":material/info:")
     scores = held.scores
     if isinstance(scores, Waiting):
         job_panel.watch(scores)
-    seen = external.preview(asked.problem, asked.table, scores if isinstance(scores, Scores) else None)
+    seen = external.preview(draft.problem, draft.table, scores if isinstance(scores, Scores) else None)
     if held.longer is not None and not isinstance(scores, Waiting) and not seen.certain:
-        st.button(f"Tell the sign by {held.longer.route.title} of the same question", key=f"{asked.key}:longer",
-                  on_click=_want, args=(asked.key, held.longer), icon=":material/play_arrow:",
+        st.button(f"Tell the sign by {held.longer.route.title} of the same question", key=f"{draft.key}:longer",
+                  on_click=_want, args=(draft.key, held.longer), icon=":material/play_arrow:",
                   help="It takes a run. You can also say the sign yourself, below.")
     return seen
 
@@ -153,7 +153,7 @@ def _want(key: str, scoring: Scoring) -> None:
     st.session_state[f"{key}:wanted"] = codes.encode(scoring)
 
 
-def _interpretation(asked: Asked, seen: TablePreview) -> Interpretation | None:
+def _interpretation(draft: ImportForm, seen: TablePreview) -> Interpretation | None:
     """Axes, order of the training examples and sign, as the data say; what they do not tell is asked."""
     for reason in seen.reasons:
         glossary.markdown(f"- {sentence(reason)}")
@@ -161,15 +161,15 @@ def _interpretation(asked: Asked, seen: TablePreview) -> Interpretation | None:
     fitting = list(dict.fromkeys(one.axes for one in seen.interpretations))
     axes = fitting[0]
     if len(fitting) > 1:
-        axes = inputs.radio("Axes", fitting, key=_begun(f"{asked.key}:axes", axes if seen.axes_certain else None),
+        axes = inputs.radio("Axes", fitting, key=_begun(f"{draft.key}:axes", axes if seen.axes_certain else None),
                             format_func=AXES.get, area=left)
     orders = seen.orders(axes) if axes else []
     order = orders[0] if orders else LISTED
     if len(orders) > 1:
         order = inputs.radio("Order of training examples", orders, format_func=ORDERS.get, area=left,
-                             key=_begun(f"{asked.key}:order", order if seen.certain else None))
-    begin = asked.sign or (seen.likely.sign if seen.certain else None)
-    sign = inputs.radio("Sign", list(MEANING), key=_begun(f"{asked.key}:sign:{begin or ''}", begin), area=right,
+                             key=_begun(f"{draft.key}:order", order if seen.certain else None))
+    begin = draft.sign or (seen.likely.sign if seen.certain else None)
+    sign = inputs.radio("Sign", list(MEANING), key=_begun(f"{draft.key}:sign:{begin or ''}", begin), area=right,
                         format_func=lambda name: f"{TITLES[name]}: {MEANING[name]}")
     if not axes or not order or not sign:
         glossary.caption("Choose what the data do not tell; it is kept with the scores.")
