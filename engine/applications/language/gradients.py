@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 from engine.basics.errors import InvalidInput
 from engine.gradients import taps
-from engine.models.causal import adapted, lora, passes
+from engine.models.causal import lora, passes
 from engine.models.causal.encoding import Batch
 from engine.models.causal.padding import Padding
 from engine.models.precision import at_least_single
@@ -74,6 +74,8 @@ def products(before: Tensor, after: Tensor, padding: Padding, *, together: bool)
 @contextmanager
 def tapped(model, names: Collection[str] | None = None) -> Iterator[Tap]:
     """The model with frozen weights, gradients running along activations only, and a `Tap` on its adapters."""
+    from engine.models.causal import adapted  # PEFT takes seconds to import
+
     tap, parameters = Tap(names), list(model.parameters())
     states = [parameter.requires_grad for parameter in parameters]
     training = model.training
