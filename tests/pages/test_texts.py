@@ -268,7 +268,10 @@ def test_records_of_ones_own_are_asked_about(tmp_path):
     file.write_text("\n".join(json.dumps({"prompt": f"Which of these is a tool?\nhammer\n{name}",
                                           "response": "The answer is hammer."}) for name in ["pear"] * 30))
     name = uploads.keep_path(file)
-    at = sound(open("compare", settle=False, s=LISTED, **{**SMALL, "data": name, "queries": 3}))
+    own = {**SMALL, "data": name, "queries": 3}
+    at = open("compare", settle=False, s=LISTED, **own)
+    assert says(at, "needs an explanation span in every query") and queued() == []  # before anything is trained
+    at = sound(open("compare", settle=False, s=[LISTED[0], LISTED[0].replace("add_occurrence", "remove")], **own))
     assert at.selectbox(key="choice:model").value == "World-0.4M" and not texts(at).count("Traceback")
     assert queued() == ["Training World-0.4M on Your records (JSONL)"]
 
