@@ -88,7 +88,7 @@ def _clean_records(read: OwnData, changes: Path, out: Path) -> None:
     from engine.data.records import read_jsonl, reporting
 
     if read != OwnData(data=read.data):
-        raise InvalidInput("Records are cleaned as they stand in their file, while options say how --data is read; "
+        raise InvalidInput("Records are cleaned as they stand in their file: options say how --data is read, "
                            "leave them out for records.")
     assert read.data is not None
     check_output(out, RECORDS, inputs=[changes, read.data])
