@@ -66,11 +66,13 @@ def _methods() -> tuple[str, ...]:
     options = [*usual, *(name for name in chosen if name not in usual)]
     st.session_state[key] = [name for name in st.session_state.get(key, chosen) if name in options]
     with st.expander("Methods and their settings", icon=":material/tune:", expanded=chosen != usual):
-        selected = st.multiselect("Methods and controls", options, key=key, placeholder="All that fit",
-                                  format_func=lambda name: card_method(name).title)
+        left, right = st.columns(2, gap="large")
+        selected = left.multiselect("Methods and controls", options, key=key, placeholder="All that fit",
+                                    format_func=lambda name: card_method(name).title)
         if selected != usual or choice.made(METHOD):
             choice.keep(METHOD, selected)
-        _add(usual, selected)
+        with right:
+            _add(usual, selected)
     return () if selected == usual else tuple(selected)
 
 

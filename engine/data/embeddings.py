@@ -56,10 +56,14 @@ class Embeddings:
         frame = self.frame(sorted(files)).iloc[order].reset_index(drop=True)
         n = len(dataset.files)
         read = features(frame, np.arange(n))
-        how = "by their names" if self.names else f"by sorted paths, from `{min(files)}` to `{max(files)}`"
+        order_of_rows = f"sorted paths, from `{min(files)}` to `{max(files)}`"
         return replace(dataset, raw_train=read.x[:n], raw_test=read.x[n:], image_shape=None, scale=1.0,
-                       said=(*dataset.said, f"The model reads {self.rows.shape[1]:,} numbers of your embeddings in "
-                             f"place of the pixels, {how}.", *read.said))
+                       said=(*dataset.said, self.sentence("pixels", order_of_rows)))
+
+    def sentence(self, instead: str, order: str) -> str:
+        """What the model reads. instead: what it does not read; order: of the rows, where they have no names."""
+        return (f"The model reads your embeddings, {self.rows.shape[1]:,} numbers each, standardised, in place of the "
+                f"{instead}; they belong to the examples by {'name' if self.names else order}.")
 
 
 def read(name: str) -> Embeddings | None:

@@ -94,7 +94,8 @@ def queried(dataset: Dataset, split: str) -> Dataset:
                            "verified queries out.")
     rows = np.array([row for row, own in enumerate(dataset.test_splits) if own == split], dtype=np.int64)
     others = len(dataset.y_test) - len(rows)
-    said = (f"`{split}` ({len(rows):,}) alone holds the verified queries, as chosen; {others:,} others are left out.",)
+    said = (f"Of the verified queries, `{split}` ({len(rows):,}) alone is used, as chosen; {others:,} others are left "
+            "out.",)
     return _arranged(dataset, np.arange(len(dataset.y_train)), len(dataset.y_train) + rows, said=dataset.said + said,
                      test_origin=f"`{split}` split")
 

@@ -109,6 +109,7 @@ def load_table(path: Path, *, name: str = "table", title: str = "Your table", ma
     train, test, origin, said = _splits(frame, table.split, y, classes)
     read = features(embeddings.frame(files) if embeddings else frame[table.used], train)
     x = read.x
+    how = (embeddings.sentence("other columns", "the order of the rows"),) if embeddings else read.said
     if x.nbytes >= max_bytes:
         raise InvalidInput(f"The table takes {megabytes(x.nbytes)} as numbers; give one below {megabytes(max_bytes)}.")
     return Dataset(
@@ -116,7 +117,7 @@ def load_table(path: Path, *, name: str = "table", title: str = "Your table", ma
         class_names=classes, test_drawn=not origin, files=tuple(files[row] for row in train),
         test_files=tuple(files[row] for row in test), test_origin=origin,
         test_splits=tuple(split_of(frame[table.split].iloc[row]) or "" for row in test) if origin else (),
-        said=(*table.said, *said, *read.said),
+        said=(*table.said, *said, *how),
         note=f"{len(train):,} training and {len(test):,} test rows with {x.shape[1]:,} numbers each, standardised.")
 
 

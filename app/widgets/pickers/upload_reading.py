@@ -12,7 +12,7 @@ from app.widgets.frame.guard import guarded
 from engine.desk import datasets
 from engine.desk.datasets import Preview, UploadOptions
 
-TURNS = {"last": "its last answer", "every": "every answer, each a record"}
+TURNS = {"last": "its last answer", "every": "every answer"}
 PATTERNS = {"answer": "The answer is ([A-Z])", "explanation": "^(.*?)The answer is"}
 EMBEDDINGS = "Embeddings as features (npy or npz)"
 FORMS = ("An npy (n, d) has a row an example, in the order of the table's rows, or of the sorted paths of pictures. An "
@@ -67,7 +67,7 @@ def _label(name: str, chosen: UploadOptions, understood: Preview) -> str:
     """The column of a table that holds the labels; empty for the one that its name or its values tell."""
     if not understood.columns:
         return ""
-    titles = {"": "as told by its name or its values", **{column: column for column in understood.columns}}
+    titles = {"": "by its name or values", **{column: column for column in understood.columns}}
     return _select(name, "label", "Column of the labels", titles, chosen.label)
 
 
