@@ -1,20 +1,10 @@
-"""What the Noisy labels page asks of the desk: how long its runs take, and what was understood of a user's data."""
+"""What the Noisy labels page asks of the desk: how long its runs take."""
 
 from __future__ import annotations
 
-import streamlit as st
-
 from app.widgets.jobs import guesses
 from engine.desk import noisy_labels as searches
-from engine.desk.datasets import Preview
-from engine.desk.datasets import preview as preview_of
 from engine.desk.noisy_labels import NoisySource
-
-
-@st.cache_data(show_spinner="Looking at your data", max_entries=8)
-def preview(name: str, content: str) -> Preview:
-    """What was understood of a user's own data."""
-    return preview_of(name)
 
 
 def search_time(source: NoisySource) -> str:

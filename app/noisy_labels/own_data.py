@@ -5,11 +5,10 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from app.noisy_labels import data
 from app.widgets.choices import inputs
 from app.widgets.examples import pictures
 from app.widgets.frame.guard import guarded
-from app.widgets.pickers import pickers
+from app.widgets.pickers import pickers, upload_reading
 from app.widgets.words import glossary
 from app.widgets.words.plain_text import plain, sentence
 from engine.desk import datasets
@@ -27,20 +26,23 @@ def show(source: NoisySource, done: bool) -> None:
         return
     name = source.dataset
     dataset, chosen = datasets.load(name), datasets.reading(name)
-    understood = data.preview(name, datasets.content(name))
+    understood = upload_reading.preview(name, datasets.content(name))
     with st.expander(f"What was understood: {plain(understood.sentence)}", expanded=not done, icon=":material/preview:",
                      key=f"own:{name}:{done}"):
         for said in understood.said:
             st.markdown(f"- {sentence(said)}")
         classes = _classes(name, understood, chosen, dataset)
         _verified_now(dataset, chosen)
-        with st.form(f"own:form:{name}", border=False):
-            color, side = _pixels(name, chosen, dataset)
-            label = _label(name, chosen, understood)
-            listed = _list(name, chosen, dataset.files[0])
-            pressed = st.form_submit_button("Read it this way", icon=":material/refresh:")
-        if pressed:
-            _read(name, {"color": color, "size": side or None, "classes": classes, "label": label}, listed)
+        with guarded("This reading"):
+            with st.form(f"own:form:{name}", border=False):
+                color, side = _pixels(name, chosen, dataset)
+                more = upload_reading.fields(name, chosen, understood)
+                listed = _list(name, chosen, dataset.files[0])
+                pressed = st.form_submit_button("Read it this way", icon=":material/refresh:")
+            if pressed:
+                trusted = parse_trusted(listed) if listed.strip() else {}
+                upload_reading.read(chosen, {"color": color, "size": side or None, "classes": classes, **more,
+                                             "trusted": trusted}, pickers.take)
         _left_out(understood)
 
 
@@ -109,25 +111,6 @@ def _list(name: str, chosen: UploadOptions, example: str) -> str:
                                               for file, label in chosen.trusted.items()))
     return inputs.text_area("Verified examples: a file (or a row's name) a line, and where its label is another one, a "
                             "tab and the right class", key=key, height=90, placeholder=example)
-
-
-def _label(name: str, chosen: UploadOptions, understood: Preview) -> str:
-    """The column of a table that holds the labels; empty for the one that its name or its values tell."""
-    if not understood.columns:
-        return ""
-    key = f"own:label:{name}"
-    st.session_state.setdefault(key, chosen.label)
-    return inputs.selectbox("Column of the labels", ["", *understood.columns], key=key,
-                            format_func=lambda column: column or "as told by its name or its values")
-
-
-def _read(name: str, read_as: dict, listed: str) -> None:
-    """Keep the reading and choose it, or say what does not fit."""
-    with guarded("This reading"):
-        pickers.take(datasets.keep_reading(UploadOptions.parse({
-            **read_as, "of": datasets.reading(name).of,
-            "trusted": parse_trusted(listed) if listed.strip() else {}})))
-        st.rerun()
 
 
 def _left_out(understood: Preview) -> None:

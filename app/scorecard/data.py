@@ -18,7 +18,8 @@ ANOTHER_SEED = "exact answer of another seed"
 
 def request(chosen: ScorecardChoice) -> Request:
     """What determines the card. Raises `InvalidInput` where benchmarks cannot be run on the model."""
-    return analysis("scorecard", sizes=chosen.sizes, behavior=chosen.behavior).of(chosen.source)
+    narrowed = {"methods": chosen.methods} if chosen.methods else {}
+    return analysis("scorecard", sizes=chosen.sizes, behavior=chosen.behavior, **narrowed).of(chosen.source)
 
 
 def external(chosen: ScorecardChoice) -> Request | None:

@@ -88,9 +88,11 @@ def extras(chosen: ScorecardChoice, table: pd.DataFrame) -> None:
     """The long table with its downloads and the command."""
     narrowed = chosen.source.model_copy(update={"n_candidates": chosen.sizes.candidates})
     sizes = chosen.sizes
+    named = [word for name in chosen.methods for word in ("--method", name)]
     downloads.chart_extras("scorecard", table, command=commands.of_problem(
         "scorecard", narrowed, "--behavior", chosen.behavior, "--models", sizes.models, "--queries", sizes.queries,
-        "--seeds", sizes.seeds, "--protocol", sizes.protocol, "--among", sizes.among, "--out", "scorecard.csv"))
+        "--seeds", sizes.seeds, "--protocol", sizes.protocol, "--among", sizes.among, *named, "--out",
+        "scorecard.csv"))
 
 
 def _benchmark(chosen: ScorecardChoice, table: pd.DataFrame) -> None:

@@ -6,14 +6,19 @@ from dataclasses import dataclass
 
 import streamlit as st
 
+from app.widgets.choices import choice
 from app.widgets.choices.selectors import pick, slider
-from app.widgets.pickers import pickers, specification_list
+from app.widgets.frame.guard import guarded
+from app.widgets.pickers import pickers, settings_picker, specification_list
+from app.widgets.words import glossary
+from engine.basics.settings import parsed
 from engine.desk import ProblemSource
-from engine.desk.analyses import BENCHMARKS, PROTOCOLS, Sizes
+from engine.desk.analyses import BENCHMARKS, PROTOCOLS, Sizes, card_method, card_methods
 from engine.question.behaviors import BEHAVIORS, reading
-from engine.scoring.scoring import Scoring
+from engine.scoring.scoring import ESTIMATORS, Scoring
 
 BEHAVIOR, MODELS, BENCHMARK, MEASURE = "cardbehavior", "cardmodels", "benchmark", "cardmeasure"
+METHOD, SET = "cardmethod", "cardset"
 PROTOCOL, AMONG = "cardprotocol", "cardamong"
 SUBSETS_OF = {"candidates": "the candidates; all others stay in", "all": "all training examples"}
 FEWEST, MOST = 10, 200
@@ -21,12 +26,14 @@ FEWEST, MOST = 10, 200
 
 @dataclass(frozen=True)
 class ScorecardChoice:
-    """What a card is made of. scores: of other programs, measured beside the methods."""
+    """What a card is made of. scores: of other programs, measured beside the methods. methods: names, with settings
+    as `trak;dimension=8`; none for all that fit."""
 
     source: ProblemSource
     behavior: str
     sizes: Sizes
     scores: tuple[Scoring, ...] = ()
+    methods: tuple[str, ...] = ()
 
 
 def controls() -> ScorecardChoice:
@@ -43,7 +50,47 @@ def controls() -> ScorecardChoice:
     source = pickers.source()
     count = max(10, min(pickers.optima_candidates(), source.n_train or pickers.optima_candidates()))
     return ScorecardChoice(source, behavior, Sizes(candidates=count, models=models, queries=5, protocol=protocol,
-                                           among=among), specification_list.external())
+                                           among=among), specification_list.external(), _methods())
+
+
+def _methods() -> tuple[str, ...]:
+    """The methods that are measured, one with several settings as often; none for all that fit, each as usual."""
+    usual, key = card_methods(pickers.problem_class()), choice.widget(METHOD)
+
+    def known(name: str) -> str:
+        if parsed(name)[0] not in usual:
+            raise ValueError("the model has no such method")
+        return card_method(name).name
+
+    chosen = choice.several(METHOD, known) or usual
+    options = [*usual, *(name for name in chosen if name not in usual)]
+    st.session_state[key] = [name for name in st.session_state.get(key, chosen) if name in options]
+    with st.expander("Methods and their settings", icon=":material/tune:", expanded=chosen != usual):
+        left, right = st.columns(2, gap="large")
+        selected = left.multiselect("Methods and controls", options, key=key, placeholder="All that fit",
+                                    format_func=lambda name: card_method(name).title)
+        if selected != usual or choice.made(METHOD):
+            choice.keep(METHOD, selected)
+        with right:
+            _add(usual, selected)
+    return () if selected == usual else tuple(selected)
+
+
+def _add(usual: list[str], selected: list[str]) -> None:
+    """A method with other settings, and the button that measures it beside the selected ones."""
+    estimators = {name: parsed(scoring.estimator)[0] for name in usual
+                  if (scoring := card_method(name).scoring("query_loss")) is not None}
+    offered = [name for name, estimator in estimators.items() if ESTIMATORS[estimator].settings is not None]
+    if not offered:
+        glossary.caption("None of these methods has settings of its own; some of those of networks do.")
+        return
+    name = pick(SET, "A method with other settings", offered, offered[0], lambda one: card_method(one).title)
+    with guarded("These settings"):
+        written = settings_picker.show(f"card:{name}", estimators[name], estimators[name])
+        row = card_method(name + written.removeprefix(estimators[name]))
+        st.button("Measure it too", key="card:add", icon=":material/add:", on_click=choice.put,
+                  args=(METHOD, [*(selected or usual), row.name]), disabled=row.name in selected,
+                  help=f"A row of its own: {row.title}.")
 
 
 def benchmark(measured: list[str]) -> str:

@@ -31,7 +31,7 @@ def preview_data(read: OwnData = OwnData()) -> None:
         raise InvalidInput("There is nothing to look at; give --data.")
     given = read.reading
     with progress("read") as move, records.reporting(move):
-        name = uploads.keep_reading(UploadOptions.parse({**given, "of": uploads.keep_path(read.data, read.label)}))
+        name = uploads.keep_reading(UploadOptions.parse({**given, "of": uploads.keep_path(read.data, **given)}))
     read_as, dataset = preview(name), uploads.load(name)
     say(dataset)
     print(read_as.sentence)
@@ -88,8 +88,8 @@ def _clean_records(read: OwnData, changes: Path, out: Path) -> None:
     from engine.data.records import read_jsonl, reporting
 
     if read != OwnData(data=read.data):
-        raise InvalidInput("--trusted, --classes, --color and --size are of pictures and tables; leave them out for "
-                           "records.")
+        raise InvalidInput("Records are cleaned as they stand in their file: options say how --data is read, "
+                           "leave them out for records.")
     assert read.data is not None
     check_output(out, RECORDS, inputs=[changes, read.data])
     with progress("read") as move, reporting(move):

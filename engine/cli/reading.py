@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -43,15 +43,33 @@ class OwnData:
     label: Annotated[str, typer.Option(help="The column of a table that holds the labels (default: told by its name).",
                                        metavar="COLUMN")] = ""
 
+    verified: Annotated[str, typer.Option(help="The split of --data whose examples are the verified queries, val or "
+                                               "test; other ones are left out (default: both).", metavar="SPLIT")] = ""
+    embeddings: Annotated[Path | None, typer.Option(help="Embeddings that are the features of pictures or a table: npy "
+                                                         "(n, d) in their order, or npz with embeddings and names.",
+                                                    metavar="NPY")] = None
+    turns: Annotated[str, typer.Option(help="Of conversations, whether the last answer is a record or every one.",
+                                       metavar="last|every")] = "last"
+    answer_pattern: Annotated[str, typer.Option(help="A regular expression that marks the answer in a response, as "
+                                                     "\"The answer is ([A-Z])\".", metavar="PATTERN")] = ""
+    explanation_pattern: Annotated[str, typer.Option(help="The same for the explanation.", metavar="PATTERN")] = ""
+
     @property
     def reading(self) -> dict[str, Any]:
         """Fields of `UploadOptions`. Raises `MissingData` or `InvalidInput` for the files."""
+        from engine.data import embeddings
         from engine.data.upload_options import parse_trusted
 
-        if self.data is None and (self.trusted or self.classes or self.size or self.label
-                                  or self.color != "as they are"):
-            raise InvalidInput("--trusted, --classes, --color, --size and --label say how --data is read; give --data.")
-        read: dict[str, Any] = {"color": self.color, "size": self.size, "label": self.label}
+        if self.data is None and any(getattr(self, own.name) != own.default for own in fields(OwnData)):
+            raise InvalidInput("--trusted, --classes, --color, --size, --label, --verified, --embeddings, --turns and "
+                               "the patterns say how --data is read; give --data.")
+        read: dict[str, Any] = {"color": self.color, "size": self.size, "label": self.label, "queries": self.verified,
+                                "turns": self.turns}
+        patterns = {"answer": self.answer_pattern, "explanation": self.explanation_pattern}
+        read["mark"] = {span: pattern for span, pattern in patterns.items() if pattern}
+        if self.embeddings is not None:
+            content = read_whole(self.embeddings, "file of embeddings")
+            read["embeddings"] = embeddings.keep(io.BytesIO(content), self.embeddings.name)
         if self.trusted is not None:
             read["trusted"] = parse_trusted(_text(self.trusted, "list of verified examples"))
         if self.classes is not None:
@@ -61,7 +79,7 @@ class OwnData:
     @property
     def inputs(self) -> list[Path]:
         """The files that are read, which no output may overwrite."""
-        return [path for path in (self.data, self.trusted, self.classes) if path is not None]
+        return [path for path in (self.data, self.trusted, self.classes, self.embeddings) if path is not None]
 
 
 def say(dataset: Dataset) -> None:

@@ -39,6 +39,7 @@ class Dataset:
     test_drawn: whether the test split was sampled from the training examples, because the source has none of its own.
     files, test_files: the path of every training and test example in a source of files, else empty.
     test_origin: whence a source has its test split, in a few words; empty where that is not known or `test_drawn`.
+    test_splits: `val` or `test` of every test example in a source that has such splits, else empty.
     flags, test_flags: (n,), (m,) bool, which labels are known to be wrong, or None where nobody said; no model or score
     sees them.
     records: the texts of both splits where examples are records of a language model; their features are row numbers,
@@ -66,6 +67,7 @@ class Dataset:
     test_origin: str = ""
     records: tuple[tuple[Record, ...], tuple[Record, ...]] | None = None
     levels: tuple[float, float] | None = None
+    test_splits: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for split in SPLITS:

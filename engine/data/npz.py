@@ -25,7 +25,7 @@ def load_npz(source: ZipSource, *, max_bytes: int = MAX_BYTES) -> Arrays:
     """
     with open_zip(source, NOUN, max_bytes) as archive:
         _check_keys([member.filename for member in archive.infolist()])
-        needed = sum(8 * _count(archive, member) for member in archive.infolist())
+        needed = sum(8 * entries(archive, member) for member in archive.infolist())
         if needed >= max_bytes:
             raise InvalidInput(f"The {NOUN} needs {megabytes(needed)} in float64; give one below "
                                f"{megabytes(max_bytes)}.")
@@ -66,8 +66,9 @@ def _check_keys(members: list[str]) -> None:
         raise InvalidInput(f"The {NOUN} holds an array twice; save it again with numpy.savez.")
 
 
-def _count(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> int:
-    """The number of entries that an array's header declares, refused if the member is not of just that length."""
+def entries(archive: zipfile.ZipFile, member: zipfile.ZipInfo, kinds: str = "biuf") -> int:
+    """The number of entries that an array's header declares. Raises `InvalidInput` where the member is not of just that
+    length, and for types of other numpy kinds."""
     key = member.filename.removesuffix(".npy")
     try:
         with archive.open(member) as file:
@@ -78,7 +79,7 @@ def _count(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> int:
                            "save it again with numpy.savez.") from None
     if dtype.hasobject:
         raise InvalidInput(f"`{key}` is an array of Python objects, which is never unpickled; save it as numbers.")
-    if dtype.kind not in "biuf":
+    if dtype.kind not in kinds:
         raise InvalidInput(f"`{key}` has the type {dtype}; save it as numbers.")
     if any(length < 0 for length in shape) or math.prod(shape) * dtype.itemsize != rest:
         raise InvalidInput(f"`{key}` in the {NOUN} is not as long as it says; save it again with numpy.savez.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from engine.data import originals, uploads
 from engine.data.dataset import Dataset
+from engine.data.splits import queried
 from engine.data.tables import read_table
 
 
@@ -28,13 +30,15 @@ class ClassSeen:
 @dataclass(frozen=True)
 class Preview:
     """classes: of the data before any of them is renamed. colour: how it is read, in words. left_out: (file, why).
-    said: what was decided without the user, in sentences. columns: of a table, those that may hold the labels."""
+    said: what was decided without the user, in sentences. columns: of a table, those that may hold the labels.
+    splits: (split, examples) of those that may be the verified queries."""
 
     classes: tuple[ClassSeen, ...]
     colour: str
     left_out: tuple[tuple[str, str], ...]
     said: tuple[str, ...]
     columns: tuple[str, ...] = ()
+    splits: tuple[tuple[str, int], ...] = ()
 
     @property
     def sentence(self) -> str:
@@ -49,10 +53,12 @@ class Preview:
 def preview(name: str) -> Preview:
     """The preview of an upload, or of the one that a reading is of. Raises `MissingData` where it is not there."""
     chosen, path = uploads.reading(name), uploads.base(name)
-    dataset = uploads.read(chosen.model_copy(update={"classes": {}, "trusted": {}}), name)
+    whole = uploads.read(chosen.model_copy(update={"classes": {}, "trusted": {}, "queries": ""}), name)
+    dataset = whole if not chosen.queries else queried(whole, chosen.queries)
     sizes = originals.sizes(path, (*dataset.files, *dataset.test_files)) if uploads.holds_pictures(name) else {}
     return Preview(tuple(_class(dataset, label, sizes) for label in range(dataset.n_classes)), _colour(dataset),
-                   dataset.left_out, dataset.said, _columns(path, chosen.label))
+                   dataset.left_out, dataset.said, _columns(path, chosen.label),
+                   tuple(sorted(Counter(whole.test_splits).items())))
 
 
 def _columns(path: Path, label: str) -> tuple[str, ...]:

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from engine.data.dataset import Dataset
-from engine.data.records import Record, read_jsonl
+from engine.data.record_forms import Turns
+from engine.data.records import SPANS, Record, read_jsonl
 from engine.data.tasks import Task, build
 from engine.data.tasks import own as own_task
 
@@ -24,15 +25,18 @@ def load(name: str, title: str, settings: Mapping[str, Any], note: str = "") -> 
     return dataset(name, title, build(settings), note)
 
 
-def own(path: Path, name: str, title: str) -> Dataset:
-    """A user's own records, a JSONL file; the last tenth of them are the queries.
+def own(path: Path, name: str, title: str, turns: Turns = "last", rules: Mapping[str, str] | None = None) -> Dataset:
+    """A user's own records, a JSONL file, as `read_jsonl` takes turns and rules; the last tenth of them are the
+    queries.
 
     Raises `InvalidInput` for a file that holds no records, or a single one.
     """
-    records = read_jsonl(path)
+    records = read_jsonl(path, turns, rules)
     held = max(1, int(HELD * len(records)))
     said = f"{len(records) - held:,} records, and the last {held:,} of the file as queries."
-    return replace(dataset(name, title, own_task.of_records(records, {"held": held}), said), said=(said,))
+    marked = " and ".join(f"{sum(span in record.spans for record in records):,} have an {span} span" for span in SPANS)
+    return replace(dataset(name, title, own_task.of_records(records, {"held": held}), said),
+                   said=(said, f"Of these {len(records):,}, {marked}."))
 
 
 def dataset(name: str, title: str, task: Task, note: str = "") -> Dataset:

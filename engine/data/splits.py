@@ -86,6 +86,20 @@ def verified(dataset: Dataset, listed: Mapping[str, str]) -> Dataset:
         LISTED if dataset.test_drawn else f"{dataset.test_origin or 'test split'} and {LISTED}"))
 
 
+def queried(dataset: Dataset, split: str) -> Dataset:
+    """The dataset with the test examples of one of its own splits alone. Raises `InvalidInput` where it has none
+    such."""
+    if split not in dataset.test_splits:
+        raise InvalidInput(f"The data have no split `{split}` beside the training examples; leave the choice of the "
+                           "verified queries out.")
+    rows = np.array([row for row, own in enumerate(dataset.test_splits) if own == split], dtype=np.int64)
+    others = len(dataset.y_test) - len(rows)
+    said = (f"Of the verified queries, `{split}` ({len(rows):,}) alone is used, as chosen; {others:,} others are left "
+            "out.",)
+    return _arranged(dataset, np.arange(len(dataset.y_train)), len(dataset.y_train) + rows, said=dataset.said + said,
+                     test_origin=f"`{split}` split")
+
+
 def _arranged(dataset: Dataset, train: np.ndarray, test: np.ndarray, labels: np.ndarray | None = None,
               class_names: Sequence[str] | None = None, **changes: Any) -> Dataset:
     """The dataset with rows of training and test split together as its splits. labels: of all rows, if other ones."""
@@ -100,4 +114,4 @@ def _arranged(dataset: Dataset, train: np.ndarray, test: np.ndarray, labels: np.
         files=tuple(files[row] for row in train) if files else (),
         test_files=tuple(files[row] for row in test) if files else (),
         flags=None if flags is None else flags[train], test_flags=None if flags is None else flags[test],
-        candidates=None, **changes)
+        candidates=None, test_splits=(), **changes)

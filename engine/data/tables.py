@@ -13,6 +13,7 @@ from engine.basics.files import read_whole
 from engine.data import columns
 from engine.data.archive import MAX_BYTES, megabytes
 from engine.data.dataset import Dataset
+from engine.data.embeddings import Embeddings
 from engine.data.features import features, kinds_of
 from engine.data.frames import read_frame
 from engine.data.split_names import TRAIN, split_of
@@ -85,10 +86,10 @@ def rows_beside(path: Path, origin: Path, trained: np.ndarray, label: str = ""
 
 
 def load_table(path: Path, *, name: str = "table", title: str = "Your table", max_bytes: int = MAX_BYTES,
-               label: str = "") -> Dataset:
+               label: str = "", embeddings: Embeddings | None = None) -> Dataset:
     """A table with a column of labels (`label`, or the one that it is called by), if it likes a column `split`
     (training, validation or test) and one of `engine.data.columns.NAMES`; every other column is a feature, as
-    `engine.data.features` reads it.
+    `engine.data.features` reads it. embeddings: the features in place of these columns.
 
     Without `split`, a quarter is held out, stratified by label. `Dataset.said` tells what was decided. Raises
     `MissingData`, or `InvalidInput` with what to do.
@@ -106,14 +107,17 @@ def load_table(path: Path, *, name: str = "table", title: str = "Your table", ma
     number = {label: index for index, label in enumerate(classes)}
     y, files = np.array([number[label] for label in labels], dtype=np.int64), table.names
     train, test, origin, said = _splits(frame, table.split, y, classes)
-    read = features(frame[table.used], train)
+    read = features(embeddings.frame(files) if embeddings else frame[table.used], train)
     x = read.x
+    how = (embeddings.sentence("other columns", "the order of the rows"),) if embeddings else read.said
     if x.nbytes >= max_bytes:
         raise InvalidInput(f"The table takes {megabytes(x.nbytes)} as numbers; give one below {megabytes(max_bytes)}.")
     return Dataset(
         name=name, title=title, raw_train=x[train], y_train=y[train], raw_test=x[test], y_test=y[test],
         class_names=classes, test_drawn=not origin, files=tuple(files[row] for row in train),
-        test_files=tuple(files[row] for row in test), test_origin=origin, said=(*table.said, *said, *read.said),
+        test_files=tuple(files[row] for row in test), test_origin=origin,
+        test_splits=tuple(split_of(frame[table.split].iloc[row]) or "" for row in test) if origin else (),
+        said=(*table.said, *said, *how),
         note=f"{len(train):,} training and {len(test):,} test rows with {x.shape[1]:,} numbers each, standardised.")
 
 

@@ -10,7 +10,8 @@ from engine.basics.errors import InvalidInput
 from engine.basics.values import Count, Sparse
 from engine.data.dataset import Dataset
 from engine.data.image_folder import SIZES
-from engine.data.splits import mapped, verified
+from engine.data.record_forms import Turns
+from engine.data.splits import mapped, queried, verified
 
 MOST_LINES = 200_000
 
@@ -21,16 +22,23 @@ class UploadOptions(Sparse):
     of: the name of the upload. color, size: of pictures, as `load_image_folder` takes them; size None for the usual
     one. classes: class -> the name it gets, empty where it is left out; those not named stay. trusted: file of a
     verified example -> its class after `classes`, empty where the label that it came with is right. label: of a
-    table, the column with the labels; empty for the one that its name or its values tell.
+    table, the column with the labels; empty for the one that its name or its values tell. queries: the split whose
+    examples are the verified queries, while others but the training examples are left out; empty for all of them.
+    embeddings: the name of stored ones that are the features (`engine.data.embeddings`). turns, mark: of records, as
+    `engine.data.records.read_jsonl` takes them, the latter as its rules.
     """
 
-    unwritten: ClassVar = ("label",)
+    unwritten: ClassVar = ("label", "queries", "embeddings", "turns", "mark")
     of: str
     color: Literal["as they are", "grayscale", "rgb"] = "as they are"
     size: Annotated[Count, Field(ge=SIZES[0], le=SIZES[1])] | None = None
     classes: dict[str, str] = {}
     trusted: dict[str, str] = {}
     label: str = ""
+    queries: Literal["", "val", "test"] = ""
+    embeddings: str = ""
+    turns: Turns = "last"
+    mark: dict[str, str] = {}
 
     @property
     def is_plain(self) -> bool:
@@ -38,7 +46,10 @@ class UploadOptions(Sparse):
         return self == UploadOptions(of=self.of)
 
     def applied(self, dataset: Dataset) -> Dataset:
-        """The dataset with its classes and verified examples. Raises `InvalidInput` as `mapped`, `verified` do."""
+        """The dataset with its classes and verified examples. Raises `InvalidInput` as `queried`, `mapped` and
+        `verified` do."""
+        if self.queries:
+            dataset = queried(dataset, self.queries)
         if self.classes:
             dataset = mapped(dataset, self.classes)
         return verified(dataset, self.trusted) if self.trusted else dataset

@@ -4,10 +4,10 @@ as JSONL, and readings of these."""
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from engine.basics.errors import InvalidInput, MissingData, WhichfluenceError
 from engine.basics.files import atomic_write, disk_errors
@@ -15,7 +15,7 @@ from engine.basics.own_files import OwnFiles, Stored
 from engine.basics.sizes import spell_bytes
 from engine.basics.strict_json import parse_object
 from engine.basics.values import canonical_json
-from engine.data import record_sets
+from engine.data import embeddings, record_sets
 from engine.data.dataset import Dataset
 from engine.data.frames import READERS
 from engine.data.image_folder import load_image_folder
@@ -38,7 +38,9 @@ TABLES = tuple(suffix for suffix in TITLES if suffix in READERS and suffix != RE
 READ_AS = {PICTURES: "as layouts and pixels say", RECORDS: "system and history in the prompt",
            ARRAYS: "pictures channels first", **dict.fromkeys(TABLES, "numbers and dates as people write them")}
 """Part of what identifies data beside their bytes, changed whenever the same bytes are read as other numbers."""
-FILES = OwnFiles("uploads", rf"{PREFIX}[0-9a-f]{{16}}\.(npz|zip|parquet|arrow|csv|tsv|ndjson|jsonl|reading)",
+OF_RECORDS = {"turns", "mark"}
+"""Fields of a reading that say how records are read, and no other data."""
+FILES = OwnFiles("uploads", rf"{PREFIX}[0-9a-f]{{16}}\.(npz|zip|parquet|arrow|csv|tsv|ndjson|(jsonl\.)?reading|jsonl)",
                  "an upload", "upload the file again")
 
 
@@ -56,7 +58,7 @@ def title(name: str) -> str:
 
 def holds_records(name: str) -> bool:
     """Whether an upload holds records of a language model."""
-    return name.endswith(RECORDS)
+    return name.endswith((RECORDS, RECORDS + READ))
 
 
 def holds_pictures(name: str) -> bool:
@@ -64,11 +66,11 @@ def holds_pictures(name: str) -> bool:
     return base(name).suffix == PICTURES
 
 
-def keep(file: BinaryIO, filename: str, label: str = "") -> str:
+def keep(file: BinaryIO, filename: str, **read_as: Any) -> str:
     """Check an uploaded file, keep it, and return its dataset name `upload-<digest>` with its suffix.
 
-    label: of a table, the column with its labels, where nothing else tells it. Raises `InvalidInput` for another kind
-    of file, one that is too large, or one that does not load; nothing is stored then.
+    read_as: fields of `UploadOptions` without which it does not load, such as the label of a table. Raises
+    `InvalidInput` for another kind of file, one that is too large, or one that does not load; nothing is stored then.
     """
     suffix = ALIASES.get(ending := Path(filename).suffix.lower(), ending)
     if suffix not in TITLES:
@@ -80,7 +82,7 @@ def keep(file: BinaryIO, filename: str, label: str = "") -> str:
         raise InvalidInput(f"`{filename}` is larger than {MOST_BYTES // 1_000_000} MB; give a smaller file.")
     if suffix == RECORDS and not are_records(content):
         suffix = ROWS
-    name = _kept(content, suffix, label)
+    name = _kept(content, suffix, read_as)
     atomic_write(_named(name), Path(filename).name[:LONGEST_FILE])
     return name
 
@@ -119,13 +121,13 @@ def _named(name: str) -> Path:
     return FILES.path(name).with_name(f"{name}.called")
 
 
-def _kept(content: bytes, suffix: str, label: str = "") -> str:
+def _kept(content: bytes, suffix: str, read_as: Mapping[str, Any] | None = None) -> str:
     """Keep the content of a file that loads; returns its name. Raises as loading does, and keeps nothing then."""
     name = f"{PREFIX}{hashlib.sha256(content).hexdigest()[:16]}{suffix}"
     fresh = FILES.keep(name, content)
     try:
-        if label:
-            read(UploadOptions(of=name, label=label), name)
+        if read_as:
+            read(UploadOptions.parse({**read_as, "of": name}), name)
         else:
             load(name)
     except BaseException:
@@ -143,7 +145,8 @@ def keep_reading(chosen: UploadOptions) -> str:
     if chosen.is_plain:
         load(chosen.of)
         return chosen.of
-    return _kept(canonical_json(chosen.model_dump(mode="json")).encode(), READ)
+    suffix = RECORDS + READ if holds_records(chosen.of) else READ
+    return _kept(canonical_json(chosen.model_dump(mode="json")).encode(), suffix)
 
 
 def reading(name: str) -> UploadOptions:
@@ -151,21 +154,21 @@ def reading(name: str) -> UploadOptions:
     if not name.endswith(READ):
         return UploadOptions(of=name)
     chosen = UploadOptions.parse(parse_object(FILES.require(name).read_bytes(), "the stored reading"))
-    if not FILES.is_name(chosen.of) or chosen.of.endswith((READ, RECORDS)):
-        raise InvalidInput("A reading is of pictures or arrays that were uploaded; read these anew.")
+    if not FILES.is_name(chosen.of) or chosen.of.endswith(READ) or holds_records(chosen.of) != holds_records(name):
+        raise InvalidInput("A reading is of data that were uploaded; read these anew.")
     return chosen
 
 
-def keep_path(path: Path, label: str = "") -> str:
+def keep_path(path: Path, **read_as: Any) -> str:
     """`keep` for the path of a file, or the folder of an image folder. Raises as `keep` does, and `MissingData` where
     nothing is there."""
     if not path.exists():
         raise MissingData(f"There is no file or folder `{path}`; check the path.")
     if path.is_dir():
-        return keep(packed(path, MOST_BYTES), f"{path.name or 'folder'}.zip")
+        return keep(packed(path, MOST_BYTES), f"{path.name or 'folder'}.zip", **read_as)
     try:
         with open(path, "rb") as file:
-            return keep(file, path.name, label)
+            return keep(file, path.name, **read_as)
     except OSError as error:
         raise InvalidInput(f"`{path}` cannot be read ({error.strerror}); check its permissions.") from None
 
@@ -178,17 +181,28 @@ def load(name: str) -> Dataset:
 
 def read(chosen: UploadOptions, name: str) -> Dataset:
     """The dataset of a reading, by a name. Raises as `load` does, and `InvalidInput` where it does not fit the data."""
-    path = FILES.require(chosen.of)
+    path, usual = FILES.require(chosen.of), UploadOptions(of=chosen.of)
+    given = {field for field in UploadOptions.model_fields if getattr(chosen, field) != getattr(usual, field)}
+    unfit = given - OF_RECORDS if path.suffix == RECORDS else given & OF_RECORDS
+    if unfit or chosen.embeddings and path.suffix == ARRAYS:
+        raise InvalidInput(f"`{min(unfit, default='embeddings')}` does not say how such data are read; leave it out.")
     return chosen.applied(LOADERS[path.suffix](path, name, chosen))
+
+
+def _pictures(path: Path, name: str, chosen: UploadOptions) -> Dataset:
+    dataset = load_image_folder(path, name=name, title="Your images", max_bytes=MOST_BYTES, color=chosen.color,
+                                size=chosen.size, photos=True)
+    rows = embeddings.read(chosen.embeddings)
+    return dataset if rows is None else rows.of_pictures(dataset)
 
 
 LOADERS: dict[str, Callable[[Path, str, UploadOptions], Dataset]] = {
     ARRAYS: lambda path, name, chosen: load_npz(path, max_bytes=MOST_BYTES).dataset(name, "Your arrays"),
-    RECORDS: lambda path, name, chosen: record_sets.own(path, name, "Your records"),
-    PICTURES: lambda path, name, chosen: load_image_folder(
-        path, name=name, title="Your images", max_bytes=MOST_BYTES, color=chosen.color, size=chosen.size, photos=True),
+    RECORDS: lambda path, name, chosen: record_sets.own(path, name, "Your records", chosen.turns, chosen.mark),
+    PICTURES: _pictures,
     **dict.fromkeys(TABLES, lambda path, name, chosen: load_table(
-        path, name=name, title="Your table", max_bytes=MOST_BYTES, label=chosen.label))}
+        path, name=name, title="Your table", max_bytes=MOST_BYTES, label=chosen.label,
+        embeddings=embeddings.read(chosen.embeddings)))}
 
 
 def base(name: str) -> Path:

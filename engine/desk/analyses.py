@@ -26,7 +26,9 @@ from engine.analysis.removal_curve import sizes_for
 from engine.analysis.run_errors import RunErrors
 from engine.analysis.run_errors import percent as spell_error
 from engine.analysis.scorecard import BENCHMARKS, CEILING, Benchmark, Sizes, card, reasons
+from engine.analysis.scorecard import fitting as card_methods
 from engine.analysis.scorecard.benchmark import OTHER
+from engine.analysis.scorecard.method import method_of as card_method
 from engine.analysis.spot_check import NotMeasured, SpotCheck
 from engine.analysis.subset_bank import Among
 from engine.exact.decomposition import Decomposition

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from engine.data import record_files, samples, uploads
+from engine.data import embeddings, record_files, samples, uploads
 from engine.external import saved_tables as external_tables
 from engine.library import notes, views
 from engine.library.entry import Entry, Parameters, Shelf
@@ -88,6 +88,7 @@ class ExternalScoreShelf(Shelf):
 OWN_DATA: tuple[Shelf, ...] = (
     Uploads(uploads, "uploads", "Own data", "upload", "data", "examples", FILE_NEEDED),
     Records(record_files, "records", "Own records", "file of records", "file", "language_models"),
+    OwnFilesShelf(embeddings, "embeddings", "Own embeddings", "file of embeddings", "embeddings", "noisy_labels"),
     OwnFilesShelf(imported_models, "models", "Own weights and recordings", "model", "weights", "compare"),
     ExternalScoreShelf())
 

@@ -81,3 +81,24 @@ def test_labels_of_own_pictures_are_not_made_wrong_whatever_was_chosen_before(op
     page.get_by_text("as given", exact=False).first.wait_for()
     assert not page.get_by_text("of them corrupted", exact=False).count()
     assert not page.locator(".st-key-choice-noise").count() and page.console_errors == []
+
+
+def test_embeddings_beside_a_table_are_read_and_a_link_keeps_them(open_page, settle, tmp_path):
+    rows = [f"e{at},{'ab'[at % 2]},{at % 7}" for at in range(40)]
+    (tmp_path / "mine.csv").write_text("\n".join(["id,label,x", *rows]))
+    np.save(tmp_path / "e.npy", np.random.default_rng(0).normal(size=(40, 6)))
+    page = open_page("/examples")
+    page.get_by_text("Use my own data").click()
+    upload(page, tmp_path / "mine.csv", settle)
+    page.wait_for_url("**data=upload-*")
+    settle(page)
+    page.get_by_text("How it is read").click()
+    page.locator('[data-testid="stSidebar"] [data-testid="stForm"] input[type=file]').set_input_files(
+        tmp_path / "e.npy")
+    page.get_by_text("e.npy").wait_for()
+    page.get_by_role("button", name="Read it this way").click()
+    page.wait_for_url("**.reading**")
+    settle(page)
+    again = open_page(page.url.split("/", 3)[3])
+    assert again.get_by_text("The model reads your embeddings, 6 numbers each", exact=False).count()
+    assert page.console_errors == []

@@ -1,6 +1,7 @@
 """Own data dropped on a page: what is read, what is said of it before anything runs, and what is refused."""
 
 import io
+import json
 import zipfile
 
 import numpy as np
@@ -8,7 +9,7 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from engine.data import record_files
+from engine.data import record_files, uploads
 from tests.pages.support import open, sound
 
 
@@ -34,6 +35,12 @@ def dropped(name, content, page="noisy_labels"):
     at = sound(open(page, settle=page == "noisy_labels"))
     at.sidebar.file_uploader(key="upload").upload(name, content, "application/octet-stream")
     return sound(at.run())
+
+
+def data_of(at):
+    """The data that the address names."""
+    name = at.query_params["data"]
+    return name if isinstance(name, str) else name[0]
 
 
 def said(at):
@@ -75,3 +82,55 @@ def test_behaviors_that_the_queries_do_not_allow_are_marked_before_the_run():
     assert any("not been computed" in text.value for text in at.markdown)
     at = sound(open("language_models", show="records", task="own", file=name, behavior="answer_logit"))
     assert "needs an answer span in every query" in said(at) and not any(one.label == "Start" for one in at.button)
+
+
+def read_this_way(at):
+    next(one for one in at.button if one.label == "Read it this way").click().run()
+    return sound(at)
+
+
+@pytest.mark.parametrize("page", ["noisy_labels", "examples"])
+def test_the_split_that_holds_the_verified_queries_is_chosen_with_its_count(page):
+    files = [f"{split}/{label}/{at}.png" for split, count in (("train", 6), ("val", 4), ("test", 3)) for label in "AB"
+             for at in range(count)]
+    at = dropped("mine.zip", zipped(*files), page)
+    box = next(one for one in at.selectbox if one.label == "Verified queries")
+    assert box.options == ["test (6) and val (8)", "test alone (6)", "val alone (8)"]
+    box.select("val")
+    at = read_this_way(at)
+    name = data_of(at)
+    assert name.endswith(".reading") and len(uploads.load(name).y_test) == 8 and len(uploads.load(name).y_train) == 12
+    assert "Of the verified queries, `val` (8) alone is used" in said(at).replace("\\", "")
+
+
+def test_embeddings_beside_a_table_are_its_features():
+    at = dropped("mine.csv", TABLE.to_csv(index=False).encode(), "examples")
+    file = io.BytesIO()
+    np.save(file, np.random.default_rng(0).normal(size=(24, 5)))
+    at.sidebar.file_uploader[0].upload("e.npy", file.getvalue(), "application/octet-stream")
+    at = read_this_way(at)
+    assert uploads.load(data_of(at)).n_features == 5
+    assert "The model reads your embeddings, 5 numbers each" in said(at)
+    at.sidebar.file_uploader[0].upload("e.npy", b"nothing", "application/octet-stream")
+    next(one for one in at.button if one.label == "Read it this way").click().run()
+    assert "cannot be read as a plain array" in said(at)
+    at = read_this_way(sound(open("examples", data=data_of(at))))
+    assert uploads.load(data_of(at)).n_features == 5
+    next(one for one in at.toggle if one.label == "Read by your embeddings").set_value(False)
+    assert uploads.load(data_of(read_this_way(at))).n_features == 4
+
+
+def test_turns_and_patterns_of_records_are_chosen_where_they_are_read():
+    talk = [{"role": role, "content": words} for words in ("Hm.", "The answer is A")
+            for role in ("user", "assistant")]
+    lines = "\n".join(json.dumps({"messages": talk}) for _ in range(10))
+    at = dropped("mine.jsonl", lines.encode(), "compare")
+    assert "Of these 10, 0 have an answer span" in said(at)
+    next(one for one in at.selectbox if one.label == "Of a conversation").select("every")
+    next(one for one in at.text_input if one.label.startswith("Pattern of the answer")).set_value("answer is ([A-Z])")
+    at = read_this_way(at)
+    assert data_of(at).endswith(".jsonl.reading")
+    assert "18 records, and the last 2" in said(at) and "Of these 20, 10 have an answer span" in said(at)
+    next(one for one in at.text_input if one.label.startswith("Pattern of the answer")).set_value("(")
+    next(one for one in at.button if one.label == "Read it this way").click().run()
+    assert "is no regular expression" in said(at)

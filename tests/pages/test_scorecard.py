@@ -70,6 +70,33 @@ def test_protocol_and_what_subsets_are_drawn_from_are_chosen_and_kept_in_the_add
     assert "50% of the training data" in list(at.dataframe[-1].value.measure)
 
 
+def test_settings_of_a_method_make_a_row_of_their_own(monkeypatch):
+    submitted = asked(monkeypatch)
+    at = sound(open("scorecard", **SMALL, model="mlp", cardset="trak", cardmethod=["random", "trak"]))
+    next(one for one in at.number_input if one.label == "dimension").set_value(8).run()
+    next(one for one in at.button if one.label == "Measure it too").click().run()
+    assert sound(at).query_params["cardmethod"] == ["random", "trak", "trak;dimension=8"]
+    assert says(at, "2 benchmarks of 3 methods")
+    assert any(title.endswith("dimension 8") for title in at.multiselect[0].options)
+    next(one for one in at.button if one.label == "Run the scorecard").click().run()
+    assert submitted[0].methods == ("random", "trak", "trak;dimension=8")
+
+
+def test_the_command_names_the_methods(monkeypatch):
+    submitted, chosen = asked(monkeypatch), ["step", "random"]
+    at = sound(open("scorecard", **SMALL, cardmethod=chosen))
+    next(one for one in at.button if one.label == "Run the scorecard").click().run()
+    run_job(submitted[0].name, submitted[0].payload, desk().jobs.root)
+    at = sound(open("scorecard", **SMALL, cardmethod=chosen))
+    assert list(at.dataframe[0].value.method)[:2] == ["Exact step", "Random"]
+    assert says(at, "--method step --method random")
+
+
+def test_methods_that_the_model_does_not_have_are_dropped_from_a_link():
+    at = sound(open("scorecard", **SMALL, cardmethod=["step", "bm25;k=1", "sorcery"]))
+    assert at.multiselect[0].value == ["step"] and says(at, "2 benchmarks of 1 methods")
+
+
 def test_a_language_model_has_benchmarks_of_its_own(monkeypatch):
     monkeypatch.setattr("app.scorecard.data.analysis", lambda name, **fields: MADE(**fields))
     at = sound(open("scorecard", data="world_corruption", train=60, queries=10, candidates=15, settle=False))

@@ -14,8 +14,9 @@ from engine.desk.datasets import Dataset
 
 
 def html(dataset: Dataset, split: str, index: int, side: int, alt: str) -> str:
-    """An `<img>` of one example, `side` pixels wide; where examples are not pictures, its number."""
-    address = data_url(dataset.name, split, index, dataset)
+    """An `<img>` of one example, `side` pixels wide; where examples are not pictures, its number. Of pictures that
+    are read by embeddings, as they came."""
+    address = data_url(dataset.name, split, index, dataset) or original_url(dataset, split, index, 2 * side)
     if address is None:
         return f'<span class="wf-picture wf-num">#{index}</span>'
     return (f'<img class="wf-picture" src="{address}" width="{side}" height="{side}" alt="{escape(alt)}" '
@@ -33,9 +34,9 @@ def as_it_came(dataset: Dataset, split: str, index: int, side: int, alt: str) ->
 
 def original_url(dataset: Dataset, split: str, index: int, side: int) -> str | None:
     """The data URL of a thumbnail of a picture of a kept zip; None where an example is none, or cannot be read."""
-    if dataset.image_shape is None or not datasets.is_upload(dataset.name):
-        return None
     files = dataset.files if split == "train" else dataset.test_files
+    if not files or not datasets.is_upload(dataset.name):
+        return None
     return thumbnail(dataset.name, files[index], side)
 
 

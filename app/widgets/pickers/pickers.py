@@ -13,7 +13,14 @@ from app.widgets.choices import choice, inputs, selectors
 from app.widgets.examples import selection
 from app.widgets.frame.guard import guarded, once
 from app.widgets.jobs.desk import desk
-from app.widgets.pickers import layers_picker, recipe_picker, settings_picker, weights_picker, worded_picker
+from app.widgets.pickers import (
+    layers_picker,
+    recipe_picker,
+    settings_picker,
+    upload_reading,
+    weights_picker,
+    worded_picker,
+)
 from app.widgets.results import downloads
 from app.widgets.words import glossary, labels
 from app.widgets.words.plain_text import sentence
@@ -94,10 +101,11 @@ def dataset_picker(sizes: tuple[str, ...], texts: bool = True) -> str:
 
 
 def _decided(name: str) -> None:
-    """What the reader of a user's own data decided by itself."""
+    """What the reader of a user's own data decided by itself, and what can be chosen."""
     if datasets.is_upload(name):
         for said in datasets.load(name).said:
             st.caption(sentence(said))
+        upload_reading.show(name, take)
 
 
 def took(name: str, value: str, forgotten: tuple[str, ...]) -> None:

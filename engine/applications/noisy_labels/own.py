@@ -24,7 +24,7 @@ def own_source(path: Path, given: Mapping[str, Any], read: Mapping[str, Any] | N
     in turn. Raises `InvalidInput` or `MissingData` with what to do.
     """
     read = read or {}
-    name = uploads.keep_reading(UploadOptions.parse({**read, "of": uploads.keep_path(path, read.get("label", ""))}))
+    name = uploads.keep_reading(UploadOptions.parse({**read, "of": uploads.keep_path(path, **read)}))
     return NoisySource.parse({**usual(data.load(name)), **given, "dataset": name})
 
 

@@ -106,3 +106,18 @@ def test_how_data_are_read_needs_data(tmp_path, capsys):
     assert main(["noisy-labels", "--source", '{"dataset": "digits"}', "--size", "32", "--out",
                  str(tmp_path / "x.csv")]) == 2
     assert "say how --data is read" in capsys.readouterr().err
+
+
+def test_a_chosen_split_embeddings_turns_and_patterns_by_command(tmp_path, capsys):
+    table, rows, records = tmp_path / "mine.csv", tmp_path / "e.npy", tmp_path / "r.jsonl"
+    splits = ["train"] * 8 + ["val"] * 2 + ["test"] * 4
+    table.write_text("\n".join(["label,split", *(f"{'ab'[at % 2]},{split}" for at, split in enumerate(splits))]))
+    np.save(rows, np.arange(28.0).reshape(14, 2))
+    assert main(["preview-data", "--data", str(table), "--embeddings", str(rows), "--verified", "val"]) == 0
+    out, said = capsys.readouterr()
+    assert "8 training examples and 2 test examples, 2 numbers each" in out and "`val` (2) alone is used" in said
+    talk = [{"role": role, "content": words} for words in ("Hm.", "It is A") for role in ("user", "assistant")]
+    records.write_text("\n".join(json.dumps({"messages": talk}) for _ in range(10)))
+    assert main(["preview-data", "--data", str(records), "--turns", "every", "--answer-pattern", "is ([A-Z])"]) == 0
+    assert "Of these 20, 10 have an answer span" in capsys.readouterr().err
+    assert main(["preview-data", "--turns", "every"]) == 2 and "give --data" in capsys.readouterr().err

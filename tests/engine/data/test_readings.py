@@ -1,6 +1,7 @@
 """How a user's own data are read: colour, size, classes, verified examples, previews, and tables."""
 
 import io
+import json
 import zipfile
 
 import numpy as np
@@ -12,7 +13,7 @@ from PIL import Image
 
 from engine import data
 from engine.basics.errors import InvalidInput
-from engine.data import originals, tables, uploads
+from engine.data import embeddings, originals, tables, uploads
 from engine.data.preview import preview
 from engine.data.splits import mapped, verified, whole
 from engine.data.upload_options import UploadOptions, parse_trusted
@@ -234,3 +235,107 @@ def test_photos_are_read_larger(side, shape):
     name = uploads.keep(file, "mine.zip")
     assert data.load(name).image_shape == shape
     assert data.load(uploads.keep_reading(UploadOptions(of=name, size=16))).image_shape == (16, 16, 3)
+
+
+def saved(**arrays):
+    file = io.BytesIO()
+    np.savez(file, **arrays)
+    file.seek(0)
+    return file
+
+
+@pytest.mark.parametrize(("split", "rows"), [("", {"v0", "v1", "t0", "t1", "t2", "t3"}), ("val", {"v0", "v1"}),
+                                             ("test", {"t0", "t1", "t2", "t3"})])
+def test_the_chosen_split_alone_holds_the_verified_queries(split, rows):
+    lines = [f"{name}{at},{at % 2},{at},{kind}" for name, kind, count in (("a", "train", 8), ("v", "dev", 2),
+                                                                         ("t", "test", 4)) for at in range(count)]
+    name = uploads.keep(io.BytesIO("\n".join(["id,label,x,split", *lines]).encode()), "mine.csv")
+    read = uploads.keep_reading(UploadOptions(of=name, queries=split))
+    dataset = data.load(read)
+    assert set(dataset.test_files) == rows and len(dataset.y_train) == 8 and not dataset.test_drawn
+    assert preview(read).splits == (("test", 4), ("val", 2)) and sum(one.test for one in preview(read).classes) == len(
+        rows)
+    assert np.array_equal(dataset.raw_train, data.load(name).raw_train)
+    if split:
+        assert f"`{split}` ({len(rows)}) alone" in dataset.said[-1]
+
+
+def test_pictures_have_splits_to_choose_from_and_others_have_none():
+    name = kept(splits=("train/", "val/"))
+    with pytest.raises(InvalidInput, match="no split `test` beside the training examples"):
+        uploads.keep_reading(UploadOptions(of=name, queries="test"))
+    assert set(data.load(uploads.keep_reading(UploadOptions(of=name, queries="val"))).test_files) == set(
+        data.load(name).test_files)
+
+
+def test_embeddings_are_the_features_of_their_examples(home):
+    rows = np.random.default_rng(0).normal(size=(12, 3)).astype(np.float32)
+    table = uploads.keep(io.BytesIO("\n".join(["id,label,text", *(f"e{at},{at % 2},w" for at in range(12))]).encode()),
+                         "mine.csv", embeddings=(by_order := embeddings.keep(saved(embeddings=rows), "e.npz")))
+    shuffled = np.random.default_rng(1).permutation(12)
+    by_name = embeddings.keep(saved(embeddings=rows[shuffled], names=np.array([f"e{at}" for at in shuffled])), "e.npz")
+    for stored in (by_order, by_name):
+        dataset = data.load(uploads.keep_reading(UploadOptions(of=table, embeddings=stored)))
+        train = np.array([int(name[1:]) for name in dataset.files])
+        wide = rows.astype(np.float64)
+        expected = (wide - wide[train].mean(0)) / wide[train].std(0)
+        np.testing.assert_allclose(dataset.x_train, expected[train], rtol=1e-12)
+        np.testing.assert_allclose(dataset.x_test, expected[[int(name[1:]) for name in dataset.test_files]], rtol=1e-12)
+    assert by_order in [entry.name for entry in embeddings.entries()]
+
+
+def test_embeddings_of_pictures_go_by_sorted_paths():
+    name = kept()
+    files = sorted((*(whole := data.load(name)).files, *whole.test_files))
+    file = io.BytesIO()
+    np.save(file, np.arange(len(files) * 2.0).reshape(-1, 2))
+    file.seek(0)
+    dataset = data.load(uploads.keep_reading(UploadOptions(of=name, embeddings=embeddings.keep(file, "e.npy"))))
+    position = {file: row for row, file in enumerate(files)}
+    train = [position[file] for file in dataset.files]
+    assert np.array_equal(np.argsort(dataset.raw_train[:, 0]), np.argsort(train)) and dataset.image_shape is None
+    assert dataset.files == whole.files and "from `cat/0.png` to" in dataset.said[-1]
+
+
+@pytest.mark.parametrize(("file", "suffix", "words"), [
+    (saved(embeddings=np.ones((12, 2)), names=np.array(["a"] * 12)), "npz", "name two rows alike"),
+    (saved(embeddings=np.ones((12, 2)), other=np.ones(2)), "npz", "holds `embeddings`, `other`"),
+    (saved(embeddings=np.ones(12)), "npz", "one row of numbers an example"),
+    (saved(embeddings=np.array([["a"]])), "npz", "save it as numbers"),
+    (saved(embeddings=np.array([[None]])), "npz", "never unpickled"),
+    (io.BytesIO(b"\x93NUMPY\x01\x00"), "npy", "cannot be read as a plain array"),
+    (io.BytesIO(b""), "pt", "neither npy nor npz")])
+def test_embeddings_that_cannot_be_read_are_refused_and_not_stored(file, suffix, words):
+    file.seek(0)
+    with pytest.raises(InvalidInput, match=words):
+        embeddings.keep(file, f"e.{suffix}")
+    assert not embeddings.entries()
+
+
+def test_embeddings_that_do_not_fit_the_examples_are_refused(home):
+    for arrays, words in (({"embeddings": np.ones((3, 2))}, "3 embeddings for 18 examples"),
+                          ({"embeddings": np.ones((1, 2)), "names": np.array(["cat/0.png"])}, "has no embedding")):
+        stored = embeddings.keep(saved(**arrays), "e.npz")
+        with pytest.raises(InvalidInput, match=words):
+            uploads.keep_reading(UploadOptions(of=kept(), embeddings=stored))
+
+
+def test_turns_and_patterns_are_a_reading_of_records():
+    talk = [{"role": role, "content": words} for words in ("One.", "The answer is B.")
+            for role in ("user", "assistant")]
+    lines = [json.dumps({"id": str(at), "messages": talk}) for at in range(10)]
+    name = uploads.keep(io.BytesIO("\n".join(lines).encode()), "mine.jsonl")
+    read = uploads.keep_reading(UploadOptions(of=name, turns="every", mark={"answer": "The answer is ([A-Z])"}))
+    records = [record for split in data.load(read).records for record in split]
+    assert data.holds_records(read) and len(records) == 20 and len(data.load(name).y_train) == 9
+    assert [record.answer for record in records] == ["", "B"] * 10
+    assert "18 records" in data.load(read).said[0] and "10 have an answer span and 0 have" in data.load(read).said[1]
+    for unfit in ({"classes": {"B": "A"}}, {"label": "id"}, {"embeddings": "embeddings-" + "0" * 24 + ".npy"}):
+        with pytest.raises(InvalidInput, match=f"`{next(iter(unfit))}` does not say how"):
+            uploads.keep_reading(UploadOptions(of=name, **unfit))
+    with pytest.raises(InvalidInput, match="`turns` does not say how"):
+        uploads.keep_reading(UploadOptions(of=kept(), turns="every"))
+
+
+def test_a_reading_without_the_newer_fields_is_written_as_before():
+    assert set(UploadOptions(of="upload").model_dump(mode="json")) == {"of", "color", "size", "classes", "trusted"}

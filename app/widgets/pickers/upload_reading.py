@@ -1,0 +1,104 @@
+"""How an upload is read beside its pixels and classes: labels, verified queries, embeddings, turns and spans."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import streamlit as st
+
+from app.widgets.choices import inputs
+from app.widgets.frame.guard import guarded
+from engine.desk import datasets
+from engine.desk.datasets import Preview, UploadOptions
+
+TURNS = {"last": "its last answer", "every": "every answer"}
+PATTERNS = {"answer": "The answer is ([A-Z])", "explanation": "^(.*?)The answer is"}
+EMBEDDINGS = "Embeddings as features (npy or npz)"
+FORMS = ("An npy (n, d) has a row an example, in the order of the table's rows, or of the sorted paths of pictures. An "
+         "npz has `embeddings` and, if you like, the `names` of their examples.")
+
+
+@st.cache_data(show_spinner="Looking at your data", max_entries=8)
+def preview(name: str, content: str) -> Preview:
+    """What was understood of a user's own data. content: their digest."""
+    return datasets.preview(name)
+
+
+def show(name: str, take: Callable[[str], None]) -> None:
+    """The inputs that fit an upload, and the button that reads it so. take: chooses data by their name."""
+    understood = preview(name, datasets.content(name))
+    if not (understood.columns or datasets.holds_records(name) or datasets.holds_pictures(name)):
+        return
+    chosen = datasets.reading(name)
+    with st.expander("How it is read", icon=":material/tune:"), guarded("This reading"):
+        with st.form(f"own:reading:{name}", border=False):
+            given = fields(name, chosen, understood)
+            pressed = st.form_submit_button("Read it this way", icon=":material/refresh:")
+        if pressed:
+            read(chosen, given, take)
+
+
+def read(chosen: UploadOptions, given: Mapping[str, Any], take: Callable[[str], None]) -> None:
+    """Store the reading with other fields, and choose it. Raises `InvalidInput` for what does not fit the data."""
+    take(datasets.keep_reading(UploadOptions.parse({**chosen.model_dump(mode="json"), **given})))
+    st.rerun()
+
+
+def fields(name: str, chosen: UploadOptions, understood: Preview) -> dict[str, Any]:
+    """The inputs that fit the data, inside a form, as fields of `UploadOptions`. Raises `InvalidInput` for embeddings
+    that cannot be read."""
+    if datasets.holds_records(name):
+        return _of_records(name, chosen)
+    return {"label": _label(name, chosen, understood), "queries": _queries(name, chosen, understood),
+            "embeddings": _embeddings(name, chosen) if understood.columns or datasets.holds_pictures(name) else ""}
+
+
+def _of_records(name: str, chosen: UploadOptions) -> dict[str, Any]:
+    turns = _select(name, "turns", "Of a conversation", TURNS, chosen.turns)
+    mark = {span: _text(name, span, f"Pattern of the {span} in a response", chosen.mark.get(span, ""), placeholder=like,
+                        help="A regular expression. Its last match counts, by its first group where it has one; a "
+                             "record that marks this span itself keeps its own.")
+            for span, like in PATTERNS.items()}
+    return {"turns": turns, "mark": {span: pattern for span, pattern in mark.items() if pattern}}
+
+
+def _label(name: str, chosen: UploadOptions, understood: Preview) -> str:
+    """The column of a table that holds the labels; empty for the one that its name or its values tell."""
+    if not understood.columns:
+        return ""
+    titles = {"": "by its name or values", **{column: column for column in understood.columns}}
+    return _select(name, "label", "Column of the labels", titles, chosen.label)
+
+
+def _queries(name: str, chosen: UploadOptions, understood: Preview) -> str:
+    """The split that holds the verified queries; empty for all that there are."""
+    if len(understood.splits) < 2:
+        return chosen.queries
+    counts = dict(understood.splits)
+    titles = {"": " and ".join(f"{split} ({count:,})" for split, count in counts.items()),
+              **{split: f"{split} alone ({count:,})" for split, count in counts.items()}}
+    return _select(name, "queries", "Verified queries", titles, chosen.queries)
+
+
+def _embeddings(name: str, chosen: UploadOptions) -> str:
+    """The name of the embeddings; empty for none."""
+    stored = chosen.embeddings
+    if stored:
+        key = f"own:embedded:{name}"
+        st.session_state.setdefault(key, True)
+        stored = stored if inputs.toggle("Read by your embeddings", key=key) else ""
+    file = st.file_uploader(EMBEDDINGS, type=["npy", "npz"], key=f"own:embeddings:{name}", help=FORMS)
+    return datasets.keep_embeddings(file, file.name) if file is not None else stored
+
+
+def _select(name: str, field: str, label: str, titles: dict[str, str], value: str) -> str:
+    key = f"own:{field}:{name}"
+    st.session_state.setdefault(key, value)
+    return inputs.selectbox(label, list(titles), key=key, format_func=titles.get)
+
+
+def _text(name: str, field: str, label: str, value: str, **rest: Any) -> str:
+    key = f"own:{field}:{name}"
+    st.session_state.setdefault(key, value)
+    return inputs.text_input(label, key=key, **rest)

@@ -1,0 +1,141 @@
+"""A user's own embeddings, a row an example, stored by content: HOME/uploads/embeddings-DIGEST.npy or .npz."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+import numpy as np
+
+from engine.basics.errors import InvalidInput
+from engine.basics.own_files import OwnFiles, Stored
+from engine.basics.sizes import spell_bytes
+from engine.data.archive import FAULTS, MAX_BYTES, megabytes, open_zip
+from engine.data.dataset import Dataset
+from engine.data.features import features
+from engine.data.npz import entries as entries_of
+from engine.data.npz import read_header
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+COLUMN, ROWS, NAMES = "embedding", "embeddings", "names"
+FILES = OwnFiles("uploads", r"embeddings-[0-9a-f]{24}\.(npy|npz)", "a file of embeddings", "upload the file again")
+delete = FILES.delete
+
+
+@dataclass(frozen=True)
+class Embeddings:
+    """rows (n, d): numbers, one row an example. names: of the examples, empty where rows stand in their order."""
+
+    rows: np.ndarray
+    names: tuple[str, ...] = ()
+
+    def frame(self, examples: Sequence[str]) -> pd.DataFrame:
+        """The rows of these examples as a table with one column of lists. Raises `InvalidInput` where one has none."""
+        import pandas as pd
+
+        if not self.names and len(self.rows) != len(examples):
+            raise InvalidInput(f"There are {len(self.rows):,} embeddings for {len(examples):,} examples; give one row "
+                               f"an example in their order, or an npz that also has their `{NAMES}`.")
+        row_of = {name: row for row, name in enumerate(self.names or examples)}
+        if missing := [name for name in examples if name not in row_of]:
+            raise InvalidInput(f"`{missing[0][:80]}` has no embedding; `{NAMES}` has to hold every example as the "
+                               "preview and the CSV write it.")
+        return pd.DataFrame({COLUMN: list(self.rows[[row_of[name] for name in examples]])})
+
+    def of_pictures(self, dataset: Dataset) -> Dataset:
+        """The dataset with embeddings, standardised, in place of pixels; without names they go by sorted paths.
+        Raises as `frame` and `features` do."""
+        files = (*dataset.files, *dataset.test_files)
+        order = np.argsort(np.argsort(np.array(files)))
+        frame = self.frame(sorted(files)).iloc[order].reset_index(drop=True)
+        n = len(dataset.files)
+        read = features(frame, np.arange(n))
+        order_of_rows = f"sorted paths, from `{min(files)}` to `{max(files)}`"
+        return replace(dataset, raw_train=read.x[:n], raw_test=read.x[n:], image_shape=None, scale=1.0,
+                       said=(*dataset.said, self.sentence("pixels", order_of_rows)))
+
+    def sentence(self, instead: str, order: str) -> str:
+        """What the model reads. instead: what it does not read; order: of the rows, where they have no names."""
+        return (f"The model reads your embeddings, {self.rows.shape[1]:,} numbers each, standardised, in place of the "
+                f"{instead}; they belong to the examples by {'name' if self.names else order}.")
+
+
+def read(name: str) -> Embeddings | None:
+    """Stored embeddings by their name; None for the empty one. Raises `MissingData` where they are not there."""
+    return read_file(FILES.require(name)) if name else None
+
+
+def read_file(path: Path, max_bytes: int = MAX_BYTES) -> Embeddings:
+    """Embeddings of an npy, an array (n, d), or of an npz with `embeddings` (n, d) and, if it likes, `names` (n,) of
+    texts; never unpickled. Raises `InvalidInput` for another file."""
+    try:
+        rows, names = _of_npz(path, max_bytes) if path.suffix == ".npz" else (_of_npy(path, max_bytes), ())
+    except InvalidInput:
+        raise
+    except (*FAULTS, ValueError):
+        raise InvalidInput("The embeddings cannot be read as a plain array of numbers; save them again with "
+                           "numpy.save or numpy.savez.") from None
+    if rows.ndim != 2 or not rows.size:
+        raise InvalidInput(f"The embeddings have the shape {rows.shape}; give one row of numbers an example.")
+    if names and len(names) != len(rows):
+        raise InvalidInput(f"There are {len(names):,} `{NAMES}` for {len(rows):,} embeddings; give one a row.")
+    if len(set(names)) < len(names):
+        raise InvalidInput(f"The `{NAMES}` of the embeddings name two rows alike; give every row its own.")
+    return Embeddings(rows, names)
+
+
+def _of_npy(path: Path, max_bytes: int) -> np.ndarray:
+    with open(path, "rb") as file:
+        shape, dtype = read_header(file)
+        if dtype.hasobject or dtype.kind not in "biuf":
+            raise InvalidInput(f"The embeddings have the type {dtype}; save them as numbers.")
+        if min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize != path.stat().st_size - file.tell():
+            raise ValueError("another length than declared")
+    if 8 * math.prod(shape) >= max_bytes:
+        raise InvalidInput(f"The embeddings take {megabytes(8 * math.prod(shape))} as numbers; give fewer than "
+                           f"{megabytes(max_bytes)}.")
+    return np.load(path, allow_pickle=False)
+
+
+def _of_npz(path: Path, max_bytes: int) -> tuple[np.ndarray, tuple[str, ...]]:
+    with open_zip(path, "npz file of embeddings", max_bytes) as archive:
+        members = {member.filename.removesuffix(".npy"): member for member in archive.infolist()}
+        if not {ROWS} <= members.keys() <= {ROWS, NAMES}:
+            raise InvalidInput(f"The npz holds {', '.join(f'`{name[:40]}`' for name in sorted(members)[:6])}; it needs "
+                               f"`{ROWS}`, and may hold `{NAMES}` beside them.")
+        if 8 * entries_of(archive, members[ROWS]) >= max_bytes:
+            raise InvalidInput(f"The embeddings take more than {megabytes(max_bytes)} as numbers; give fewer.")
+        if NAMES in members:
+            entries_of(archive, members[NAMES], "U")
+    with np.load(path, allow_pickle=False) as arrays:
+        return arrays[ROWS], tuple(map(str, arrays[NAMES].ravel())) if NAMES in members else ()
+
+
+def entries() -> list[Stored]:
+    """All stored files of the current user."""
+    return [Stored(name, "Embeddings", spell_bytes(size), written) for name, written, size in FILES.all()]
+
+
+def keep(file: BinaryIO, filename: str) -> str:
+    """Check an npy or npz, store it, and return its name. Raises `InvalidInput`, and stores nothing then."""
+    suffix = Path(filename).suffix.lower()
+    if suffix not in (".npy", ".npz"):
+        raise InvalidInput(f"`{filename[:80]}` is neither npy nor npz; save the embeddings with numpy.")
+    content = file.read(MAX_BYTES + 1)
+    if len(content) > MAX_BYTES:
+        raise InvalidInput(f"`{filename[:80]}` is larger than {megabytes(MAX_BYTES)}; give a smaller file.")
+    name = f"embeddings-{hashlib.sha256(content).hexdigest()[:24]}{suffix}"
+    fresh = FILES.keep(name, content)
+    try:
+        read(name)
+    except BaseException:
+        if fresh:
+            delete(name)
+        raise
+    return name
