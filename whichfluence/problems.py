@@ -18,7 +18,7 @@ from engine.data.new_examples import load_new
 from engine.data.npz import load_npz
 from engine.data.tables import load_table
 from engine.models.losses import Loss, per_example_cross_entropy
-from engine.models.named_inputs import NamedInputs, Slots
+from engine.models.named_inputs import NamedInputs
 from engine.models.recipe import TrainingRecipe
 from engine.models.recorded import Recording, open_recording
 from engine.models.recorded.examples import matching
