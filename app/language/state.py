@@ -130,6 +130,7 @@ def study() -> Study | None:
     with right:
         seed = number("seed", "Seed", 0, 0, 999)
     with guarded("This run"):
+        language.check_model(model)
         file = _own_file() if chosen == "own" else ""
         return None if file is None else _trained(Study(chosen, model, records, seed, file, _typed(model, file),
                                                         *_scored()))

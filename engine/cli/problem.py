@@ -9,7 +9,7 @@ from pathlib import Path
 from engine.basics.errors import InvalidInput
 from engine.cli.network import network_problem, recorded_folder
 from engine.cli.setting import ALL, SOFTMAX, FitOptions, NetworkOptions, ProblemOptions, parse_shape
-from engine.cli.spec_files import read_recipe, read_source
+from engine.cli.spec_files import read_source, read_training
 from engine.data import load_npz
 from engine.data.filters import Listing
 from engine.data.new_examples import read_arrays, row_names
@@ -84,7 +84,7 @@ def _own(data: Path, setting: ProblemOptions) -> SampledProblem:
     if fit.intercept or network.trajectory:
         raise InvalidInput("--intercept and --trajectory are of an npz; for a recorded training give its folder as "
                            "--checkpoint.")
-    recipe = read_recipe(network.recipe) if network.recipe else None
+    recipe = read_training(network.recipe, network.model) if network.recipe else None
     for sentence in declare(model="" if network.model == SOFTMAX else network.model, checkpoint=network.checkpoint,
                             data=data, shape=parse_shape(network.shape), recipe=recipe):
         print(sentence, file=sys.stderr)

@@ -57,7 +57,7 @@ def _declare(own: OwnModel) -> None:
     own = _configured(own)
     for sentence in declare(model=own.model, name=own.name, checkpoint=own.checkpoint, data=own.data,
                             shape=parse_shape(own.shape), whole=own.whole,
-                            recipe=read_training(own.recipe) if own.recipe else None):
+                            recipe=read_training(own.recipe, own.model) if own.recipe else None):
         print(sentence, file=sys.stderr)
 
 

@@ -36,7 +36,8 @@ L2 = Annotated[float | None, typer.Option("--l2", help="λ of the penalty (λ/2)
 USUAL_L2 = 1e-4
 Intercept = Annotated[bool, typer.Option("--intercept", help="Add an intercept, which is not regularised.")]
 Model = Annotated[str, typer.Option(help="softmax, a network that `list` shows, a classification model of "
-                                         "torchvision, or MODULE:FUNCTION of your own.")]
+                                         "torchvision, MODULE:FUNCTION of your own, or, for records, a language "
+                                         "model: a folder, a name under WHICHFLUENCE_MODELS or on the hub.")]
 Checkpoint = Annotated[Path | None, typer.Option(help="The network's trained weights: safetensors, or a state dict, "
                                                       "which is read without running code (default: train it).",
                                                  metavar="FILE")]
@@ -51,8 +52,8 @@ Trajectory = Annotated[list[Path] | None, typer.Option(help="Weights at an earli
                                                             "process `trajectory`; repeat it in order. Or the "
                                                             "folder of a recorded training, which brings all else.",
                                                        metavar="PATH")]
-RecipeFile = Annotated[Path | None, typer.Option(help="How the network is trained, and, with --checkpoint, was "
-                                                      "trained, as JSON: what `retrain` repeats.",
+RecipeFile = Annotated[Path | None, typer.Option(help="A file that says how the model is trained, or, with "
+                                                      "--checkpoint, was: what `retrain` repeats.",
                                                  metavar="JSON")]
 
 

@@ -57,17 +57,17 @@ def read_specs(path: Path, least: int = 2) -> dict[str, Scoring]:
 
 def read_source(path: Path) -> ProblemSource:
     """The problem that problem.json names by dataset, sizes, model and seed."""
-    return ProblemSource.parse(_read(path))
+    return ProblemSource.parse(_read(path, "problem file"))
 
 
 def read_recipe(path: Path) -> Recipe:
     """How a network is trained, as a JSON object."""
-    return Recipe.parse(_read(path))
+    return Recipe.parse(_read(path, "recipe file"))
 
 
-def read_training(path: Path) -> TrainingRecipe:
+def read_training(path: Path, model: str) -> TrainingRecipe:
     """How a network is trained, or a language model fine-tuned, as a JSON object."""
-    return any_recipe.read_recipe(_read(path))
+    return any_recipe.read_recipe(_read(path, "recipe file"), model)
 
 
 def parse_source(text: str) -> Any:
@@ -86,7 +86,6 @@ def _entry(number: int, entry: Any) -> tuple[str, Any]:
     return name, entry["spec"]
 
 
-def _read(path: Path) -> Any:
-    content = read_whole(path, "specification file", MAX_BYTES,
-                         f"`{path}` is larger than 1 MB, which no specification needs; check the path.")
+def _read(path: Path, what: str = "specification file") -> Any:
+    content = read_whole(path, what, MAX_BYTES, f"`{path}` is larger than 1 MB, which no {what} needs; check the path.")
     return parse_json(content, f"`{path}`")

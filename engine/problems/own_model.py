@@ -66,4 +66,4 @@ def _weights(own: Declaration, checkpoint: Path) -> str:
 
 
 def _source(own: Declaration) -> ProblemSource:
-    return ProblemSource(dataset=own.data, model=own.name)
+    return ProblemSource(dataset=own.data, model=own.name, recipe=own.recipe)

@@ -89,6 +89,15 @@ def test_texts_bring_language_models_with_them_and_pictures_their_own():
     assert at.selectbox(key="choice:model").value == "softmax" and not at.error and not at.warning
 
 
+def test_a_model_that_is_not_read_is_refused_when_it_is_chosen(tmp_path, monkeypatch):
+    (tmp_path / "reader").mkdir()
+    (tmp_path / "reader" / "config.json").write_text(
+        '{"model_type": "t5", "architectures": ["T5ForConditionalGeneration"]}')
+    monkeypatch.setenv("WHICHFLUENCE_MODELS", str(tmp_path))
+    at = open("compare", settle=False, data="world_corruption", model="reader", s=[])
+    assert "T5ForConditionalGeneration, which does not write text" in at.error[0].value
+
+
 def test_specifications_of_other_models_give_way():
     at = open("compare", settle=False, s=[codes.encode(scoring) for scoring in CONVEX["first"].scorings], **SMALL)
     assert sound(at).query_params["s"] == [codes.encode(scoring) for scoring in LANGUAGE["first"].scorings]

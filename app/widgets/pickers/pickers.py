@@ -28,7 +28,7 @@ from engine.basics.errors import WhichfluenceError
 from engine.basics.settings import parsed
 from engine.desk import Problem, ProblemSource, datasets, fitting, language_presets, language_queries
 from engine.desk.datasets import Record
-from engine.desk.models import ALL, SOFTMAX, TrainingRecipe, is_embedded
+from engine.desk.models import ALL, SOFTMAX, TrainingRecipe, check_language_model, is_embedded
 from engine.desk.models import problem_class as class_of
 from engine.question import worded_behaviors
 from engine.question.behaviors import BEHAVIORS, reading
@@ -133,6 +133,8 @@ def model_picker(dataset: str) -> None:
     took(MODEL, name, (*SIZES, weights_picker.NAME))
     if texts:
         glossary.caption(TUNED_HERE if is_embedded(name) else TUNED)
+        with guarded("This model"):
+            check_language_model(name)
     if name != SOFTMAX:
         look = None if texts else fitting.first_look(dataset, name)
         layers_picker.show(texts, source, look.parameters if look else ALL)

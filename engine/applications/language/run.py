@@ -88,8 +88,8 @@ class AttributionRequest(JobRequest[Attributed]):
         stages.check_contents(payload)
 
     def check_queued(self) -> None:
-        """Raises one sentence for a model that cannot be had."""
-        loading.find(self.setting.model)
+        """Raises one sentence for a model that cannot be had, or not be attributed."""
+        loading.check(self.setting.model, lora=True)
 
     def queries(self, attribution: Attribution) -> tuple[Record, ...]:
         """The records that are explained."""

@@ -8,6 +8,7 @@ import json
 import logging
 import os
 import shutil
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, redirect_stderr, suppress
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ from engine.basics.folders import shared_folder
 from engine.basics.strict_json import parse_json
 from engine.models.causal.catalogue import EMBEDDED_FOLDER, EMBEDDED_MODEL, HUB, model_title
 from engine.models.causal.narrow import narrow_matrices, ready_passes
+from engine.models.causal.supported import WEIGHTS, check_config, check_lora, check_prompts
 
 MODELS = "WHICHFLUENCE_MODELS"
 OWNERS = {"SmolLM2-135M-Instruct": "HuggingFaceTB/"}
@@ -57,9 +59,10 @@ class ModelFiles:
             return ""
         given = parse_json(path.read_bytes(), f"`{self.name}/{ADAPTERS}`", "save the adapters again with PEFT")
         name = given.get("base_model_name_or_path") if isinstance(given, dict) else None
-        if not isinstance(name, str) or not (Path(self.source) / "adapter_model.safetensors").is_file():
-            raise InvalidInput(f"The adapters `{self.name}` name no base model or have no `adapter_model.safetensors`; "
-                               "save them again with PEFT's `save_pretrained`.")
+        if not isinstance(name, str) or not (Path(self.source) / WEIGHTS).is_file():
+            raise InvalidInput(f"The adapters `{self.name}` name no base model or have no `{WEIGHTS}`; save them again "
+                               "with PEFT's `save_pretrained`.")
+        check_prompts(self.name, given)
         return name
 
 
@@ -95,7 +98,28 @@ def available() -> list[str]:
 def is_causal(name: str) -> bool:
     """Whether a name means a causal language model: one of this machine, of the paper, a file, or a name with its owner
     on the hub."""
-    return "/" in name or name.endswith(".gguf") or model_title(name) in HUB or name in available()
+    return "/" in name or name.endswith(".gguf") or model_title(name) in HUB or bool(name.strip()) and find(name).local
+
+
+def check(name: str, *, lora: bool = False) -> None:
+    """Raises one sentence for a model on this machine that `load` refuses by its configuration or tokenizer, without
+    loading weights; with `lora` also for adapters that are more than LoRA's A and B. Others are checked when fetched.
+    """
+    files = find(name)
+    if files.base:
+        if lora:
+            check_lora(name, Path(files.source))
+        check(files.base)
+    elif files.local and not files.gguf:
+        _checked(name, files)
+
+
+def _checked(name: str, files: ModelFiles) -> Any:
+    """The configuration. Raises one sentence for a model that cannot be read here."""
+    config = _config(files)
+    check_config(name, config)
+    _check_tokenizer(name, files)
+    return config
 
 
 def load(name: str, device: str = "cpu", *, narrow: bool = False) -> tuple[Any, Any]:
@@ -107,18 +131,10 @@ def load(name: str, device: str = "cpu", *, narrow: bool = False) -> tuple[Any, 
     files = _converted(find(name))
     if files.base:
         return _adapted(files, *load(files.base, device, narrow=narrow))
-    config = _config(files)
-    _check_causal(name, config)
-    _check_tokenizer(name, files)
+    config = _checked(name, files)
     dtype = torch.bfloat16 if device.startswith("cuda") else torch.float32
     spread = _check_memory(name, config, device, dtype)
-    from transformers import AutoModelForCausalLM, AutoTokenizer
-
-    with _hub(files), _quiet():
-        revision = _options(files)
-        tokenizer = AutoTokenizer.from_pretrained(files.source, **revision)
-        options: dict[str, Any] = {**revision, "device_map": "auto"} if spread else revision
-        model: Any = AutoModelForCausalLM.from_pretrained(files.source, dtype=dtype, **options)
+    model, tokenizer = _read(files, dtype, spread)
     model = model if spread else model.to(device)
     model.config.use_cache = False
     if dtype == torch.bfloat16:
@@ -126,6 +142,24 @@ def load(name: str, device: str = "cpu", *, narrow: bool = False) -> tuple[Any, 
     elif narrow:
         narrow_matrices(model)
     return model.eval(), tokenizer
+
+
+def _read(files: ModelFiles, dtype: torch.dtype, spread: bool) -> tuple[Any, Any]:
+    """(model, tokenizer) of files that were checked. Raises `InvalidInput` where weights are missing, which
+    transformers would draw at random."""
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    with _hub(files), _quiet():
+        revision = _options(files)
+        tokenizer = AutoTokenizer.from_pretrained(files.source, **revision)
+        options: dict[str, Any] = {**revision, "device_map": "auto"} if spread else revision
+        model: Any
+        model, info = AutoModelForCausalLM.from_pretrained(files.source, dtype=dtype, output_loading_info=True,
+                                                           **options)
+    if missing := sorted(info["missing_keys"]):
+        raise InvalidInput(f"The files of `{files.name}` lack {len(missing):,} of the model's weights, such as "
+                           f"`{missing[0]}`; save the whole model again.")
+    return model, tokenizer
 
 
 def _adapted(files: ModelFiles, model: Any, tokenizer: Any) -> tuple[Any, Any]:
@@ -175,17 +209,6 @@ def _options(files: ModelFiles) -> dict[str, str]:
     """The revision to load: the one that was fetched, so that it is the one of `identity`."""
     revision = None if files.local else _revision(files)
     return {"revision": revision} if revision else {}
-
-
-def _check_causal(name: str, config: Any) -> None:
-    from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING
-
-    built = list(getattr(config, "architectures", None) or ())
-    writes = any("CausalLM" in kind or "LMHead" in kind or "ConditionalGeneration" in kind for kind in built)
-    if type(config) not in MODEL_FOR_CAUSAL_LM_MAPPING or (built and not writes):
-        kind = built[0] if built else getattr(config, "model_type", "unknown")
-        raise InvalidInput(f"`{name}` is a {kind}, which does not write text from left to right; choose a causal "
-                           "language model such as SmolLM2-135M-Instruct.")
 
 
 def _check_tokenizer(name: str, files: ModelFiles) -> None:
@@ -256,13 +279,15 @@ def _hub(files: ModelFiles) -> Iterator[None]:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """No progress bars of transformers: a job shows its own."""
+    """No progress bars of transformers: a job shows its own. No warnings of what PEFT asks it by old names."""
     from transformers.utils import logging as bars
 
     shown = bars.is_progress_bar_enabled()
     bars.disable_progress_bar()
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)
+            yield
     finally:
         if shown:
             bars.enable_progress_bar()

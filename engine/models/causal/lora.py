@@ -45,6 +45,7 @@ def attach(model: Any, recipe: FineTuning, options: Mapping[str, Any] | None = N
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FutureWarning)  # what PEFT asks transformers by an old name
+            warnings.filterwarnings("ignore", "fan_in_fan_out")  # of GPT-2's maps, which PEFT transposes by itself
             config = LoraConfig(task_type="CAUSAL_LM", **given)
             if options is None:
                 config._register_custom_module({nn.Linear: Adapted})

@@ -58,6 +58,10 @@ class CausalFamily(Family):
     fields = frozenset({"model", "selection", "recipe", "weights"})
     records = True
 
+    def check(self, source: SourceFields, dataset: Dataset) -> None:
+        super().check(source, dataset)
+        loading.check(source.model)
+
     def recipe(self, source: SourceFields) -> FineTuning:
         """The source's own; of a recorded training what its adapters are."""
         if source.weights:

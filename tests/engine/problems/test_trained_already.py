@@ -29,11 +29,16 @@ def records(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def adapters(tmp_path, model_folder):
-    """Adapters of the kind that DoRA trains, with weights that are not at their start."""
+def dora():
+    return True
+
+
+@pytest.fixture
+def adapters(tmp_path, model_folder, dora):
+    """Adapters with weights that are not at their start, where nothing else is said of the kind that DoRA trains."""
     torch.manual_seed(0)
     model = get_peft_model(AutoModelForCausalLM.from_pretrained(model_folder), LoraConfig(
-        r=2, target_modules=["q_proj", "v_proj"], use_dora=True, task_type="CAUSAL_LM"))
+        r=2, target_modules=["q_proj", "v_proj"], use_dora=dora, task_type="CAUSAL_LM"))
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.add_(0.1 * torch.randn_like(parameter) if parameter.requires_grad else 0)
@@ -93,6 +98,7 @@ def test_a_model_is_read_as_it_is_without_fine_tuning(records, model_folder):
         found.training()
 
 
+@pytest.mark.parametrize("dora", [False])
 @pytest.mark.parametrize("own", [True, False], ids=["adapters", "plain model"])
 def test_a_study_attributes_what_is_there(records, adapters, model_folder, own):
     """At one checkpoint, which holds the adapters of the folder, or fresh ones that change nothing."""
