@@ -60,13 +60,13 @@ def _settings(file, name: str, sample: NoisyData, scored: Scored) -> ExternalSet
     except WhichfluenceError as error:
         st.error(sentence(f"{file.name}: {error}"), icon=":material/error:")
         return None
-    told = external.direction(scored, held)
-    sign = told.sign or st.radio(f"{file.name}: {told.sentence}", list(external.MEANING), index=None,
-                                 format_func=external.MEANING.get, key=f"labels:sign:{file.name}")
+    direction = external.direction(scored, held)
+    sign = direction.sign or st.radio(f"{file.name}: {direction.sentence}", list(external.MEANING), index=None,
+                                      format_func=external.MEANING.get, key=f"labels:sign:{file.name}")
     if sign is None:
         return None
     searches.external_scores.keep(held)
-    return external.settings_of(held, name, sign, told)
+    return external.settings_of(held, name, sign, direction)
 
 
 def _listed(settings: ExternalSettings) -> None:

@@ -105,12 +105,12 @@ def _with_external(noisy: NoisyData, scored: Scored, theirs: Mapping[str, Extern
 
     settings = []
     for name, held in theirs.items():
-        told = external.direction(scored, held)
-        if sign == "auto" and not told.sign:
-            raise InvalidInput(f"{name}: {told.sentence} Give --sign plus, or --sign minus.")
-        settings.append(external.settings_of(held, name, told.sign if sign == "auto" else sign, told))
+        direction = external.direction(scored, held)
+        if sign == "auto" and not direction.sign:
+            raise InvalidInput(f"{name}: {direction.sentence} Give --sign plus, or --sign minus.")
+        settings.append(external.settings_of(held, name, direction.sign if sign == "auto" else sign, direction))
         external_scores.keep(held)
-        print(f"{name}: {told.sentence}" if sign == "auto" else f"{name}: {external.MEANING[sign]}, as you said.")
+        print(f"{name}: {direction.sentence}" if sign == "auto" else f"{name}: {external.MEANING[sign]}, as you said.")
     return external.with_external(scored, noisy, settings)
 
 

@@ -48,7 +48,7 @@ def reference(desk: Desk, source: ProblemSource, claim: Specification, candidate
     """The best scores that answer a claim on a source's first `candidates`: those that are at hand or computed in a
     moment, or those that are `wanted`."""
     trouble, longer = "", None
-    count = len(narrowed(_drawn(desk, source), candidates).candidates)
+    count = len(narrowed(_problem(desk, source), candidates).candidates)
     for scoring in references(claim, source.problem_class):
         try:
             scores: Scores | list[Scores] | Waiting | None = None
@@ -94,17 +94,15 @@ def restores(problem: Problem, table: Table, scorings: Sequence[Scoring]) -> boo
     """Whether the table is that of scorings whose scores are not on this machine; they are stored then."""
     missing = {scoring.route.facts["brought"]["scores"] for scoring in scorings
                if not scoring.route.computes and facts(scoring) is None}
-    found = False
     readings = preview(problem, table, None).interpretations if missing else ()
-    for axes, order in {(one.axes, one.order) for one in readings}:
-        held = matched(problem, table, axes, order)
-        if held.digest in missing:
-            external_scores.keep(held)
-            found = True
-    return found
+    restored = [held for axes, order in {(one.axes, one.order) for one in readings}
+                if (held := matched(problem, table, axes, order)).digest in missing]
+    for held in restored:
+        external_scores.keep(held)
+    return bool(restored)
 
 
-def _drawn(desk: Desk, source: ProblemSource) -> Problem:
-    drawn = desk.sampled(source)
-    assert not isinstance(drawn, Waiting)
-    return drawn.problem
+def _problem(desk: Desk, source: ProblemSource) -> Problem:
+    sampled = desk.sampled(source)
+    assert not isinstance(sampled, Waiting)
+    return sampled.problem

@@ -102,9 +102,9 @@ def manifest(payload: Mapping[str, Any], chosen: Mapping[str, Any], chunks: Mapp
 
 def sketched(attribution: Attribution, features: CachedFeatures) -> dict[str, Any]:
     """Of a chunk's manifest: how far scores depend on the draw of the projection, for the run of its seed."""
-    drawn = sketching.stability(features)
-    return {"sketched": {"sketch": sketching.described(drawn, attribution.projection, attribution.tried),
-                         "sketch_agreement": drawn.to_dict("records")}}
+    stability = sketching.stability(features)
+    return {"sketched": {"sketch": sketching.described(stability, attribution.projection, attribution.tried),
+                         "sketch_agreement": stability.to_dict("records")}}
 
 
 def measured(values: Mapping[tuple, float]) -> dict[str, pd.DataFrame]:

@@ -144,9 +144,9 @@ class Momentum(Rule):
     def back(self, before: Moment, cotangents: Columns, rate: float, count: int) -> Columns:
         theta, *velocity = cotangents
         if self.nesterov:
-            kept = velocity[0] - rate * self.momentum * theta
-            pull = kept - rate * theta
-            return theta + self.weight_decay * pull, self.momentum * kept, pull
+            carried = velocity[0] - rate * self.momentum * theta
+            pull = carried - rate * theta
+            return theta + self.weight_decay * pull, self.momentum * carried, pull
         pull = sum(velocity, start=-rate * theta)
         return theta + self.weight_decay * pull, *(self.momentum * pull for _ in velocity), pull
 

@@ -77,12 +77,12 @@ def direction(scored: Scored, held: ExternalScores) -> Direction:
     return Direction("" if not abs(tau) > LEAST else "plus" if tau > 0 else "minus", tau)
 
 
-def settings_of(held: ExternalScores, name: str, sign: str, told: Direction) -> ExternalSettings:
+def settings_of(held: ExternalScores, name: str, sign: str, consensus: Direction) -> ExternalSettings:
     """What an address holds of scores: where they are, their name and sign, and who said it."""
     if sign not in MEANING:
         raise InvalidInput(f"The sign is {sign}; give {', '.join(MEANING)}.")
-    tau = None if np.isnan(told.tau) else SIGNS[sign] * told.tau
-    return ExternalSettings.of(held.digest, name, sign, "data" if sign == told.sign else "user", tau)
+    tau = None if np.isnan(consensus.tau) else SIGNS[sign] * consensus.tau
+    return ExternalSettings.of(held.digest, name, sign, "data" if sign == consensus.sign else "user", tau)
 
 
 def settings_in(text: str) -> ExternalSettings:
