@@ -210,13 +210,13 @@ def _fitted(kind: str, values: pd.Series, train: np.ndarray) -> np.ndarray:
                       ], dtype=object)
     if kind == TEXTS:
         try:
-            made: Any = TfidfVectorizer(max_features=MOST_WORDS).fit(texts[train])
+            encoder: Any = TfidfVectorizer(max_features=MOST_WORDS).fit(texts[train])
         except ValueError:  # no word in any of them
             raise InvalidInput(f"The column `{str(values.name)[:60]}` holds texts without a word in the training rows; "
                                "leave it out.") from None
-        return made.transform(texts).toarray()
-    made = OneHotEncoder(handle_unknown="ignore", sparse_output=False).fit(texts[train, None])
-    return made.transform(texts[:, None])
+        return encoder.transform(texts).toarray()
+    encoder = OneHotEncoder(handle_unknown="ignore", sparse_output=False).fit(texts[train, None])
+    return encoder.transform(texts[:, None])
 
 
 def _said(of: dict[str, list], gone: dict[str, list], filled: Sequence[str], n: int) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from engine.jobs.workers import WORKER
 EACH = "each"
 """The device that asks for a worker a GPU."""
 VISIBLE = "CUDA_VISIBLE_DEVICES"
-AGAIN = 3
+ATTEMPTS = 3
 """How often a worker that was killed is started again."""
 PAUSE = 0.2
 """Seconds between two looks at a worker."""
@@ -53,7 +53,7 @@ class _Fleet:
         self.workers: dict[str, subprocess.Popen] = {}
 
     def serve(self, devices: Sequence[str]) -> int:
-        left, failed = dict.fromkeys(devices, AGAIN), 0
+        left, failed = dict.fromkeys(devices, ATTEMPTS), 0
         for device in devices:
             self._start(device)
         while self.workers:

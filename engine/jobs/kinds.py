@@ -85,7 +85,7 @@ class Context:
         self.options = dict(options or {})
         self._check, self._tell = check, tell
         self._done = 0.0
-        self.lay_there = 0.0  # the fraction of this chunk that had been computed before
+        self.stored = 0.0  # the fraction of this chunk that had been computed before
 
     def check(self) -> None:
         """Raise `Cancelled` if the job was asked to stop; call it within a long chunk as often as you like."""
@@ -105,18 +105,18 @@ class Context:
         """Say that `fraction` in [0, 1] of this chunk is done, and `check`."""
         self._check()
         self._done = min(max(float(fraction), 0.0), 1.0)
-        self._tell(self._done, message, self.lay_there)
+        self._tell(self._done, message, self.stored)
 
-    def found(self, fraction: float, message: str = "") -> None:
+    def progress_stored(self, fraction: float, message: str = "") -> None:
         """As `progress`, where what was added since the last word lay there, computed by another run or by an attempt
         that was stopped: it is done, and says nothing of how long the rest takes."""
-        self.lay_there += max(min(float(fraction), 1.0) - self._done, 0.0)
+        self.stored += max(min(float(fraction), 1.0) - self._done, 0.0)
         self.progress(fraction, message)
 
     def part(self, message: str = "", start: float = 0.0, end: float = 1.0) -> Callable[..., None]:
         """To call with the share of a part that is done, and what it is at where that is not `message`: the part is
         this chunk from the fraction `start` to `end`. What is told first lay there, as `found` has it."""
-        tell = self.found
+        tell = self.progress_stored
 
         def progress(done: float, said: str = message) -> None:
             nonlocal tell

@@ -50,7 +50,7 @@ class CardMethod(ABC):
         """(k,): each candidate's score on itself as a query."""
         blocks = problem.candidates.split(BLOCK)
         return np.concatenate([np.diagonal(self.scores(problem.at_itself(block), behavior,
-                                                       options.share(index, len(blocks))))
+                                                       options.stage(index, len(blocks))))
                                for index, block in enumerate(blocks)])
 
     def fits(self, kind: str) -> bool:
@@ -104,7 +104,7 @@ class Specified(CardMethod):
     def scoring_of(self, problem: Problem, behavior: str) -> Scoring:
         """Over every checkpoint that a network kept, where the process visits them."""
         scoring = self.ask(behavior)
-        if not problem.kept_checkpoints or not isinstance(scoring.process, Trajectory):
+        if not problem.stored_checkpoints or not isinstance(scoring.process, Trajectory):
             return scoring
         process = {**scoring.process.model_dump(), "checkpoints": max(1, len(problem.checkpoints))}
         return Scoring.of(scoring.behavior, scoring.intervention, process, scoring.estimator)

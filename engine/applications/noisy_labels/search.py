@@ -183,7 +183,8 @@ def _of_examples(noisy: NoisyData, p: np.ndarray, nearest: np.ndarray) -> dict[s
 def _facts(noisy: NoisyData) -> dict[str, Any]:
     """What the manifest says of the data; `read_as`: what the reader of a user's own data decided."""
     return {"data": noisy.fingerprint, "training": len(noisy.evidence.y), "trusted_from": noisy.trusted_origin,
-            "made_wrong": noisy.made_wrong, **({"read_as": list(noisy.dataset.said)} if noisy.dataset.said else {})}
+            "made_wrong": noisy.corrupted_count,
+            **({"read_as": list(noisy.dataset.said)} if noisy.dataset.said else {})}
 
 
 def most_alike(model: TrainedModel, x: Tensor, among: Tensor) -> np.ndarray:

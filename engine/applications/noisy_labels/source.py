@@ -105,7 +105,7 @@ class NoisySource(Value):
         dataset, own = data.load(self.dataset), self.is_own
         check_origin(dataset, own, self.trusted_from)
         if self.in_turn:
-            return self._draw_in_turn(whole(dataset) if dataset.test_drawn else dataset)
+            return self._draw_in_turn(whole(dataset) if dataset.test_from_train else dataset)
         verified = dataset.y_test if own else dataset.y_train
         trusted, rest = corruption.trusted_rows(verified, dataset.n_classes, self.trusted, self.mask)
         pool = np.random.default_rng([self.mask, 3]).permutation(len(dataset.y_train)) if own else rest
@@ -202,7 +202,7 @@ class NoisyData:
         return self.evidence.fingerprint
 
     @property
-    def made_wrong(self) -> int:
+    def corrupted_count(self) -> int:
         """How many labels were made wrong here; 0 where all stay as they came."""
         return round(self.source.noise * len(self.evidence.y))
 

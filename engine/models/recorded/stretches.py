@@ -22,7 +22,7 @@ def stretches(training: Training, run: Recording, look: Callable[[], None], prog
     """From every checkpoint to the next."""
     points, replayed = run.facts.checkpoints, []
     for index, (start, end) in enumerate(zip(points, points[1:], strict=False)):
-        replayed.append(made(training, run, start, end, look))
+        replayed.append(stretch(training, run, start, end, look))
         progress((index + 1) / len(points))
     return replayed
 
@@ -79,7 +79,7 @@ def _length(parts: Iterable[Tensor]) -> float:
     return float(sum(part.double().square().sum() for part in parts)) ** 0.5
 
 
-def made(training: Training, run: Recording, start: int, end: int, look: Callable[[], None]) -> Stretch:
+def stretch(training: Training, run: Recording, start: int, end: int, look: Callable[[], None]) -> Stretch:
     """In the precision of the recording."""
     x, stretches_of = training.x, list[Stretch]()
     training = replace(training, x=x.to(run.dtype) if x.is_floating_point() else x, dtype=run.dtype)

@@ -262,9 +262,9 @@ def finding_kind():
     def run_chunk(payload, key, context):
         context.progress(0.0, "loading")
         if key == "a":
-            context.found(1.0)
+            context.progress_stored(1.0)
         else:
-            context.found(0.5, "at a half")
+            context.progress_stored(0.5, "at a half")
             time.sleep(0.01)
             context.progress(0.75, "at three quarters")
         return {}
