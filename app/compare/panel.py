@@ -213,7 +213,7 @@ def changes(compared: Compared, pair: RankingPair, indices: tuple[int, int], lab
     first, second = (labels[index] for index in indices)
     by = _ranked_by() if query is None else two_rankings.MEAN
     table = two_rankings.top_changes(pair, query, by=by)
-    common = int((table.kept == rank_change.MEMBERSHIP[0]).sum())
+    common = int((table.membership == rank_change.MEMBERSHIP[0]).sum())
     top = min(two_rankings.TOP, len(pair.candidates))
     glossary.markdown(
         f"**The top {top}**", help=f"Examples that support the behavior most: {pair.noun} and rank. Those below the "
@@ -227,7 +227,7 @@ def changes(compared: Compared, pair: RankingPair, indices: tuple[int, int], lab
             f", ranked {RANKED[by][1]} · query by query, as the agreements above are, "
             f"{two_rankings.shared(pair, top):.1f} of {top} on average")
     chips.note(f"{common} of {top} are in both{over} · seed {compared.sources[0].seed}")
-    shown = table.drop(columns=["place_a", "place_b"])
+    shown = table.drop(columns=["position_a", "position_b"])
     downloads.chart_extras("top", shown, [compared.scorings[index] for index in indices],
                            command=commands.scores(compared.ranked_sources[0],
                                                             [compared.scorings[index] for index in indices]),

@@ -147,7 +147,7 @@ def _query(compared: Compared, labels: Sequence[str], pair: tuple[int, int], que
     values = {name: compared.comparison.per_query[name][0, pair[0], pair[1]][query] for name in METRICS}
     said = " · ".join(f"{METRICS[name].title} {plus_minus(float(value), nan)}" for name, value in values.items())
     table = two_rankings.top_changes(ranked, query)
-    common = int((table.kept == rank_change.MEMBERSHIP[0]).sum())
+    common = int((table.membership == rank_change.MEMBERSHIP[0]).sum())
     chart = rank_change.rank_change(table, first, second, top, ranked.noun)
     words = compare_panel.query_words(*desk().sample(compared.sources[0]), query)
     return (f"<h2>Query {query}</h2><p>{escape(words)}</p><p>{escape(said)}</p>"

@@ -246,7 +246,7 @@ def turn_to(page: int) -> None:
     choice.keep(PAGE, page + 1)
 
 
-def way() -> str:
+def action() -> str:
     """What is changed before training again."""
     return segments("way", "Change", list(WAYS), "review", WAYS.get)
 

@@ -287,14 +287,14 @@ def explain(problems: Problem | Sequence[Problem], a: Scoring | Scores, b: Scori
     options, problems = options or Options(), list(problems) if isinstance(problems, Sequence) else [problems]
     _alike(problems, [side for side in (a, b) if isinstance(side, Scores)])
     scorings = [side.scoring if isinstance(side, Scores) else side for side in (a, b)]
-    way = chain(scorings[0], scorings[1], problems[0].n, ProblemFacts.of(problems[0]))
+    path = chain(scorings[0], scorings[1], problems[0].n, ProblemFacts.of(problems[0]))
     seeds = []
     for problem in problems:
         wanted = [side for side in (a, b) if not isinstance(side, Scores)]
         scores = dict(zip(wanted, compute(problem, wanted, options), strict=True)) if wanted else {}
         first, second = (side if isinstance(side, Scores) else scores[side] for side in (a, b))
-        seeds.append(Seed(first, second, *exact_scores(problem, way.needed, options)))
-    return measure(way, seeds)
+        seeds.append(Seed(first, second, *exact_scores(problem, path.needed, options)))
+    return measure(path, seeds)
 
 
 def _alike(problems: Sequence[Problem], given: Sequence[Scores]) -> None:
@@ -362,8 +362,8 @@ def _maximal_chains(stations: Sequence[frozenset[str]]) -> Iterator[tuple[frozen
 def _links(titles: Mapping[str, str], chains: Sequence[tuple[frozenset[str], ...]], at: Mapping[frozenset[str], int],
            lengths: np.ndarray, agreements: Mapping[str, np.ndarray]) -> tuple[Contribution, ...]:
     by_causes: dict[Causes, list[tuple[int, int]]] = {}
-    for way in chains:
-        for here, after in zip(way, way[1:], strict=False):
+    for stations in chains:
+        for here, after in zip(stations, stations[1:], strict=False):
             causes = tuple(cause for cause in ORDER if cause in after - here)
             by_causes.setdefault(causes, []).append((at[here], at[after]))
     path = float(sum(lengths[pair].mean() for pairs in by_causes.values() for pair in pairs)) / len(chains)

@@ -90,7 +90,7 @@ def _ambiguous(dates: pd.DataFrame) -> tuple[str, ...]:
     """Which of day and month comes first in columns of dates where that is not plain, as sentences."""
     ways = {column: DAY_FORMATS[form] for column in dates.columns if dates[column].dtype.kind != "M"
             and (form := _form(dates[column].dropna().astype(str)))}
-    return tuple(f"`{str(column)[:40]}` is read with {way}." for column, way in ways.items() if way)
+    return tuple(f"`{str(column)[:40]}` is read with {how}." for column, how in ways.items() if how)
 
 
 def _kind(values: pd.Series) -> str:

@@ -28,7 +28,7 @@ class PublishedEvidence:
     beside: Callable[[str], PublishedEvidence | None] = lambda name: None
 
 
-def nothing_to_ask(evidence: PublishedEvidence) -> str:
+def no_minimum(evidence: PublishedEvidence) -> str:
     """No rule: every size shows the effect."""
     return ""
 

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from engine.basics import resident
 from engine.basics.errors import StoreError
 from engine.basics.noted import manifest_part, noting
-from engine.jobs.kinds import Context, JobKind, Output, Progress, Tell, Watch, job_digest, unheard
+from engine.jobs.kinds import Context, JobKind, Output, Progress, Report, Watch, job_digest, unheard
 from engine.store.results import Store, digest_of
 
 
@@ -61,9 +61,9 @@ class ChunkWork:
         """The digest under which a chunk is stored; any text can be a key."""
         return digest_of({"job": self.job, "chunk": key})
 
-    def context(self, tell: Tell = unheard, check: Callable[[], None] = lambda: None) -> Context:
+    def context(self, report: Report = unheard, check: Callable[[], None] = lambda: None) -> Context:
         """The surroundings of a chunk."""
-        return Context(Store(self.root), self.options, check, tell)
+        return Context(Store(self.root), self.options, check, report)
 
     def stored(self, key: str) -> Took | None:
         """How long chunk `key` took, if it is stored and verifies; None otherwise."""
@@ -79,11 +79,11 @@ class ChunkWork:
         """The fraction of chunk `key` that another job has left on this machine."""
         return self.kind.on_disk(self.payload, key, self.context()) if self.kind.on_disk else 0.0
 
-    def __call__(self, key: str, tell: Tell = unheard, check: Callable[[], None] = lambda: None,
+    def __call__(self, key: str, report: Report = unheard, check: Callable[[], None] = lambda: None,
                  begin: Callable[[Context], None] = with_nothing) -> Took:
         """Compute chunk `key` and store it; return how long it took. It tells how far it is, and may be asked
         to stop by what `check` raises. begin: called first, with the chunk's surroundings."""
-        started, context = time.perf_counter(), self.context(tell, check)
+        started, context = time.perf_counter(), self.context(report, check)
         with noting() as notes:
             begin(context)
             output = Output.of(self.kind.run_chunk(self.payload, key, context))
@@ -121,7 +121,7 @@ class Ledger:
         self._within[key] = self._stored[key] = 0.0
         self._report(key)
 
-    def tell(self, key: str, fraction: float, message: str = "", stored: float = 0.0) -> None:
+    def update(self, key: str, fraction: float, message: str = "", stored: float = 0.0) -> None:
         """`fraction` of chunk `key` is done, of which `stored` lay there."""
         if key in self._within:
             self._within[key], self._stored[key] = fraction, stored
@@ -198,4 +198,4 @@ class LocalExecutor:
         """Yield (key, how long it took) after each chunk was stored."""
         for key in keys:
             ledger.begin(key)
-            yield key, work(key, partial(ledger.tell, key), ledger.watch.check)
+            yield key, work(key, partial(ledger.update, key), ledger.watch.check)

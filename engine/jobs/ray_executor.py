@@ -214,7 +214,7 @@ class _Reporter:
             if key in pending and (before is None or before.node != entry.node):
                 self.ledger.begin(key)
             if entry != before:
-                self.ledger.tell(key, entry.share, entry.message, entry.stored)
+                self.ledger.update(key, entry.share, entry.message, entry.stored)
         self._before = entries
         if time.monotonic() - self._seen >= SEEN:
             self._seen = time.monotonic()

@@ -34,7 +34,7 @@ def compute(work: ChunkWork, key: str, variables: Mapping[str, str], board: Any,
     it begins with, and what each chunk took that had to be stored before."""
     prepared = tuple(one for one in before if isinstance(one, Prepared))
     with _at_work(work, key, variables, board) as teller:
-        return work.stored(key) or work(key, teller.tell, begin=partial(_take, work, prepared))
+        return work.stored(key) or work(key, teller.report, begin=partial(_take, work, prepared))
 
 
 def make(work: ChunkWork, name: str, variables: Mapping[str, str], board: Any, *prepared: Prepared) -> Prepared:
@@ -42,7 +42,7 @@ def make(work: ChunkWork, name: str, variables: Mapping[str, str], board: Any, *
     shares = work.kind.shares
     assert shares is not None
     with _at_work(work, FOR_SEVERAL + name, variables, board) as teller, noting() as notes:
-        context = work.context(teller.tell)
+        context = work.context(teller.report)
         _take(work, prepared, context)
         values = shares.make(work.payload, name, _together(prepared), context)
         teller.done()

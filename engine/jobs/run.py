@@ -127,7 +127,7 @@ def _finish(work: ChunkWork, ledger: Ledger) -> Result:
     started = time.perf_counter()
     chunks = Chunks(work, list(ledger.weights))
     with noting() as notes:
-        context = work.context(partial(ledger.tell, ""), ledger.watch.check)
+        context = work.context(partial(ledger.update, ""), ledger.watch.check)
         output = Output.of(work.kind.finish(work.payload, chunks, context))
     manifests = chunks.manifests()
     notes.update(passes for manifest in manifests for passes in manifest.get(KEY, ()))

@@ -196,11 +196,11 @@ def most_alike(model: TrainedModel, x: Tensor, among: Tensor) -> np.ndarray:
     return torch.cat(rows).numpy()
 
 
-_DRAWN: Latest[NoisyData] = Latest()
+_LATEST: Latest[NoisyData] = Latest()
 
 
 def draw_cached(source: NoisySource) -> NoisyData:
     """`source.draw()`; the last drawn data are kept for every model and training seed."""
     of_the_model = {"model": "cnn", "selection": "all", "seed": 0, "recipe": NoisySource().recipe}
     key = source.model_copy(update=of_the_model).model_dump_json(), *source.contents.values()
-    return _DRAWN.get(key, source.draw).with_source(source)
+    return _LATEST.get(key, source.draw).with_source(source)

@@ -71,8 +71,8 @@ class Stretch(Keeper):
             torch.equal(states[OPTIMIZER + name].cpu(), value) for name, value in recorded.items())
         if self.first is None and not alike:
             self.first = self.end
-        way = _length(after[name] - before[name] for name in self.moving)
-        self.off = _length(after[name] - here[name].cpu() for name in self.moving) / max(way, 1e-300)
+        length = _length(after[name] - before[name] for name in self.moving)
+        self.off = _length(after[name] - here[name].cpu() for name in self.moving) / max(length, 1e-300)
 
 
 def _length(parts: Iterable[Tensor]) -> float:
