@@ -62,7 +62,7 @@ def test_a_bank_is_the_plain_loop(tmp_path, protocol, among):
     found, members = bank(small, draw, Store(tmp_path)), draw.members(small)
     assert (members[:, 12:].all() or among == "all") and members.sum(1).tolist() == [14 if among == "candidates" else 10
                                                                                     ] * len(members)
-    np.testing.assert_array_equal(found.kept, members[:, :12])
+    np.testing.assert_array_equal(found.members, members[:, :12])
     for number in (0, 2, TOGETHER + 2):  # the last one is in another part of the bank
         expected = by_hand(small, protocol, members[number], number)(small.queries).detach()
         np.testing.assert_allclose(found.logits[number], expected, atol=1e-10)
