@@ -34,8 +34,9 @@ def serve_each(arguments: Sequence[str], devices: Sequence[str]) -> int:
     """Start a worker for each of the devices, hand on every request to stop, and wait until all have left.
 
     arguments: the worker's own, of which the device is replaced. A worker that was killed, as one that took too much
-    memory is, is started again, up to `ATTEMPTS` times; one that left with a failure is not. Returns 0, or what the first
-    worker that failed for good returned; the others go on without it. Raises `InvalidInput` where there is no device.
+    memory is, is started again, up to `ATTEMPTS` times; one that left with a failure is not. Returns 0, or what the
+    first worker that failed for good returned; the others go on without it. Raises `InvalidInput` where there is no
+    device.
     """
     if not devices:
         raise InvalidInput("No GPU is found here for `each` to mean; start one worker with the device `auto`.")
