@@ -35,7 +35,7 @@ from tests.pages.support import open, queued, says, sound, texts
 
 SMALL = {"data": "world_corruption", "train": 24, "queries": 8, "candidates": 5, "nseeds": 1}
 SOURCE = ProblemSource(dataset="world_corruption", model="World-0.4M", n_train=24, n_queries=8, n_test=8)
-LONG = ("vary-b", "vary-p", "vary-t", "table-1", "solvers")
+LONG = ("vary-b", "vary-p", "vary-t", "table-1", "solvers", "responses")
 """Presets that take long: for every text they train anew, or compute by every method."""
 STEP = "add_occurrence/one_step;eta=0.1"
 WORDED = [f"span:The answer is/{STEP}/first_order", f"contrast/{STEP}", "bm25"]

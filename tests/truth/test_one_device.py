@@ -8,6 +8,9 @@ from engine.scoring.compute import compute
 from tests.gpu.asked import problem, scorings
 from tests.truth.pretended import Away, pretended
 
+LONG = {("network", "exact", "reoptimize"), ("network", "lissa"), ("network", "astra"), ("network", "source"),
+        ("softmax", "lissa")}
+
 
 def asked():
     """Every exact process and every estimator of softmax regression and of a network."""
@@ -17,7 +20,8 @@ def asked():
             key = (scoring.estimator, *([scoring.process.kind] if scoring.exact else []))
             if key not in seen:
                 seen.add(key)
-                yield pytest.param(name, scoring, id="-".join((name, *key)))
+                yield pytest.param(name, scoring, id="-".join((name, *key)),
+                                   marks=[pytest.mark.slow] if (name, *key) in LONG else [])
 
 
 @pytest.mark.parametrize("name, scoring", asked())

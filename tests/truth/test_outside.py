@@ -205,7 +205,7 @@ def test_linear_responses_of_a_network(network, estimator):
     near(found, expected, {"exact": 1e-9, "cg_gauss_newton": 0.03}.get(estimator, 1e-9))
 
 
-@pytest.mark.parametrize("kind", ["reoptimize", "local_search"])
+@pytest.mark.parametrize("kind", [pytest.param("reoptimize", marks=pytest.mark.slow), "local_search"])
 def test_optima_of_a_network(network, kind):
     """Newton's method with dense Hessians, from where the engine's search without an intervention ends."""
     held, _, same = network

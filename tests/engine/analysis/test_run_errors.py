@@ -72,7 +72,7 @@ def adaptive(**options):
     return found
 
 
-@pytest.mark.parametrize("decoupled", [True, False])
+@pytest.mark.parametrize("decoupled", [pytest.param(True, marks=pytest.mark.slow), False])
 def test_source_of_adamw_with_a_segment_a_step_holds_scales_without_lag_over_all_examples(decoupled):
     """So that it leaves the run by nothing but the causes that are told."""
     asked = adaptive(epochs=3, decoupled=decoupled, clip=float("inf"))

@@ -88,8 +88,10 @@ def both_routes(problem, candidates, behavior, process=None):
 
 
 @pytest.mark.parametrize("recipe", RECIPES)
-@pytest.mark.parametrize(("build", "shape"), [(cases.smooth, (4,)), (convolving, (2, 6, 6)), (dropping, (4,)),
-                                              (normed, (4,))], ids=["smooth", "convolutional", "dropout", "layer norm"])
+@pytest.mark.parametrize(("build", "shape"), [
+    pytest.param(cases.smooth, (4,), id="smooth"),
+    *(pytest.param(*case, id=name, marks=pytest.mark.slow) for name, *case in (
+        ("convolutional", convolving, (2, 6, 6)), ("dropout", dropping, (4,)), ("layer norm", normed, (4,))))])
 def test_it_is_what_a_little_weight_does_to_a_real_training(build, shape, recipe):
     trained = trained_problem(build, shape, recipe, queries=2).double()
     for behavior in DIFFERENTIABLE:
