@@ -6,6 +6,8 @@ import numpy as np
 
 from engine.data import Dataset
 
+MOST_FOLDS = 5
+
 
 def most_trusted(dataset: Dataset, own: bool) -> int:
     """Trusted examples of every class at most: half of the scarcest class of the split that is verified.
@@ -40,10 +42,10 @@ def goes_in_turn(dataset: Dataset) -> bool:
 
 
 def most_folds(dataset: Dataset) -> int:
-    """Into how many parts all labels can be held out in turn, 2 to 4, so that each part has every class of two or more
+    """Into how many parts all labels can be held out in turn, 2 to 5, so that each part has every class of two or more
     examples."""
     counts = _counts(dataset)
-    return min(4, int(counts[counts > 1].min(initial=4)))
+    return min(MOST_FOLDS, int(counts[counts > 1].min(initial=MOST_FOLDS)))
 
 
 def most_tested(dataset: Dataset, own: bool, trusted: int) -> int:

@@ -13,6 +13,8 @@ from engine.applications.noisy_labels.source import NoisyData, NoisySource
 from engine.data import uploads
 from engine.data.image_folder import UNREADABLE
 from engine.data.upload_options import UploadOptions
+from engine.models.catalogue import LOGISTIC, PRETRAINED
+from engine.problems.families.pretrained import reads_pretrained
 
 
 def own_source(path: Path, given: Mapping[str, Any], read: Mapping[str, Any] | None = None) -> NoisySource:
@@ -30,10 +32,16 @@ def own_source(path: Path, given: Mapping[str, Any], read: Mapping[str, Any] | N
 
 def usual(dataset: data.Dataset) -> dict[str, Any]:
     """What fits a user's own data, where nothing else is said."""
-    model = {"model": "mlp" if dataset.image_shape is None else "cnn"}
+    model = {"model": usual_model(dataset)}
     if limits.goes_in_turn(dataset):
         return {**model, "trusted_from": IN_TURN, "folds": limits.most_folds(dataset)}
     return {**model, "trusted": min(20, limits.most_trusted(dataset, own=True))}
+
+
+def usual_model(dataset: data.Dataset) -> str:
+    """What judges a user's own data where nothing else is said: a regression on pretrained features of pictures and
+    texts, and on the columns of other tables."""
+    return PRETRAINED if reads_pretrained(dataset) else LOGISTIC
 
 
 def coverage(data: NoisyData) -> str:
