@@ -30,7 +30,7 @@ def out_of_sample(model: TrainedModel, options: Options, folds: int = FOLDS) -> 
     for number, (rows, held) in enumerate(splits):
         weights = np.zeros(len(y), dtype=np.float32)
         weights[rows] = 1
-        fitted = model.refitted(y, weights, options.share(number, folds))
+        fitted = model.refitted(y, weights, options.stage(number, folds))
         with torch.no_grad():
             probabilities[held] = torch.cat([fitted(chunk.to(model.device)).softmax(-1).cpu() for chunk in
                                              x[held].split(512)]).numpy()

@@ -45,9 +45,13 @@ class Task:
 
 
 class Learner(ABC):
-    """without: methods that say nothing of such a model."""
+    """without: methods that say nothing of such a model. folds: into how many parts all labels are held out in turn.
+    passes: whether it is trained for a number of epochs. sentence: what it is, for people."""
 
     without: ClassVar[frozenset[str]] = frozenset()
+    folds: ClassVar[int] = 4
+    passes: ClassVar[bool] = True
+    sentence: str = ""
 
     def read(self, dataset: Dataset, parts: Sequence[Part], options: Options) -> list[np.ndarray] | None:
         """The inputs of each part, the first of which is what is trained on; None where it reads features as they
@@ -85,7 +89,10 @@ class Regression(Learner):
     training examples; it has no trajectory for TracIn."""
 
     features: Callable[[Dataset, str, np.ndarray, Options], np.ndarray]
+    sentence: str
+    passes: ClassVar[bool] = False
     without: ClassVar[frozenset[str]] = frozenset({"tracin"})
+    folds: ClassVar[int] = 5
 
     def read(self, dataset: Dataset, parts: Sequence[Part], options: Options) -> list[np.ndarray]:
         sizes = np.cumsum([0, *(len(rows) for _, rows in parts)]) / max(1, sum(len(rows) for _, rows in parts))
@@ -121,7 +128,12 @@ def _as_they_are(dataset: Dataset, split: str, rows: np.ndarray, options: Option
 
 
 NETWORK = ByRecipe()
-REGRESSIONS: Mapping[str, Learner] = {PRETRAINED: Regression(pretrained_features), LOGISTIC: Regression(_as_they_are)}
+REGRESSIONS: Mapping[str, Learner] = {
+    PRETRAINED: Regression(pretrained_features,
+                           "Logistic regression on features of a small pretrained model: EfficientNet-Lite0 for "
+                           "pictures, WordLlama for texts. Nothing is downloaded; features are computed once."),
+    LOGISTIC: Regression(_as_they_are, "Logistic regression on the columns as they are read, or on your embeddings, "
+                                       "with the penalty that predicts held-out labels best.")}
 
 
 def learner(model: str) -> Learner:

@@ -6,8 +6,6 @@ import numpy as np
 
 from engine.data import Dataset
 
-MOST_FOLDS = 5
-
 
 def most_trusted(dataset: Dataset, own: bool) -> int:
     """Trusted examples of every class at most: half of the scarcest class of the split that is verified.
@@ -41,11 +39,11 @@ def goes_in_turn(dataset: Dataset) -> bool:
     return dataset.test_from_train or int(np.bincount(dataset.y_test, minlength=dataset.n_classes).min()) < 2
 
 
-def most_folds(dataset: Dataset) -> int:
-    """Into how many parts all labels can be held out in turn, 2 to 5, so that each part has every class of two or more
+def most_folds(dataset: Dataset, most: int = 4) -> int:
+    """Into how many parts all labels can be held out in turn, 2 to `most`, so that each part has every class of two or more
     examples."""
     counts = _counts(dataset)
-    return min(MOST_FOLDS, int(counts[counts > 1].min(initial=MOST_FOLDS)))
+    return min(most, int(counts[counts > 1].min(initial=most)))
 
 
 def most_tested(dataset: Dataset, own: bool, trusted: int) -> int:

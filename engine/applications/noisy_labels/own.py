@@ -8,6 +8,7 @@ from typing import Any
 
 from engine import data
 from engine.applications.noisy_labels import limits
+from engine.applications.noisy_labels.learners import learner
 from engine.applications.noisy_labels.origin import IN_TURN
 from engine.applications.noisy_labels.source import NoisyData, NoisySource
 from engine.data import uploads
@@ -27,15 +28,16 @@ def own_source(path: Path, given: Mapping[str, Any], read: Mapping[str, Any] | N
     """
     read = read or {}
     name = uploads.keep_reading(UploadOptions.parse({**read, "of": uploads.keep_path(path, **read)}))
-    return NoisySource.parse({**usual(data.load(name)), **given, "dataset": name})
+    return NoisySource.parse({**usual(data.load(name), given.get("model", "")), **given, "dataset": name})
 
 
-def usual(dataset: data.Dataset) -> dict[str, Any]:
-    """What fits a user's own data, where nothing else is said."""
-    model = {"model": usual_model(dataset)}
+def usual(dataset: data.Dataset, model: str = "") -> dict[str, Any]:
+    """What fits a user's own data and a model, by default `usual_model`, where nothing else is said."""
+    chosen = {"model": model or usual_model(dataset)}
     if limits.goes_in_turn(dataset):
-        return {**model, "trusted_from": IN_TURN, "folds": limits.most_folds(dataset)}
-    return {**model, "trusted": min(20, limits.most_trusted(dataset, own=True))}
+        return {**chosen, "trusted_from": IN_TURN,
+                "folds": limits.most_folds(dataset, learner(chosen["model"]).folds)}
+    return {**chosen, "trusted": min(20, limits.most_trusted(dataset, own=True))}
 
 
 def usual_model(dataset: data.Dataset) -> str:
