@@ -80,9 +80,9 @@ def source() -> NoisySource:
             seed = pickers.number("tseed", "seed of the training", 0, 0, 1_000_000)
     origin = IN_DOUBT if doubted else IN_TURN if in_turn else VERIFIED
     tested = None if in_turn else min(MOST_TEST, limits.most_tested(dataset, own, trusted))
+    folds = limits.most_folds(dataset, learner(model).folds) if in_turn else FOLDS
     return NoisySource(dataset=name, n_train=n_train, n_test=tested, trusted=trusted, pool=pool, noise=noise,
-                       trusted_from=origin, folds=limits.most_folds(dataset, learner(model).folds) if in_turn else FOLDS, mask=mask,
-                       model=model, seed=seed,
+                       trusted_from=origin, folds=folds, mask=mask, model=model, seed=seed,
                        recipe=SMALL_RECIPE.model_copy(update={"epochs": epochs,
                                                               "checkpoints": min(4, epochs)}))
 
@@ -146,8 +146,8 @@ def _model(dataset: datasets.Dataset, own: bool) -> str:
 
 
 def _sizes(dataset: datasets.Dataset, own: bool, in_turn: bool, passes: bool) -> tuple[int, int, int]:
-    """Trusted examples of each class, labels to search and epochs; of a user's own data all labels are searched. passes:
-    whether the model is trained for a number of epochs."""
+    """Trusted examples of each class, labels to search and epochs; of a user's own data all labels are searched.
+    passes: whether the model is trained for a number of epochs."""
     most = limits.most_trusted(dataset, own)
     wanted, per_class, epochs = DEFAULTS.get(dataset.name, (20_000 if own else 2_000, 20, 20))
     if in_turn:

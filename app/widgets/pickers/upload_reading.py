@@ -16,8 +16,8 @@ TURNS = {"last": "its last answer", "every": "every answer"}
 PATTERNS = {"answer": "The answer is ([A-Z])", "explanation": "^(.*?)The answer is"}
 EMBEDDINGS = "Embeddings as features (npy, npz, CSV or Parquet)"
 FORMS = ("An npy (n, d) has a row an example, in the order of the table's rows, or of the sorted paths of pictures. An "
-         "npz has `embeddings` and, if you like, the `names` of their examples. A CSV or Parquet has a column of lists, "
-         "or one number a column, and if you like the names in a column `path`.")
+         "npz has `embeddings` and, if you like, the `names` of their examples. A CSV or Parquet has a column of "
+         "lists, or one number a column, and if you like the names in a column `path`.")
 
 
 @st.cache_data(show_spinner="Looking at your data", max_entries=8)

@@ -45,8 +45,8 @@ class Direction:
     @property
     def sentence(self) -> str:
         if self.by:
-            return (f"They are predicted probabilities, one column a class: {MEANING[self.sign]}, as confident learning "
-                    "makes of them. Only probabilities of models that have not seen the example say anything.")
+            return (f"They are predicted probabilities, one column a class: {MEANING[self.sign]}, as confident "
+                    "learning makes of them. Only probabilities of models that have not seen the example say anything.")
         shown = f"τ = {self.tau:+.2f}".replace("-", "−")
         if self.sign:
             return (f"The scores agree with the consensus of the methods by {shown}, so that {MEANING[self.sign]}. No "
