@@ -12,7 +12,6 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import pandas as pd
-import torch
 from pydantic import BeforeValidator
 
 from engine.applications.noisy_labels.evidence import Evidence
@@ -24,7 +23,6 @@ from engine.basics.provenance import device_name
 from engine.jobs import Context, Output
 from engine.metrics import seed_means
 from engine.metrics.agreement import top_size
-from engine.models.training import train
 from engine.problems.problem import pick_device
 from engine.requests import WHOLE, JobRequest
 from engine.store.results import Result
@@ -143,17 +141,11 @@ def retrained_accuracy(noisy: NoisyData, removed: Sequence[int], relabelled: Map
     options = options or Options()
     if not len(noisy.y_test):
         raise InvalidInput(NOT_MEASURED)
-    source, (y, weights) = noisy.source, _corrected(noisy.evidence, removed, relabelled)
+    y, weights = _corrected(noisy.evidence, removed, relabelled)
     if not removed and not relabelled:
         model = noisy.train(device, check=options.check, progress=options.progress)
-        return model.accuracy(noisy.x_test, noisy.y_test)
-    training = train(noisy.build, torch.tensor(noisy.evidence.x), torch.tensor(y),
-                     source.recipe.model_copy(update={"checkpoints": 0}), source.seed, weights=torch.tensor(weights),
-                     device=device, check=options.check, progress=options.progress)
-    x = torch.tensor(noisy.x_test)
-    with torch.no_grad():
-        predicted = torch.cat([training.module(batch.to(device)).argmax(-1).cpu() for batch in x.split(512)]).numpy()
-    return float((predicted == noisy.y_test).mean())
+        return model.accuracy(noisy.read(options).x_test, noisy.y_test)
+    return noisy.retrained_accuracy(y, weights, device, options)
 
 
 def _corrected(evidence: Evidence, removed: Sequence[int], relabelled: Mapping[int, int]
