@@ -30,8 +30,8 @@ from engine.requests import WHOLE, JobRequest
 from engine.store.results import Result
 
 BEFORE, AFTER = "before", "after"
-NOT_MEASURED = ("Accuracy is measured on verified examples, and these data bring none; bring a `test` folder or a list "
-                "of verified examples.")
+NOT_MEASURED = ("Accuracy is measured on verified examples, and these data bring none; measure it out of fold, on the "
+                "corrected labels.")
 OF_THE_DATA = ("device", "data", "trusted_from", "made_wrong")
 """What a chunk says of its data and goes into the manifest of the whole; one of an earlier version says less."""
 
@@ -58,12 +58,11 @@ class RetrainingRequest(JobRequest[float]):
         device, noisy = str(pick_device(context.device)), draw_cached(self.source)
         accuracy = retrained_accuracy(noisy, self.removed, self.relabelled, device,
                                       context.computing("training again"))
-        return Output(manifest={"accuracy": accuracy, "device": device_name(device), "data": noisy.fingerprint,
-                                "trusted_from": noisy.trusted_origin, "made_wrong": noisy.made_wrong})
+        return Output(manifest={"accuracy": accuracy, "device": device_name(device), **facts_of(noisy)})
 
     def finish(self, chunks: Mapping[str, Result], context: Context) -> Output:
         manifest = chunks[WHOLE].manifest
-        return Output(manifest={**_of_the_data(manifest), "accuracy": manifest["accuracy"],
+        return Output(manifest={**of_the_data(manifest), "accuracy": manifest["accuracy"],
                                 "seeds": [self.source.seed]})
 
     @classmethod
@@ -97,6 +96,15 @@ class WhatIfRequest(JobRequest[WhatIf]):
     def contents(self) -> Mapping[str, str]:
         return self.training.contents
 
+    @property
+    def trainings(self) -> int:
+        """How many models it trains."""
+        return 2 * self.seeds
+
+    def measured(self, n_test: int) -> str:
+        """What the interval of its change is over, after `a 95% interval`."""
+        return f"by Student's t over {self.seeds} training seeds, paired; {n_test:,} test examples."
+
     def parameters(self) -> dict[str, Any]:
         """Those of a training, and its seeds one by one."""
         first = self.training.source.seed
@@ -117,7 +125,7 @@ class WhatIfRequest(JobRequest[WhatIf]):
         said = "training on the labels as they are" if step == BEFORE else "training without what was decided against"
         manifest = self.training.model_copy(update={"source": source, **changes}).within(
             context, f"seed {seed}: {said}").manifest
-        return Output(manifest={**_of_the_data(manifest), "accuracy": manifest["accuracy"]})
+        return Output(manifest={**of_the_data(manifest), "accuracy": manifest["accuracy"]})
 
     def finish(self, chunks: Mapping[str, Result], context: Context) -> Output:
         manifests = [chunks[chunk].manifest for chunk in self.chunks]
@@ -126,7 +134,7 @@ class WhatIfRequest(JobRequest[WhatIf]):
                       "change": [last - first for first, last in zip(before, after, strict=True)]}
         rows = [{"what": what, **seed_means.summary(values)} for what, values in accuracies.items()]
         return Output({"accuracy": pd.DataFrame(rows)},
-                      manifest={**_of_the_data(manifests[0]), "seeds": self.parameters()["seeds"]})
+                      manifest={**of_the_data(manifests[0]), "seeds": self.parameters()["seeds"]})
 
 
 def most_suspicious(suspicion: np.ndarray, fraction: float) -> np.ndarray:
@@ -143,21 +151,31 @@ def retrained_accuracy(noisy: NoisyData, removed: Sequence[int], relabelled: Map
     options = options or Options()
     if not len(noisy.y_test):
         raise InvalidInput(NOT_MEASURED)
-    source, (y, weights) = noisy.source, _corrected(noisy.evidence, removed, relabelled)
+    y, weights = corrected(noisy.evidence, removed, relabelled)
     if not removed and not relabelled:
         model = noisy.train(device, check=options.check, progress=options.progress)
         return model.accuracy(noisy.x_test, noisy.y_test)
+    p = probabilities(noisy, y, weights, noisy.x_test, None, device, options)
+    return float((p.argmax(1) == noisy.y_test).mean())
+
+
+def probabilities(noisy: NoisyData, y: np.ndarray, weights: np.ndarray, x: np.ndarray, seed: int | None = None,
+                  device: str = "cpu", options: Options | None = None) -> np.ndarray:
+    """p (h, C) of x (h, …) by the source's model trained on labels y (n,) with weights (n,), float32.
+
+    seed: of the training, by default the source's own.
+    """
+    options, source = options or Options(), noisy.source
     training = train(noisy.build, torch.tensor(noisy.evidence.x), torch.tensor(y),
-                     source.recipe.model_copy(update={"checkpoints": 0}), source.seed, weights=torch.tensor(weights),
-                     device=device, check=options.check, progress=options.progress)
-    x = torch.tensor(noisy.x_test)
+                     source.recipe.model_copy(update={"checkpoints": 0}), source.seed if seed is None else seed,
+                     weights=torch.tensor(weights), device=device, check=options.check, progress=options.progress)
     with torch.no_grad():
-        predicted = torch.cat([training.module(batch.to(device)).argmax(-1).cpu() for batch in x.split(512)]).numpy()
-    return float((predicted == noisy.y_test).mean())
+        logits = torch.cat([training.module(batch.to(device)).cpu() for batch in torch.tensor(x).split(512)])
+    return logits.double().softmax(-1).numpy()
 
 
-def _corrected(evidence: Evidence, removed: Sequence[int], relabelled: Mapping[int, int]
-               ) -> tuple[np.ndarray, np.ndarray]:
+def corrected(evidence: Evidence, removed: Sequence[int], relabelled: Mapping[int, int]
+              ) -> tuple[np.ndarray, np.ndarray]:
     """Labels (n,) and weights (n,), 0 for what is removed. Raises `InvalidInput` as `RetrainingRequest` says."""
     y, weights = evidence.y.copy(), np.ones(len(evidence.y), dtype=np.float32)
     rows = np.array([*removed, *relabelled], dtype=np.int64)
@@ -174,5 +192,11 @@ def _corrected(evidence: Evidence, removed: Sequence[int], relabelled: Mapping[i
     return y, weights
 
 
-def _of_the_data(manifest: Mapping[str, Any]) -> dict[str, Any]:
+def facts_of(noisy: NoisyData) -> dict[str, Any]:
+    """What a chunk says of its data."""
+    return {"data": noisy.fingerprint, "trusted_from": noisy.trusted_origin, "made_wrong": noisy.made_wrong}
+
+
+def of_the_data(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """What the manifest of the whole takes over from a chunk's."""
     return {name: manifest[name] for name in OF_THE_DATA if name in manifest}
