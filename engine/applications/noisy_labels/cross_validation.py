@@ -102,7 +102,7 @@ class CrossValidationRequest(JobRequest[CrossValidated]):
         for half, (what, labels, own) in enumerate(((BEFORE, noisy.evidence.y, np.ones_like(weights)),
                                                     (AFTER, y, weights))):
             said = context.computing(f"training on the labels {what} the review")
-            p = probabilities(noisy, labels, np.where(held, 0, own).astype(np.float32), noisy.evidence.x[held],
+            p = probabilities(noisy, labels, np.where(held, 0, own).astype(np.float32), held,
                               noisy.source.seed + repeat, device, said.between(half / 2, (half + 1) / 2))
             arrays[what] = (p.argmax(1) == y[held])[weights[held] > 0].astype(np.float64)
         return Output(arrays=arrays, manifest={"device": device_name(device), **facts_of(noisy)})

@@ -95,8 +95,8 @@ class HeldOutRequest(JobRequest[HeldOut]):
         noisy, device = draw_cached(self.source), str(pick_device(context.device))
         held = self._folds(noisy) == int(chunk)
         said = f"training without part {int(chunk) + 1} of {self.folds}"
-        p = probabilities(noisy, noisy.evidence.y, (~held).astype(np.float32), noisy.evidence.x[held],
-                          device=device, options=context.computing(said))
+        p = probabilities(noisy, noisy.evidence.y, (~held).astype(np.float32), held, device=device,
+                          options=context.computing(said))
         return Output(arrays={"p": p}, manifest={"device": device_name(device), "data": noisy.fingerprint})
 
     def finish(self, chunks: Mapping[str, Result], context: Context) -> Output:

@@ -155,20 +155,21 @@ def retrained_accuracy(noisy: NoisyData, removed: Sequence[int], relabelled: Map
     if not removed and not relabelled:
         model = noisy.train(device, check=options.check, progress=options.progress)
         return model.accuracy(noisy.x_test, noisy.y_test)
-    p = probabilities(noisy, y, weights, noisy.x_test, None, device, options)
+    p = probabilities(noisy, y, weights, None, None, device, options)
     return float((p.argmax(1) == noisy.y_test).mean())
 
 
-def probabilities(noisy: NoisyData, y: np.ndarray, weights: np.ndarray, x: np.ndarray, seed: int | None = None,
-                  device: str = "cpu", options: Options | None = None) -> np.ndarray:
-    """p (h, C) of x (h, …) by the source's model trained on labels y (n,) with weights (n,), float32.
+def probabilities(noisy: NoisyData, y: np.ndarray, weights: np.ndarray, held: np.ndarray | None,
+                  seed: int | None = None, device: str = "cpu", options: Options | None = None) -> np.ndarray:
+    """p (h, C) by the source's model trained on labels y (n,) with weights (n,), float32.
 
-    seed: of the training, by default the source's own.
+    held (n,): of which training examples, None for the test examples. seed: of the training, by default the source's.
     """
     options, source = options or Options(), noisy.source
     training = train(noisy.build, torch.tensor(noisy.evidence.x), torch.tensor(y),
                      source.recipe.model_copy(update={"checkpoints": 0}), source.seed if seed is None else seed,
                      weights=torch.tensor(weights), device=device, check=options.check, progress=options.progress)
+    x = noisy.x_test if held is None else noisy.evidence.x[held]
     with torch.no_grad():
         logits = torch.cat([training.module(batch.to(device)).cpu() for batch in torch.tensor(x).split(512)])
     return logits.double().softmax(-1).numpy()

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import takewhile
 
 import numpy as np
 
@@ -43,11 +44,12 @@ class VerifiedSample:
                 and decisions[row].verdict in (FINE, WRONG)}
 
     def fraction(self, flags: np.ndarray, decisions: Mapping[int, Decision]) -> Fraction | None:
-        """The fraction of all labels that is wrong, by what was decided about the random rows; None before that.
+        """The fraction of all labels that is wrong, by the random rows up to the first one that nobody decided; None
+        before that. Later ones may have been decided for being suspicious, and rows that nobody can tell say nothing.
 
         flags (n,): what confident learning flags; all False where that is not known."""
-        known = self.decided(decisions)
-        rows = np.array([int(row) for row in self.random if int(row) in known], dtype=np.int64)
+        known, first = self.decided(decisions), list(takewhile(decisions.__contains__, map(int, self.random)))
+        rows = np.array([row for row in first if row in known], dtype=np.int64)
         wrong = np.array([decisions[int(row)].verdict == WRONG for row in rows], dtype=bool)
         return verified(flags, rows, wrong) if len(rows) else None
 
@@ -63,7 +65,7 @@ def verified_by(data: NoisyData, decisions: Mapping[int, Decision]) -> dict[str,
     where it is the given one. What `engine.data.upload_options.UploadOptions` takes as trusted."""
     files, names = data.dataset.files, data.dataset.class_names
     decided = sample_to_verify(data).decided(decisions)
-    return {files[data.rows[row]]: "" if one.verdict == FINE else names[one.label]
+    return {files[data.rows[row]]: "" if one.label is None else names[one.label]
             for row, one in decided.items() if one.verdict == FINE or one.label is not None}
 
 

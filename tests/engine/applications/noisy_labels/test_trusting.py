@@ -79,6 +79,8 @@ def test_a_verdict_that_says_nothing_of_the_label_is_not_trusted(mine):
     known = sample_to_verify(data).fraction(np.zeros(200, dtype=bool), decisions)
     assert known.of == 2 and known.value == 0.5
     assert sample_to_verify(data).fraction(np.zeros(200, dtype=bool), {}) is None
+    del decisions[first]  # what is left may have been decided for being suspicious
+    assert sample_to_verify(data).fraction(np.zeros(200, dtype=bool), decisions) is None
 
 
 @pytest.mark.parametrize(("right", "said"), [(0.9, "it is the verified examples"), (0.52, "it is the model")])

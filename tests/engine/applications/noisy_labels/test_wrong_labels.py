@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
+from engine import data
 from engine.applications.noisy_labels.wrong_labels import Fraction, counted, flagged, sampled, verified
+from engine.data import corruption
 
 
 def planted(n=400, classes=4, wrong=40, seed=0):
@@ -76,3 +78,28 @@ def test_a_sample_represents_the_classes_and_knows_no_suspicion():
     often = np.mean([np.bincount(labels[sampled(labels, 100, 2, seed)[0]], minlength=3) for seed in range(200)], 0)
     np.testing.assert_allclose(often, [50, 48, 2], atol=1.0)
     assert len(sampled(labels[:5], 40, 3, 0)[0]) == 5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("dataset", "least", "most"), [("digits", 8, 10), ("fashion_small", 0, 0)])
+def test_coverage_as_the_guide_says(dataset, least, most):
+    from sklearn.decomposition import PCA
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.model_selection import cross_val_predict
+    from sklearn.preprocessing import StandardScaler
+
+    loaded = data.load(dataset)
+    x = StandardScaler().fit_transform(PCA(48, random_state=0).fit_transform(loaded.x_train))[:1_500]
+    held, by_sample, counts = 0, 0, []
+    for seed in range(10):
+        labels, flags = corruption.symmetric_noise(loaded.y_train[:1_500], 10, 0.05, seed)
+        p = cross_val_predict(LogisticRegression(max_iter=200), x, labels, cv=5, method="predict_proba")
+        count, truth = counted(labels, p, seed, repeats=100), flags.noisy.mean()
+        held += count.low <= truth <= count.high
+        counts.append(count.value / truth)
+        for draw in range(10):
+            rows, _ = sampled(labels, 100, 2, 10 * seed + draw)
+            known = verified(flagged(labels, p), rows, flags.noisy[rows])
+            by_sample += known.low <= truth <= known.high
+    assert least <= held <= most and by_sample >= 90
+    assert dataset == "digits" or np.mean(counts) > 2
