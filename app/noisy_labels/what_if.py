@@ -39,12 +39,12 @@ def show(source: NoisySource, sample: NoisyData, scored: Scored, pair: Pair) -> 
     """What is changed, the run that changes it, and its result."""
     left, middle, right = st.columns([1.4, 1.2, 1], gap="large", vertical_alignment="bottom")
     with left:
-        way = state.way()
+        action = state.action()
     with middle:
         out_of_fold = _out_of_fold(sample)
     with right:
         seeds = state.seeds()
-    decided = _changes(sample, scored, pair, way)
+    decided = _changes(sample, scored, pair, action)
     removed, relabelled = consequences(decided)
     if not removed and not relabelled:
         st.info("No label has been called wrong yet: decide some at the review desk, or take the most suspicious.",
@@ -87,8 +87,8 @@ def _ask(source: NoisySource, request: JobRequest, trainings: int, waiting: Wait
               args=(desk().start, request))
 
 
-def _changes(sample: NoisyData, scored: Scored, pair: Pair, way: str) -> dict[int, Decision]:
-    if way == "review":
+def _changes(sample: NoisyData, scored: Scored, pair: Pair, action: str) -> dict[int, Decision]:
+    if action == "review":
         return Review(sample).decisions()
     fraction = state.fraction()
     glossary.caption(f"Ranked by {pair.title}.")

@@ -411,7 +411,7 @@ def test_the_verified_sample_is_trusted_and_other_corrections_go_along(desk_of_o
     button(at, "verify:trust").click().run()
     read = address(sound(at), "data")[0]
     found, files = data.load(read), [drawn.dataset.files[at] for at in drawn.rows]
-    assert set(found.test_files) == {files[row] for row in chosen} and not found.test_drawn
+    assert set(found.test_files) == {files[row] for row in chosen} and not found.test_from_train
     after = NoisySource.parse({**usual(found), "dataset": read, "model": "mlp"}).draw()
     kept = {after.dataset.files[after.rows[row]]: one for row, one in Review(after, home).decisions().items()}
     assert list(kept) == [files[outside]] and kept[files[outside]].label == other

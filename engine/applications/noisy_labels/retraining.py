@@ -195,7 +195,7 @@ def corrected(evidence: Evidence, removed: Sequence[int], relabelled: Mapping[in
 
 def facts_of(noisy: NoisyData) -> dict[str, Any]:
     """What a chunk says of its data."""
-    return {"data": noisy.fingerprint, "trusted_from": noisy.trusted_origin, "made_wrong": noisy.made_wrong}
+    return {"data": noisy.fingerprint, "trusted_from": noisy.trusted_origin, "made_wrong": noisy.corrupted_count}
 
 
 def of_the_data(manifest: Mapping[str, Any]) -> dict[str, Any]:
