@@ -18,11 +18,14 @@ from engine.desk.noisy_labels import (
     IN_DOUBT,
     IN_TURN,
     NOISE,
+    REGRESSIONS,
     SMALL_RECIPE,
     VERIFIED,
     NoisySource,
     Pair,
+    learner,
     limits,
+    usual_model,
 )
 from engine.metrics import detection
 from engine.metrics.detection import precision_title
@@ -61,8 +64,8 @@ def source() -> NoisySource:
         noise = _corruption_rate(dataset, own)
         doubted = _doubted(dataset, own)
         st.markdown("#### Model")
-        model = _model(dataset)
-        pool = 1 if model in FORMS or own else POOL.get(name, 1)
+        model = _model(dataset, own)
+        pool = 1 if model in (*FORMS, *REGRESSIONS) or own else POOL.get(name, 1)
         if pool > 1:
             glossary.caption(
                 f"It reads the pictures averaged over {pool} × {pool} squares, so that it trains in seconds.")
@@ -70,14 +73,14 @@ def source() -> NoisySource:
             glossary.caption("This network wants a GPU: on two processor cores an epoch takes minutes.")
         with st.expander("Sizes and seeds"):
             in_turn = own and limits.goes_in_turn(dataset) and not doubted
-            trusted, n_train, epochs = _sizes(dataset, own, in_turn)
+            trusted, n_train, epochs = _sizes(dataset, own, in_turn, learner(model).passes)
             mask = pickers.number("mask", "seed of draw, trusted set and noise", 0, 0, 1_000_000,
                                   "Fixes which labels are wrong. Another training seed keeps them.")
             seed = pickers.number("tseed", "seed of the training", 0, 0, 1_000_000)
     origin = IN_DOUBT if doubted else IN_TURN if in_turn else VERIFIED
     tested = None if in_turn else min(MOST_TEST, limits.most_tested(dataset, own, trusted))
     return NoisySource(dataset=name, n_train=n_train, n_test=tested, trusted=trusted, pool=pool, noise=noise,
-                       trusted_from=origin, folds=limits.most_folds(dataset) if in_turn else FOLDS, mask=mask,
+                       trusted_from=origin, folds=limits.most_folds(dataset, learner(model).folds) if in_turn else FOLDS, mask=mask,
                        model=model, seed=seed,
                        recipe=SMALL_RECIPE.model_copy(update={"epochs": epochs,
                                                               "checkpoints": min(4, epochs)}))
@@ -129,27 +132,37 @@ def _as_they_came(known: bool) -> float:
     return 0.0
 
 
-def _model(dataset: datasets.Dataset) -> str:
+def _model(dataset: datasets.Dataset, own: bool) -> str:
     shape = dataset.image_shape
-    fits = [name for name in (*MODELS, *own_models()) if (shape is not None or name in ("mlp", "linear"))
+    usual = usual_model(dataset)
+    fits = [name for name in (*REGRESSIONS, *MODELS, *own_models())
+            if (name == usual if name in REGRESSIONS else shape is not None or name in ("mlp", "linear"))
             and (shape is None or name not in FORMS or min(shape[:2]) >= (32 if name.startswith("vgg") else 8))]
-    return pick("judge", "Model that judges", fits, fits[0], labels.model_heading)
+    model = pick("judge", "Model that judges", fits, usual if own else fits[1], labels.model_heading)
+    if said := learner(model).sentence:
+        glossary.caption(said)
+    return model
 
 
-def _sizes(dataset: datasets.Dataset, own: bool, in_turn: bool) -> tuple[int, int, int]:
-    """Trusted examples of each class, labels to search and epochs; by default all labels are searched."""
+def _sizes(dataset: datasets.Dataset, own: bool, in_turn: bool, passes: bool) -> tuple[int, int, int]:
+    """Trusted examples of each class, labels to search and epochs; by default all labels are searched. passes:
+    whether the model is trained for a number of epochs."""
     most = limits.most_trusted(dataset, own)
     per_class, epochs = DEFAULTS.get(dataset.name, (20, 20))
     if in_turn:
         whole = limits.most_in_turn(dataset)
         train = pickers.number("labels", "training labels to search", whole, 2, whole)
-        return 1, train, pickers.number("epochs", "epochs of training", epochs, 1, 200)
+        return 1, train, _epochs(epochs, passes)
     trusted = pickers.number("trusted", "trusted examples of each class", min(per_class, most), 1, most,
                              "Verified examples that the scores refer to: "
                              + (_own_trusted(dataset) if own else "sampled beside the training set."))
     available = limits.most_searched(dataset, own, trusted)
     train = pickers.number("labels", "training labels to search", available, 2, available)
-    return trusted, train, pickers.number("epochs", "epochs of training", epochs, 1, 200)
+    return trusted, train, _epochs(epochs, passes)
+
+
+def _epochs(usual: int, passes: bool) -> int:
+    return pickers.number("epochs", "epochs of training", usual, 1, 200) if passes else usual
 
 
 def _own_trusted(dataset: datasets.Dataset) -> str:

@@ -44,6 +44,7 @@ class Dataset:
     sees them.
     records: the texts of both splits where examples are records of a language model; their features are row numbers,
     and their labels are the answers that they state.
+    texts: what the text columns of a table say, one text an example of both splits; None where it has no such column.
     """
 
     name: str
@@ -68,6 +69,7 @@ class Dataset:
     records: tuple[tuple[Record, ...], tuple[Record, ...]] | None = None
     levels: tuple[float, float] | None = None
     test_splits: tuple[str, ...] = ()
+    texts: tuple[tuple[str, ...], tuple[str, ...]] | None = None
 
     def __post_init__(self) -> None:
         for split in SPLITS:
@@ -111,11 +113,14 @@ class Dataset:
         raw = self._raw(split)
         if not 0 <= index < len(raw):
             raise InvalidInput(f"There is no {split} example {index}; choose one of 0 to {len(raw) - 1:,}.")
-        if self.image_shape is None:
-            return None
+        return None if self.image_shape is None else self.pictures(split, np.array([index]))[0]
+
+    def pictures(self, split: str, indices: np.ndarray) -> np.ndarray:
+        """The examples `indices` (b,) of a dataset of pictures, uint8 (b, h, w) or (b, h, w, 3)."""
+        assert self.image_shape is not None, "of pictures"
         low, high = self.levels or (0.0, self.scale)
-        pixels = np.rint((raw[index] - low) * (255.0 / (high - low)))
-        return pixels.clip(0, 255).astype(np.uint8).reshape(self.image_shape)
+        pixels = np.rint((self._raw(split)[indices] - low) * (255.0 / (high - low)))
+        return pixels.clip(0, 255).astype(np.uint8).reshape(-1, *self.image_shape)
 
     @property
     def noun(self) -> str:

@@ -28,10 +28,12 @@ MOST_CATEGORIES, MOST_WORDS, WORDS_OF_A_TEXT = 50, 200, 4.0
 
 @dataclass(frozen=True)
 class Features:
-    """x (n, d) float64. said: what was done with the columns, in sentences; empty where all are plain numbers."""
+    """x (n, d) float64. said: what was done with the columns, in sentences; empty where all are plain numbers. texts:
+    what the columns of texts say, one text a row; None where there is no such column."""
 
     x: np.ndarray
     said: tuple[str, ...]
+    texts: tuple[str, ...] | None = None
 
 
 def kinds_of(frame: pd.DataFrame) -> dict[str, str]:
@@ -53,7 +55,9 @@ def features(frame: pd.DataFrame, train: np.ndarray, kinds: Mapping[str, str] | 
     frame, written = _numbers_as_written(frame)
     kinds = _kinds(frame) if kinds is None else kinds
     of = {kind: [column for column, own in kinds.items() if own == kind] for kind in dict.fromkeys(kinds.values())}
-    gone = {kind: of.pop(kind) for kind in (EMPTY, NAMES) if kind in of}
+    if of.keys() <= {EMPTY, NAMES} and (short := [one for one in of.get(NAMES, []) if _has_words(frame[one])]):
+        of |= {TEXTS: short, NAMES: [one for one in of[NAMES] if one not in short]}
+    gone = {kind: columns for kind in (EMPTY, NAMES) if (columns := of.pop(kind, []))}
     if not of:
         raise InvalidInput("No column of the table can be read as features: all are empty, or name each row; give "
                            "columns of numbers.")
@@ -63,7 +67,23 @@ def features(frame: pd.DataFrame, train: np.ndarray, kinds: Mapping[str, str] | 
     parts += [_fitted(kind, frame[column], train) for kind in (CATEGORIES, TEXTS) for column in of.get(kind, [])]
     filled = [column for column in of.get(NUMBERS, []) + of.get(DATES, []) if frame[column].isna().any()]
     return Features(np.concatenate(parts, 1), (*written, *_ambiguous(frame[of.get(DATES, [])]),
-                                               *_said(of, gone, filled, len(frame))))
+                                               *_said(of, gone, filled, len(frame))), _joined(frame[of.get(TEXTS, [])]))
+
+
+def _joined(columns: pd.DataFrame) -> tuple[str, ...] | None:
+    """The texts of each row, one below the other."""
+    if not len(columns.columns):
+        return None
+    return tuple("\n".join(row) for row in zip(*(_as_texts(columns[column]) for column in columns), strict=True))
+
+
+def _has_words(values: pd.Series) -> bool:
+    """Whether most texts are of several words."""
+    return bool(values.dropna().astype(str).str.contains(r"\S\s+\S").mean() > 0.5)
+
+
+def _as_texts(values: pd.Series) -> list[str]:
+    return ["" if value is None else str(value) for value in values.astype(object).where(values.notna(), None)]
 
 
 def _kinds(frame: pd.DataFrame) -> dict[str, str]:
@@ -206,8 +226,7 @@ def _fitted(kind: str, values: pd.Series, train: np.ndarray) -> np.ndarray:
     from sklearn.feature_extraction.text import TfidfVectorizer
     from sklearn.preprocessing import OneHotEncoder
 
-    texts = np.array(["" if value is None else str(value) for value in values.astype(object).where(values.notna(), None)
-                      ], dtype=object)
+    texts = np.array(_as_texts(values), dtype=object)
     if kind == TEXTS:
         try:
             encoder: Any = TfidfVectorizer(max_features=MOST_WORDS).fit(texts[train])

@@ -108,10 +108,12 @@ def _arranged(dataset: Dataset, train: np.ndarray, test: np.ndarray, labels: np.
     files = (*dataset.files, *dataset.test_files)
     beside = np.zeros(len(dataset.y_test), dtype=bool) if dataset.test_flags is None else dataset.test_flags
     flags = None if dataset.flags is None else np.concatenate([dataset.flags, beside])
+    texts = None if dataset.texts is None else dataset.texts[0] + dataset.texts[1]
     return replace(
         dataset, raw_train=raw[train], y_train=labels[train], raw_test=raw[test], y_test=labels[test],
         class_names=dataset.class_names if class_names is None else tuple(class_names),
         files=tuple(files[row] for row in train) if files else (),
         test_files=tuple(files[row] for row in test) if files else (),
         flags=None if flags is None else flags[train], test_flags=None if flags is None else flags[test],
+        texts=None if texts is None else (tuple(texts[row] for row in train), tuple(texts[row] for row in test)),
         candidates=None, test_splits=(), **changes)

@@ -16,8 +16,9 @@ from engine.applications.noisy_labels.cross_validation import CrossValidated, Cr
 from engine.applications.noisy_labels.fault import fault
 from engine.applications.noisy_labels.held_out import FIRST, MISJUDGED, HeldOut, HeldOutRequest
 from engine.applications.noisy_labels.judge import judge
+from engine.applications.noisy_labels.learners import REGRESSIONS, learner
 from engine.applications.noisy_labels.origin import IN_DOUBT, IN_TURN, VERIFIED
-from engine.applications.noisy_labels.own import coverage
+from engine.applications.noisy_labels.own import coverage, usual_model
 from engine.applications.noisy_labels.pairs import BEHAVIOR_TITLES, CONSENSUS, NONE, Pair, method_of, suspicion
 from engine.applications.noisy_labels.recommended import Recommended, by_flags, by_publication
 from engine.applications.noisy_labels.retraining import (

@@ -39,7 +39,10 @@ class Own:
 
 
 OWNED: dict[str, Own] = {}
-TITLES = {"softmax": "softmax regression", "cnn": "convolutional network", "mlp": "two-layer network",
+PRETRAINED, LOGISTIC = "pretrained", "logistic"
+"""Regressions that are no network of this catalogue: on features of pretrained models, and on features as they are."""
+TITLES = {PRETRAINED: "logistic regression on pretrained features", LOGISTIC: "logistic regression",
+          "softmax": "softmax regression", "cnn": "convolutional network", "mlp": "two-layer network",
           "linear": "linear layer, trained by SGD", "resnet18_cifar": "ResNet-18",
           "resnet18_quarter_cifar": "ResNet-18, a quarter as wide", "resnet50_cifar": "ResNet-50",
           "resnet50_quarter_cifar": "ResNet-50, a quarter as wide", "vgg19_bn_cifar": "VGG-19-BN",

@@ -7,7 +7,6 @@ import torch
 
 from engine.applications.noisy_labels.source import NoisySource, TrainedModel
 from engine.basics.options import Options
-from engine.models.training import train
 
 FOLDS = 3
 
@@ -21,22 +20,20 @@ def out_of_sample(model: TrainedModel, options: Options, folds: int = FOLDS) -> 
     """p(x_k) (n, C) by models of the same kind that were trained without z_k, one a stratified fold."""
     from sklearn.model_selection import StratifiedKFold
 
-    evidence, recipe = model.evidence, model.source.recipe.model_copy(update={"checkpoints": 0})
-    x, y, device = torch.tensor(evidence.x), torch.tensor(evidence.y), model.device
-    folds = min(folds, int(np.bincount(evidence.y)[np.unique(evidence.y)].min()))
+    evidence = model.evidence
+    x, y = torch.tensor(evidence.x), evidence.y
+    folds = min(folds, int(np.bincount(y)[np.unique(y)].min()))
     if folds < 2:
         folds = 2  # a class of one example: its fold has none of it to learn from
     probabilities = np.zeros((len(y), evidence.classes))
-    splits = StratifiedKFold(folds, shuffle=True, random_state=model.source.seed).split(evidence.x, evidence.y)
+    splits = StratifiedKFold(folds, shuffle=True, random_state=model.source.seed).split(evidence.x, y)
     for number, (rows, held) in enumerate(splits):
-        weights = torch.zeros(len(y))
+        weights = np.zeros(len(y), dtype=np.float32)
         weights[rows] = 1
-        fitted = train(model.build, x, y, recipe, model.source.seed, weights=weights, device=device,
-                       check=options.check)
+        fitted = model.refitted(y, weights, options.stage(number, folds))
         with torch.no_grad():
-            probabilities[held] = torch.cat([fitted.module(chunk.to(device)).softmax(-1).cpu() for chunk in
+            probabilities[held] = torch.cat([fitted(chunk.to(model.device)).softmax(-1).cpu() for chunk in
                                              x[held].split(512)]).numpy()
-        options.progress((number + 1) / folds)
     return probabilities
 
 

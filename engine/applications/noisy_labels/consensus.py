@@ -16,7 +16,7 @@ import numpy as np
 from engine.applications.noisy_labels.pairs import CONSENSUS, NONE, Pair, pairs_of
 from engine.applications.noisy_labels.rankings import flagged
 from engine.metrics.ranking import ranks
-from engine.models.catalogue import OWN
+from engine.models.catalogue import LOGISTIC, OWN, PRETRAINED
 
 MOST = 0.8
 """From which share of the labels that it would miss a deep network counts as one that has learned them by heart; those
@@ -41,7 +41,7 @@ def by_heart(model: str, seen: float, unseen: float) -> bool:
 
     model: its name in the catalogue; seen, unseen: as in `fraction_by_heart`.
     """
-    return model not in OWN and fraction_by_heart(seen, unseen) >= MOST
+    return model not in (*OWN, LOGISTIC, PRETRAINED) and fraction_by_heart(seen, unseen) >= MOST
 
 
 def voting(suspicion: Mapping[Pair, np.ndarray], learned: bool) -> list[Pair]:

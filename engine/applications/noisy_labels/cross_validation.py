@@ -28,7 +28,6 @@ from engine.applications.noisy_labels.retraining import (
     corrected,
     facts_of,
     of_the_data,
-    probabilities,
 )
 from engine.applications.noisy_labels.search import draw_cached
 from engine.basics.provenance import device_name
@@ -102,8 +101,8 @@ class CrossValidationRequest(JobRequest[CrossValidated]):
         for half, (what, labels, own) in enumerate(((BEFORE, noisy.evidence.y, np.ones_like(weights)),
                                                     (AFTER, y, weights))):
             said = context.computing(f"training on the labels {what} the review")
-            p = probabilities(noisy, labels, np.where(held, 0, own).astype(np.float32), held,
-                              noisy.source.seed + repeat, device, said.between(half / 2, (half + 1) / 2))
+            p = noisy.probabilities(labels, np.where(held, 0, own), held, noisy.source.seed + repeat, device,
+                                    said.between(half / 2, (half + 1) / 2))
             arrays[what] = (p.argmax(1) == y[held])[weights[held] > 0].astype(np.float64)
         return Output(arrays=arrays, manifest={"device": device_name(device), **facts_of(noisy)})
 

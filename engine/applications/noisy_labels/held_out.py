@@ -11,7 +11,6 @@ from pydantic import Field
 
 from engine import data
 from engine.applications.noisy_labels.folds import fold_of, strata
-from engine.applications.noisy_labels.retraining import probabilities
 from engine.applications.noisy_labels.search import draw_cached
 from engine.applications.noisy_labels.source import NoisyData, NoisySource
 from engine.applications.noisy_labels.wrong_labels import Fraction, counted, flagged
@@ -95,8 +94,7 @@ class HeldOutRequest(JobRequest[HeldOut]):
         noisy, device = draw_cached(self.source), str(pick_device(context.device))
         held = self._folds(noisy) == int(chunk)
         said = f"training without part {int(chunk) + 1} of {self.folds}"
-        p = probabilities(noisy, noisy.evidence.y, (~held).astype(np.float32), held, device=device,
-                          options=context.computing(said))
+        p = noisy.probabilities(noisy.evidence.y, ~held, held, self.source.seed, device, context.computing(said))
         return Output(arrays={"p": p}, manifest={"device": device_name(device), "data": noisy.fingerprint})
 
     def finish(self, chunks: Mapping[str, Result], context: Context) -> Output:

@@ -39,11 +39,11 @@ def goes_in_turn(dataset: Dataset) -> bool:
     return dataset.test_from_train or int(np.bincount(dataset.y_test, minlength=dataset.n_classes).min()) < 2
 
 
-def most_folds(dataset: Dataset) -> int:
-    """Into how many parts all labels can be held out in turn, 2 to 4, so that each part has every class of two or more
+def most_folds(dataset: Dataset, most: int = 4) -> int:
+    """Into how many parts all labels can be held out in turn, 2 to `most`, so that each part has every class of two or more
     examples."""
     counts = _counts(dataset)
-    return min(4, int(counts[counts > 1].min(initial=4)))
+    return min(most, int(counts[counts > 1].min(initial=most)))
 
 
 def most_tested(dataset: Dataset, own: bool, trusted: int) -> int:

@@ -8,11 +8,14 @@ from typing import Any
 
 from engine import data
 from engine.applications.noisy_labels import limits
+from engine.applications.noisy_labels.learners import learner
 from engine.applications.noisy_labels.origin import IN_TURN
 from engine.applications.noisy_labels.source import NoisyData, NoisySource
 from engine.data import uploads
 from engine.data.image_folder import UNREADABLE
 from engine.data.upload_options import UploadOptions
+from engine.models.catalogue import LOGISTIC, PRETRAINED
+from engine.problems.families.pretrained import reads_pretrained
 
 
 def own_source(path: Path, given: Mapping[str, Any], read: Mapping[str, Any] | None = None) -> NoisySource:
@@ -25,15 +28,22 @@ def own_source(path: Path, given: Mapping[str, Any], read: Mapping[str, Any] | N
     """
     read = read or {}
     name = uploads.keep_reading(UploadOptions.parse({**read, "of": uploads.keep_path(path, **read)}))
-    return NoisySource.parse({**usual(data.load(name)), **given, "dataset": name})
+    return NoisySource.parse({**usual(data.load(name), given.get("model", "")), **given, "dataset": name})
 
 
-def usual(dataset: data.Dataset) -> dict[str, Any]:
-    """What fits a user's own data, where nothing else is said."""
-    model = {"model": "mlp" if dataset.image_shape is None else "cnn"}
+def usual(dataset: data.Dataset, model: str = "") -> dict[str, Any]:
+    """What fits a user's own data and a model, by default `usual_model`, where nothing else is said."""
+    chosen = {"model": model or usual_model(dataset)}
     if limits.goes_in_turn(dataset):
-        return {**model, "trusted_from": IN_TURN, "folds": limits.most_folds(dataset)}
-    return {**model, "trusted": min(20, limits.most_trusted(dataset, own=True))}
+        return {**chosen, "trusted_from": IN_TURN,
+                "folds": limits.most_folds(dataset, learner(chosen["model"]).folds)}
+    return {**chosen, "trusted": min(20, limits.most_trusted(dataset, own=True))}
+
+
+def usual_model(dataset: data.Dataset) -> str:
+    """What judges a user's own data where nothing else is said: a regression on pretrained features of pictures and
+    texts, and on the columns of other tables."""
+    return PRETRAINED if reads_pretrained(dataset) else LOGISTIC
 
 
 def coverage(data: NoisyData) -> str:

@@ -12,7 +12,6 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import pandas as pd
-import torch
 from pydantic import BeforeValidator
 
 from engine.applications.noisy_labels.evidence import Evidence
@@ -24,7 +23,6 @@ from engine.basics.provenance import device_name
 from engine.jobs import Context, Output
 from engine.metrics import seed_means
 from engine.metrics.agreement import top_size
-from engine.models.training import train
 from engine.problems.problem import pick_device
 from engine.requests import WHOLE, JobRequest
 from engine.store.results import Result
@@ -154,25 +152,9 @@ def retrained_accuracy(noisy: NoisyData, removed: Sequence[int], relabelled: Map
     y, weights = corrected(noisy.evidence, removed, relabelled)
     if not removed and not relabelled:
         model = noisy.train(device, check=options.check, progress=options.progress)
-        return model.accuracy(noisy.x_test, noisy.y_test)
-    p = probabilities(noisy, y, weights, None, None, device, options)
+        return model.accuracy(noisy.read(options).x_test, noisy.y_test)
+    p = noisy.probabilities(y, weights, None, noisy.source.seed, device, options)
     return float((p.argmax(1) == noisy.y_test).mean())
-
-
-def probabilities(noisy: NoisyData, y: np.ndarray, weights: np.ndarray, held: np.ndarray | None,
-                  seed: int | None = None, device: str = "cpu", options: Options | None = None) -> np.ndarray:
-    """p (h, C) by the source's model trained on labels y (n,) with weights (n,), float32.
-
-    held (n,): of which training examples, None for the test examples. seed: of the training, by default the source's.
-    """
-    options, source = options or Options(), noisy.source
-    training = train(noisy.build, torch.tensor(noisy.evidence.x), torch.tensor(y),
-                     source.recipe.model_copy(update={"checkpoints": 0}), source.seed if seed is None else seed,
-                     weights=torch.tensor(weights), device=device, check=options.check, progress=options.progress)
-    x = noisy.x_test if held is None else noisy.evidence.x[held]
-    with torch.no_grad():
-        logits = torch.cat([training.module(batch.to(device)).cpu() for batch in torch.tensor(x).split(512)])
-    return logits.double().softmax(-1).numpy()
 
 
 def corrected(evidence: Evidence, removed: Sequence[int], relabelled: Mapping[int, int]

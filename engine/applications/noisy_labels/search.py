@@ -77,7 +77,12 @@ class SuspicionRequest(JobRequest[Scored]):
     def chunks(self) -> list[str]:
         if self.source.in_turn:
             return [f"{FOLD}{fold}" for fold in range(self.source.folds)]
-        return [group for group, names in TOGETHER.items() if group == "similarity" or set(names) & set(self.methods)]
+        return [group for group, names in TOGETHER.items() if group == "similarity" or set(names) & self.computed]
+
+    @property
+    def computed(self) -> set[str]:
+        """The wanted methods that say something of the source's model."""
+        return set(self.methods) - self.source.learner.without
 
     def weight(self, chunk: str) -> float:
         """Guessed shares: the first chunk trains the model, confident learning trains others on folds."""
@@ -88,7 +93,7 @@ class SuspicionRequest(JobRequest[Scored]):
         if chunk.startswith(FOLD):
             return self._run_fold(noisy.without(int(chunk.removeprefix(FOLD))), context)
         model = _trained(noisy, context)
-        scores = suspicions(model, set(TOGETHER[chunk]) & set(self.methods),
+        scores = suspicions(model, set(TOGETHER[chunk]) & self.computed,
                             context.computing("scoring every label", 0.8))
         output = _stored(scores)
         if chunk != "similarity":
@@ -97,7 +102,7 @@ class SuspicionRequest(JobRequest[Scored]):
         nearest = most_alike(model, model.problem.x, model.problem.queries)
         examples = _of_examples(noisy, p.numpy(), nearest)
         y = np.asarray(noisy.evidence.y)
-        facts = {"test_accuracy": model.accuracy(noisy.x_test, noisy.y_test),
+        facts = {"test_accuracy": model.accuracy(noisy.read(context.computing("measuring accuracy", 0.99)).x_test, noisy.y_test),
                  "observed_accuracy": float((examples["predicted"] == y).mean()), "device": device_name(model.device),
                  "trusted": len(noisy.evidence.trusted_y), "test": len(noisy.y_test),
                  "parameters_scored": model.problem.parameters, **_facts(noisy)}
@@ -106,7 +111,7 @@ class SuspicionRequest(JobRequest[Scored]):
     def _run_fold(self, noisy: NoisyData, context: Context) -> Output:
         """One model, without its fold: suspicion of the labels that it was trained on, and what it says of the fold."""
         model = _trained(noisy, context)
-        scores = suspicions(model, {*TOGETHER["similarity"], *TOGETHER["gradients"]} & set(self.methods) - {"random"},
+        scores = suspicions(model, {*TOGETHER["similarity"], *TOGETHER["gradients"]} & self.computed - {"random"},
                             context.computing("scoring labels", 0.8))
         output, queries = _stored(scores), model.problem.queries
         p = model.problem.network.predict(queries).softmax(-1).cpu().double().numpy()

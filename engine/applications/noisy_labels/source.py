@@ -10,14 +10,17 @@ from functools import cached_property, partial
 from typing import Annotated, Any, Literal
 
 import numpy as np
+import torch
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
-from torch import Tensor
+from torch import Tensor, nn
 
 from engine import data
 from engine.applications.noisy_labels.evidence import Evidence
 from engine.applications.noisy_labels.folds import check_folds, fold_of
+from engine.applications.noisy_labels.learners import Learner, Task, learner
 from engine.applications.noisy_labels.origin import IN_TURN, VERIFIED, check_origin, in_turn_sentence, origin_sentence
 from engine.basics.errors import InvalidInput
+from engine.basics.options import Options
 from engine.basics.values import Count, Number, Seed, Value
 from engine.data import corruption, uploads
 from engine.data.corruption import Flags
@@ -30,7 +33,7 @@ from engine.problems.families.family import NUMERICS
 from engine.problems.families.inputs import as_inputs, average_pool, input_shape
 from engine.problems.module import ModuleProblem
 from engine.problems.problem import pick_device
-from engine.problems.trained import trained, weights_file
+from engine.problems.trained import weights_file
 
 SMALL_RECIPE = Recipe(epochs=15, batch_size=64, learning_rate=0.05, momentum=0.9, weight_decay=5e-4, schedule="cosine",
                       checkpoints=4)
@@ -45,7 +48,9 @@ class NoisySource(Value):
     averaged over pool × pool squares. noise: the fraction of labels made wrong, in [0, 1), by default 0.2, and 0 for a
     user's own data; with 0 the labels stay as they came, and flags are those that the data bring, if any. mask: seed
     of draw, trusted set and noise, fixed over training seeds. seed: of the training. selection: the parameters that
-    scores read, by default the last block and the head.
+    scores read, by default the last block and the head. model: a network of `engine.models.catalogue`, trained by
+    `recipe`; or `pretrained`, logistic regression on pretrained features of pictures and texts, or `logistic`, on
+    features as they are, for both of which the recipe says nothing.
 
     The trusted set of a registered dataset is drawn from its training split, which counts as verified; that of a
     user's own data from the test split that they bring, whose rest measures accuracy. Where they bring none, `draw`
@@ -91,6 +96,11 @@ class NoisySource(Value):
         return fields if self.noise == (0.0 if self.is_own else NOISE) else {**fields, "noise": self.noise}
 
     @property
+    def learner(self) -> Learner:
+        """How its model reads data and is trained."""
+        return learner(self.model)
+
+    @property
     def is_own(self) -> bool:
         """Whether the data are a user's own."""
         return uploads.is_upload(self.dataset)
@@ -120,7 +130,7 @@ class NoisySource(Value):
         if own:
             evidence.check_apart()
         return NoisyData(self, dataset, evidence, flags, self._inputs(dataset, "test", test), dataset.y_test[test],
-                         train, trusted, split)
+                         train, trusted, split, test)
 
     def _draw_in_turn(self, dataset: data.Dataset) -> NoisyData:
         """All labels as what is searched and as what measures, which the folds then part."""
@@ -132,7 +142,7 @@ class NoisySource(Value):
         flags = _flags(planted if self.noise else None, None if dataset.flags is None else dataset.flags[rows])
         x, test = self._inputs(dataset, "train", rows), np.arange(len(dataset.y_test))[:self.n_test]
         return NoisyData(self, dataset, Evidence(x, observed, x, observed, dataset.n_classes), flags,
-                         self._inputs(dataset, "test", test), dataset.y_test[test], rows, rows, "train")
+                         self._inputs(dataset, "test", test), dataset.y_test[test], rows, rows, "train", test)
 
     def _inputs(self, dataset: data.Dataset, split: str, rows: np.ndarray) -> np.ndarray:
         """float32 inputs (b, *shape) of rows of a split, a few thousand at a time in float64."""
@@ -168,8 +178,9 @@ class NoisySource(Value):
 class NoisyData:
     """A drawn source: evidence for scorers, flags (None where nobody knows) and a test set for evaluation.
 
-    rows (n,): of the dataset's training split. trusted_rows (m,): of its split `trusted_split`. held_out: the fold that
-    these data leave out of training and measure with; None for all of them.
+    rows (n,): of the dataset's training split. trusted_rows (m,): of its split `trusted_split`. test_rows (t,): of its
+    test split. held_out: the fold that these data leave out of training and measure with; None for all of them, which
+    `complete` are where there is one.
     """
 
     source: NoisySource
@@ -181,7 +192,9 @@ class NoisyData:
     rows: np.ndarray
     trusted_rows: np.ndarray
     trusted_split: str
+    test_rows: np.ndarray
     held_out: int | None = None
+    complete: NoisyData | None = None
 
     @cached_property
     def fold_of(self) -> np.ndarray:
@@ -194,7 +207,8 @@ class NoisyData:
         x, y = self.evidence.x, self.evidence.y
         return dataclasses.replace(
             self, evidence=Evidence(x[~held], y[~held], x[held], y[held], self.evidence.classes), flags=None,
-            x_test=x[held], y_test=y[held], rows=self.rows[~held], trusted_rows=self.rows[held], held_out=fold)
+            x_test=x[held], y_test=y[held], rows=self.rows[~held], trusted_rows=self.rows[held], held_out=fold,
+            complete=self)
 
     @property
     def fingerprint(self) -> str:
@@ -229,31 +243,75 @@ class NoisyData:
         """() -> the source's model with fresh weights; it holds nothing of this data."""
         return partial(build_model, self.source.model, self.evidence.x.shape[1:], self.evidence.classes)
 
+    def read(self, options: Options) -> NoisyData:
+        """The same with the inputs that its model reads, which are features in place of pixels for some."""
+        test = ("test", self.test_rows) if self.held_out is None else (self.trusted_split, self.trusted_rows)
+        parts = [("train", self.rows), (self.trusted_split, self.trusted_rows), test]
+        if (read := self.source.learner.read(self.dataset, parts, options)) is None:
+            return self
+        x, trusted_x, x_test = read
+        return dataclasses.replace(self, evidence=dataclasses.replace(self.evidence, x=x, trusted_x=trusted_x),
+                                   x_test=x_test)
+
+    def recipe(self, options: Options) -> Recipe:
+        """The source's recipe with the weight decay that the model has on all the data."""
+        def examples() -> tuple[np.ndarray, np.ndarray]:
+            whole = (self.complete or self).read(options)
+            return whole.evidence.x, whole.evidence.y
+
+        source = self.source
+        return source.learner.recipe(source.recipe, source.seed, source.identity, examples, options)
+
     def train(self, device: str = "cpu", check: Callable[[], None] = lambda: None,
               progress: Callable[[float], None] = lambda fraction: None) -> TrainedModel:
         """The model trained on the observed labels, or as it was trained before."""
-        source, device = self.source, str(pick_device(device))
+        options = Options(check=check, progress=progress)
+        recipe, read = self.recipe(options.between(0, 0.5)), self.read(options.between(0, 0.5))
+        return read.trained(recipe, str(pick_device(device)), options if read is self else options.between(0.5, 1))
+
+    def trained(self, recipe: Recipe, device: str, options: Options) -> TrainedModel:
+        """The model of data that are as it reads them."""
+        source, evidence = self.source, self.evidence
         identity = source.identity if self.held_out is None else {**source.identity, "held_out": self.held_out}
-        network = trained(identity, self.build, self.evidence.x, self.evidence.y, source.recipe, source.seed,
-                          device=device, check=check, progress=progress)
-        return TrainedModel(self.evidence, self.build, network.module, network.checkpoints, source, device)
+        task = Task(evidence.x, evidence.y, evidence.classes, self.build, recipe, source.seed, identity=identity)
+        network = source.learner.fit(task, device, options)
+        return TrainedModel(evidence, self.build, network.module, network.checkpoints, source, device, recipe)
+
+    def probabilities(self, y: np.ndarray, weights: np.ndarray, held: np.ndarray | None, seed: int, device: str,
+                      options: Options) -> np.ndarray:
+        """p (h, C) by the model trained from scratch on labels y (n,) with weights (n,), for the training examples
+        `held` (n,), or for the test examples where that is None."""
+        read, source = self.read(options.between(0, 0.5)), self.source
+        task = Task(read.evidence.x, y, read.evidence.classes, self.build, self.recipe(options), seed,
+                    weights.astype(np.float32))
+        module = source.learner.fit(task, device, options).module
+        x = read.x_test if held is None else read.evidence.x[held]
+        with torch.no_grad():
+            logits = torch.cat([module(batch.to(device)).cpu() for batch in torch.tensor(x).split(512)])
+        return logits.double().softmax(-1).numpy()
 
 
 class TrainedModel:
     """A trained network with its checkpoints and the evidence: all that a scorer is given.
 
-    build () -> a model with fresh weights. problem: at the final weights, with the trusted set as its queries and the
-    training set as candidates.
+    build () -> a model with fresh weights. Its inputs are as the model reads them. recipe: with the weight decay that
+    the model has. problem: at the final weights, with the trusted set as its queries and the training set as
+    candidates.
     """
 
     def __init__(self, evidence: Evidence, build: Callable, module, checkpoints, source: NoisySource,
-                 device: str = "cpu") -> None:
+                 device: str = "cpu", recipe: Recipe | None = None) -> None:
         if not isinstance(evidence, Evidence):
             raise TypeError(f"scorers see Evidence, not {type(evidence).__name__}")
         self.evidence, self.module, self.source, self.device = evidence, module, source, device
-        self.build = build
+        self.build, self.recipe = build, recipe or source.recipe
         self.checkpoints = tuple(checkpoints)
         self.problem = self._problem(module)
+
+    def refitted(self, y: np.ndarray, weights: np.ndarray, options: Options) -> nn.Module:
+        """The same model trained from scratch on labels y (n,) with weights (n,)."""
+        task = Task(self.evidence.x, y, self.evidence.classes, self.build, self.recipe, self.source.seed, weights)
+        return self.source.learner.fit(task, self.device, options).module
 
     def at(self, state: Mapping[str, Tensor]) -> ModuleProblem:
         """The problem with all weights and statistics of a checkpoint; what is known of the network is shared."""
@@ -265,7 +323,7 @@ class TrainedModel:
         evidence, source = self.evidence, self.source
         x, queries = (evidence.x, evidence.trusted_x) if like is None else (like.x, like.queries)
         problem = ModuleProblem(module, x, evidence.y, queries, evidence.trusted_y, parameters=self.selection,
-                                l2=source.recipe.weight_decay, recipe=source.recipe, seed=source.seed,
+                                l2=self.recipe.weight_decay, recipe=self.recipe, seed=source.seed,
                                 device=self.device)
         if like is not None:
             vars(problem.network)["findings"] = vars(like.network).setdefault("findings", {})
@@ -284,7 +342,7 @@ class TrainedModel:
         return self.problem.network.predict(self.problem.x)
 
     def accuracy(self, x: np.ndarray, y: np.ndarray) -> float:
-        """The fraction of (x, y) classified correctly."""
+        """The fraction of (x, y) classified correctly, x as the model reads it."""
         return self.problem.accuracy(x, y)
 
 

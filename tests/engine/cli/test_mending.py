@@ -91,3 +91,15 @@ def test_a_jsonl_keeps_its_types_and_its_ending(home):
     after = (home / "cleaned.jsonl").read_text().splitlines()
     assert json.loads(after[4]) == {**given[4], "label": 1} and [*after[:4], *after[5:]] == [
         line for at, line in enumerate(lines) if at not in (4, 9)]
+
+
+def test_texts_with_labels_are_searched_and_mended(home):
+    words = {"spam": "win cash now offer", "ham": "meeting notes attached tomorrow"}
+    given = [{"text": f"{kind[row % 4]} {kind[(row + 1) % 4]} number {row}", "label": name}
+             for row in range(20) for name, kind in ((name, text.split()) for name, text in words.items())]
+    lines = [json.dumps(one) for one in given]
+    (home / "mine.jsonl").write_text("\n".join(lines) + "\n")
+    accuracy = mended("mine.jsonl", "cleaned.jsonl", {"row 4": "ham", "row 9": ""})
+    after = [json.loads(line) for line in (home / "cleaned.jsonl").read_text().splitlines()]
+    assert after == [{**one, "label": "ham"} if at == 4 else one for at, one in enumerate(given) if at != 9]
+    assert accuracy.loc["after", "n_examples"] == 39

@@ -96,10 +96,10 @@ def test_a_folder_without_verified_labels_is_searched_whole(tmp_path, monkeypatc
         packed.writestr("wrong_labels.txt", "cat/0.png\ndog/3.png\n")
     chosen = own_source(path, {})
     drawn = chosen.draw()
-    assert chosen.in_turn and chosen.folds == 4 and len(drawn.rows) == 14 and len(drawn.y_test) == 0
+    assert chosen.in_turn and chosen.folds == 5 and len(drawn.rows) == 14 and len(drawn.y_test) == 0
     wrong = {drawn.dataset.files[row] for row in drawn.rows[drawn.flags.noisy]}
     assert wrong == {"cat/0.png", "dog/3.png"} and drawn.evidence.x.shape[1:] == (3, 32, 32)
-    assert usual(load(uploads.keep_path(path)))["model"] == "cnn"
+    assert usual(load(uploads.keep_path(path)))["model"] == "pretrained"
 
 
 @pytest.mark.parametrize(("accuracy", "examples", "chance", "weak"), [
