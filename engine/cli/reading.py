@@ -48,7 +48,8 @@ class OwnData:
     verified: Annotated[str, typer.Option(help="The split of --data whose examples are the verified queries, val or "
                                                "test; other ones are left out (default: both).", metavar="SPLIT")] = ""
     embeddings: Annotated[Path | None, typer.Option(help="Embeddings that are the features of pictures or a table: npy "
-                                                         "(n, d) in their order, or npz with embeddings and names.",
+                                                         "(n, d) in their order, npz with embeddings and names, or a "
+                                                         "table with a column of lists, or a number a column.",
                                                     metavar="NPY")] = None
     turns: Annotated[str, typer.Option(help="Of conversations, whether the last answer is a record or every one.",
                                        metavar="last|every")] = "last"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -14,9 +15,11 @@ import numpy as np
 from engine.basics.errors import InvalidInput
 from engine.basics.own_files import OwnFiles, Stored
 from engine.basics.sizes import spell_bytes
+from engine.data import columns
 from engine.data.archive import FAULTS, MAX_BYTES, megabytes, open_zip
 from engine.data.dataset import Dataset
-from engine.data.features import features
+from engine.data.features import LISTS, features, kinds_of
+from engine.data.frames import READERS, read_frame
 from engine.data.npz import entries as entries_of
 from engine.data.npz import read_header
 
@@ -123,13 +126,18 @@ def entries() -> list[Stored]:
 
 
 def keep(file: BinaryIO, filename: str) -> str:
-    """Check an npy or npz, store it, and return its name. Raises `InvalidInput`, and stores nothing then."""
+    """Check an npy, an npz or a table, store it, and return its name. A table has a column of lists of numbers, or the
+    numbers in its columns, and if it likes one that names the examples (`engine.data.columns.NAMES`). Raises
+    `InvalidInput`, and stores nothing then."""
     suffix = Path(filename).suffix.lower()
-    if suffix not in (".npy", ".npz"):
-        raise InvalidInput(f"`{filename[:80]}` is neither npy nor npz; save the embeddings with numpy.")
+    if suffix not in (".npy", ".npz", *READERS):
+        raise InvalidInput(f"`{filename[:80]}` is neither npy nor npz nor a table; save the embeddings with numpy, or "
+                           "as CSV or Parquet.")
     content = file.read(MAX_BYTES + 1)
     if len(content) > MAX_BYTES:
         raise InvalidInput(f"`{filename[:80]}` is larger than {megabytes(MAX_BYTES)}; give a smaller file.")
+    if suffix in READERS:
+        content, suffix = _of_table(read_frame(content, suffix).frame), ".npz"
     name = f"embeddings-{hashlib.sha256(content).hexdigest()[:24]}{suffix}"
     fresh = FILES.keep(name, content)
     try:
@@ -139,3 +147,21 @@ def keep(file: BinaryIO, filename: str) -> str:
             delete(name)
         raise
     return name
+
+
+def _of_table(frame: pd.DataFrame) -> bytes:
+    """An npz of the numbers and names of a table. Raises `InvalidInput` for a table that holds something else."""
+    named = columns.find(frame, columns.NAMES)
+    numbers = frame if named is None else frame.drop(columns=named)
+    lists = [column for column, kind in kinds_of(numbers).items() if kind == LISTS]
+    try:
+        rows = np.stack([np.asarray(row, dtype=np.float64) for row in numbers[lists[0]]]) if lists else (
+            numbers.to_numpy(dtype=np.float64))
+    except (ValueError, TypeError):
+        raise InvalidInput("The table of embeddings holds something else than numbers of one length a row; give a "
+                           "column of lists of numbers, or one number a column, and if you like the names of the "
+                           f"examples in a column `{columns.NAMES[0]}`.") from None
+    arrays = {ROWS: rows} if named is None else {ROWS: rows, NAMES: np.array([str(one) for one in frame[named]])}
+    buffer = io.BytesIO()
+    np.savez(buffer, **arrays)
+    return buffer.getvalue()

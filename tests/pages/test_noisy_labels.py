@@ -232,7 +232,7 @@ def test_own_arrays_with_known_flags(empty):
     assert says(at, "your file says which are wrong") and says(at, "Search 90 labels of Your arrays (npz)")
     line = next(text for text in texts(at) if "noisy-labels --source" in text)
     source = NoisySource.model_validate_json(line.split("'")[1])
-    assert source.model == "mlp" and source.noise == 0
+    assert source.model == "logistic" and source.noise == 0
     run_job(SuspicionRequest.name, suspicion_payload(source), empty)
     at = sound(open("noisy_labels", data=name, epochs=3))
     assert says(at, "9 of 90 labels are wrong")
@@ -259,7 +259,7 @@ def test_own_pictures_of_mixed_sizes_with_an_unreadable_one(empty, tmp_path):
     archive.seek(0)
     name = data.uploads.keep(archive, "mine.zip")
     at = sound(open("noisy_labels", data=name, epochs=2))
-    assert says(at, "No label is trusted: each of 32 is judged by 3 models")
+    assert says(at, "No label is trusted: each of 32 is judged by 4 models")
     assert says(at, "32 of 33 examples are searched. Not searched: 1 not readable.")
     at = sound(open("noisy_labels", data=name, epochs=2, trusted=2, doubt=name))
     assert any("drawn from the labels in doubt" in warning.value for warning in at.warning)
@@ -270,7 +270,7 @@ def test_own_pictures_of_mixed_sizes_with_an_unreadable_one(empty, tmp_path):
     assert not says(at, "of them corrupted") and not at.select_slider
     line = next(text for text in texts(at) if "noisy-labels --source" in text)
     source = NoisySource.model_validate_json(line.split("'")[1])
-    assert source.model == "cnn" and source.noise == 0 and source.draw().evidence.x.shape[1:] == (1, 28, 28)
+    assert source.model == "pretrained" and source.noise == 0 and source.draw().evidence.x.shape[1:] == (1, 28, 28)
 
 
 def test_own_labels_are_made_wrong_only_if_the_reader_says_so(empty):

@@ -14,9 +14,10 @@ from engine.desk.datasets import Preview, UploadOptions
 
 TURNS = {"last": "its last answer", "every": "every answer"}
 PATTERNS = {"answer": "The answer is ([A-Z])", "explanation": "^(.*?)The answer is"}
-EMBEDDINGS = "Embeddings as features (npy or npz)"
+EMBEDDINGS = "Embeddings as features (npy, npz, CSV or Parquet)"
 FORMS = ("An npy (n, d) has a row an example, in the order of the table's rows, or of the sorted paths of pictures. An "
-         "npz has `embeddings` and, if you like, the `names` of their examples.")
+         "npz has `embeddings` and, if you like, the `names` of their examples. A CSV or Parquet has a column of "
+         "lists, or one number a column, and if you like the names in a column `path`.")
 
 
 @st.cache_data(show_spinner="Looking at your data", max_entries=8)
@@ -88,7 +89,7 @@ def _embeddings(name: str, chosen: UploadOptions) -> str:
         key = f"own:embedded:{name}"
         st.session_state.setdefault(key, True)
         stored = stored if inputs.toggle("Read by your embeddings", key=key) else ""
-    file = st.file_uploader(EMBEDDINGS, type=["npy", "npz"], key=f"own:embeddings:{name}", help=FORMS)
+    file = st.file_uploader(EMBEDDINGS, type=["npy", "npz", "csv", "parquet"], key=f"own:embeddings:{name}", help=FORMS)
     return datasets.keep_embeddings(file, file.name) if file is not None else stored
 
 

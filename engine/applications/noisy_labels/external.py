@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.applications.noisy_labels.confident import confident_learning
 from engine.applications.noisy_labels.pairs import CONSENSUS, Pair
 from engine.applications.noisy_labels.rankings import agreements
 from engine.applications.noisy_labels.search import Scored
@@ -28,17 +29,24 @@ from engine.store.external_scores import ExternalScores
 MEANING = {"plus": "a larger score means that the label is more likely wrong",
            "minus": "a smaller score means that the label is more likely wrong"}
 
+PROBABILITIES = "probabilities"
+"""What the facts of scores hold that were made of predicted probabilities."""
+
 
 @dataclass(frozen=True)
 class Direction:
     """sign: which of `MEANING` the consensus tells, empty where it tells none; tau: Kendall τ of the scores as they
-    stand with the consensus; sentence: what was read, and by what."""
+    stand with the consensus; by: what else tells it; sentence: what was read, and by what."""
 
     sign: str
     tau: float
+    by: str = ""
 
     @property
     def sentence(self) -> str:
+        if self.by:
+            return (f"They are predicted probabilities, one column a class: {MEANING[self.sign]}, as confident "
+                    "learning makes of them. Only probabilities of models that have not seen the example say anything.")
         shown = f"τ = {self.tau:+.2f}".replace("-", "−")
         if self.sign:
             return (f"The scores agree with the consensus of the methods by {shown}, so that {MEANING[self.sign]}. No "
@@ -48,25 +56,44 @@ class Direction:
 
 
 def matched(data: NoisyData, table: Table, file: str) -> ExternalScores:
-    """One score for each searched label, in the order of the training set or by the rows that the file names.
+    """One score for each searched label, in the order of the training set or by the rows that the file names. Of a
+    table of predicted probabilities, one column a class, these are what confident learning makes of them.
 
     Raises `InvalidInput` for another number of scores, a matrix, and scores that are not finite.
     """
     n, (r, c) = len(data.evidence.y), table.values.shape
+    if (r, c) == (n, data.evidence.classes) and _are_probabilities(table.values):
+        return _of_probabilities(data, table, file)
     if 1 not in (r, c) or r * c != n:
         square = " (of a square matrix its diagonal is the self-influence)" if r == c else ""
         raise InvalidInput(f"The table is {r:,} × {c:,}, but {n:,} labels are searched; give one score for each of "
                            f"them{square}.")
-    values, names = table.values.ravel(), table.rows if c == 1 else table.candidates
-    if names is not None and len(names) == n:
-        if not np.array_equal(np.sort(names), np.arange(n)):
-            raise InvalidInput(f"The scores are numbered {int(names.min()):,} to {int(names.max()):,}, but the labels "
-                               f"are rows 0 to {n - 1:,} of the training set; number each once.")
-        values = values[np.argsort(names)]
+    values = _in_order(table.values.ravel(), table.rows if c == 1 else table.candidates)
     if not np.isfinite(values).all():
         raise InvalidInput(f"{int((~np.isfinite(values)).sum()):,} of the {n:,} scores are not finite numbers, so that "
                            "they rank nothing; correct them first.")
     return ExternalScores(values[None], np.arange(n), data.fingerprint, {"file": file})
+
+
+def _in_order(values: np.ndarray, names: np.ndarray | None) -> np.ndarray:
+    """Values (n, …) in the order of the training set, whose rows they may be named by."""
+    n = len(values)
+    if names is None or len(names) != n:
+        return values
+    if not np.array_equal(np.sort(names), np.arange(n)):
+        raise InvalidInput(f"The scores are numbered {int(names.min()):,} to {int(names.max()):,}, but the labels "
+                           f"are rows 0 to {n - 1:,} of the training set; number each once.")
+    return values[np.argsort(names)]
+
+
+def _are_probabilities(values: np.ndarray) -> bool:
+    return bool(np.isfinite(values).all() and (values >= 0).all() and np.allclose(values.sum(1), 1, atol=1e-3))
+
+
+def _of_probabilities(data: NoisyData, table: Table, file: str) -> ExternalScores:
+    evidence = data.evidence
+    values = confident_learning(evidence.y, _in_order(table.values, table.rows), evidence.classes)
+    return ExternalScores(values[None], np.arange(len(values)), data.fingerprint, {"file": file, PROBABILITIES: True})
 
 
 def direction(scored: Scored, held: ExternalScores) -> Direction:
@@ -74,6 +101,8 @@ def direction(scored: Scored, held: ExternalScores) -> Direction:
     theirs = Pair("theirs")
     tau = agreements({CONSENSUS: scored.suspicion[CONSENSUS], theirs: held.values[0]}, CONSENSUS, theirs,
                      ("kendall",))["kendall"]
+    if PROBABILITIES in held.facts:
+        return Direction("plus", tau, PROBABILITIES)
     return Direction("" if not abs(tau) > LEAST else "plus" if tau > 0 else "minus", tau)
 
 

@@ -40,8 +40,8 @@ def goes_in_turn(dataset: Dataset) -> bool:
 
 
 def most_folds(dataset: Dataset, most: int = 4) -> int:
-    """Into how many parts all labels can be held out in turn, 2 to `most`, so that each part has every class of two or more
-    examples."""
+    """Into how many parts all labels can be held out in turn, 2 to `most`, so that each part has every class of two or
+    more examples."""
     counts = _counts(dataset)
     return min(most, int(counts[counts > 1].min(initial=most)))
 

@@ -102,7 +102,8 @@ class SuspicionRequest(JobRequest[Scored]):
         nearest = most_alike(model, model.problem.x, model.problem.queries)
         examples = _of_examples(noisy, p.numpy(), nearest)
         y = np.asarray(noisy.evidence.y)
-        facts = {"test_accuracy": model.accuracy(noisy.read(context.computing("measuring accuracy", 0.99)).x_test, noisy.y_test),
+        x_test = noisy.read(context.computing("measuring accuracy", 0.99)).x_test
+        facts = {"test_accuracy": model.accuracy(x_test, noisy.y_test),
                  "observed_accuracy": float((examples["predicted"] == y).mean()), "device": device_name(model.device),
                  "trusted": len(noisy.evidence.trusted_y), "test": len(noisy.y_test),
                  "parameters_scored": model.problem.parameters, **_facts(noisy)}

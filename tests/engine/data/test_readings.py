@@ -284,6 +284,18 @@ def test_embeddings_are_the_features_of_their_examples(home):
     assert by_order in [entry.name for entry in embeddings.entries()]
 
 
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_embeddings_of_a_table_are_those_of_an_npz(suffix):
+    """Numbers in columns, or a column of lists, with the names of examples beside them."""
+    rows, names = np.arange(6.0).reshape(3, 2), np.array(["b", "a", "c"])
+    frame = pd.DataFrame(rows, columns=["e0", "e1"]) if suffix == "csv" else pd.DataFrame({"vector": list(rows)})
+    file = io.BytesIO()
+    getattr(frame.assign(path=names), f"to_{suffix}")(file, index=False)
+    file.seek(0)
+    read = embeddings.read(embeddings.keep(file, f"e.{suffix}"))
+    assert np.array_equal(read.rows, rows) and read.names == tuple(names)
+
+
 def test_embeddings_of_pictures_go_by_sorted_paths():
     name = kept()
     files = sorted((*(whole := data.load(name)).files, *whole.test_files))
@@ -304,6 +316,7 @@ def test_embeddings_of_pictures_go_by_sorted_paths():
     (saved(embeddings=np.array([["a"]])), "npz", "save it as numbers"),
     (saved(embeddings=np.array([[None]])), "npz", "never unpickled"),
     (io.BytesIO(b"\x93NUMPY\x01\x00"), "npy", "cannot be read as a plain array"),
+    (io.BytesIO(b"path,e0\na,1\nb,x\n"), "csv", "something else than numbers"),
     (io.BytesIO(b""), "pt", "neither npy nor npz")])
 def test_embeddings_that_cannot_be_read_are_refused_and_not_stored(file, suffix, words):
     file.seek(0)

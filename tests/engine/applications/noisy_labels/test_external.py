@@ -20,7 +20,7 @@ RNG = np.random.default_rng(0)
 NOISY = np.arange(N) % 5 == 0
 CONSENSUS_SCORES = NOISY + RNG.normal(size=N)
 THEIRS = CONSENSUS_SCORES + 0.3 * RNG.normal(size=N)
-DATA = SimpleNamespace(evidence=SimpleNamespace(y=np.zeros(N, int)), fingerprint="f")
+DATA = SimpleNamespace(evidence=SimpleNamespace(y=np.arange(N) % 3, classes=3), fingerprint="f")
 SCORED = Scored({CONSENSUS: CONSENSUS_SCORES}, *[np.zeros(N)] * 4, facts={}, by_heart=False)
 
 
@@ -59,3 +59,18 @@ def test_what_is_no_score_for_each_label_is_refused(values, match):
         external.matched(DATA, Table(values), "x")
     with pytest.raises(InvalidInput, match="numbered 1 to 60"):
         external.matched(DATA, Table(np.zeros((N, 1)), rows=np.arange(1, N + 1)), "x")
+
+
+def test_predicted_probabilities_become_the_scores_of_confident_learning():
+    """Rows by their number, and the way they stand is known: the label that the model doubts most is first."""
+    y = DATA.evidence.y
+    p = np.full((N, 3), 0.1)
+    p[np.arange(N), y] = 0.8
+    p[7] = np.roll(p[7], 1)
+    order = RNG.permutation(N)
+    held = external.matched(DATA, Table(p[order], rows=order), "p.csv")
+    assert np.argmax(held.values[0]) == 7 and np.ptp(np.delete(held.values[0], 7)) < 1e-12
+    told = external.direction(SCORED, held)
+    assert told.sign == "plus" and "predicted probabilities" in told.sentence
+    with pytest.raises(InvalidInput, match="60 × 3, but 60 labels"):
+        external.matched(DATA, Table(2 * p), "p.csv")

@@ -89,7 +89,8 @@ def test_a_table_is_judged_by_its_columns_and_trained_again_without_rows(tmp_pat
     assert drawn.source.model == "logistic"
     read, penalty = drawn.read(Options()), drawn.recipe(Options()).weight_decay
     kept = np.arange(40) >= 5
-    reference = LogisticRegression(C=2 / (penalty * 35), max_iter=1000).fit(read.evidence.x[kept], read.evidence.y[kept])
+    x, y = read.evidence.x[kept], read.evidence.y[kept]
+    reference = LogisticRegression(C=2 / (penalty * 35), max_iter=1000).fit(x, y)
     assert retrained_accuracy(drawn, range(5), {}) == pytest.approx(reference.score(read.x_test, read.y_test))
     assert retrained_accuracy(drawn, [], {}) > 0.8
 
