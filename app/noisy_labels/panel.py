@@ -37,9 +37,9 @@ def ask(source: NoisySource, sample: NoisyData) -> None:
         glossary.markdown(f"**Search {len(sample.evidence.y):,} labels of {title(source.dataset)}**{wrong}.")
         glossary.caption(
             f"{plain(labels.model_heading(source.model))}: it is trained on the labels as they are"
-            f"{f', for {source.recipe.epochs} epochs' if source.learner.passes else ''}; every method then ranks them "
-            f"against {'the labels that a model was not trained on' if source.in_turn else 'trusted examples'}. It "
-            f"takes {data.search_time(source)}. You can close the browser meanwhile.")
+            f"{f', for {source.recipe.epochs} epochs' if source.learner.passes else ''}; every method then ranks "
+            f"them against {'the labels that a model was not trained on' if source.in_turn else 'trusted examples'}. "
+            f"It takes {data.search_time(source)}. You can close the browser meanwhile.")
         origin(sample)
         st.button("Find suspicious labels", type="primary", key="find", icon=":material/search:",
                   on_click=job_panel.act, args=(searches.start_search, desk(), source))

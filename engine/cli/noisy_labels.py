@@ -59,7 +59,8 @@ def noisy_labels(
     out: Annotated[Path, typer.Option(help="The suspicion of every training label, by method and trusted behavior.",
                                       metavar="CSV")],
     scores: Annotated[list[Path] | None, typer.Option(help="Scores of another program, one for each label, ranked "
-                                                           "beside the methods; repeat it for several.",
+                                                           "beside the methods, or predicted probabilities, one "
+                                                           "column a class; repeat it for several.",
                                                       metavar="PATH")] = None,
     sign: Annotated[str, typer.Option(help="Of --scores: plus where a larger one means that the label is more likely "
                                            "wrong, minus where a smaller one does, or auto, by the consensus of the "
