@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from app.noisy_labels import agreement, external, own_data, panel, review_desk, state, what_if
+from app.noisy_labels import agreement, external, how_many, own_data, panel, review_desk, state, verified, what_if
 from app.widgets.jobs.desk import desk
 from app.widgets.words import glossary
 from engine.desk import noisy_labels as searches
@@ -18,6 +18,7 @@ def main() -> None:
     own_data.show(source, scored is not None)
     with st.spinner("Reading the data"):
         sample = searches.sampled(desk(), source)
+    verified.carry(sample)
     if scored is None:
         panel.ask(source, sample)
         return
@@ -25,7 +26,9 @@ def main() -> None:
     state.take_click([one.title for one in scored.suspicion])
     pair = panel.pair(list(scored.suspicion))
     panel.origin(sample)
-    panel.judged(sample, scored)
+    held = how_many.show(source, sample)
+    panel.judged(sample, scored, held)
+    verified.show(sample, held)
     measured = panel.measured(sample)
     view = state.view(measured)
     if not measured:

@@ -15,3 +15,8 @@ def search_time(source: NoisySource) -> str:
 def retraining_time(source: NoisySource, trainings: int) -> str:
     """How long so many trainings take, in words."""
     return guesses.described(searches.RETRAINING, searches.seconds(source, trainings), searches.seconds_of)
+
+
+def count_time(source: NoisySource) -> str:
+    """How long the first list of suspects takes, with the count of wrong labels, in words."""
+    return guesses.described(searches.COUNT, searches.seconds(source, searches.COUNT_TRAININGS), searches.seconds_of)

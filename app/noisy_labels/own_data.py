@@ -85,7 +85,7 @@ def _verified_now(dataset: Dataset, chosen: UploadOptions) -> None:
             said += (" Some class has none or a single one, so that they only measure accuracy: every label is "
                      "searched, and each part of them is held out in turn.")
     where = "a `test` folder beside `train`" if datasets.holds_pictures(dataset.name) else "a test split of the file"
-    glossary.markdown(f"{said} More can come from {where}, from a list, or from what you decide at the review desk.")
+    glossary.markdown(f"{said} More can come from {where}, from a list, or from a random sample that you verify.")
 
 
 def _pixels(name: str, chosen: UploadOptions, dataset: Dataset) -> tuple[str, int]:

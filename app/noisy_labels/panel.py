@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from app.noisy_labels import agreement, data, state
+from app.noisy_labels import agreement, data, how_many, state
 from app.noisy_labels import detection as detections
 from app.noisy_labels.question import question
 from app.widgets.jobs import job_panel
@@ -15,7 +15,7 @@ from app.widgets.words import glossary, labels
 from app.widgets.words.plain_text import plain
 from engine.desk import noisy_labels as searches
 from engine.desk.datasets import title
-from engine.desk.noisy_labels import IN_DOUBT, NoisyData, NoisySource, Pair, Scored, coverage, judge
+from engine.desk.noisy_labels import IN_DOUBT, HeldOut, NoisyData, NoisySource, Pair, Scored, coverage, fault, judge
 
 WHY_NOT = ("Nobody says which labels of these data are wrong, so how many of them a method finds cannot be measured. "
            "The labels are ranked by suspicion: look at the top of the ranking here, and decide. To measure "
@@ -23,10 +23,15 @@ WHY_NOT = ("Nobody says which labels of these data are wrong, so how many of the
 
 
 def ask(source: NoisySource, sample: NoisyData) -> None:
-    """Before the scores are there: what would be done and how long it takes, or how far it is."""
+    """Before the scores are there: what would be done and how long it takes, or how far it is, with what is known
+    already."""
     waiting = searches.under_way(desk(), source)
     if waiting is not None:
-        job_panel.wait(waiting)
+        held = how_many.show(source, sample)
+        job_panel.watch(waiting)
+        if held is not None:
+            how_many.first(sample, held)
+        st.stop()
     with st.container(border=True):
         wrong = f", {sample.corrupted_count:,} of them corrupted" if sample.corrupted_count else ", as given"
         glossary.markdown(f"**Search {len(sample.evidence.y):,} labels of {title(source.dataset)}**{wrong}.")
@@ -51,13 +56,14 @@ def origin(sample: NoisyData) -> None:
         glossary.caption(coverage(sample))
 
 
-def judged(sample: NoisyData, scored: Scored) -> None:
-    """How good the model is that judges; a warning where that may be little above chance."""
+def judged(sample: NoisyData, scored: Scored, held: HeldOut | None) -> None:
+    """How good the model is that judges; a warning where that may be little above chance, with what is at fault."""
     judgement = judge(sample, scored.facts["test_accuracy"])
     if judgement is None:
         return
+    at_fault = fault(judgement, held) if held is not None else ""
     if judgement.is_weak:
-        st.warning(judgement.sentence, icon=":material/balance:")
+        st.warning(f"{judgement.measured} {at_fault}" if at_fault else judgement.sentence, icon=":material/balance:")
     else:
         glossary.caption(judgement.sentence)
 

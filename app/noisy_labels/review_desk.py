@@ -9,9 +9,7 @@ import streamlit as st
 
 from app.noisy_labels import review_bulk, review_example, review_filter, review_keys, review_queue, state
 from app.widgets.examples import cards
-from app.widgets.jobs import job_panel
 from app.widgets.jobs import review as desk_review
-from app.widgets.pickers import pickers
 from app.widgets.results import downloads
 from app.widgets.words import glossary, look
 from engine.basics.csv_text import csv_text
@@ -29,7 +27,6 @@ from engine.desk.noisy_labels import (
     consensus,
     consequences,
     rankings,
-    verified_by,
 )
 from engine.desk.reviews import Decision
 
@@ -128,10 +125,10 @@ def _exports(sample: NoisyData, review: Review, decisions: Mapping[int, Decision
 
 
 def _own(sample: NoisyData, decisions: Mapping[int, Decision]) -> None:
-    """What comes of a user's own data: a cleaned copy, moves, a list by path, and verified examples."""
-    known = verified_by(sample, decisions)
+    """What comes of a user's own data: a cleaned copy, moves, and a list by path."""
     glossary.markdown("**Your own data, cleaned**")
-    changed = any(consequences(decisions)) or bool(datasets.reading(sample.source.dataset).classes)
+    reading = datasets.reading(sample.source.dataset)
+    changed = any(consequences(decisions)) or bool(reading.classes) or any(reading.trusted.values())
     with st.container(horizontal=True):
         form = cleaning.format_of(sample)
         downloads.file_button(form.title, partial(cleaning.copy, sample, decisions), f"cleaned{form.suffix}", form.mime,
@@ -145,16 +142,6 @@ def _own(sample: NoisyData, decisions: Mapping[int, Decision]) -> None:
                                   "text/x-shellscript", "desk:moves", disabled=not changed,
                                   help="Run it in your folder: it moves pictures to the class that they get, and "
                                        f"removed ones to `{cleaning.REMOVED}`. It deletes and overwrites nothing.")
-        st.button(f"Trust what I decided ({len(known):,})", key="desk:trust", icon=":material/verified:",
-                  disabled=not known, on_click=job_panel.act, args=(_trust, sample, known),
-                  help="Examples that you called fine, or gave their right label, become verified ones: the scores "
-                       "then refer to them, and they are searched no more. Two of every class are needed.")
-
-
-def _trust(sample: NoisyData, known: Mapping[str, str]) -> None:
-    """Read the data with what was decided as verified examples."""
-    chosen = datasets.reading(sample.source.dataset)
-    pickers.take(datasets.keep_reading(chosen.model_copy(update={"trusted": {**chosen.trusted, **known}})))
 
 
 def _import(review: Review) -> None:

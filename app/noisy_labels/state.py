@@ -47,9 +47,8 @@ SIZES = ("labels", "trusted", "epochs", "judge", "noise")
 MODELS = (*OWN, *FORMS)
 POOL = {"cifar10": 2, "fashion_mnist": 2, "fashion_small": 2}
 """Small models read large pictures averaged over squares of so many pixels, so that they train in seconds."""
-DEFAULTS = {"digits": (1_000, 20, 15), "fashion_small": (1_000, 20, 15), "fashion_mnist": (2_000, 50, 15),
-            "cifar10": (2_000, 50, 25)}
-"""Training examples, trusted examples a class, epochs."""
+DEFAULTS = {"digits": (20, 15), "fashion_small": (20, 15), "fashion_mnist": (50, 15), "cifar10": (50, 25)}
+"""Trusted examples a class, epochs."""
 MOST_TEST = 2_000
 FOLDS = 4
 NOISE_STEPS = [index / 20 for index in range(13)]
@@ -146,19 +145,19 @@ def _model(dataset: datasets.Dataset, own: bool) -> str:
 
 
 def _sizes(dataset: datasets.Dataset, own: bool, in_turn: bool, passes: bool) -> tuple[int, int, int]:
-    """Trusted examples of each class, labels to search and epochs; of a user's own data all labels are searched.
-    passes: whether the model is trained for a number of epochs."""
+    """Trusted examples of each class, labels to search and epochs; by default all labels are searched. passes:
+    whether the model is trained for a number of epochs."""
     most = limits.most_trusted(dataset, own)
-    wanted, per_class, epochs = DEFAULTS.get(dataset.name, (20_000 if own else 2_000, 20, 20))
+    per_class, epochs = DEFAULTS.get(dataset.name, (20, 20))
     if in_turn:
         whole = limits.most_in_turn(dataset)
-        train = pickers.number("labels", "training labels to search", min(wanted, whole), 2, whole)
+        train = pickers.number("labels", "training labels to search", whole, 2, whole)
         return 1, train, _epochs(epochs, passes)
     trusted = pickers.number("trusted", "trusted examples of each class", min(per_class, most), 1, most,
                              "Verified examples that the scores refer to: "
                              + (_own_trusted(dataset) if own else "sampled beside the training set."))
     available = limits.most_searched(dataset, own, trusted)
-    train = pickers.number("labels", "training labels to search", min(wanted, available), 2, available)
+    train = pickers.number("labels", "training labels to search", available, 2, available)
     return trusted, train, _epochs(epochs, passes)
 
 

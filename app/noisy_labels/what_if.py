@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import pandas as pd
 import streamlit as st
 
 from app.charts.draw import draw
 from app.charts.precision_recall import accuracies
 from app.noisy_labels import data, state
+from app.widgets.choices.selectors import segments
 from app.widgets.jobs import job_panel
 from app.widgets.jobs.desk import desk
 from app.widgets.results import downloads
@@ -17,57 +16,84 @@ from app.widgets.words import glossary
 from engine.basics.csv_text import csv_text
 from engine.desk import Waiting
 from engine.desk import noisy_labels as searches
-from engine.desk.noisy_labels import NoisyData, NoisySource, Pair, Review, Scored, Truth, consequences, truth
+from engine.desk.noisy_labels import (
+    JobRequest,
+    NoisyData,
+    NoisySource,
+    Pair,
+    Review,
+    Scored,
+    Truth,
+    cleaning,
+    consequences,
+    truth,
+)
+from engine.desk.reviews import WRONG, Decision
 from engine.metrics import seed_means
+
+TEST, HELD_OUT = "test", "parts"
+MEASURED = {TEST: "Test examples", HELD_OUT: "Held-out corrected labels"}
 
 
 def show(source: NoisySource, sample: NoisyData, scored: Scored, pair: Pair) -> None:
     """What is changed, the run that changes it, and its result."""
-    if not len(sample.y_test):
-        st.info(searches.NOT_MEASURED, icon=":material/help:")
-        return
-    left, right = st.columns([1.4, 1], gap="large", vertical_alignment="bottom")
+    left, middle, right = st.columns([1.4, 1.2, 1], gap="large", vertical_alignment="bottom")
     with left:
         action = state.action()
+    with middle:
+        out_of_fold = _out_of_fold(sample)
     with right:
         seeds = state.seeds()
-    removed, relabelled = _changes(sample, scored, pair, action)
+    decided = _changes(sample, scored, pair, action)
+    removed, relabelled = consequences(decided)
     if not removed and not relabelled:
         st.info("No label has been called wrong yet: decide some at the review desk, or take the most suspicious.",
                 icon=":material/rate_review:")
         return
     glossary.markdown(f"**{_words(len(removed), len(relabelled))}** of {len(sample.evidence.y):,} training examples."
                       + _truth(truth(sample.flags, removed, relabelled), len(relabelled)))
-    request = searches.what_if(source, removed, relabelled, seeds)
+    request = (searches.cross_validation if out_of_fold else searches.what_if)(source, removed, relabelled, seeds)
     answer = desk().known(request)
-    if not isinstance(answer, searches.WhatIf):
-        _ask(source, request, answer)
+    if answer is None or isinstance(answer, Waiting | str):
+        _ask(source, request, request.trainings, answer)
         return
-    _result(answer.accuracy, source, len(sample.y_test), seeds)
-    changes = pd.DataFrame({"row": [*removed, *relabelled], "label": ["" for _ in removed] + [
-        str(label) for label in relabelled.values()]})
-    downloads.file_button("Changed labels (CSV)", partial(csv_text, changes), "changes.csv", "text/csv",
-                          "changes", help="What the command above reads.")
+    _result(answer.accuracy, request.measured(len(sample.y_test)))
+    if not out_of_fold:
+        _seeds(answer.accuracy, source)
+    downloads.chart_extras("what-if", answer.accuracy, command=(
+        f"{searches.command(source, 'what-if-labels', 'accuracy.csv')} --changes changes.csv --seeds {seeds}"
+        f"{f' --folds {request.folds}' if out_of_fold else ''}"))
+    downloads.file_button("Changed labels (CSV)", lambda: csv_text(cleaning.decided_by_path(sample, decided)),
+                          "changes.csv", "text/csv", "changes", help="What the command above reads.")
 
 
-def _ask(source: NoisySource, request: searches.WhatIfRequest, waiting: Waiting | None) -> None:
+def _out_of_fold(sample: NoisyData) -> bool:
+    """Whether accuracy is measured on held-out parts: where there are no test examples, or as chosen."""
+    ways = list(MEASURED) if len(sample.y_test) else [HELD_OUT]
+    return segments("measure", "Measured on", ways, ways[0], MEASURED.get, help=(
+        "Test examples are verified ones that no model was trained on. Without them each part of all examples is left "
+        "out in turn, and both models are judged on its corrected labels.")) == HELD_OUT
+
+
+def _ask(source: NoisySource, request: JobRequest, trainings: int, waiting: Waiting | None) -> None:
     """How long it takes and a button, or how far it is."""
     if waiting is not None:
         job_panel.watch(waiting)
         return
     glossary.caption(
-        f"{2 * request.seeds} trainings: {data.retraining_time(source, 2 * request.seeds)}. "
+        f"{trainings} trainings: {data.retraining_time(source, trainings)}. "
         "Everything else stays: seed, settings, and the batches of the other examples.")
     st.button("Train again", type="primary", key="what-if", icon=":material/model_training:", on_click=job_panel.act,
               args=(desk().start, request))
 
 
-def _changes(sample: NoisyData, scored: Scored, pair: Pair, action: str) -> tuple[list[int], dict[int, int]]:
+def _changes(sample: NoisyData, scored: Scored, pair: Pair, action: str) -> dict[int, Decision]:
     if action == "review":
-        return consequences(Review(sample).decisions())
+        return Review(sample).decisions()
     fraction = state.fraction()
     glossary.caption(f"Ranked by {pair.title}.")
-    return sorted(int(row) for row in searches.most_suspicious(scored.suspicion[pair], fraction)), {}
+    return {int(row): Decision(int(row), WRONG)
+            for row in sorted(searches.most_suspicious(scored.suspicion[pair], fraction))}
 
 
 def _words(removed: int, relabelled: int) -> str:
@@ -85,38 +111,36 @@ def _truth(known: Truth | None, relabelled: int) -> str:
     return text
 
 
-def _result(table: pd.DataFrame, source: NoisySource, n_test: int, seeds: int) -> None:
+def _result(table: pd.DataFrame, measured: str) -> None:
+    """Accuracy before, after and the change, each with its interval, and whether the change may be nothing."""
     rows = table.set_index("what")
     columns = st.columns(3)
     for column, what in zip(columns, ("before", "after"), strict=False):
         column.metric(f"Accuracy {what}", f"{rows.loc[what, 'mean']:.1%}", help=_interval(rows.loc[what]))
     change = rows.loc["change"]
     columns[2].metric("Change", f"{100 * change['mean']:+.2f} points".replace("-", "−"), help=_interval(change))
-    _interval_said(change, n_test)
+    half = change["ci95"]
+    if half == half:
+        said = ("Within its interval the change may be nothing." if abs(change["mean"]) <= half
+                else "The interval leaves out zero.")
+        measured = (f"Change {100 * change['mean']:+.2f} ± {100 * half:.2f} percentage points, a 95% interval "
+                    f"{measured} {said}".replace("-0", "−0"))
+    else:
+        measured = "One training seed, so there is no interval."
+    glossary.caption(measured)
+
+
+def _seeds(table: pd.DataFrame, source: NoisySource) -> None:
+    """The accuracies of every seed."""
+    rows = table.set_index("what")
     dots = pd.DataFrame([{"what": what, "seed": source.seed + index, "accuracy": value}
                          for what in ("before", "after")
                          for index, value in enumerate(seed_means.split(rows.loc[what, "seed_means"]))])
     draw(accuracies, dots, key="what-if-dots",
          alt=f"Test accuracy before and after, {len(dots) // 2} seeds: from {rows.loc['before', 'mean']:.3f} to "
              f"{rows.loc['after', 'mean']:.3f}.")
-    downloads.chart_extras("what-if", table, command=(
-        f"{searches.command(source, 'what-if-labels', 'accuracy.csv')} --changes changes.csv --seeds {seeds}"))
-
-
-def _interval_said(change: pd.Series, n_test: int) -> None:
-    """Whether the change may be nothing."""
-    half = change["ci95"]
-    if half == half:
-        said = ("Within its interval the change may be nothing." if abs(change["mean"]) <= half
-                else "The interval leaves out zero.")
-        glossary.caption(
-            f"Change {100 * change['mean']:+.2f} ± {100 * half:.2f} percentage points, a 95% t-interval over "
-            f"{int(change['n_seeds'])} training seeds, paired; {n_test:,} test examples. {said}"
-            .replace("-0", "−0"))
-    else:
-        glossary.caption(f"One training seed, so there is no interval; {n_test:,} test examples.")
 
 
 def _interval(row: pd.Series) -> str:
     half = row["ci95"]
-    return "one seed, no interval" if half != half else f"± {100 * half:.2f} points, 95% t-interval over seeds"
+    return "one seed, no interval" if half != half else f"± {100 * half:.2f} points, 95% interval"

@@ -12,8 +12,7 @@ import typer
 from engine.basics.csv_text import csv_text
 from engine.basics.errors import InvalidInput
 from engine.basics.files import atomic_write
-from engine.cli.changes import read_changes
-from engine.cli.reading import OwnData, say
+from engine.cli.reading import CHANGES, OwnData, say
 from engine.cli.setting import Machine
 
 if TYPE_CHECKING:
@@ -70,6 +69,8 @@ def noisy_labels(
     machine: Machine = Machine(),
 ) -> None:
     """Train on labels as they are, and rank them by how likely they are wrong (resumable)."""
+    from engine.applications.noisy_labels.fault import fault
+    from engine.applications.noisy_labels.held_out import MISJUDGED, HeldOutRequest
     from engine.applications.noisy_labels.judge import judge
     from engine.applications.noisy_labels.search import SuspicionRequest, draw_cached
     from engine.cli.progress import run_shown
@@ -80,12 +81,15 @@ def noisy_labels(
     noisy = draw_cached(request.source)
     say(noisy.dataset)
     theirs = _tables(noisy, scores or [])
+    held = HeldOutRequest(source=request.source)
+    first = held.loaded(run_shown("first suspects", held.name, held.payload, machine))
+    print(f"Confident learning counts {first.count.sentence(len(noisy.rows))} as wrong. {MISJUDGED}")
     scored = request.answered(run_shown("noisy labels", request.name, request.payload, machine))
     scored = _with_external(noisy, scored, theirs, sign)
     atomic_write(out, csv_text(_table(noisy, scored)))
     _report(noisy, scored)
     if judged := judge(noisy, scored.facts["test_accuracy"]):
-        print(judged.sentence)
+        print(f"{judged.measured} {at_fault}" if (at_fault := fault(judged, first)) else judged.sentence)
     print(f"Written: {out}")
 
 
@@ -117,18 +121,15 @@ def _with_external(noisy: NoisyData, scored: Scored, theirs: Mapping[str, Extern
 
 def _table(noisy: NoisyData, scored: Scored) -> pd.DataFrame:
     """A row a label, in the order of the training set; pictures of the user's own with their file."""
-    import numpy as np
     import pandas as pd
 
+    from engine.applications.noisy_labels.decision_file import columns_of
     from engine.applications.noisy_labels.pairs import BEHAVIOR_TITLES
     from engine.question import direction
     from engine.question.behaviors import BEHAVIORS
 
-    dataset, rows = noisy.dataset, noisy.rows
-    files = {"file": [dataset.files[row] for row in rows]} if dataset.files else {}
-    return pd.DataFrame({"row": np.arange(len(rows)), "dataset_row": rows, **files,
-                         "label": [dataset.class_names[label] for label in noisy.evidence.y],
-                         "predicted": [dataset.class_names[label] for label in scored.predicted],
+    return pd.DataFrame({**columns_of(noisy, range(len(noisy.rows)), {}),
+                         "predicted": [noisy.dataset.class_names[label] for label in scored.predicted],
                          **{pair.title: values for pair, values in scored.suspicion.items()},
                          direction.QUANTITY: direction.suspicions([BEHAVIORS[name] for name in BEHAVIOR_TITLES])})
 
@@ -152,27 +153,41 @@ def _report(noisy: NoisyData, scored: Scored) -> None:
 
 
 def what_if_labels(
-    changes: Annotated[Path, typer.Option(help="A CSV with the columns row, of the training set, and label: the one to "
-                                               "use, or nothing where the example is removed.", metavar="CSV")],
+    changes: Annotated[Path, typer.Option(help=CHANGES, metavar="CSV")],
     out: Annotated[Path, typer.Option(help="Accuracy before and after to write.", metavar="CSV")],
     seeds: Annotated[int, typer.Option(help="Training seeds; each trains on the labels as they are and as changed.",
                                        min=1, max=100)] = 3,
+    folds: Annotated[int | None, typer.Option(help="Measure out of fold on the corrected labels, with so many parts, "
+                                                   "not on test examples (default: 5 where the data have none).",
+                                              min=2, max=20)] = None,
     searched: SearchedData = SearchedData(),
     machine: Machine = Machine(),
 ) -> None:
     """Train again without some examples, or with other labels, and compare accuracies (resumable)."""
+    from engine.applications.noisy_labels.cross_validation import CrossValidationRequest
+    from engine.applications.noisy_labels.decision_file import read_decisions
+    from engine.applications.noisy_labels.held_out import FOLDS
     from engine.applications.noisy_labels.retraining import RetrainingRequest, WhatIfRequest
+    from engine.applications.noisy_labels.review import consequences
     from engine.applications.noisy_labels.search import draw_cached
     from engine.cli.progress import run_shown
     from engine.cli.score_files import check_output
 
     check_output(out, ".csv", inputs=[changes, *searched.inputs])
-    removed, relabelled = read_changes(changes)
-    chosen = searched.chosen()
+    listed, chosen = read_decisions(changes), searched.chosen()
+    noisy = draw_cached(chosen)
+    removed, relabelled = consequences({decision.row: decision for decision in listed.decisions(noisy)})
+    if not removed and not relabelled:
+        raise InvalidInput(f"`{changes}` changes nothing: no label in it is wrong; give one at least.")
     training = RetrainingRequest(source=chosen, removed=tuple(removed), relabelled=relabelled)
-    request = WhatIfRequest(training=training, seeds=seeds)
+    out_of_fold = folds is not None or not len(noisy.y_test)
+    request = (CrossValidationRequest(training=training, folds=folds or FOLDS, seeds=seeds) if out_of_fold else
+               WhatIfRequest(training=training, seeds=seeds))
     table = run_shown("what if", request.name, request.payload, machine).table("accuracy")
     atomic_write(out, csv_text(table))
-    print(draw_cached(chosen).trusted_origin)
-    print(table.drop(columns="seed_means").to_string(index=False, float_format="{:.4f}".format))
+    if out_of_fold:
+        print(f"Both models are judged on {int(table['n_examples'].iloc[0]):,} labels as corrected, which they were "
+              f"not trained on, in {folds or FOLDS} parts.")
+    print(noisy.trusted_origin)
+    print(table.drop(columns="seed_means", errors="ignore").to_string(index=False, float_format="{:.4f}".format))
     print(f"Written: {out}")

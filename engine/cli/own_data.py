@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from engine.basics.errors import InvalidInput
 from engine.basics.files import atomic_write, read_whole
-from engine.cli.reading import OwnData, read_columns, say
-
-if TYPE_CHECKING:
-    from engine.applications.decisions import Decision
-    from engine.applications.noisy_labels.source import NoisyData
+from engine.cli.reading import CHANGES, OwnData, read_columns, say
 
 SCRIPT, RECORDS = ".sh", ".jsonl"
 
@@ -48,9 +44,7 @@ def preview_data(read: OwnData = OwnData()) -> None:
 
 
 def clean_data(
-    changes: Annotated[Path, typer.Option(help="A CSV with the columns file and label: the class to use, or nothing "
-                                               "where the example is removed; the review desk writes it. For records: "
-                                               "the decisions that their desk writes.",
+    changes: Annotated[Path, typer.Option(help=f"{CHANGES} For records: the decisions that their desk writes.",
                                           metavar="CSV")],
     out: Annotated[Path, typer.Option(help="The cleaned copy, in the format of --data (a folder becomes a zip), or, "
                                            "with the ending .sh, the moves as a shell script.", metavar="PATH")],
@@ -58,6 +52,7 @@ def clean_data(
 ) -> None:
     """Write your own data with corrected labels and without what is removed; the data themselves stay as they are."""
     from engine.applications.noisy_labels import cleaning
+    from engine.applications.noisy_labels.decision_file import read_decisions
     from engine.applications.noisy_labels.own import own_source
     from engine.cli.score_files import check_output
     from engine.data.record_forms import are_records
@@ -66,12 +61,12 @@ def clean_data(
         raise InvalidInput("There is nothing to clean; give --data.")
     if read.data.suffix == RECORDS and are_records(read_whole(read.data, "file")):
         return _clean_records(read, changes, out)
-    listed = read_columns(changes, "file", "label")
+    listed = read_decisions(changes)
     noisy = own_source(read.data, {}, read.reading).draw()
     say(noisy.dataset)
     form = cleaning.format_of(noisy)
     check_output(out, SCRIPT if out.suffix == SCRIPT else form.suffix, inputs=[changes, *read.inputs])
-    decided = _decisions(noisy, listed)
+    decided = {decision.row: decision for decision in listed.decisions(noisy)}
     atomic_write(out, cleaning.script(noisy, decided) if out.suffix == SCRIPT else cleaning.copy(noisy, decided))
     after = cleaning.outcome(noisy, decided)
     print(f"{len(after.labels):,} examples are left: {after.relabelled:,} with another label, {len(after.removed):,} "
@@ -107,24 +102,6 @@ def _clean_records(read: OwnData, changes: Path, out: Path) -> None:
     atomic_write(out, jsonl(left))
     print(f"{len(left):,} records are left: {len(records) - len(left):,} taken out.")
     print(f"Written: {out}")
-
-
-def _decisions(noisy: NoisyData, listed: list[tuple[str, str]]) -> dict[int, Decision]:
-    """row -> what the list says of it, where that changes something. Raises `InvalidInput` for a file or a class that
-    there is not."""
-    from engine.applications.decisions import WRONG, Decision
-
-    row = {noisy.dataset.files[at]: index for index, at in enumerate(noisy.rows)}
-    names, decisions = noisy.dataset.class_names, {}
-    for file, label in listed:
-        if file not in row:
-            raise InvalidInput(f"`{file[:80]}` is not among the examples that are searched; give files as the preview "
-                               "and `suspicion.csv` write them.")
-        if label and label not in names:
-            raise InvalidInput(f"There is no class `{label[:60]}`; there are {', '.join(names[:10])}.")
-        if label != names[noisy.evidence.y[row[file]]]:
-            decisions[row[file]] = Decision(row[file], WRONG, names.index(label) if label else None)
-    return decisions
 
 
 def _size(size: tuple[int, int] | None) -> str:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from engine.data import Dataset
 
 MOST_BYTES = 50_000_000
+CHANGES = ("The decisions, as `noisy-labels` writes them with the columns verdict and right_label filled in, or as the "
+           "review desk does.")
 
 
 @dataclass(frozen=True)

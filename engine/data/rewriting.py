@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 import json
@@ -51,29 +52,46 @@ def _arrow(content: bytes, suffix: str, label: str, rows: Mapping[int, str | Non
 
 
 def _text(content: bytes, label: str, rows: Mapping[int, str | None]) -> bytes:
+    """Rows that stay as they are byte for byte, with the line ends of the file."""
     dialect = dialect_of(content)
     heading = content.decode(dialect.encoding, "replace")[:dialect.heading]
-    header, *lines = [line for line in csv.reader(io.StringIO(dialect.text(content), newline=""),
-                                                  delimiter=dialect.separator) if line]
+    (header, first), *lines = _raw_rows(dialect.text(content), dialect.separator)
     column = [name.strip() for name in header].index(label)
+    end = first[len(first.rstrip("\r\n")):] or "\n"
     out = io.StringIO(newline="")
-    writer = csv.writer(out, delimiter=dialect.separator, lineterminator="\n")
-    writer.writerow(header)
+    writer = csv.writer(out, delimiter=dialect.separator, lineterminator=end)
+    out.write(first)
     for row, new in rows.items():
-        line = list(lines[row])
-        if new is not None:
-            line[column] = new
-        writer.writerow(line)
-    return (heading + out.getvalue()).encode(dialect.encoding)
+        cells, raw = lines[row]
+        if new is None:
+            out.write(raw if raw.endswith(("\r", "\n")) else raw + end)
+        else:
+            writer.writerow([*cells[:column], new, *cells[column + 1:]])
+    marked = dialect.encoding != "utf-8-sig" or content.startswith(codecs.BOM_UTF8)
+    return (heading + out.getvalue()).encode(dialect.encoding if marked else "utf-8")
+
+
+def _raw_rows(text: str, separator: str) -> list[tuple[list[str], str]]:
+    """(cells, text with its line end) of every row that is not blank."""
+    lines, rows, start = list(io.StringIO(text, newline="")), [], 0
+    reader = csv.reader(lines, delimiter=separator)
+    for cells in reader:
+        if cells:
+            rows.append((cells, "".join(lines[start:reader.line_num])))
+        start = reader.line_num
+    return rows
 
 
 def _json(content: bytes, label: str, rows: Mapping[int, str | None]) -> bytes:
+    """A list of objects, or an object a line, where lines that stay are as they are byte for byte."""
     text = content.decode("utf-8-sig")
     whole = text.lstrip().startswith("[")
-    items: list[dict[str, Any]] = json.loads(text) if whole else [
-        json.loads(line) for line in text.split("\n") if line.strip()]
+    lines = [] if whole else [line for line in text.split("\n") if line.strip()]
+    items: list[dict[str, Any]] = json.loads(text) if whole else [json.loads(line) for line in lines]
     by_text = {str(item[label]): item[label] for item in items}
-    written = [items[row] if new is None else {**items[row], label: by_text.get(new, new)} for row, new in rows.items()]
+    written = [None if new is None else {**items[row], label: by_text.get(new, new)} for row, new in rows.items()]
     if whole:
-        return json.dumps(written, ensure_ascii=False, indent=1).encode()
-    return "".join(json.dumps(item, ensure_ascii=False) + "\n" for item in written).encode()
+        return json.dumps([items[row] if item is None else item for row, item in zip(rows, written, strict=True)],
+                          ensure_ascii=False, indent=1).encode()
+    return "".join((lines[row] if item is None else json.dumps(item, ensure_ascii=False)) + "\n"
+                   for row, item in zip(rows, written, strict=True)).encode()

@@ -116,6 +116,12 @@ def _file(name: str) -> str:
     return ""
 
 
+def ending(name: str) -> str:
+    """The ending that the file of an upload, or of a reading of it, came with; of a folder that of a zip."""
+    stored, came = base(name).suffix, Path(_file(name)).suffix.lower()
+    return came if came in ALIASES or came in TITLES else stored
+
+
 def _named(name: str) -> Path:
     """Where the name of its file is stored."""
     return FILES.path(name).with_name(f"{name}.called")

@@ -12,6 +12,9 @@ from engine import data
 from engine.applications.noisy_labels import cleaning, consensus, external, limits, rankings
 from engine.applications.noisy_labels.changes import Truth, truth
 from engine.applications.noisy_labels.comparing import scoring_of, why
+from engine.applications.noisy_labels.cross_validation import CrossValidated, CrossValidationRequest
+from engine.applications.noisy_labels.fault import fault
+from engine.applications.noisy_labels.held_out import FIRST, MISJUDGED, HeldOut, HeldOutRequest
 from engine.applications.noisy_labels.judge import judge
 from engine.applications.noisy_labels.learners import REGRESSIONS, learner
 from engine.applications.noisy_labels.origin import IN_DOUBT, IN_TURN, VERIFIED
@@ -25,9 +28,17 @@ from engine.applications.noisy_labels.retraining import (
     WhatIfRequest,
     most_suspicious,
 )
-from engine.applications.noisy_labels.review import VERDICTS, Review, cleaned, consequences, verified_by
+from engine.applications.noisy_labels.review import VERDICTS, Review, cleaned, consequences
 from engine.applications.noisy_labels.search import Scored, SuspicionRequest
 from engine.applications.noisy_labels.source import NOISE, SMALL_RECIPE, NoisyData, NoisySource
+from engine.applications.noisy_labels.trusting import (
+    VerifiedSample,
+    by_file,
+    carried,
+    sample_to_verify,
+    trusting,
+    verified_by,
+)
 from engine.desk.commands import declaration
 from engine.desk.desk import Desk
 from engine.desk.published import reproduction
@@ -36,12 +47,15 @@ from engine.estimators.external import ExternalSettings
 from engine.experiments.noisy_labels import cost
 from engine.external.files import names as names_of_files
 from engine.external.files import read_table
+from engine.requests import JobRequest
 from engine.store import external_scores
 
-SEARCH, RETRAINING = SuspicionRequest.name, WhatIfRequest.name
+SEARCH, RETRAINING, COUNT = SuspicionRequest.name, WhatIfRequest.name, HeldOutRequest.name
 """Kinds of job."""
 TRAININGS = 3.5
 """How many trainings a search takes about as long as, with confident learning."""
+COUNT_TRAININGS = 5.0
+"""How many the first list of suspects takes."""
 PUBLISHED = "table-5-1"
 SCALES = {False: ("small",), True: ("paper", "desk")}
 """Its scales, by whether their model is a deep network that has learned its labels by heart."""
@@ -68,8 +82,27 @@ def under_way(desk: Desk, source: NoisySource) -> Waiting | None:
 
 
 def start_search(desk: Desk, source: NoisySource) -> None:
-    """Queue the run, or take it up again where it stopped."""
+    """Queue the first list of suspects and the run, or take them up again where they stopped."""
+    start_count(desk, source)
     desk.start(SuspicionRequest(source=source))
+
+
+def start_count(desk: Desk, source: NoisySource) -> None:
+    """Queue the first list of suspects, with the count of wrong labels."""
+    desk.start(HeldOutRequest(source=source))
+
+
+def held_out(desk: Desk, source: NoisySource) -> HeldOut | Waiting | None:
+    """What held-out examples are said to be, what to wait for, or None where nobody asked. Raises as `scored` does."""
+    answer = desk.known(HeldOutRequest(source=source))
+    return None if isinstance(answer, str) else answer
+
+
+def cross_validation(source: NoisySource, removed: Sequence[int], relabelled: Mapping[int, int], seeds: int
+                     ) -> CrossValidationRequest:
+    """Accuracy before and after on held-out corrected labels, as `Desk.known` and `Desk.start` take it."""
+    training = RetrainingRequest(source=source, removed=tuple(removed), relabelled=dict(relabelled))
+    return CrossValidationRequest(training=training, seeds=seeds)
 
 
 def what_if(source: NoisySource, removed: Sequence[int], relabelled: Mapping[int, int], seeds: int) -> WhatIfRequest:
@@ -94,8 +127,9 @@ def seconds(source: NoisySource, trainings: float = TRAININGS) -> float:
 
 
 def seconds_of(payload: dict[str, Any]) -> float:
-    """The same of a job of either kind, by its payload."""
-    trainings = 2 * len(payload["seeds"]) if "seeds" in payload else TRAININGS
+    """The same of a job of any of its kinds, by its payload."""
+    folds = payload.get("folds", 1)  # of a cross-validation, or of the first list
+    trainings = 2 * folds * len(payload["seeds"]) if "seeds" in payload else folds if folds > 1 else TRAININGS
     return cost(payload["source"], trainings) + START
 
 

@@ -16,9 +16,9 @@ import torch
 from safetensors.numpy import save as save_arrays
 
 from app.widgets.words.plain_text import sentence
+from engine.applications.noisy_labels.decision_file import read_decisions
 from engine.basics.folders import at_home, home_folder
 from engine.basics.strict_json import parse_json
-from engine.cli.changes import read_changes
 from engine.cli.reading import read_columns
 from engine.cli.spec_files import read_source, read_spec, read_specs
 from engine.data import load_npz, record_files, uploads
@@ -151,7 +151,8 @@ DOORS = {
         _bytes(lambda file: torch.save({"scores": torch.ones(3, 4), "other": torch.ones(2)}, file)))),
     "parquet": Door(".parquet", read_table, (_bytes(TABLE.to_parquet), _bytes(LONG.to_parquet))),
     "csv": Door(".csv", read_table, (TABLE.to_csv().encode(), LONG.to_csv(index=False).encode())),
-    "changes": Door(".csv", read_changes, (b"row,label\n3,\n5,2\n",)),
+    "changes": Door(".csv", read_decisions, (b"row,label\n3,\n5,2\n",
+                                              b"file,label,verdict,right_label\na,b,wrong,c\n")),
     "records": Door(".jsonl", read_jsonl, (b'{"prompt": "a", "response": "The answer is B.", "spans": {"answer": '
                                            b'[14, 15]}, "choices": ["A", "B"]}\n{"prompt": "a", "response": "b"}\n',)),
     "pictures": Door(".zip", load_image_folder, (_pictures(),)),

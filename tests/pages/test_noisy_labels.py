@@ -12,11 +12,14 @@ from app.noisy_labels import data as noisy_runs
 from app.widgets.jobs.desk import desk
 from engine import data
 from engine.applications.decisions import FINE, WRONG
+from engine.applications.noisy_labels.held_out import HeldOutRequest
+from engine.applications.noisy_labels.own import usual
 from engine.applications.noisy_labels.pairs import CONSENSUS
 from engine.applications.noisy_labels.retraining import WhatIfRequest
 from engine.applications.noisy_labels.review import Review
 from engine.applications.noisy_labels.search import SuspicionRequest
 from engine.applications.noisy_labels.source import SMALL_RECIPE, NoisySource
+from engine.applications.noisy_labels.trusting import sample_to_verify
 from engine.desk import noisy_labels as searches
 from engine.desk import published
 from engine.jobs import run_job
@@ -61,7 +64,7 @@ def button(at, key):
     return next(one for one in at.button if one.key == key)
 
 
-def test_it_asks_before_it_computes_and_queues_one_run(empty):
+def test_it_asks_before_it_computes_and_queues_the_first_list_and_the_run(empty):
     at = sound(open("noisy_labels", **SMALL))
     assert says(at, "Search 200 labels of Handwritten digits") and says(at, "40 of them corrupted")
     assert [slider.label for slider in at.select_slider] == ["Corrupted labels"]
@@ -69,8 +72,21 @@ def test_it_asks_before_it_computes_and_queues_one_run(empty):
     assert says(at, " on two processor cores; no such run has finished on this machine yet.")
     button(at, "find").click().run()
     jobs = desk().jobs.queue.jobs()
-    assert [job.kind for job in jobs] == [SuspicionRequest.name] and jobs[0].payload == suspicion_payload(chosen())
-    assert any(one.key == f"cancel:{jobs[0].id}" for one in sound(at).button)
+    payloads = {job.kind: job.payload for job in jobs}
+    assert payloads == {HeldOutRequest.name: HeldOutRequest(source=chosen()).payload,
+                        SuspicionRequest.name: suspicion_payload(chosen())}
+    assert all(any(one.key == f"cancel:{job.id}" for one in sound(at).button) for job in jobs)
+
+
+def test_the_first_suspects_stand_while_the_methods_are_computed(empty, home):
+    at = sound(open("noisy_labels", **SMALL))
+    button(at, "find").click().run()
+    first = HeldOutRequest(source=chosen())
+    run_job(first.name, first.payload, home)
+    at = sound(open("noisy_labels", **SMALL))
+    assert says(at, "Confident learning counts") and says(at, "**The first 200 suspects**")
+    table = next(one.value for one in at.dataframe if "p(label)" in one.value)
+    assert len(table) == 200 and table["p(label)"].is_monotonic_increasing
 
 
 def test_the_time_is_judged_by_what_this_machine_has_finished(empty):
@@ -193,7 +209,7 @@ def test_what_if_asks_for_decisions_then_trains_and_shows_an_interval(finished, 
     run_job(job.kind, job.payload, home)
     at = sound(open("noisy_labels", view="whatif", wseeds=2, **SMALL))
     assert [metric.label for metric in at.metric] == ["Accuracy before", "Accuracy after", "Change"]
-    assert says(at, "a 95% t-interval over 2 training seeds, paired")
+    assert says(at, "Student's t over 2 training seeds, paired")
 
 
 def test_what_if_the_most_suspicious_are_removed(finished):
@@ -376,21 +392,29 @@ def test_many_are_decided_at_once_and_taken_back_as_one(desk_of_own, home):
     assert not review.decisions() and not sound(at).exception
 
 
-def test_what_was_decided_leaves_as_files_or_is_trusted(desk_of_own, home):
+def test_what_was_decided_leaves_as_files(desk_of_own, home):
     drawn = desk_of_own.draw()
-    review, files = Review(drawn, home), drawn.dataset.files
-    place = {files[at]: row for row, at in enumerate(drawn.rows)}
-    review.decide(place["cat/0.png"], WRONG, 1)
-    for file in ("cat/1.png", "cat/2.png", "dog/1.png", "kitten/1.png", "kitten/2.png"):
-        review.decide(place[file], FINE)
-    at = at_the_desk(desk_of_own)
-    labels = [one.label for one in at.get("download_button")]
+    Review(drawn, home).decide([drawn.dataset.files[at] for at in drawn.rows].index("cat/0.png"), WRONG, 1)
+    labels = [one.label for one in at_the_desk(desk_of_own).get("download_button")]
     assert {"Cleaned copy (zip)", "Changes by path (CSV)", "Moves (shell script)"} <= set(labels)
-    button(at, "desk:trust").click().run()
+
+
+def test_the_verified_sample_is_trusted_and_other_corrections_go_along(desk_of_own, home):
+    drawn = desk_of_own.draw()
+    review, chosen = Review(drawn, home), sample_to_verify(drawn).rows
+    outside = next(row for row in range(36) if row not in chosen)
+    review.decide(outside, WRONG, other := int(drawn.evidence.y[outside] + 1) % 3)
+    for row in chosen:
+        review.decide(row, FINE)
+    at = at_the_desk(desk_of_own)
+    assert says(at, "By the 12 random ones that you verified, **0 of 36 labels (0.0%, 95% interval 0.0% to")
+    button(at, "verify:trust").click().run()
     read = address(sound(at), "data")[0]
-    found = data.load(read)
-    assert read.endswith(".reading") and len(found.test_files) == 6 and not found.test_from_train
-    assert found.y_test[found.test_files.index("cat/0.png")] == 1
+    found, files = data.load(read), [drawn.dataset.files[at] for at in drawn.rows]
+    assert set(found.test_files) == {files[row] for row in chosen} and not found.test_from_train
+    after = NoisySource.parse({**usual(found), "dataset": read, "model": "mlp"}).draw()
+    kept = {after.dataset.files[after.rows[row]]: one for row, one in Review(after, home).decisions().items()}
+    assert list(kept) == [files[outside]] and kept[files[outside]].label == other
 
 
 def test_number_keys_give_the_right_label_and_the_given_one_is_fine(desk_of_own, home):

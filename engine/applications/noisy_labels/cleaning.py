@@ -10,13 +10,14 @@ import io
 import shlex
 import zipfile
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
 import numpy as np
 import pandas as pd
 
 from engine.applications.decisions import Decision
+from engine.applications.noisy_labels.decision_file import columns_of
 from engine.applications.noisy_labels.review import consequences
 from engine.applications.noisy_labels.source import NoisyData
 from engine.basics.errors import InvalidInput
@@ -72,12 +73,9 @@ def outcome(data: NoisyData, decisions: Mapping[int, Decision]) -> Outcome:
 
 
 def decided_by_path(data: NoisyData, decisions: Mapping[int, Decision]) -> pd.DataFrame:
-    """What changes, a row an example: `file`, `given` and the `label` to use, empty where it is removed."""
-    names, files = data.dataset.class_names, _own(data).files
+    """What changes, a row an example, as `engine.applications.noisy_labels.decision_file` has it."""
     removed, relabelled = consequences(decisions)
-    rows = [(files[data.rows[row]], names[data.evidence.y[row]], names[label] if label is not None else "")
-            for row, label in sorted({**dict.fromkeys(removed), **relabelled}.items())]
-    return pd.DataFrame(rows, columns=["file", "given", "label"])
+    return pd.DataFrame(columns_of(data, sorted({*removed, *relabelled}), decisions))
 
 
 def moves(data: NoisyData, decisions: Mapping[int, Decision]) -> dict[str, str | None]:
@@ -167,7 +165,7 @@ FORMATS: Mapping[str, Format] = {
 def format_of(data: NoisyData) -> Format:
     """The format of the data that were brought. Raises `InvalidInput` for data that are not a user's own."""
     _own(data)
-    return FORMATS[_base(data).suffix]
+    return replace(FORMATS[_base(data).suffix], suffix=uploads.ending(data.source.dataset))
 
 
 def copy(data: NoisyData, decisions: Mapping[int, Decision]) -> bytes:

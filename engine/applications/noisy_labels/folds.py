@@ -19,6 +19,12 @@ def fold_of(y: np.ndarray, folds: int, seed: int) -> np.ndarray:
     return folds_of_rows
 
 
+def strata(y: np.ndarray, folds: int) -> np.ndarray:
+    """What folds are stratified by: the label (n,), and one stratum for all classes of fewer than `folds` examples."""
+    counts = np.bincount(y)
+    return np.where(counts[y] < folds, counts.argmax(), y)
+
+
 def check_folds(y: np.ndarray, folds: int, class_names: Sequence[str]) -> None:
     """Raise `InvalidInput` where a class has too few examples for each fold to hold one."""
     labels, counts = np.unique(y, return_counts=True)

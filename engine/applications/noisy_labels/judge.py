@@ -37,15 +37,20 @@ class Judge:
         return self.lowest < self.chance + WORTH * (1 - self.chance)
 
     @property
-    def sentence(self) -> str:
-        """How often it is right, beside chance; what to do where that hardly differs."""
+    def measured(self) -> str:
+        """How often it is right, beside chance."""
         labels = "verified labels" if self.verified else "labels as they came, right or wrong"
         said = (f"The model that judges agrees with {self.accuracy:.1%} of {self.examples:,} {labels}, of examples it "
                 f"has not seen; always saying the most frequent class would agree with {self.chance:.1%}.")
         if not self.is_weak:
             return said
         return (f"{said} The lower end of its 95% interval, {self.lowest:.1%}, is less than a tenth of the way from "
-                f"there to 100%. {REMEDY}")
+                "there to 100%.")
+
+    @property
+    def sentence(self) -> str:
+        """The same, and what to do where that hardly differs."""
+        return f"{self.measured} {REMEDY}" if self.is_weak else self.measured
 
 
 def judge(data: NoisyData, accuracy: float) -> Judge | None:

@@ -28,8 +28,8 @@ from engine.requests import WHOLE, JobRequest
 from engine.store.results import Result
 
 BEFORE, AFTER = "before", "after"
-NOT_MEASURED = ("Accuracy is measured on verified examples, and these data bring none; bring a `test` folder or a list "
-                "of verified examples.")
+NOT_MEASURED = ("Accuracy is measured on verified examples, and these data bring none; measure it out of fold, on the "
+                "corrected labels.")
 OF_THE_DATA = ("device", "data", "trusted_from", "made_wrong")
 """What a chunk says of its data and goes into the manifest of the whole; one of an earlier version says less."""
 
@@ -56,12 +56,11 @@ class RetrainingRequest(JobRequest[float]):
         device, noisy = str(pick_device(context.device)), draw_cached(self.source)
         accuracy = retrained_accuracy(noisy, self.removed, self.relabelled, device,
                                       context.computing("training again"))
-        return Output(manifest={"accuracy": accuracy, "device": device_name(device), "data": noisy.fingerprint,
-                                "trusted_from": noisy.trusted_origin, "made_wrong": noisy.corrupted_count})
+        return Output(manifest={"accuracy": accuracy, "device": device_name(device), **facts_of(noisy)})
 
     def finish(self, chunks: Mapping[str, Result], context: Context) -> Output:
         manifest = chunks[WHOLE].manifest
-        return Output(manifest={**_of_the_data(manifest), "accuracy": manifest["accuracy"],
+        return Output(manifest={**of_the_data(manifest), "accuracy": manifest["accuracy"],
                                 "seeds": [self.source.seed]})
 
     @classmethod
@@ -95,6 +94,15 @@ class WhatIfRequest(JobRequest[WhatIf]):
     def contents(self) -> Mapping[str, str]:
         return self.training.contents
 
+    @property
+    def trainings(self) -> int:
+        """How many models it trains."""
+        return 2 * self.seeds
+
+    def measured(self, n_test: int) -> str:
+        """What the interval of its change is over, after `a 95% interval`."""
+        return f"by Student's t over {self.seeds} training seeds, paired; {n_test:,} test examples."
+
     def parameters(self) -> dict[str, Any]:
         """Those of a training, and its seeds one by one."""
         first = self.training.source.seed
@@ -115,7 +123,7 @@ class WhatIfRequest(JobRequest[WhatIf]):
         said = "training on the labels as they are" if step == BEFORE else "training without what was decided against"
         manifest = self.training.model_copy(update={"source": source, **changes}).within(
             context, f"seed {seed}: {said}").manifest
-        return Output(manifest={**_of_the_data(manifest), "accuracy": manifest["accuracy"]})
+        return Output(manifest={**of_the_data(manifest), "accuracy": manifest["accuracy"]})
 
     def finish(self, chunks: Mapping[str, Result], context: Context) -> Output:
         manifests = [chunks[chunk].manifest for chunk in self.chunks]
@@ -124,7 +132,7 @@ class WhatIfRequest(JobRequest[WhatIf]):
                       "change": [last - first for first, last in zip(before, after, strict=True)]}
         rows = [{"what": what, **seed_means.summary(values)} for what, values in accuracies.items()]
         return Output({"accuracy": pd.DataFrame(rows)},
-                      manifest={**_of_the_data(manifests[0]), "seeds": self.parameters()["seeds"]})
+                      manifest={**of_the_data(manifests[0]), "seeds": self.parameters()["seeds"]})
 
 
 def most_suspicious(suspicion: np.ndarray, fraction: float) -> np.ndarray:
@@ -141,15 +149,16 @@ def retrained_accuracy(noisy: NoisyData, removed: Sequence[int], relabelled: Map
     options = options or Options()
     if not len(noisy.y_test):
         raise InvalidInput(NOT_MEASURED)
-    y, weights = _corrected(noisy.evidence, removed, relabelled)
+    y, weights = corrected(noisy.evidence, removed, relabelled)
     if not removed and not relabelled:
         model = noisy.train(device, check=options.check, progress=options.progress)
         return model.accuracy(noisy.read(options).x_test, noisy.y_test)
-    return noisy.retrained_accuracy(y, weights, device, options)
+    p = noisy.probabilities(y, weights, None, noisy.source.seed, device, options)
+    return float((p.argmax(1) == noisy.y_test).mean())
 
 
-def _corrected(evidence: Evidence, removed: Sequence[int], relabelled: Mapping[int, int]
-               ) -> tuple[np.ndarray, np.ndarray]:
+def corrected(evidence: Evidence, removed: Sequence[int], relabelled: Mapping[int, int]
+              ) -> tuple[np.ndarray, np.ndarray]:
     """Labels (n,) and weights (n,), 0 for what is removed. Raises `InvalidInput` as `RetrainingRequest` says."""
     y, weights = evidence.y.copy(), np.ones(len(evidence.y), dtype=np.float32)
     rows = np.array([*removed, *relabelled], dtype=np.int64)
@@ -166,5 +175,11 @@ def _corrected(evidence: Evidence, removed: Sequence[int], relabelled: Mapping[i
     return y, weights
 
 
-def _of_the_data(manifest: Mapping[str, Any]) -> dict[str, Any]:
+def facts_of(noisy: NoisyData) -> dict[str, Any]:
+    """What a chunk says of its data."""
+    return {"data": noisy.fingerprint, "trusted_from": noisy.trusted_origin, "made_wrong": noisy.corrupted_count}
+
+
+def of_the_data(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """What the manifest of the whole takes over from a chunk's."""
     return {name: manifest[name] for name in OF_THE_DATA if name in manifest}

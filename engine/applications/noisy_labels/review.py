@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,14 +10,12 @@ import numpy as np
 import pandas as pd
 
 from engine.applications.decisions import FINE, LONGEST_NOTE, UNSURE, WRONG, Decision, Decisions
+from engine.applications.noisy_labels.decision_file import MOST_BYTES, columns_of, parse_decisions
 from engine.applications.noisy_labels.source import NoisyData
 from engine.basics.csv_text import csv_text
 from engine.basics.errors import InvalidInput
 
 VERDICTS = {WRONG: "wrong label", FINE: "fine", UNSURE: "unsure"}
-MOST_BYTES = 50_000_000
-COLUMNS = ("data", "row", "dataset_row", "given_label", "given_name", "verdict", "right_label", "right_name", "note",
-           "decided_at")
 
 
 class Review(Decisions):
@@ -29,19 +26,12 @@ class Review(Decisions):
         self.data = data
 
     def table(self) -> pd.DataFrame:
-        """The decisions as they are exported, one row a decision."""
-        given, names, rows = self.data.evidence.y, self.data.dataset.class_names, []
-        files = self.data.dataset.files
-        for decision in self.decisions().values():
-            label = decision.label
-            rows.append((self.data.fingerprint, decision.row, int(self.data.rows[decision.row]),
-                         int(given[decision.row]), names[given[decision.row]], decision.verdict,
-                         "" if label is None else str(label), "" if label is None else names[label], decision.note,
-                         time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(decision.at))))
-        table = pd.DataFrame(rows, columns=list(COLUMNS))
-        if files:
-            table.insert(1, "file", [files[self.data.rows[row]] for row in self.decisions()])
-        return table
+        """The decisions as they are exported, one row a decision (`engine.applications.noisy_labels.decision_file`)."""
+        decisions = self.decisions()
+        at = [time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(one.at)) for one in decisions.values()]
+        return pd.DataFrame({"data": [self.data.fingerprint] * len(decisions),
+                             **columns_of(self.data, list(decisions), decisions),
+                             "note": [one.note for one in decisions.values()], "decided_at": at})
 
     def to_csv(self) -> str:
         """The decisions as CSV; texts that a spreadsheet would take for a formula are quoted with an apostrophe."""
@@ -52,28 +42,9 @@ class Review(Decisions):
 
         Raises `InvalidInput` for another file, and for a review of another dataset.
         """
-        return self.add(self._parsed(content))
-
-    def _parsed(self, content: bytes) -> list[Decision]:
         if len(content) > MOST_BYTES:
             raise InvalidInput(f"The review file is larger than {MOST_BYTES // 1_000_000} MB; give an exported one.")
-        try:
-            table = pd.read_csv(io.BytesIO(content), dtype=str, keep_default_na=False, encoding="utf-8")
-        except (ValueError, pd.errors.ParserError):
-            raise InvalidInput("The review file is not a CSV that can be read; give one that was exported "
-                               "here.") from None
-        if missing := [column for column in COLUMNS if column not in table]:
-            raise InvalidInput(f"The review file has no column `{missing[0]}`; give one that was exported here.")
-        if (table["data"] != self.data.fingerprint).any():
-            raise InvalidInput("This review is of another dataset, or of another draw or noise of it; choose the data "
-                               "that it was made on, and import it there.")
-        now = time.time()
-        try:
-            return [Decision(int(row), verdict, int(label) if label else None, note.removeprefix("'"), now)
-                    for row, verdict, label, note in zip(table["row"], table["verdict"], table["right_label"],
-                                                         table["note"], strict=True)]
-        except ValueError:
-            raise InvalidInput("The review file has a row or a label that is not a number; correct it.") from None
+        return self.add(parse_decisions(content, "The review file").decisions(self.data))
 
     def _checked(self, decision: Decision) -> Decision:
         classes, n = self.data.evidence.classes, len(self.data.evidence.y)
@@ -91,16 +62,6 @@ class Review(Decisions):
         if len(decision.note) > LONGEST_NOTE:
             raise InvalidInput(f"The note is longer than {LONGEST_NOTE:,} letters; shorten it.")
         return decision
-
-
-def verified_by(data: NoisyData, decisions: Mapping[int, Decision]) -> dict[str, str]:
-    """file -> the verified class of every example whose label somebody looked at and knows: an empty text where it is
-    the given one. What `engine.data.upload_options.UploadOptions` takes as trusted."""
-    files, names = data.dataset.files, data.dataset.class_names
-    known = {decision.row: "" if decision.verdict == FINE else names[decision.label or 0]
-             for decision in decisions.values()
-             if decision.verdict == FINE or (decision.verdict == WRONG and decision.label is not None)}
-    return {files[data.rows[row]]: name for row, name in known.items()}
 
 
 def consequences(decisions: Mapping[int, Decision]) -> tuple[list[int], dict[int, int]]:

@@ -277,15 +277,18 @@ class NoisyData:
         network = source.learner.fit(task, device, options)
         return TrainedModel(evidence, self.build, network.module, network.checkpoints, source, device, recipe)
 
-    def retrained_accuracy(self, y: np.ndarray, weights: np.ndarray, device: str, options: Options) -> float:
-        """Test accuracy of the model trained from scratch on labels y (n,) with weights (n,)."""
+    def probabilities(self, y: np.ndarray, weights: np.ndarray, held: np.ndarray | None, seed: int, device: str,
+                      options: Options) -> np.ndarray:
+        """p (h, C) by the model trained from scratch on labels y (n,) with weights (n,), for the training examples
+        `held` (n,), or for the test examples where that is None."""
         read, source = self.read(options.between(0, 0.5)), self.source
-        task = Task(read.evidence.x, y, read.evidence.classes, self.build, self.recipe(options), source.seed, weights)
+        task = Task(read.evidence.x, y, read.evidence.classes, self.build, self.recipe(options), seed,
+                    weights.astype(np.float32))
         module = source.learner.fit(task, device, options).module
+        x = read.x_test if held is None else read.evidence.x[held]
         with torch.no_grad():
-            predicted = torch.cat([module(batch.to(device)).argmax(-1).cpu()
-                                   for batch in torch.tensor(read.x_test).split(512)])
-        return float((predicted.numpy() == self.y_test).mean())
+            logits = torch.cat([module(batch.to(device)).cpu() for batch in torch.tensor(x).split(512)])
+        return logits.double().softmax(-1).numpy()
 
 
 class TrainedModel:

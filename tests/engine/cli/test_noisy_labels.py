@@ -41,7 +41,7 @@ def test_what_if_reads_changes_and_writes_accuracies(tmp_path, capsys):
     table = pd.read_csv(out).set_index("what")
     assert list(table.index) == ["before", "after", "change"] and (table["n_seeds"] == 2).all()
     changes.write_text("row,label\nx,\n")
-    assert main(asked) == 2 and "whole numbers in the columns" in capsys.readouterr().err
+    assert main(asked) == 2 and "is not a CSV of decisions" in capsys.readouterr().err
     changes.unlink()
     assert main(asked) == 2 and "There is no file" in capsys.readouterr().err
 

@@ -56,7 +56,7 @@ def test_a_cleaned_copy_and_a_script(mine, tmp_path, capsys):
     ("file,label\ncat/9.png,\n", "x.zip", "`cat/9.png` is not among the examples"),
     ("file,label\ncat/0.png,cow\n", "x.zip", "There is no class `cow`"),
     ("file,label\ncat/0.png,dog\ncat/0.png,\n", "x.zip", "names the same `file` twice"),
-    ("row,label\n0,\n", "x.zip", "with the columns `file` and `label`"), ("file,label\n", "x.zip", "has no rows"),
+    ("of,label\n0,\n", "x.zip", "give the columns `file` or `row`"), ("file,label\n", "x.zip", "has no rows"),
     ("file,label\ncat/0.png,dog\n", "x.npz", "ends in `.zip`")])
 def test_changes_that_cannot_be_made(mine, tmp_path, capsys, text, out, said):
     (tmp_path / "decided.csv").write_text(text)

@@ -105,8 +105,8 @@ def test_decisions_by_path_are_those_that_change_something():
     decided = decisions(found, CHANGES)
     fine = next(row for row in range(18) if row not in decided)
     table = cleaning.decided_by_path(found, {**decided, fine: Decision(fine, FINE)})
-    assert {row.file: row.label or None for row in table.itertuples()} == CHANGES
-    assert list(table.columns) == ["file", "given", "label"]
+    assert {row.file: row.right_label or None for row in table.itertuples()} == CHANGES
+    assert set(table["verdict"]) == {WRONG}
 
 
 def test_an_npz_without_the_rows_that_go(tmp_path):

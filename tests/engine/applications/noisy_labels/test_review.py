@@ -82,7 +82,7 @@ def test_export_and_import(review, tmp_path):
     text = review.to_csv()
     table = pd.read_csv(io.StringIO(text), keep_default_na=False)
     assert list(table["verdict"]) == [WRONG, UNSURE] and table["note"][0] == "'=HYPERLINK(1)"
-    assert table["dataset_row"][0] == drawn().rows[1] and table["given_label"][1] == drawn().evidence.y[2]
+    assert table["dataset_row"][0] == drawn().rows[1] and table["label"][1] == drawn().evidence.y[2]
     again = Review(drawn(), tmp_path / "elsewhere")
     assert again.import_csv(text.encode()) == 2
     assert again.decisions()[2].note == review.decisions()[2].note and again.decisions()[1].note == "=HYPERLINK(1)"
@@ -98,7 +98,7 @@ def test_a_review_of_another_dataset_is_refused(review, tmp_path):
 
 
 @pytest.mark.parametrize(("content", "said"), [
-    (b"\xff\xfe\x00", "not a CSV"), (b"", "not a CSV"), (b"a,b\n1,2\n", "no column `data`")])
+    (b"\xff\xfe\x00", "not a CSV"), (b"", "not a CSV"), (b"a,b\n1,2\n", "not a CSV of decisions")])
 def test_a_file_that_is_no_review(review, content, said):
     with pytest.raises(InvalidInput, match=said):
         review.import_csv(content)

@@ -1,0 +1,79 @@
+"""What is said of examples by models that have not seen them, and accuracy before and after on corrected labels."""
+
+import numpy as np
+import pytest
+import torch
+from scipy.stats import norm
+
+from engine.applications.noisy_labels.cross_validation import CrossValidationRequest, summary
+from engine.applications.noisy_labels.folds import fold_of, strata
+from engine.applications.noisy_labels.held_out import HeldOutRequest
+from engine.applications.noisy_labels.retraining import RetrainingRequest
+from engine.jobs import run_job
+from engine.models.training import train
+from tests.engine.applications.noisy_labels.sources import drawn, source
+
+MLP = source(model="mlp")
+
+
+def without(data, y, held, removed=()):
+    """The model trained without `held` and `removed`, as predictions on `held`."""
+    rows = np.setdiff1d(np.arange(len(y)), [*np.flatnonzero(held), *removed])
+    weights = torch.zeros(len(y))
+    weights[rows] = 1
+    recipe = data.source.recipe.model_copy(update={"checkpoints": 0})
+    module = train(data.build, torch.tensor(data.evidence.x), torch.tensor(y), recipe, 0, weights=weights).module
+    with torch.no_grad():
+        return module(torch.tensor(data.evidence.x[held])).softmax(-1).numpy()
+
+
+def test_each_example_is_judged_by_the_model_that_has_not_seen_it(tmp_path):
+    asked, data = HeldOutRequest(source=MLP, folds=2), drawn(model="mlp")
+    found = asked.loaded(run_job(asked.name, asked.payload, tmp_path))
+    y, folds = data.evidence.y, fold_of(data.evidence.y, 2, 0)
+    expected = np.empty((150, 10))
+    for fold in range(2):
+        expected[folds == fold] = without(data, y, folds == fold)
+    np.testing.assert_allclose(found.probabilities, expected, atol=1e-5)
+    assert found.agreement == (expected.argmax(1) == y).mean() and found.low <= found.count.value <= found.high
+    first = found.suspects(20)
+    assert len(set(first)) == 20 and found.own[first[-1]] <= np.delete(found.own, first).min()
+    assert HeldOutRequest.of_payload(asked.payload) == asked
+
+
+def test_accuracy_before_and_after_is_out_of_fold_and_on_the_corrected_labels(tmp_path):
+    data = drawn(model="mlp")
+    wrong = {int(row): int(data.flags.labels[row]) for row in np.flatnonzero(data.flags.noisy)}
+    removed = list(wrong)[:3]
+    relabelled = {row: label for row, label in wrong.items() if row not in removed}
+    training = RetrainingRequest(source=MLP, removed=tuple(removed), relabelled=relabelled)
+    asked = CrossValidationRequest(training=training, folds=2)
+    assert CrossValidationRequest.of_payload(asked.payload) == asked
+    table = asked.loaded(run_job(asked.name, asked.payload, tmp_path)).accuracy.set_index("what")
+    y, right = data.evidence.y.copy(), {"before": [], "after": []}
+    y[list(relabelled)] = list(relabelled.values())
+    folds = fold_of(y, 2, 0)
+    for fold in range(2):
+        held = folds == fold
+        counts = ~np.isin(np.flatnonzero(held), removed)
+        right["before"] += [*(without(data, data.evidence.y, held).argmax(1) == y[held])[counts]]
+        right["after"] += [*(without(data, y, held, removed).argmax(1) == y[held])[counts]]
+    before, after = (np.array(values, dtype=float) for values in right.values())
+    assert table.loc["change", "n_examples"] == 147
+    for what, values in (("before", before), ("after", after), ("change", after - before)):
+        assert table.loc[what, "mean"] == pytest.approx(values.mean())
+        assert table.loc[what, "ci95"] == pytest.approx(norm.ppf(0.975) * values.std(ddof=1) / np.sqrt(147), rel=1e-3)
+
+
+def test_the_interval_holds_the_mean_as_often_as_it_says():
+    rng, held = np.random.default_rng(0), 0
+    for _ in range(400):
+        one = summary(rng.choice([-1.0, 0, 1], 300, p=[0.05, 0.8, 0.15]))
+        held += abs(one["mean"] - 0.1) <= one["ci95"]
+    assert 0.92 <= held / 400 <= 0.98
+
+
+def test_rare_classes_are_one_stratum():
+    y = np.array([0] * 10 + [1] * 2 + [2])
+    np.testing.assert_array_equal(strata(y, 5), np.zeros(13))
+    np.testing.assert_array_equal(strata(y, 2), [0] * 10 + [1] * 2 + [0])
