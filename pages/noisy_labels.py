@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from app.noisy_labels import agreement, external, own_data, panel, review_desk, state, what_if
+from app.noisy_labels import agreement, external, own_data, panel, review_desk, state, trial, what_if
 from app.widgets.jobs.desk import desk
 from app.widgets.words import glossary
 from engine.desk import noisy_labels as searches
@@ -21,11 +21,12 @@ def main() -> None:
     if scored is None:
         panel.ask(source, sample)
         return
-    methods, scored = scored, external.joined(sample, scored)
+    methods, scored = scored, external.joined(sample, trial.weighed(source, scored))
     state.take_click([one.title for one in scored.suspicion])
     pair = panel.pair(list(scored.suspicion))
     panel.origin(sample)
     panel.judged(sample, scored)
+    trial.show(source, scored, pair)
     measured = panel.measured(sample)
     view = state.view(measured)
     if not measured:

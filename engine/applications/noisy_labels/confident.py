@@ -1,15 +1,29 @@
-"""What influence is measured against: a shuffled order, and confident learning, which asks no influence question."""
+"""A shuffled order, and what models say of examples that they were not trained on."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 import torch
 
-from engine.applications.noisy_labels.source import NoisySource, TrainedModel
+from engine.applications.noisy_labels.evidence import Evidence
+from engine.applications.noisy_labels.source import NoisySource
 from engine.basics.options import Options
 from engine.models.training import train
 
 FOLDS = 3
+
+
+@dataclass(frozen=True, eq=False)
+class Learner:
+    """What is trained on parts of the evidence. build: () -> a model with fresh weights."""
+
+    evidence: Evidence
+    build: Callable
+    source: NoisySource
+    device: str = "cpu"
 
 
 def shuffled(source: NoisySource, count: int) -> np.ndarray:
@@ -17,41 +31,27 @@ def shuffled(source: NoisySource, count: int) -> np.ndarray:
     return np.random.default_rng([source.mask, source.seed, 5]).permutation(count).astype(np.float64)
 
 
-def out_of_sample(model: TrainedModel, options: Options, folds: int = FOLDS) -> np.ndarray:
-    """p(x_k) (n, C) by models of the same kind that were trained without z_k, one a stratified fold."""
+def out_of_sample(learner: Learner, options: Options, weights: np.ndarray | None = None, folds: int = FOLDS
+                  ) -> np.ndarray:
+    """p(x_k) (n, C) by models that were trained without z_k, one a stratified fold.
+
+    weights: of the examples in these trainings, (n,); default: one each.
+    """
     from sklearn.model_selection import StratifiedKFold
 
-    evidence, recipe = model.evidence, model.source.recipe.model_copy(update={"checkpoints": 0})
-    x, y, device = torch.tensor(evidence.x), torch.tensor(evidence.y), model.device
+    evidence, recipe = learner.evidence, learner.source.recipe.model_copy(update={"checkpoints": 0})
+    x, y, device, seed = torch.tensor(evidence.x), torch.tensor(evidence.y), learner.device, learner.source.seed
     folds = min(folds, int(np.bincount(evidence.y)[np.unique(evidence.y)].min()))
     if folds < 2:
         folds = 2  # a class of one example: its fold has none of it to learn from
     probabilities = np.zeros((len(y), evidence.classes))
-    splits = StratifiedKFold(folds, shuffle=True, random_state=model.source.seed).split(evidence.x, evidence.y)
+    splits = StratifiedKFold(folds, shuffle=True, random_state=seed).split(evidence.x, evidence.y)
     for number, (rows, held) in enumerate(splits):
-        weights = torch.zeros(len(y))
-        weights[rows] = 1
-        fitted = train(model.build, x, y, recipe, model.source.seed, weights=weights, device=device,
-                       check=options.check)
+        rest = torch.zeros(len(y))
+        rest[rows] = 1 if weights is None else torch.tensor(weights[rows], dtype=rest.dtype)
+        fitted = train(learner.build, x, y, recipe, seed, weights=rest, device=device, check=options.check)
         with torch.no_grad():
             probabilities[held] = torch.cat([fitted.module(chunk.to(device)).softmax(-1).cpu() for chunk in
                                              x[held].split(512)]).numpy()
         options.progress((number + 1) / folds)
     return probabilities
-
-
-def confident_learning(labels: np.ndarray, probabilities: np.ndarray, classes: int) -> np.ndarray:
-    """Suspicion (n,): examples off the diagonal of the confident joint first, then all by low self-confidence.
-
-    labels (n,), probabilities (n, C) out of sample (Northcutt et al. 2021, by the package cleanlab).
-    """
-    from cleanlab.filter import find_label_issues
-    from cleanlab.rank import get_label_quality_scores
-
-    present = np.unique(labels)  # cleanlab wants every class among the labels
-    index = np.searchsorted(present, labels)
-    p = probabilities[:, present]
-    p = p / p.sum(1, keepdims=True)
-    doubt = 1.0 - get_label_quality_scores(index, p, method="self_confidence")
-    issues = find_label_issues(index, p, filter_by="confident_learning", n_jobs=1)
-    return issues + doubt

@@ -169,7 +169,8 @@ class NoisyData:
     """A drawn source: evidence for scorers, flags (None where nobody knows) and a test set for evaluation.
 
     rows (n,): of the dataset's training split. trusted_rows (m,): of its split `trusted_split`. held_out: the fold that
-    these data leave out of training and measure with; None for all of them.
+    these data leave out of training and measure with; None for all of them. planted: the
+    digest of labels that were made wrong for a trial.
     """
 
     source: NoisySource
@@ -182,6 +183,7 @@ class NoisyData:
     trusted_rows: np.ndarray
     trusted_split: str
     held_out: int | None = None
+    planted: str = ""
 
     @cached_property
     def fold_of(self) -> np.ndarray:
@@ -195,6 +197,13 @@ class NoisyData:
         return dataclasses.replace(
             self, evidence=Evidence(x[~held], y[~held], x[held], y[held], self.evidence.classes), flags=None,
             x_test=x[held], y_test=y[held], rows=self.rows[~held], trusted_rows=self.rows[held], held_out=fold)
+
+    def relabelled(self, labels: np.ndarray) -> NoisyData:
+        """The data with other labels (n,), of which nothing is known."""
+        given = self.evidence
+        trusted = labels if self.source.in_turn else given.trusted_y
+        evidence = Evidence(given.x, labels, given.trusted_x, trusted, given.classes)
+        return dataclasses.replace(self, evidence=evidence, flags=None, planted=evidence.fingerprint)
 
     @property
     def fingerprint(self) -> str:
@@ -233,7 +242,8 @@ class NoisyData:
               progress: Callable[[float], None] = lambda fraction: None) -> TrainedModel:
         """The model trained on the observed labels, or as it was trained before."""
         source, device = self.source, str(pick_device(device))
-        identity = source.identity if self.held_out is None else {**source.identity, "held_out": self.held_out}
+        identity = {**source.identity, **({} if self.held_out is None else {"held_out": self.held_out}),
+                    **({"planted": self.planted} if self.planted else {})}
         network = trained(identity, self.build, self.evidence.x, self.evidence.y, source.recipe, source.seed,
                           device=device, check=check, progress=progress)
         return TrainedModel(self.evidence, self.build, network.module, network.checkpoints, source, device)
