@@ -21,15 +21,15 @@ def main() -> None:
     if scored is None:
         panel.ask(source, sample)
         return
-    methods, scored = scored, external.joined(sample, trial.weighed(source, scored))
+    measured = panel.measured(sample)
+    methods, scored = scored, external.joined(sample, scored if measured else trial.weighed(source, scored))
     state.take_click([one.title for one in scored.suspicion])
     pair = panel.pair(list(scored.suspicion))
     panel.origin(sample)
     panel.judged(sample, scored)
-    trial.show(source, scored, pair)
-    measured = panel.measured(sample)
     view = state.view(measured)
     if not measured:
+        trial.show(source, scored, pair)
         panel.why_not()
     if view == "detection":
         panel.detection(source, sample, scored, pair)

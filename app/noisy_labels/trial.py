@@ -28,7 +28,7 @@ def show(source: NoisySource, scored: Scored, pair: Pair) -> None:
     """What the trial recommends, or the button that starts it."""
     tried = searches.trial(desk(), source)
     if tried is None:
-        glossary.caption("Which method finds most wrong labels differs from data to data. A trial flips 5% of these "
+        glossary.caption("Which method to trust differs from data to data. A trial flips 5% of these "
                          "labels, of examples that look right, and measures which method finds them.")
         st.button("Find out which method works here", key="try", icon=":material/science:", on_click=job_panel.act,
                   args=(searches.start_trial, desk(), source))
