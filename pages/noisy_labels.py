@@ -2,7 +2,18 @@
 
 import streamlit as st
 
-from app.noisy_labels import agreement, external, how_many, own_data, panel, review_desk, state, verified, what_if
+from app.noisy_labels import (
+    agreement,
+    external,
+    how_many,
+    own_data,
+    panel,
+    review_desk,
+    state,
+    trial,
+    verified,
+    what_if,
+)
 from app.widgets.jobs.desk import desk
 from app.widgets.words import glossary
 from engine.desk import noisy_labels as searches
@@ -22,16 +33,17 @@ def main() -> None:
     if scored is None:
         panel.ask(source, sample)
         return
-    methods, scored = scored, external.joined(sample, scored)
+    measured = panel.measured(sample)
+    methods, scored = scored, external.joined(sample, scored if measured else trial.weighed(source, scored))
     state.take_click([one.title for one in scored.suspicion])
     pair = panel.pair(list(scored.suspicion))
     panel.origin(sample)
     held = how_many.show(source, sample)
     panel.judged(sample, scored, held)
     verified.show(sample, held)
-    measured = panel.measured(sample)
     view = state.view(measured)
     if not measured:
+        trial.show(source, scored, pair)
         panel.why_not()
     if view == "detection":
         panel.detection(source, sample, scored, pair)

@@ -21,6 +21,7 @@ from engine.cli import (
     explain,
     export_problem,
     influence,
+    label_trial,
     language,
     noisy_labels,
     overview,
@@ -70,6 +71,7 @@ PANELS: Panels = {
     "Own data and noisy labels": {
         "preview-data": own_data.preview_data,
         "noisy-labels": noisy_labels.noisy_labels,
+        "label-trial": label_trial.label_trial,
         "what-if-labels": noisy_labels.what_if_labels,
         "clean-data": own_data.clean_data,
     },

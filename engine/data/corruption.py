@@ -1,4 +1,4 @@
-"""Symmetric label noise with a fixed mask, and a class-balanced trusted set apart from the training set."""
+"""Label noise with a fixed mask, symmetric or between classes that look alike, and a class-balanced trusted set."""
 
 from __future__ import annotations
 
@@ -41,6 +41,18 @@ def symmetric_noise(labels: np.ndarray, classes: int, rate: float, seed: int) ->
     noisy = np.zeros(len(labels), dtype=bool)
     noisy[order[:round(rate * len(labels))]] = True
     return np.where(noisy, (labels + shift) % classes, labels), Flags(noisy, np.array(labels))
+
+
+def confusing_noise(x: np.ndarray, labels: np.ndarray, classes: int, rate: float, seed: int
+                    ) -> tuple[np.ndarray, Flags]:
+    """The same rows as `symmetric_noise` with another label: of the class whose mean is nearest to x (n, d), but their
+    own; (observed (n,), flags). Raises as that does."""
+    _, flags = symmetric_noise(labels, classes, rate, seed)
+    present = np.unique(labels)
+    means = np.stack([x[labels == label].mean(0) for label in present])
+    distance = (means ** 2).sum(1) - 2 * x @ means.T
+    distance[np.arange(len(x)), np.searchsorted(present, labels)] = np.inf
+    return np.where(flags.noisy, present[distance.argmin(1)], labels), flags
 
 
 def trusted_rows(labels: np.ndarray, classes: int, per_class: int, seed: int) -> tuple[np.ndarray, np.ndarray]:

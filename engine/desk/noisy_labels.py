@@ -20,7 +20,7 @@ from engine.applications.noisy_labels.learners import REGRESSIONS, learner
 from engine.applications.noisy_labels.origin import IN_DOUBT, IN_TURN, VERIFIED
 from engine.applications.noisy_labels.own import coverage, usual_model
 from engine.applications.noisy_labels.pairs import BEHAVIOR_TITLES, CONSENSUS, NONE, Pair, method_of, suspicion
-from engine.applications.noisy_labels.recommended import Recommended, by_flags, by_publication
+from engine.applications.noisy_labels.recommended import Recommended, by_flags, by_trial
 from engine.applications.noisy_labels.retraining import (
     NOT_MEASURED,
     RetrainingRequest,
@@ -31,6 +31,7 @@ from engine.applications.noisy_labels.retraining import (
 from engine.applications.noisy_labels.review import VERDICTS, Review, cleaned, consequences
 from engine.applications.noisy_labels.search import Scored, SuspicionRequest
 from engine.applications.noisy_labels.source import NOISE, SMALL_RECIPE, NoisyData, NoisySource
+from engine.applications.noisy_labels.trial import Trial, TrialRequest
 from engine.applications.noisy_labels.trusting import (
     VerifiedSample,
     by_file,
@@ -41,7 +42,6 @@ from engine.applications.noisy_labels.trusting import (
 )
 from engine.desk.commands import declaration
 from engine.desk.desk import Desk
-from engine.desk.published import reproduction
 from engine.desk.waiting import Waiting
 from engine.estimators.external import ExternalSettings
 from engine.experiments.noisy_labels import cost
@@ -56,9 +56,6 @@ TRAININGS = 3.5
 """How many trainings a search takes about as long as, with confident learning."""
 COUNT_TRAININGS = 5.0
 """How many the first list of suspects takes."""
-PUBLISHED = "table-5-1"
-SCALES = {False: ("small",), True: ("paper", "desk")}
-"""Its scales, by whether their model is a deep network that has learned its labels by heart."""
 START = 3.0
 """Seconds before a run's first training."""
 
@@ -111,14 +108,22 @@ def what_if(source: NoisySource, removed: Sequence[int], relabelled: Mapping[int
     return WhatIfRequest(training=training, seeds=seeds)
 
 
+def trial(desk: Desk, source: NoisySource) -> Trial | str | Waiting | None:
+    """What a trial on the data of a source says of the methods, the sentence that says why nothing, or the run to wait
+    for; None where none was asked for."""
+    return desk.known(TrialRequest(source=source))
+
+
+def start_trial(desk: Desk, source: NoisySource) -> None:
+    """Queue the trial, or take it up again where it stopped."""
+    desk.start(TrialRequest(source=source))
+
+
 def recommended(sample: NoisyData, scores: Scored) -> Recommended | None:
-    """The ranking to look at first, and why: by what is known of these labels, else by the published table."""
+    """The ranking to look at first, and why, by what is known of these labels; None where nothing is."""
     if sample.flags is not None and sample.flags.noisy.any():
         return by_flags(scores.suspicion, sample.flags.noisy)
-    published = filter(None, (reproduction(PUBLISHED, scale) for scale in SCALES[scores.by_heart]))
-    best = next(published, None)
-    return None if best is None else by_publication(scores.suspicion, best.table, best.manifest["scale"],
-                                                    scores.by_heart)
+    return None
 
 
 def seconds(source: NoisySource, trainings: float = TRAININGS) -> float:

@@ -9,7 +9,7 @@ from engine.experiments import EXPERIMENTS, publish
 from engine.experiments.noisy_labels import ARCHITECTURES
 from engine.experiments.statements.statement import CONFIRMED, UNDECIDED
 from engine.metrics.intervals import t_interval
-from tests.guides.published import REPRODUCING, ROOT, by_seed, concluded, manifest, published, rows
+from tests.guides.published import NOISY_LABELS, REPRODUCING, ROOT, by_seed, concluded, manifest, published, rows
 
 
 @pytest.mark.parametrize("row", rows("the training signal 0.47):", 4, REPRODUCING), ids=lambda row: row[0])
@@ -18,6 +18,19 @@ def test_noisy_labels_at_the_desk(row):
     own = table[table["metric"] == "AUPRC"].set_index(["method", "behavior"])["mean"]
     assert row[1:] == [f"{own[row[0], name]:.2f}" for name in ("Trusted loss", "Target logit", "Hard margin")]
     assert max(row[1:]) == row[{"GradSim": 1, "TracIn": 2, "LiSSA": 1}[row[0]]], "the preferred behavior"
+
+
+SIDE_BY_SIDE = ("Confident learning", "Self-confidence", "Normalised margin", "Refit without suspects",
+                "Self-influence by removal", "Recommended by the trial", "Consensus")
+
+
+@pytest.mark.parametrize("row", rows("of the paired difference over seeds:", 9, NOISY_LABELS), ids=lambda row: row[0])
+def test_methods_that_find_wrong_labels(row):
+    table = published("label-methods", "small", keep_default_na=False)
+    own = table[(table["set"] == row[0]) & (table["behavior"] == "none")].set_index(["metric", "method"])
+    auprc, beyond = own.loc["AUPRC"]["mean"], own.loc["AUPRC beyond cleanlab", "Refit without suspects"]
+    assert row[1:8] == [f"{auprc[name]:.2f}" if name in auprc else "" for name in SIDE_BY_SIDE]
+    assert row[8] == f"{beyond['mean']:+.3f} ± {beyond['ci95']:.3f}".replace("-", "−")
 
 
 BEST_BEHAVIORS = ("Trusted loss", "Target logit", "Hard margin")

@@ -15,8 +15,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.applications.noisy_labels.confident import confident_learning, shuffled
-from engine.applications.noisy_labels.pairs import METHODS, Pair
+from engine.applications.noisy_labels.confident import shuffled
+from engine.applications.noisy_labels.detectors.methods import HELD_OUT
+from engine.applications.noisy_labels.detectors.readings import HeldOut
+from engine.applications.noisy_labels.pairs import METHODS, Pair, reading
+from engine.applications.noisy_labels.scoring import detected
 from engine.applications.noisy_labels.source import NoisyData
 
 
@@ -58,11 +61,8 @@ def nearest(fold_of: np.ndarray, folds: Sequence[Fold]) -> np.ndarray:
 
 
 def references(data: NoisyData, probabilities: np.ndarray, wanted: Collection[str]) -> dict[Pair, np.ndarray]:
-    """The wanted ones of a shuffled order and confident learning, which need no trusted set."""
+    """The wanted ones of a shuffled order and of what reads held-out models alone, which need no trusted set."""
     scores: dict[Pair, np.ndarray] = {}
     if "random" in wanted:
         scores[Pair(METHODS["random"].title)] = shuffled(data.source, len(probabilities))
-    if "confident" in wanted:
-        scores[Pair(METHODS["confident"].title)] = confident_learning(data.evidence.y, probabilities,
-                                                                      data.evidence.classes)
-    return scores
+    return scores | detected(HeldOut(data.evidence.y, probabilities), set(wanted) & set(reading(HELD_OUT)))

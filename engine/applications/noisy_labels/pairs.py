@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from engine.applications.noisy_labels.detectors.methods import DETECTORS, HELD_OUT, TRAINING, Detector
 from engine.applications.noisy_labels.evidence import Evidence
 from engine.basics.registry import Registry
 from engine.question import direction
@@ -53,12 +54,13 @@ class LabelMethod:
     """A way to rank training examples by how suspicious their label is.
 
     named: the method of `engine.scoring.named` whose specification it implies; None where it implies none. instead:
-    what it does then.
+    what it does then. detector: how it ranks without influence; None where it does not.
     """
 
     title: str
     named: NamedMethod | None = None
     instead: str = ""
+    detector: Detector | None = None
 
     @property
     def reads(self) -> bool:
@@ -92,8 +94,8 @@ METHODS.add("random", LabelMethod("Random", instead="A shuffled order: what chan
 for _name, _named in {"repsim": "repsim_cosine", "ntk": "ntk_last_layer", "gradsim": "gradsim", "tracin": "tracin",
                       "lissa": "influence_function_lissa"}.items():
     METHODS.add(_name, LabelMethod(NAMED[_named].label, NAMED[_named]))
-METHODS.add("confident", LabelMethod("Confident learning", instead="Does a model that never saw this example doubt its "
-                                "label? (cleanlab; no influence is estimated)"))
+for _name, _detector in DETECTORS.items():
+    METHODS.add(_name, LabelMethod(_detector.title, instead=_detector.sentence, detector=_detector))
 
 CONSENSUS_METHOD = LabelMethod("Consensus", instead="The mean of the ranks that the methods give, each with a "
                           "trusted behavior that suits the training: what most of them find suspicious. It implies no "
@@ -111,6 +113,16 @@ def augmented(signal: str, space: str, influence: bool = False) -> str:
 
 
 MAIN = ("random", "repsim", "ntk", "gradsim", "tracin", "lissa", "confident")
+"""Those of the paper's tables, and confident learning."""
+
+
+def reading(group: str) -> tuple[str, ...]:
+    """The names of the methods without influence that read the same."""
+    return tuple(name for name, method in METHODS.items() if method.detector and method.detector.reads == group)
+
+
+SEARCHED = (*MAIN[:-1], *reading(HELD_OUT), *reading(TRAINING))
+"""Those of a search: what refits several times over is left to those who ask for it."""
 
 
 def pairs_of(methods: tuple[str, ...] = MAIN) -> tuple[Pair, ...]:

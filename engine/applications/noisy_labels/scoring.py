@@ -20,7 +20,9 @@ import numpy as np
 from torch import Tensor
 
 from engine.applications.noisy_labels.augmented import augmented_scores
-from engine.applications.noisy_labels.confident import confident_learning, out_of_sample, shuffled
+from engine.applications.noisy_labels.confident import shuffled
+from engine.applications.noisy_labels.detectors.readings import Readings
+from engine.applications.noisy_labels.network_readings import NetworkReadings
 from engine.applications.noisy_labels.pairs import BEHAVIOR_TITLES, METHODS, Pair
 from engine.applications.noisy_labels.source import TrainedModel
 from engine.basics.errors import InvalidInput
@@ -44,15 +46,22 @@ def suspicions(model: TrainedModel, wanted: Collection[str], options: Options | 
     scores: dict[Pair, np.ndarray] = {}
     if "random" in wanted:
         scores[Pair(METHODS["random"].title)] = shuffled(model.source, len(model.evidence.y))
-    if "confident" in wanted:
-        scores[Pair(METHODS["confident"].title)] = confident_learning(
-            model.evidence.y, out_of_sample(model, options), model.evidence.classes)
+    scores |= detected(NetworkReadings(model, options), wanted)
     repsim = Pair(METHODS["repsim"].title)
     scores |= similarity_scores(model, [*wanted, *(["repsim"] if AUGMENTED in wanted else [])], options)
     augmented = augmented_scores(model, -scores[repsim]) if AUGMENTED in wanted else {}
     scores |= gradient_scores(model, wanted, options)
-    ordered = {pair: scores[pair] for name, method in METHODS.items() if name in wanted for pair in method.pairs}
+    ordered = {pair: scores[pair] for name, method in METHODS.items() if name in wanted for pair in method.pairs
+               if pair in scores}
     return ordered | augmented
+
+
+def detected(readings: Readings, wanted: Collection[str]) -> dict[Pair, np.ndarray]:
+    """Of the wanted methods those that estimate no influence, but for those that read checkpoints where there are none.
+    """
+    detectors = [detector for name in METHODS if name in wanted and (detector := METHODS[name].detector)]
+    return {Pair(detector.title): detector.suspicion(readings) for detector in detectors
+            if not detector.on_the_way or len(readings.path)}
 
 
 def similarity_scores(model: TrainedModel, wanted: Collection[str], options: Options) -> dict[Pair, np.ndarray]:

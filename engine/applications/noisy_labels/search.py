@@ -14,17 +14,20 @@ from torch.nn.functional import normalize
 
 from engine import data
 from engine.applications.noisy_labels import consensus, in_turn
-from engine.applications.noisy_labels.pairs import MAIN, METHODS, Pair
-from engine.applications.noisy_labels.scoring import AUGMENTED, suspicions
+from engine.applications.noisy_labels.detectors.methods import HELD_OUT, REFITTED, TRAINING
+from engine.applications.noisy_labels.network_readings import HeldOutModels
+from engine.applications.noisy_labels.pairs import METHODS, SEARCHED, Pair, reading
+from engine.applications.noisy_labels.scoring import AUGMENTED, detected, suspicions
 from engine.applications.noisy_labels.source import NoisyData, NoisySource, TrainedModel
 from engine.basics.latest import Latest
 from engine.basics.provenance import device_name
 from engine.jobs import Context, Output
+from engine.problems.problem import pick_device
 from engine.requests import JobRequest
 from engine.store.results import Result
 
 TOGETHER = {"similarity": ("random", "repsim", "ntk", AUGMENTED), "gradients": ("gradsim", "tracin", "lissa"),
-            "confident": ("confident",)}
+            "confident": reading(HELD_OUT), TRAINING: reading(TRAINING), REFITTED: reading(REFITTED)}
 """Methods that are computed together, as one chunk."""
 FOLD = "fold "
 NEAREST = 3
@@ -63,7 +66,7 @@ class SuspicionRequest(JobRequest[Scored]):
     numerics: ClassVar = 3
 
     source: NoisySource
-    methods: Annotated[tuple[str, ...], AfterValidator(lambda names: tuple(sorted(names)))] = tuple(sorted(MAIN))
+    methods: Annotated[tuple[str, ...], AfterValidator(lambda names: tuple(sorted(names)))] = tuple(sorted(SEARCHED))
 
     @property
     def job_title(self) -> str:
@@ -76,7 +79,8 @@ class SuspicionRequest(JobRequest[Scored]):
     @property
     def chunks(self) -> list[str]:
         if self.source.in_turn:
-            return [f"{FOLD}{fold}" for fold in range(self.source.folds)]
+            folds = [f"{FOLD}{fold}" for fold in range(self.source.folds)]
+            return [*folds, *([REFITTED] if set(TOGETHER[REFITTED]) & self.computed else [])]
         return [group for group, names in TOGETHER.items() if group == "similarity" or set(names) & self.computed]
 
     @property
@@ -85,13 +89,15 @@ class SuspicionRequest(JobRequest[Scored]):
         return set(self.methods) - self.source.learner.without
 
     def weight(self, chunk: str) -> float:
-        """Guessed shares: the first chunk trains the model, confident learning trains others on folds."""
-        return {"similarity": 1.0, "gradients": 0.5, "confident": 2.0}.get(chunk, 1.0)
+        """Guessed shares: the first chunk trains the model, what reads held-out models trains others on folds."""
+        return {"similarity": 1.0, "gradients": 0.5, "confident": 2.0, TRAINING: 0.2, REFITTED: 6.0}.get(chunk, 1.0)
 
     def run_chunk(self, chunk: str, context: Context) -> Output:
         noisy = draw_cached(self.source)
         if chunk.startswith(FOLD):
             return self._run_fold(noisy.without(int(chunk.removeprefix(FOLD))), context)
+        if chunk == REFITTED:
+            return self._refit(noisy, context)
         model = _trained(noisy, context)
         scores = suspicions(model, set(TOGETHER[chunk]) & self.computed,
                             context.computing("scoring every label", 0.8))
@@ -112,7 +118,8 @@ class SuspicionRequest(JobRequest[Scored]):
     def _run_fold(self, noisy: NoisyData, context: Context) -> Output:
         """One model, without its fold: suspicion of the labels that it was trained on, and what it says of the fold."""
         model = _trained(noisy, context)
-        scores = suspicions(model, {*TOGETHER["similarity"], *TOGETHER["gradients"]} & self.computed - {"random"},
+        of_training = {name for group in ("similarity", "gradients", TRAINING) for name in TOGETHER[group]}
+        scores = suspicions(model, of_training & self.computed - {"random"},
                             context.computing("scoring labels", 0.8))
         output, queries = _stored(scores), model.problem.queries
         p = model.problem.network.predict(queries).softmax(-1).cpu().double().numpy()
@@ -122,15 +129,24 @@ class SuspicionRequest(JobRequest[Scored]):
                                 "parameters_scored": model.problem.parameters,
                                 "observed_accuracy": float(agrees.mean())})
 
+    def _refit(self, noisy: NoisyData, context: Context) -> Output:
+        """What models say that are fitted several times over, each time on folds alone."""
+        options = context.computing("fitting without suspects")
+        readings = HeldOutModels(noisy.refitting(str(pick_device(context.device)), options), options)
+        return _stored(detected(readings, set(TOGETHER[REFITTED]) & self.computed))
+
     def finish(self, chunks: Mapping[str, Result], context: Context) -> Output:
         results = [chunks[chunk] for chunk in self.chunks]
         arrays = [result.arrays() for result in results]
         scores = [{Pair(*pair): own[f"s{index}"] for index, pair in enumerate(result.manifest["pairs"])}
                   for result, own in zip(results, arrays, strict=True)]
         if self.source.in_turn:
+            count = self.source.folds
             folds = [in_turn.Fold(suspicion, own["p"], own["nearest"])
-                     for suspicion, own in zip(scores, arrays, strict=True)]
-            suspicion, examples, facts = self._of_folds(folds, [result.manifest for result in results])
+                     for suspicion, own in zip(scores[:count], arrays[:count], strict=True)]
+            refitted = {pair: values for own in scores[count:] for pair, values in own.items()}
+            manifests = [result.manifest for result in results[:count]]
+            suspicion, examples, facts = self._of_folds(folds, manifests, refitted)
         else:
             suspicion = {pair: values for own in scores for pair, values in own.items()}
             examples = {name: arrays[0][name] for name in OF_EXAMPLES}
@@ -139,13 +155,13 @@ class SuspicionRequest(JobRequest[Scored]):
             "pairs": [list(pair) for pair in suspicion], "facts": facts, "source": self.source.model_dump(mode="json"),
             "seeds": [self.source.seed], "data": facts["data"], "device": facts["device"]})
 
-    def _of_folds(self, folds: list[in_turn.Fold], manifests: list[dict[str, Any]]
+    def _of_folds(self, folds: list[in_turn.Fold], manifests: list[dict[str, Any]], refitted: dict[Pair, np.ndarray]
                   ) -> tuple[dict[Pair, np.ndarray], dict[str, np.ndarray], dict[str, Any]]:
         """Suspicion, what is said of each example, and facts: of an example by the model that has not seen it."""
         noisy = draw_cached(self.source)
         y, fold_of = noisy.evidence.y, noisy.fold_of
         p = in_turn.out_of_fold(fold_of, folds)
-        scores = in_turn.suspicions(fold_of, folds) | in_turn.references(noisy, p, self.methods)
+        scores = in_turn.suspicions(fold_of, folds) | in_turn.references(noisy, p, self.methods) | refitted
         order = [method.title for method in METHODS.values()]
         suspicion = dict(sorted(scores.items(), key=lambda item: order.index(item[0].method)
                                 if item[0].method in order else len(order)))

@@ -180,7 +180,7 @@ class NoisyData:
 
     rows (n,): of the dataset's training split. trusted_rows (m,): of its split `trusted_split`. test_rows (t,): of its
     test split. held_out: the fold that these data leave out of training and measure with; None for all of them, which
-    `complete` are where there is one.
+    `complete` are where there is one. planted: the digest of labels that were made wrong for a trial.
     """
 
     source: NoisySource
@@ -195,6 +195,7 @@ class NoisyData:
     test_rows: np.ndarray
     held_out: int | None = None
     complete: NoisyData | None = None
+    planted: str = ""
 
     @cached_property
     def fold_of(self) -> np.ndarray:
@@ -209,6 +210,13 @@ class NoisyData:
             self, evidence=Evidence(x[~held], y[~held], x[held], y[held], self.evidence.classes), flags=None,
             x_test=x[held], y_test=y[held], rows=self.rows[~held], trusted_rows=self.rows[held], held_out=fold,
             complete=self)
+
+    def relabelled(self, labels: np.ndarray) -> NoisyData:
+        """The data with other labels (n,), of which nothing is known."""
+        given = self.evidence
+        trusted = labels if self.source.in_turn else given.trusted_y
+        evidence = Evidence(given.x, labels, given.trusted_x, trusted, given.classes)
+        return dataclasses.replace(self, evidence=evidence, flags=None, planted=evidence.fingerprint)
 
     @property
     def fingerprint(self) -> str:
@@ -272,7 +280,8 @@ class NoisyData:
     def trained(self, recipe: Recipe, device: str, options: Options) -> TrainedModel:
         """The model of data that are as it reads them."""
         source, evidence = self.source, self.evidence
-        identity = source.identity if self.held_out is None else {**source.identity, "held_out": self.held_out}
+        identity = {**source.identity, **({} if self.held_out is None else {"held_out": self.held_out}),
+                    **({"planted": self.planted} if self.planted else {})}
         task = Task(evidence.x, evidence.y, evidence.classes, self.build, recipe, source.seed, identity=identity)
         network = source.learner.fit(task, device, options)
         return TrainedModel(evidence, self.build, network.module, network.checkpoints, source, device, recipe)
@@ -289,6 +298,30 @@ class NoisyData:
         with torch.no_grad():
             logits = torch.cat([module(batch.to(device)).cpu() for batch in torch.tensor(x).split(512)])
         return logits.double().softmax(-1).numpy()
+
+    def refitting(self, device: str, options: Options) -> Refitting:
+        """What trains the source's model on some of these examples."""
+        return Refitting(self.read(options).evidence, self.build, self.recipe(options), self.source, device)
+
+
+@dataclass(frozen=True, eq=False)
+class Refitting:
+    """What is trained from scratch, again and again, on some of the evidence, whose inputs are as the model reads them.
+
+    build () -> a model with fresh weights.
+    """
+
+    evidence: Evidence
+    build: Callable
+    recipe: Recipe
+    source: NoisySource
+    device: str
+
+    def fit(self, weights: np.ndarray, options: Options) -> nn.Module:
+        """The model trained on the labels with weights (n,)."""
+        task = Task(self.evidence.x, self.evidence.y, self.evidence.classes, self.build, self.recipe, self.source.seed,
+                    weights)
+        return self.source.learner.fit(task, self.device, options).module
 
 
 class TrainedModel:
@@ -308,10 +341,10 @@ class TrainedModel:
         self.checkpoints = tuple(checkpoints)
         self.problem = self._problem(module)
 
-    def refitted(self, y: np.ndarray, weights: np.ndarray, options: Options) -> nn.Module:
-        """The same model trained from scratch on labels y (n,) with weights (n,)."""
-        task = Task(self.evidence.x, y, self.evidence.classes, self.build, self.recipe, self.source.seed, weights)
-        return self.source.learner.fit(task, self.device, options).module
+    @property
+    def refitting(self) -> Refitting:
+        """What trains the same model on some of the examples."""
+        return Refitting(self.evidence, self.build, self.recipe, self.source, self.device)
 
     def at(self, state: Mapping[str, Tensor]) -> ModuleProblem:
         """The problem with all weights and statistics of a checkpoint; what is known of the network is shared."""

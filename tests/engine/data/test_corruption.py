@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.basics.errors import InvalidInput
-from engine.data.corruption import symmetric_noise, trusted_rows
+from engine.data.corruption import confusing_noise, symmetric_noise, trusted_rows
 
 LABELS = np.arange(4_000) % 5
 
@@ -55,3 +55,15 @@ def test_the_trusted_set_is_balanced_and_apart():
 def test_a_class_that_is_missing_or_scarce():
     with pytest.raises(InvalidInput, match="Class 5 has 0 verified examples, fewer than the 1"):
         trusted_rows(LABELS, 6, 1, 0)
+
+
+def test_confusing_noise_gives_the_class_whose_mean_is_nearest():
+    x = np.random.default_rng(0).normal(size=(90, 3))
+    labels = np.arange(90) % 3
+    observed, flags = confusing_noise(x, labels, 4, 0.2, seed=5)
+    np.testing.assert_array_equal(flags.noisy, symmetric_noise(labels, 4, 0.2, 5)[1].noisy)
+    means = {label: x[labels == label].mean(0) for label in range(3)}
+    for row in range(90):
+        others = [label for label in means if label != labels[row]]
+        nearest = min(others, key=lambda label: np.linalg.norm(x[row] - means[label]))
+        assert observed[row] == (nearest if flags.noisy[row] else labels[row])

@@ -11,7 +11,7 @@ from engine.applications.noisy_labels.folds import check_folds, fold_of
 from engine.applications.noisy_labels.judge import Judge, judge
 from engine.applications.noisy_labels.origin import IN_TURN
 from engine.applications.noisy_labels.own import own_source, usual
-from engine.applications.noisy_labels.pairs import MAIN, METHODS, Pair
+from engine.applications.noisy_labels.pairs import METHODS, SEARCHED, Pair
 from engine.applications.noisy_labels.search import SuspicionRequest
 from engine.applications.noisy_labels.source import NoisySource
 from engine.basics.errors import InvalidInput
@@ -27,7 +27,8 @@ def searched(tmp_path_factory):
     """Digits without a trusted set: the source, what was drawn, and what was found."""
     chosen = source(trusted_from=IN_TURN, folds=3, n_train=90, model="mlp")
     home = tmp_path_factory.mktemp("in_turn")
-    found = SuspicionRequest.loaded(run_job(SuspicionRequest.name, suspicion_payload(chosen), home))
+    methods = (*SEARCHED, "refitted")
+    found = SuspicionRequest.loaded(run_job(SuspicionRequest.name, suspicion_payload(chosen, methods), home))
     return chosen, chosen.draw(), found
 
 
@@ -47,7 +48,7 @@ def test_suspicion_is_the_mean_over_the_models_that_were_trained_on_a_label(sear
         # the fast path leaves out a positive factor, the size of the step
         ratio = found.suspicion[pair] / expected
         assert np.allclose(ratio, np.median(ratio), rtol=2e-3) and np.median(ratio) > 0
-    assert {pair.method for pair in found.suspicion} == {METHODS[name].title for name in MAIN}
+    assert {pair.method for pair in found.suspicion} == {METHODS[name].title for name in (*SEARCHED, "refitted")}
     assert all(values.shape == (90,) and np.isfinite(values).all() for values in found.suspicion.values())
 
 

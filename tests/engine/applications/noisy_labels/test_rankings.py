@@ -5,7 +5,8 @@ import pandas as pd
 
 from engine.applications.noisy_labels import rankings
 from engine.applications.noisy_labels.pairs import NONE, Pair
-from engine.applications.noisy_labels.recommended import by_flags, by_publication
+from engine.applications.noisy_labels.recommended import by_flags, by_trial
+from engine.applications.noisy_labels.trial import Trial
 
 FIRST, SECOND, PLAIN = Pair("TracIn", "Trusted loss"), Pair("TracIn", "Target logit"), Pair("RepSim")
 SUSPICION = {FIRST: np.array([5.0, 4, 3, 2, 1, 0, -1, -2, -3, -4]),
@@ -49,12 +50,7 @@ def test_ranks_count_from_the_most_suspicious():
 def test_the_recommended_method_is_the_one_that_finds_most():
     noisy = np.array([1, 0, 1, 0, 0, 0, 0, 0, 0, 0], dtype=bool)
     assert by_flags(SUSPICION, noisy).pair == SECOND and "AUPRC 1.00" in by_flags(SUSPICION, noisy).why
-    table = pd.DataFrame([("TracIn", "Target logit", "AUPRC", 0.4, 0.1), ("RepSim", NONE, "AUPRC", 0.5, 0.2),
-                          ("LiSSA", "Target logit", "AUPRC", 0.6, 0.1), ("TracIn", "Target logit", "AUROC", 0.9, 0.1)],
-                         columns=["method", "behavior", "metric", "mean", "ci95"])
-    found = by_publication(SUSPICION, table, "CIFAR-10", by_heart=True)
-    assert found.pair == PLAIN and "0.50 ± 0.20" in found.why
-    assert "Table 5-1 (CIFAR-10), of a deep network that has learned its labels by heart, as here" in found.why
-    assert "of a network that is small or has not" in by_publication(SUSPICION, table, "", by_heart=False).why
-    assert by_publication(SUSPICION, None, "", False) is None
-    assert by_publication({FIRST: noisy}, table, "", True) is None
+    table = pd.DataFrame([("Random", NONE, 0.7), (*PLAIN, 0.5), (*FIRST, 0.2)], columns=["method", "behavior", "AUPRC"])
+    found = by_trial(SUSPICION, Trial(table, 60, 1_000))
+    assert found.pair == PLAIN and "of 60 labels" in found.why and "about 0.06" in found.why
+    assert "only roughly" in Trial(table, 6, 100).why and by_trial({SECOND: noisy}, Trial(table, 6, 100)) is None

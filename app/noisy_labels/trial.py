@@ -1,0 +1,47 @@
+"""Which ranking to look at first on these data, and the trial that says so."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import streamlit as st
+
+from app.widgets.jobs import job_panel
+from app.widgets.jobs.desk import desk
+from app.widgets.results import downloads
+from app.widgets.words import glossary
+from engine.desk import noisy_labels as searches
+from engine.desk.noisy_labels import NoisySource, Pair, Scored, Trial
+
+SHOWN = ("method", "behavior", "AUPRC", "AUROC", "weight")
+
+
+def weighed(source: NoisySource, scored: Scored) -> Scored:
+    """The search with the consensus as a finished trial weighs it; as it is without one."""
+    tried = searches.trial(desk(), source)
+    if not isinstance(tried, Trial):
+        return scored
+    return dataclasses.replace(scored, suspicion=tried.with_consensus(scored.suspicion))
+
+
+def show(source: NoisySource, scored: Scored, pair: Pair) -> None:
+    """What the trial recommends, or the button that starts it."""
+    tried = searches.trial(desk(), source)
+    if tried is None:
+        glossary.caption("Which method to trust differs from data to data. A trial flips 5% of these "
+                         "labels, of examples that look right, and measures which method finds them.")
+        st.button("Find out which method works here", key="try", icon=":material/science:", on_click=job_panel.act,
+                  args=(searches.start_trial, desk(), source))
+    elif (answer := job_panel.beside(tried, "The trial has no answer: ")) is not None:
+        first = searches.by_trial(scored.suspicion, answer)
+        if first is not None:
+            order = " It is the order here." if first.pair == pair else ""
+            glossary.caption(f"Recommended: **{first.pair.title}**: {first.why}.{order}")
+        _table(source, answer)
+
+
+def _table(source: NoisySource, tried: Trial) -> None:
+    with st.expander(f"What the trial measured: {tried.planted:,} flipped labels"):
+        table = tried.table[list(SHOWN)].rename(columns={"weight": "weight in the consensus"})
+        st.dataframe(table, hide_index=True)
+        downloads.chart_extras("trial", table, command=searches.command(source, "label-trial", "trial.csv"))

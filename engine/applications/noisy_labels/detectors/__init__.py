@@ -1,0 +1,1 @@
+"""Ways to rank labels by suspicion that estimate no influence, a file each; `METHODS` of `pairs` lists them."""

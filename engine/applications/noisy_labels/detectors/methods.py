@@ -1,0 +1,108 @@
+"""The ways to rank labels that no estimator of the engine answers: name, question, what each reads, who proposed it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from engine.applications.noisy_labels.detectors import (
+    data_oob,
+    kernel_removal,
+    knn_shapley,
+    path,
+    probabilities,
+    refitted,
+)
+from engine.applications.noisy_labels.detectors.readings import Readings
+
+HELD_OUT: Final = "held out"
+"""Methods that read models which have not seen the example."""
+REFITTED: Final = "refitted"
+"""Methods that fit such models several times over."""
+TRAINING: Final = "training"
+"""Methods that read what the one training says of its own examples, at its end or on the way."""
+
+
+@dataclass(frozen=True)
+class Detector:
+    """A method that implies no specification of the engine. question: what it asks, in a sentence. source: who proposed
+    it. reads: one of the groups above; methods of a group share what they read. suspicion: (readings) -> (n,), larger
+    for a label more likely wrong. on_the_way: whether it reads checkpoints, and has no value where none is recorded.
+    """
+
+    title: str
+    question: str
+    source: str
+    reads: str
+    suspicion: Callable[[Readings], np.ndarray]
+    on_the_way: bool = False
+
+    @property
+    def sentence(self) -> str:
+        """Question and source."""
+        return f"{self.question} ({self.source})"
+
+
+def _held_out(measure: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> Callable[[Readings], np.ndarray]:
+    return lambda readings: measure(readings.labels, readings.probabilities)
+
+
+def _on_the_way(measure: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> Callable[[Readings], np.ndarray]:
+    return lambda readings: measure(readings.labels, readings.path)
+
+
+def _knn_shapley(readings: Readings) -> np.ndarray:
+    total, count = np.zeros(len(readings.labels)), np.zeros(len(readings.labels))
+    for rows, references, labels in readings.references:
+        total[rows] += knn_shapley.values(readings.features[rows], readings.labels[rows], references, labels)
+        count[rows] += 1
+    return -total / count
+
+
+def _data_oob(readings: Readings) -> np.ndarray:
+    return -data_oob.values(readings.inputs, readings.labels, readings.seed)
+
+
+def _removal(measure: Callable[[kernel_removal.Fits, np.ndarray], np.ndarray]) -> Callable[[Readings], np.ndarray]:
+    return lambda readings: measure(readings.removal, readings.labels)
+
+
+DETECTORS: dict[str, Detector] = {
+    "confident": Detector("Confident learning", "Does a model that never saw this example doubt its label?",
+                          "cleanlab; Northcutt et al. 2021", HELD_OUT, _held_out(probabilities.confident_learning)),
+    "self_confidence": Detector(
+        "Self-confidence", "How low is the probability of the label by a model that never saw this example?",
+        "cleanlab; Northcutt et al. 2021", HELD_OUT, _held_out(probabilities.self_confidence)),
+    "normalized_margin": Detector(
+        "Normalised margin", "By how much does a model that never saw this example prefer another label?",
+        "cleanlab; Northcutt et al. 2021", HELD_OUT, _held_out(probabilities.normalized_margin)),
+    "aum": Detector("Area under the margin", "How low is the margin of the label, averaged over the training?",
+                    "Pleiss et al. 2020", TRAINING, _on_the_way(path.area_under_margin), on_the_way=True),
+    "el2n": Detector("EL2N", "How far is the prediction from the label early in the training?", "Paul et al. 2021",
+                     TRAINING, _on_the_way(path.el2n), on_the_way=True),
+    "forgetting": Detector("Forgetting events", "How often does the training forget the label after it had it right?",
+                           "Toneva et al. 2019", TRAINING, _on_the_way(path.forgetting), on_the_way=True),
+    "mean_loss": Detector("Mean loss", "How large is the loss of the label, averaged over the training?",
+                          "the small-loss criterion; Arpit et al. 2017", TRAINING, _on_the_way(path.mean_loss),
+                          on_the_way=True),
+    "knn_shapley": Detector(
+        "KNN-Shapley", "How little does this example add to a classifier by nearest neighbours in the model's "
+        "representation, averaged over the order in which examples come?", "Jia et al. 2019", TRAINING, _knn_shapley),
+    "data_oob": Detector("Data-OOB", "How many trees of a forest that never saw this example give it another label?",
+                         "Kwon & Zou 2023", TRAINING, _data_oob),
+    "kernel_removal": Detector(
+        "Kernel without the example", "How low is the label's output of kernel ridge regression on what the "
+        "model reads, fitted without this example?", "Allen 1974, in closed form", TRAINING,
+        _removal(kernel_removal.prediction)),
+    "self_influence": Detector(
+        "Self-influence by removal", "How much does the margin of this example's own label fall if the example is "
+        "removed and kernel ridge regression on what the model reads is fitted to its optimum again?",
+        "the self-influence of Koh & Liang 2017, exact in closed form", TRAINING,
+        _removal(kernel_removal.self_influence)),
+    "refitted": Detector(
+        "Refit without suspects", "Do models that saw neither this example nor the labels that they doubt, and the "
+        "examples most like it, believe the label?", "this program", REFITTED, refitted.suspicion),
+}  # fmt: skip

@@ -1,0 +1,113 @@
+"""The trial that says which method to trust on the data at hand: some labels are flipped, and every method searches."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+import numpy as np
+import pandas as pd
+from pydantic import Field
+
+from engine import data
+from engine.applications.noisy_labels import in_turn, planted
+from engine.applications.noisy_labels.detectors.methods import REFITTED, TRAINING
+from engine.applications.noisy_labels.network_readings import HeldOutModels
+from engine.applications.noisy_labels.pairs import CONSENSUS, SEARCHED, Pair, reading
+from engine.applications.noisy_labels.scoring import GRADIENTS, SIMILARITIES, detected, suspicions
+from engine.applications.noisy_labels.search import draw_cached
+from engine.applications.noisy_labels.source import NoisyData, NoisySource
+from engine.basics.options import Options
+from engine.basics.provenance import device_name
+from engine.basics.values import Number
+from engine.jobs import Context, Output
+from engine.problems.problem import pick_device
+from engine.requests import WHOLE, JobRequest
+from engine.store.results import Result
+
+
+@dataclass(frozen=True)
+class Trial:
+    """table: `planted.measured`, best first. planted: how many labels were made wrong, of `eligible` that could be."""
+
+    table: pd.DataFrame
+    planted: int
+    eligible: int
+
+    @property
+    def best(self) -> Pair:
+        """The ranking that finds most of them."""
+        return Pair(str(self.table["method"].iloc[0]), str(self.table["behavior"].iloc[0]))
+
+    @property
+    def why(self) -> str:
+        """Why it is the one, as the end of a sentence."""
+        few = "" if self.planted >= ENOUGH else "; so few tell methods apart only roughly"
+        return (f"of {self.planted:,} labels of these data that were flipped for a trial it finds most (AUPRC "
+                f"{self.table['AUPRC'].iloc[0]:.2f}; a shuffled order has about {self.planted / self.eligible:.2f})"
+                f"{few}")
+
+    def with_consensus(self, suspicion: Mapping[Pair, np.ndarray]) -> dict[Pair, np.ndarray]:
+        """Rankings with the consensus that the trial weighs, or without any where no method finds more than chance."""
+        others = {pair: values for pair, values in suspicion.items() if pair != CONSENSUS}
+        weighted = planted.consensus(others, self.table)
+        return others if weighted is None else {**others, CONSENSUS: weighted}
+
+
+ENOUGH = 50
+"""From how many planted labels on a trial tells methods apart."""
+
+
+class TrialRequest(JobRequest[Trial]):
+    """Flip some labels of the data at hand, and measure which method finds them."""
+
+    name: ClassVar = "noisy_label_trial"
+    answer: ClassVar = Trial
+
+    source: NoisySource
+    fraction: Annotated[Number, Field(gt=0, le=0.2)] = planted.FRACTION
+    methods: tuple[str, ...] = tuple(sorted(SEARCHED))
+
+    @property
+    def job_title(self) -> str:
+        return f"Which method finds wrong labels in {data.title(self.source.dataset)}"
+
+    @property
+    def contents(self) -> Mapping[str, str]:
+        return self.source.contents
+
+    def run_chunk(self, chunk: str, context: Context) -> Output:
+        noisy, device = draw_cached(self.source), str(pick_device(context.device))
+        options = context.computing("asking which labels look right", 0.2)
+        before = HeldOutModels(noisy.refitting(device, options), options).probabilities
+        made = planted.plant(noisy.evidence.y, before.argmax(1), noisy.evidence.classes, self.source.mask,
+                             self.fraction)
+        scores = searched(noisy.relabelled(made.labels), self.methods, device,
+                          context.computing("searching for the flipped labels"))
+        answer = self.stored(Trial(planted.measured(scores, made), int(made.flipped.sum()), int(made.eligible.sum())))
+        facts = {"data": noisy.fingerprint, "device": device_name(device)}
+        return Output(answer.tables, answer.arrays, {**answer.manifest, **facts})
+
+    def finish(self, chunks: Mapping[str, Result], context: Context) -> Output:
+        whole = chunks[WHOLE]
+        answer = self.stored(self.loaded(whole))
+        return Output(answer.tables, answer.arrays, {
+            **answer.manifest, "source": self.source.model_dump(mode="json"), "seeds": [self.source.seed],
+            "data": whole.manifest["data"], "device": whole.manifest["device"]})
+
+
+def searched(noisy: NoisyData, methods: Collection[str], device: str, options: Options) -> dict[Pair, np.ndarray]:
+    """Suspicion by the wanted methods in one piece, as `SuspicionRequest` computes it in chunks."""
+    if not noisy.source.in_turn:
+        return suspicions(noisy.train(device, check=options.check), methods, options)
+    of_training = {*SIMILARITIES, *GRADIENTS, *reading(TRAINING)} & set(methods)
+    folds = []
+    for fold in range(noisy.source.folds):
+        model = noisy.without(fold).train(device, check=options.check)
+        p = model.problem.network.predict(model.problem.queries).softmax(-1).cpu().double().numpy()
+        folds.append(in_turn.Fold(suspicions(model, of_training, options), p, np.empty((len(p), 0), dtype=np.int64)))
+    scores = in_turn.suspicions(noisy.fold_of, folds)
+    scores |= in_turn.references(noisy, in_turn.out_of_fold(noisy.fold_of, folds), methods)
+    return scores | detected(HeldOutModels(noisy.refitting(device, options), options),
+                             set(reading(REFITTED)) & set(methods))

@@ -1,0 +1,151 @@
+"""Methods that estimate no influence, each against its definition by a naive loop, brute force or another library."""
+
+from itertools import combinations
+from math import comb
+
+import numpy as np
+import pytest
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.kernel_ridge import KernelRidge
+from torch import tensor
+from torch.nn.functional import cross_entropy
+
+from engine.applications.noisy_labels.detectors import (
+    data_oob,
+    kernel_removal,
+    knn_shapley,
+    path,
+    probabilities,
+    refitted,
+)
+from engine.applications.noisy_labels.detectors.methods import DETECTORS
+from engine.applications.noisy_labels.detectors.readings import Readings
+
+RNG = np.random.default_rng(0)
+LABELS = RNG.integers(0, 3, 12)
+LOGITS = RNG.normal(size=(4, 12, 3))
+P = RNG.dirichlet(np.ones(3), 12)
+
+
+def test_self_confidence_and_margin_of_single_examples():
+    for found, by_hand in ((probabilities.self_confidence(LABELS, P), lambda p, y: -p[y]),
+                           (probabilities.normalized_margin(LABELS, P),
+                            lambda p, y: -(p[y] - max(np.delete(p, y)) + 1) / 2)):
+        np.testing.assert_allclose(found, [by_hand(p, y) for p, y in zip(P, LABELS, strict=True)])
+
+
+def test_what_a_training_says_on_the_way_of_single_examples():
+    margins, losses, events, errors = [], [], [], []
+    for k, y in enumerate(LABELS):
+        z = LOGITS[:, k]
+        margins.append(-np.mean([row[y] - max(np.delete(row, y)) for row in z]))
+        losses.append(float(cross_entropy(tensor(z), tensor([y] * 4))))
+        right = [row.argmax() == y for row in z]
+        events.append(sum(a and not b for a, b in zip(right, right[1:], strict=False)) if any(right) else 4)
+        errors.append(np.linalg.norm(np.exp(z[0]) / np.exp(z[0]).sum() - np.eye(3)[y]))
+    np.testing.assert_allclose(path.area_under_margin(LABELS, LOGITS), margins)
+    np.testing.assert_allclose(path.mean_loss(LABELS, LOGITS), losses)
+    np.testing.assert_array_equal(path.forgetting(LABELS, LOGITS), events)
+    np.testing.assert_allclose(path.el2n(LABELS, LOGITS), errors)
+    assert len(set(events)) > 2
+
+
+@pytest.mark.parametrize("neighbours", [1, 3, 10])
+def test_knn_shapley_is_the_shapley_value_over_all_subsets(neighbours):
+    x, y = RNG.normal(size=(8, 2)), np.array([0, 1, 1, 0, 2, 1, 0, 2])
+    references, wanted = RNG.normal(size=(3, 2)), np.array([1, 0, 2])
+
+    def worth(members, reference, label):
+        nearest = sorted(members, key=lambda k: np.linalg.norm(x[k] - reference))[:neighbours]
+        return sum(y[k] == label for k in nearest) / neighbours
+
+    expected = np.zeros(8)
+    for k in range(8):
+        others = [j for j in range(8) if j != k]
+        for size in range(8):
+            for members in combinations(others, size):
+                gained = [worth([*members, k], *one) - worth(members, *one)
+                          for one in zip(references, wanted, strict=True)]
+                expected[k] += np.mean(gained) / (8 * comb(7, size))
+    np.testing.assert_allclose(knn_shapley.values(x, y, references, wanted, neighbours), expected, atol=1e-12)
+
+
+def test_data_oob_is_the_vote_of_the_trees_without_an_example():
+    x = RNG.normal(size=(40, 3))
+    y = np.where(x[:, 0] > 0, 5, 2)
+    forest = RandomForestClassifier(15, random_state=3).fit(x, y)
+    votes = [[tree.predict(x[k:k + 1])[0] == (y[k] == 5) for tree, bag in
+              zip(forest.estimators_, forest.estimators_samples_, strict=True) if k not in bag] for k in range(40)]
+    expected = np.array([np.mean(one) if one else np.nan for one in votes])
+    found = data_oob.values(x, y, seed=3, trees=15)
+    np.testing.assert_allclose(found, np.where(np.isnan(expected), np.nanmean(expected), expected))
+
+
+def test_removal_in_closed_form_is_a_refit_without_each_example(monkeypatch):
+    x, y = RNG.normal(size=(25, 4)), RNG.integers(0, 3, 25)
+    unit = x - x.mean(0)
+    unit /= np.linalg.norm(unit, axis=1, keepdims=True)
+    kernel, targets = np.exp(kernel_removal.GAMMA * (unit @ unit.T - 1)), np.eye(3)[y] - np.eye(3)[y].mean(0)
+    made, mean = kernel_removal.fits(x, y, 3), np.eye(3)[y].mean(0)
+    refit = KernelRidge(alpha=kernel_removal.RIDGE, kernel="precomputed")
+    np.testing.assert_allclose(made.whole, refit.fit(kernel, targets).predict(kernel) + mean, atol=2e-5)
+    for k in range(25):
+        rest = np.arange(25) != k
+        fitted = refit.fit(kernel[np.ix_(rest, rest)], targets[rest])
+        np.testing.assert_allclose(made.without[k], fitted.predict(kernel[k:k + 1, rest])[0] + mean, atol=2e-5)
+    margins = [[values[y[k]] - max(np.delete(values, y[k])) for k, values in enumerate(table)]
+               for table in (made.whole, made.without)]
+    np.testing.assert_allclose(kernel_removal.self_influence(made, y), np.subtract(*margins))
+    monkeypatch.setattr(kernel_removal, "MOST", 13)
+    assert np.isfinite(kernel_removal.fits(x, y, 3).without).all()
+
+
+class NearestMeans(Readings):
+    """Models that know the mean of each class, of examples with a weight outside of the example's half."""
+
+    def __init__(self, x, labels):
+        self.x, self.labels, self.seed = x, labels, 0
+
+    @property
+    def inputs(self):
+        return self.x
+
+    @property
+    def probabilities(self):
+        return self.refitted(np.ones(len(self.labels)))
+
+    def refitted(self, weights):
+        p = np.empty((len(self.x), 2))
+        for half in (0, 1):
+            held = np.arange(len(self.x)) % 2 == half
+            means = [np.average(self.x[~held & (self.labels == c)], axis=0, weights=weights[~held & (self.labels == c)])
+                     for c in (0, 1)]
+            distances = np.stack([((self.x[held] - mean) ** 2).sum(1) for mean in means], 1)
+            p[held] = np.exp(-distances) / np.exp(-distances).sum(1, keepdims=True)
+        return p
+
+
+def test_refitting_leaves_out_what_the_model_before_doubts():
+    x, labels = RNG.normal(size=(80, 2)), np.arange(80) // 2 % 2
+    x += 1.5 * labels[:, None]
+    labels = labels.copy()
+    labels[:12] = 1 - labels[:12]
+    readings, expected = NearestMeans(x, labels), np.zeros(80)
+    p = readings.probabilities
+    for _ in range(2):
+        p = readings.refitted(np.array([float(row.argmax() == y) for row, y in zip(p, labels, strict=True)]))
+        expected -= p[np.arange(80), labels] / 2
+    around = kernel_removal.fits(x, labels, 2).without[np.arange(80), labels].clip(0, 1)
+    found = refitted.suspicion(readings)
+    np.testing.assert_allclose(found, (expected - around) / 2)
+    plain = probabilities.self_confidence(labels, readings.probabilities)
+    assert found[:12].mean() - found[12:].mean() > plain[:12].mean() - plain[12:].mean()
+
+
+def test_a_class_that_every_model_doubts_keeps_its_examples():
+    believed = refitted.believed(np.array([0, 0, 1, 1]), np.array([[0.9, 0.1], [0.2, 0.8], [0.7, 0.3], [0.6, 0.4]]))
+    np.testing.assert_array_equal(believed, [True, False, True, True])
+
+
+def test_each_says_what_it_asks_and_who_proposed_it():
+    assert all(one.question.endswith("?") and one.source in one.sentence for one in DETECTORS.values())
