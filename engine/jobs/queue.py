@@ -108,8 +108,8 @@ class JobQueue:
         with self.database.writing() as connection:
             connection.execute(
                 "INSERT INTO jobs (id, kind, payload, title, state, share, created, queued, updated, finished, "
-                "background) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET payload = excluded.payload, "
-                "background = min(background, excluded.background)",
+                "background) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
+                "payload = excluded.payload, background = min(background, excluded.background)",
                 (digest, kind, text, title or kind, state, float(state == "done"), now, now, now,
                  now if state == "done" else None, background))
             if state == "queued":  # done once, but its result was deleted or set aside
