@@ -12,7 +12,7 @@ from app.widgets.examples import pictures
 from app.widgets.jobs import job_panel
 from app.widgets.jobs import review as desk_review
 from app.widgets.words import glossary
-from engine.desk.noisy_labels import NoisyData, Pair, Review, Scored, consensus, rankings
+from engine.desk.noisy_labels import Duplicates, NoisyData, Pair, Review, Scored, consensus, rankings
 from engine.desk.reviews import FINE, UNSURE, WRONG, Decision
 
 MOST = 500
@@ -25,8 +25,9 @@ BUTTONS = ((WRONG, "Wrong label", ":material/close:"), (FINE, "Fine", ":material
 
 
 def show(sample: NoisyData, scored: Scored, review: Review, decisions: Mapping[int, Decision], pair: Pair,
-         rows: Sequence[int], fraction: float) -> None:
-    """The table of what is flagged and shown, and the verdict on its selection."""
+         rows: Sequence[int], fraction: float, twins: Duplicates | None) -> None:
+    """The table of what is flagged and shown, and the verdict on its selection. twins: the near-duplicates, if they are
+    known."""
     listed = list(rows[:MOST])
     with st.expander(f"Decide many at once ({len(rows):,} shown)", icon=":material/checklist:"):
         more = f" The first {MOST} of {len(rows):,}; filter for the others." if len(rows) > MOST else ""
@@ -38,6 +39,10 @@ def show(sample: NoisyData, scored: Scored, review: Review, decisions: Mapping[i
                              key=f"bulk:{pair.title}", on_select="rerun", selection_mode="multi-row",
                              column_config={"picture": st.column_config.ImageColumn("picture", width="small")})
         selected = listed if everything else [listed[at] for at in event["selection"]["rows"] if at < len(listed)]
+        if twins is not None and len(twins.pairs) and st.toggle(
+                "With their near-duplicates", key="bulk:twins",
+                help="Adds the searched examples that are nearly the same, those that are not flagged too."):
+            selected = twins.with_twins(selected)
         _act(sample, scored, review, selected)
 
 

@@ -7,7 +7,16 @@ from functools import partial
 
 import streamlit as st
 
-from app.noisy_labels import review_bulk, review_filter, review_history, review_keys, review_queue, review_screen, state
+from app.noisy_labels import (
+    review_bulk,
+    review_duplicates,
+    review_filter,
+    review_history,
+    review_keys,
+    review_queue,
+    review_screen,
+    state,
+)
 from app.widgets.examples import cards
 from app.widgets.jobs import job_panel
 from app.widgets.pickers import pickers
@@ -53,7 +62,10 @@ def show(sample: NoisyData, scored: Scored, pair: Pair) -> None:
         focus = state.focus(rows, undecided)
         review_screen.show(review_screen.Screen(sample, scored, pair, tuple(rows)), review, taken, decisions, focus)
         review_queue.show(sample, scored, decisions, pair, undecided if hide else rows, focus)
-        review_bulk.show(sample, scored, review, decisions, pair, undecided if hide else rows, fraction)
+        twins = review_duplicates.known(sample)
+        review_bulk.show(sample, scored, review, decisions, pair, undecided if hide else rows, fraction,
+                         twins if isinstance(twins, searches.Duplicates) else None)
+        review_duplicates.show(sample, twins)
     elif flagged:
         st.info("No flagged example passes the filters; take one of them off.", icon=":material/filter_alt_off:")
     else:

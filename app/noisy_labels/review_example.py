@@ -41,7 +41,7 @@ def suggestion(sample: NoisyData, scored: Scored, row: int) -> tuple[int, str] |
         return None
     if label == predicted:
         return label, f"The model gives it a probability of {scored.probability[row]:.2f}."
-    return label, f"{nearest.count(label)} of the {len(nearest)} nearest examples have it; the model says the given one."
+    return label, f"{nearest.count(label)} of the {len(nearest)} nearest examples have it; the model says the given."
 
 
 def _looks(sample: NoisyData, scored: Scored, row: int) -> str:

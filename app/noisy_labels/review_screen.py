@@ -1,5 +1,5 @@
-"""The screen of the review desk, drawn in the browser: the example in focus and those after it, which are there already,
-so that it moves on at once, and a decision belongs to the row that was on the screen."""
+"""The screen of the review desk, drawn in the browser: the example in focus and those after it, which are there
+already, so that it moves on at once, and a decision belongs to the row that was on the screen."""
 
 from __future__ import annotations
 

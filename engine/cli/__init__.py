@@ -22,6 +22,7 @@ from engine.cli import (
     export_problem,
     influence,
     language,
+    near_duplicates,
     noisy_labels,
     overview,
     own_data,
@@ -71,6 +72,7 @@ PANELS: Panels = {
         "preview-data": own_data.preview_data,
         "noisy-labels": noisy_labels.noisy_labels,
         "what-if-labels": noisy_labels.what_if_labels,
+        "near-duplicates": near_duplicates.near_duplicates,
         "clean-data": own_data.clean_data,
     },
     "Language models": {

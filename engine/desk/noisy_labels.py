@@ -12,6 +12,7 @@ from engine import data
 from engine.applications.noisy_labels import cleaning, consensus, external, limits, rankings
 from engine.applications.noisy_labels.changes import Truth, truth
 from engine.applications.noisy_labels.comparing import scoring_of, why
+from engine.applications.noisy_labels.duplicates import Duplicates, DuplicatesRequest
 from engine.applications.noisy_labels.judge import judge
 from engine.applications.noisy_labels.origin import IN_DOUBT, IN_TURN, VERIFIED
 from engine.applications.noisy_labels.own import coverage
