@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from app.widgets.examples import cards, pictures
+from engine.desk import noisy_labels as searches
 from engine.desk.datasets import Dataset
-from engine.desk.noisy_labels import NoisyData, Pair, Scored, rankings
+from engine.desk.noisy_labels import Cell, NoisyData, Pair, Scored, rankings
 from engine.desk.reviews import FINE, UNSURE, WRONG, Decision
 
 MARKS = {WRONG: "✗ wrong", FINE: "✓ fine", UNSURE: "? unsure"}
 SIMILAR = "a similar example"
 
 
-def drawn(sample: NoisyData, scored: Scored, ranks: Mapping[Pair, np.ndarray], pair: Pair, row: int) -> dict[str, Any]:
-    """A row: its name, what it looks like and its reasons as HTML, its given label, and another that is suggested."""
+def drawn(sample: NoisyData, scored: Scored, ranks: Mapping[Pair, np.ndarray], pair: Pair, row: int,
+          frame: pd.DataFrame | None = None) -> dict[str, Any]:
+    """A row: its name, what it looks like and its reasons as HTML, its given label, and another that is suggested.
+    frame: the searched rows as a table, where they are no pictures."""
     suggested = suggestion(sample, scored, row)
-    return {"called": called(sample, row), "looks": _looks(sample, scored, row), "given": int(sample.evidence.y[row]),
+    table = "" if frame is None else _values(searches.cells(frame, sample.evidence.y, row))
+    return {"called": called(sample, row), "looks": _looks(sample, scored, row, table),
+            "given": int(sample.evidence.y[row]),
             "reasons": _alike(sample, scored, row) + ranks_html(ranks, pair, row, len(sample.evidence.y)),
             "suggested": None if suggested is None else {"label": suggested[0], "why": suggested[1]}}
 
@@ -44,14 +50,31 @@ def suggestion(sample: NoisyData, scored: Scored, row: int) -> tuple[int, str] |
     return label, f"{nearest.count(label)} of the {len(nearest)} nearest examples have it; the model says the given."
 
 
-def _looks(sample: NoisyData, scored: Scored, row: int) -> str:
-    """The picture with what is said of it."""
+def _looks(sample: NoisyData, scored: Scored, row: int, table: str) -> str:
+    """The picture, or the values of a table, with what is said of it."""
     names, given, said = sample.dataset.class_names, int(sample.evidence.y[row]), int(scored.predicted[row])
-    shown = picture(sample.dataset, "train", int(sample.rows[row]), 132, f"training example {row}")
+    shown = table or picture(sample.dataset, "train", int(sample.rows[row]), 132, f"training example {row}")
     lines = cards.facts([("given label", names[given]),
                          ("the model says", f"{names[said]}, with probability {scored.probability[row]:.2f}"),
                          ("p(given label)", f"{scored.own[row]:.2f}")])
     return f'<div class="wf-desk"><div>{shown}</div><div>{lines}</div></div>'
+
+
+def _values(cells: Sequence[Cell]) -> str:
+    """The values of a row, the unusual ones first and marked with how far they are out."""
+    lines = "".join(
+        f'<tr class="{"unusual" if cell.unusual else ""}"><th scope="row">{escape(cell.column)}</th>'
+        f"<td>{escape(cell.value)}</td><td>{_out(cell)}</td></tr>" for cell in cells)
+    z = '<th title="robust z-score among rows with the same given label">z</th>'
+    return (f'<div class="wf-values"><table><thead><tr><th>column</th><th>value</th>{z}</tr></thead>'
+            f"<tbody>{lines}</tbody></table></div>")
+
+
+def _out(cell: Cell) -> str:
+    """`+4.1`, `rare`, or nothing where neither is defined."""
+    if cell.z == cell.z:
+        return f"{cell.z:+.1f}".replace("-", "−")
+    return "rare" if cell.unusual else ""
 
 
 def _alike(sample: NoisyData, scored: Scored, row: int) -> str:

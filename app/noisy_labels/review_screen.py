@@ -12,7 +12,7 @@ from app.noisy_labels import review_example, review_keys
 from app.noisy_labels.review_keys import SCREEN, Taken
 from app.widgets.jobs.desk import desk
 from app.widgets.words import look
-from engine.desk.noisy_labels import NoisyData, Pair, Review, Scored, rankings
+from engine.desk.noisy_labels import NoisyData, Pair, Review, Scored, rankings, rows_of
 from engine.desk.reviews import Decision
 
 KEYS = ("w", "f", "u", "s", "z", "ArrowLeft", "ArrowRight", *"1234567890")
@@ -42,7 +42,10 @@ class Screen:
         """Some rows as the browser draws them; cached."""
         def draw() -> dict[str, dict]:
             ranks = rankings.all_ranks(self.scored.suspicion)
-            return {str(row): review_example.drawn(self.sample, self.scored, ranks, self.pair, row) for row in rows}
+            frame = None if self.sample.dataset.image_shape is not None else desk().memory.cached(
+                ("table rows", self.sample.fingerprint), lambda: rows_of(self.sample))
+            return {str(row): review_example.drawn(self.sample, self.scored, ranks, self.pair, row, frame)
+                    for row in rows}
 
         return desk().memory.cached(("review rows", self.view, tuple(rows)), draw)
 

@@ -28,6 +28,7 @@ from engine.applications.noisy_labels.retraining import (
 from engine.applications.noisy_labels.review import VERDICTS, Review, cleaned, consequences, verified_by
 from engine.applications.noisy_labels.search import Scored, SuspicionRequest
 from engine.applications.noisy_labels.source import NOISE, SMALL_RECIPE, NoisyData, NoisySource
+from engine.applications.noisy_labels.unusual import Cell, cells, rows_of
 from engine.desk.commands import declaration
 from engine.desk.desk import Desk
 from engine.desk.published import reproduction

@@ -272,7 +272,8 @@ def test_own_arrays_with_known_flags(empty):
     run_job(SuspicionRequest.name, suspicion_payload(source), empty)
     at = sound(open("noisy_labels", data=name, epochs=3))
     assert says(at, "9 of 90 labels are wrong")
-    assert says(sound(open("noisy_labels", data=name, epochs=3, view="desk")), "wf-features")
+    sound(open("noisy_labels", data=name, epochs=3, view="desk"))
+    assert all("wf-values" in page["looks"] and "robust z-score" in page["looks"] for page in screen["pages"].values())
 
 
 def test_too_few_verified_examples_are_a_sentence(empty):
