@@ -253,7 +253,7 @@ def test_what_if_the_most_suspicious_are_removed(finished):
     assert says(at, "20 removed") and says(at, "labels are known to be wrong")
 
 
-def test_own_arrays_with_known_flags(empty):
+def test_own_arrays_with_known_flags(empty, screen):
     rng = np.random.default_rng(0)
     y = np.arange(90) % 3
     x = np.eye(3)[y] + 0.1 * rng.standard_normal((90, 3))
@@ -443,7 +443,7 @@ def test_what_was_decided_leaves_as_files_or_is_trusted(desk_of_own, home):
     button(at, "desk:trust").click().run()
     read = address(sound(at), "data")[0]
     found = data.load(read)
-    assert read.endswith(".reading") and len(found.test_files) == 6 and not found.test_drawn
+    assert read.endswith(".reading") and len(found.test_files) == 6 and not found.test_from_train
     assert found.y_test[found.test_files.index("cat/0.png")] == 1
 
 

@@ -32,12 +32,12 @@ def test_values_are_unusual_for_the_label_that_a_row_has():
 
 def test_rows_are_those_of_the_table_that_was_brought(tmp_path, monkeypatch):
     monkeypatch.setenv("WHICHFLUENCE_HOME", str(tmp_path / "home"))
-    frame = pd.DataFrame({"age": np.arange(40) % 7, "town": ["Bath", "Ely"] * 20, "label": ["a", "b"] * 20})
+    frame = pd.DataFrame({"age": np.arange(40) / 4, "town": ["Bath", "Ely"] * 20, "label": ["a", "b"] * 20})
     path = tmp_path / "people.csv"
     frame.to_csv(path, index=False)
     source = own_source(path, {"trusted_from": "labels in doubt", "trusted": 1})
     noisy = source.draw()
     found = rows_of(noisy)
     rows = [int(noisy.dataset.files[row].removeprefix("row ")) for row in noisy.rows]
-    assert list(found.columns) == ["age", "town"] and list(found["age"]) == [row % 7 for row in rows]
+    assert list(found.columns) == ["age", "town"] and list(found["age"]) == [row / 4 for row in rows]
     assert list(found["town"]) == [frame["town"][row] for row in rows] and data.uploads.is_upload(source.dataset)
