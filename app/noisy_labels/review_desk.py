@@ -13,6 +13,7 @@ from app.noisy_labels import (
     review_filter,
     review_history,
     review_keys,
+    review_pace,
     review_queue,
     review_screen,
     state,
@@ -58,6 +59,7 @@ def show(sample: NoisyData, scored: Scored, pair: Pair) -> None:
     decisions = review.decisions()
     undecided = [row for row in rows if row not in decisions]
     glossary.caption(_summary(len(flagged), len(rows), decisions, len(undecided), pair, but_not))
+    review_pace.show(decisions, flagged)
     if rows:
         focus = state.focus(rows, undecided)
         review_screen.show(review_screen.Screen(sample, scored, pair, tuple(rows)), review, taken, decisions, focus)

@@ -416,6 +416,31 @@ def test_filters_leave_out_and_stand_in_the_address(desk_of_own):
     assert len([one for one in agreed.button if str(one.key).startswith("look:")]) < 7
 
 
+def test_doubtful_ones_alone_and_one_confusion_together(finished, home, screen):
+    sound(open("noisy_labels", view="desk", k="20%", **SMALL))
+    everything, scored = screen["rows"], searches.scored(desk(), finished.source)
+    sound(open("noisy_labels", view="desk", k="20%", pgiven="0.05", **SMALL))
+    assert screen["rows"] == [row for row in everything if scored.own[row] <= 0.05] != everything
+    sound(open("noisy_labels", view="desk", k="20%", ordered="kind", **SMALL))
+    kinds = [(finished.evidence.y[row], scored.predicted[row]) for row in screen["rows"]]
+    assert sorted(screen["rows"]) == sorted(everything) and screen["rows"][0] == everything[0]
+    assert sum(one != other for one, other in zip(kinds, kinds[1:], strict=False)) == len(set(kinds)) - 1
+
+
+def test_time_against_errors_and_a_history_that_takes_back(finished, home, screen):
+    at = sound(open("noisy_labels", view="desk", k="20%", **SMALL))
+    assert not says(at, "Of the last")
+    review = Review(finished, home, "another")
+    for number, row in enumerate(screen["rows"][:20]):
+        review.decide(row, WRONG if number < 5 else FINE)
+    at = sound(open("noisy_labels", view="desk", k="20%", **SMALL))
+    assert says(at, "5 wrong labels among 20 decided") and says(at, "Of the last 20, 5 are wrong.")
+    assert says(at, "hold about 5 wrong labels (95% interval 2 to 9)")
+    assert next(one for one in at.dataframe if "decided" in one.value and "by" in one.value).value["by"].eq(
+        "elsewhere").all()
+    assert button(at, "history:undo").disabled
+
+
 def test_many_are_decided_at_once_and_taken_back_as_one(desk_of_own, home):
     at = at_the_desk(desk_of_own, k="20%")
     assert next(one for one in at.button if one.key == "bulk:fine").disabled
