@@ -15,6 +15,7 @@ from app.noisy_labels import (
     review_keys,
     review_pace,
     review_queue,
+    review_reasons,
     review_screen,
     state,
 )
@@ -62,7 +63,11 @@ def show(sample: NoisyData, scored: Scored, pair: Pair) -> None:
     review_pace.show(decisions, flagged)
     if rows:
         focus = state.focus(rows, undecided)
-        review_screen.show(review_screen.Screen(sample, scored, pair, tuple(rows)), review, taken, decisions, focus)
+        reasons = review_reasons.known(sample)
+        screen = review_screen.Screen(sample, scored, pair, tuple(rows),
+                                      reasons if isinstance(reasons, searches.Reasons) else None)
+        review_screen.show(screen, review, taken, decisions, focus)
+        review_reasons.wait(reasons)
         review_queue.show(sample, scored, decisions, pair, undecided if hide else rows, focus)
         twins = review_duplicates.known(sample)
         review_bulk.show(sample, scored, review, decisions, pair, undecided if hide else rows, fraction,

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from app.noisy_labels import review_reasons
 from app.widgets.examples import cards, pictures
 from engine.desk import noisy_labels as searches
 from engine.desk.datasets import Dataset
-from engine.desk.noisy_labels import Cell, NoisyData, Pair, Scored, rankings
+from engine.desk.noisy_labels import Cell, NoisyData, Pair, Reasons, Scored, rankings
 from engine.desk.reviews import FINE, UNSURE, WRONG, Decision
 
 MARKS = {WRONG: "✗ wrong", FINE: "✓ fine", UNSURE: "? unsure"}
@@ -20,14 +21,15 @@ SIMILAR = "a similar example"
 
 
 def drawn(sample: NoisyData, scored: Scored, ranks: Mapping[Pair, np.ndarray], pair: Pair, row: int,
-          frame: pd.DataFrame | None = None) -> dict[str, Any]:
+          frame: pd.DataFrame | None = None, reasons: Reasons | None = None) -> dict[str, Any]:
     """A row: its name, what it looks like and its reasons as HTML, its given label, and another that is suggested.
-    frame: the searched rows as a table, where they are no pictures."""
+    frame: the searched rows as a table, where they are no pictures. reasons: who speaks against it, where that is
+    known."""
     suggested = suggestion(sample, scored, row)
     table = "" if frame is None else _values(searches.cells(frame, sample.evidence.y, row))
     return {"called": called(sample, row), "looks": _looks(sample, scored, row, table),
             "given": int(sample.evidence.y[row]),
-            "reasons": _alike(sample, scored, row) + ranks_html(ranks, pair, row, len(sample.evidence.y)),
+            "reasons": _alike(sample, scored, row, reasons) + ranks_html(ranks, pair, row, len(sample.evidence.y)),
             "suggested": None if suggested is None else {"label": suggested[0], "why": suggested[1]}}
 
 
@@ -77,7 +79,7 @@ def _out(cell: Cell) -> str:
     return "rare" if cell.unusual else ""
 
 
-def _alike(sample: NoisyData, scored: Scored, row: int) -> str:
+def _alike(sample: NoisyData, scored: Scored, row: int, reasons: Reasons | None) -> str:
     """The examples that look most alike to the model: trusted ones, or others in doubt where none is trusted."""
     names, in_turn = sample.dataset.class_names, sample.source.in_turn
     near = "".join(
@@ -86,7 +88,10 @@ def _alike(sample: NoisyData, scored: Scored, row: int) -> str:
         for at in scored.nearest[row])
     title = "Most alike to a model that has not seen it, their labels unverified too" if in_turn else (
         "Nearest trusted examples")
-    return f'<div class="wf-desk"><div><h6>{title}</h6><div class="wf-near">{near}</div></div></div>'
+    beside = "" if reasons is None else review_reasons.html(sample, reasons, row, [
+        picture(sample.dataset, sample.trusted_split, int(at), 60, "an example that speaks against it")
+        for at in review_reasons.examples(sample, reasons, row)])
+    return f'<div class="wf-desk"><div><h6>{title}</h6><div class="wf-near">{near}</div></div>{beside}</div>'
 
 
 def picture(dataset: Dataset, split: str, index: int, side: int, alt: str) -> str:

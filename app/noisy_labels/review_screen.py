@@ -12,7 +12,7 @@ from app.noisy_labels import review_example, review_keys
 from app.noisy_labels.review_keys import SCREEN, Taken
 from app.widgets.jobs.desk import desk
 from app.widgets.words import look
-from engine.desk.noisy_labels import NoisyData, Pair, Review, Scored, rankings, rows_of
+from engine.desk.noisy_labels import NoisyData, Pair, Reasons, Review, Scored, rankings, rows_of
 from engine.desk.reviews import Decision
 
 KEYS = ("w", "f", "u", "s", "z", "ArrowLeft", "ArrowRight", *"1234567890")
@@ -26,17 +26,20 @@ _screen = st.components.v2.component("whichfluence_review_desk", js=look.text("r
 
 @dataclass(frozen=True)
 class Screen:
-    """What is reviewed: data, scores, the ranking that orders it, and the flagged rows in their order."""
+    """What is reviewed: data, scores, the ranking that orders it, the flagged rows in their order, and who speaks
+    against each, where that is known."""
 
     sample: NoisyData
     scored: Scored
     pair: Pair
     rows: tuple[int, ...]
+    reasons: Reasons | None
 
     @property
     def view(self) -> str:
         """A name for what is shown of each row."""
-        return f"{self.pair.title} {self.sample.fingerprint} {self.sample.source.model_dump_json()}"
+        known = "" if self.reasons is None else "with reasons "
+        return f"{known}{self.pair.title} {self.sample.fingerprint} {self.sample.source.model_dump_json()}"
 
     def page(self, rows: Sequence[int]) -> dict[str, dict]:
         """Some rows as the browser draws them; cached."""
@@ -44,7 +47,7 @@ class Screen:
             ranks = rankings.all_ranks(self.scored.suspicion)
             frame = None if self.sample.dataset.image_shape is not None else desk().memory.cached(
                 ("table rows", self.sample.fingerprint), lambda: rows_of(self.sample))
-            return {str(row): review_example.drawn(self.sample, self.scored, ranks, self.pair, row, frame)
+            return {str(row): review_example.drawn(self.sample, self.scored, ranks, self.pair, row, frame, self.reasons)
                     for row in rows}
 
         return desk().memory.cached(("review rows", self.view, tuple(rows)), draw)

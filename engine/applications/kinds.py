@@ -2,10 +2,11 @@
 
 from engine.analysis.catalogue import REQUESTS, request
 from engine.applications.language import by_query, decomposition, new_records, run
-from engine.applications.noisy_labels import duplicates, retraining
+from engine.applications.noisy_labels import duplicates, reasons, retraining
 from engine.requests import scores, training
 
-__all__ = ["by_query", "decomposition", "duplicates", "new_records", "retraining", "run", "scores", "training"]
+__all__ = ["by_query", "decomposition", "duplicates", "new_records", "reasons", "retraining", "run", "scores",
+           "training"]
 
 for _name in REQUESTS:
     request(_name)

@@ -18,6 +18,7 @@ from engine.applications.noisy_labels.origin import IN_DOUBT, IN_TURN, VERIFIED
 from engine.applications.noisy_labels.own import coverage
 from engine.applications.noisy_labels.pace import Pace, pace
 from engine.applications.noisy_labels.pairs import BEHAVIOR_TITLES, CONSENSUS, NONE, Pair, method_of, suspicion
+from engine.applications.noisy_labels.reasons import LabelReasonsRequest, Reasons
 from engine.applications.noisy_labels.recommended import Recommended, by_flags, by_publication
 from engine.applications.noisy_labels.retraining import (
     NOT_MEASURED,

@@ -22,7 +22,8 @@ BREAK = 120.0
 @dataclass(frozen=True)
 class Pace:
     """found: wrong labels among the decided, in `seconds` of work. wrong, of: those of the last decided, and the
-    interval of that rate. left: flagged and not decided. each: median seconds a decision takes, NaN where none follows another."""
+    interval of that rate. left: flagged and not decided. each: median seconds a decision takes, NaN where none follows
+    another."""
 
     decided: int
     found: int
