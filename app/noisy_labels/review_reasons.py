@@ -45,10 +45,9 @@ def html(sample: NoisyData, reasons: Reasons, row: int, picture: list[str]) -> s
         for one, query, score in zip(picture, reasons.queries[row], reasons.scores[row], strict=True) if score < 0)
     title = "Held-out examples that speak most against it" if reasons.of else (
         "Verified examples that speak most against it")
-    note = ("Below each: its label, and by how much its log-likelihood changes to first order with a step of size 1 on "
-            "this example, in the last layer.")
-    return (f'<div><h6 title="{note}">{title}</h6><div class="wf-near">{shown}</div>'
-            f'<div class="wf-known">{sentence(reasons, row)}</div></div>')
+    note = "Below each: its label, and the first-order change of its log-likelihood by a step of size 1 on this one."
+    return (f'<div><h6>{title}</h6><div class="wf-near">{shown}</div>'
+            f'<div class="wf-known">{sentence(reasons, row)} {note}</div></div>')
 
 
 def examples(sample: NoisyData, reasons: Reasons, row: int) -> np.ndarray:
