@@ -7,23 +7,27 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 import streamlit as st
 
-from app.noisy_labels import review_example, review_keys, state
+from app.noisy_labels import review_example, review_keys
 from app.widgets.examples import pictures
 from app.widgets.jobs import job_panel
 from app.widgets.jobs import review as desk_review
 from app.widgets.words import glossary
-from engine.desk.noisy_labels import NoisyData, Pair, Review, Scored, consensus, rankings
+from engine.desk.noisy_labels import Duplicates, NoisyData, Pair, Review, Scored, consensus, rankings
 from engine.desk.reviews import FINE, UNSURE, WRONG, Decision
 
 MOST = 500
 """Rows of the table; filters leave fewer."""
 GUESSED, REMOVED = -1, -2
-NO_CLASS = {GUESSED: "as guessed for each, removed where nothing is guessed", REMOVED: "not known: remove them"}
+NO_CLASS = {REMOVED: "not known: remove them", GUESSED: "as suggested for each, removed where nothing is suggested"}
+BUTTONS = ((WRONG, "Wrong label", ":material/close:"), (FINE, "Fine", ":material/check:"),
+           (UNSURE, "Unsure", ":material/question_mark:"))
+"""Verdict, title and icon."""
 
 
 def show(sample: NoisyData, scored: Scored, review: Review, decisions: Mapping[int, Decision], pair: Pair,
-         rows: Sequence[int], fraction: float) -> None:
-    """The table of what is flagged and shown, and the verdict on its selection."""
+         rows: Sequence[int], fraction: float, twins: Duplicates | None) -> None:
+    """The table of what is flagged and shown, and the verdict on its selection. twins: the near-duplicates, if they are
+    known."""
     listed = list(rows[:MOST])
     with st.expander(f"Decide many at once ({len(rows):,} shown)", icon=":material/checklist:"):
         more = f" The first {MOST} of {len(rows):,}; filter for the others." if len(rows) > MOST else ""
@@ -35,7 +39,11 @@ def show(sample: NoisyData, scored: Scored, review: Review, decisions: Mapping[i
                              key=f"bulk:{pair.title}", on_select="rerun", selection_mode="multi-row",
                              column_config={"picture": st.column_config.ImageColumn("picture", width="small")})
         selected = listed if everything else [listed[at] for at in event["selection"]["rows"] if at < len(listed)]
-        _act(sample, scored, review, decisions, selected)
+        if twins is not None and len(twins.pairs) and st.toggle(
+                "With their near-duplicates", key="bulk:twins",
+                help="Adds the searched examples that are nearly the same, those that are not flagged too."):
+            selected = twins.with_twins(selected)
+        _act(sample, scored, review, selected)
 
 
 def _table(sample: NoisyData, scored: Scored, decisions: Mapping[int, Decision], pair: Pair, rows: Sequence[int],
@@ -58,27 +66,25 @@ def _picture(sample: NoisyData, row: int) -> str:
     return url or ""
 
 
-def _act(sample: NoisyData, scored: Scored, review: Review, decisions: Mapping[int, Decision],
-         selected: Sequence[int]) -> None:
+def _act(sample: NoisyData, scored: Scored, review: Review, selected: Sequence[int]) -> None:
     names = sample.dataset.class_names
-    label = st.selectbox("Right label, if they are wrong", [GUESSED, REMOVED, *range(len(names))], key="bulk:label",
+    label = st.selectbox("Right label, if they are wrong", [*NO_CLASS, *range(len(names))], key="bulk:label",
                          format_func=lambda index: names[index] if index >= 0 else NO_CLASS[index])
     with st.container(horizontal=True):
-        for verdict, title, _, icon in review_example.BUTTONS:
+        for verdict, title, icon in BUTTONS:
             st.button(f"{title}: {len(selected):,}", key=f"bulk:{verdict}", icon=icon, disabled=not selected,
                       on_click=job_panel.act,
-                      args=(decide, sample, scored, review, decisions, tuple(selected), verdict, label))
+                      args=(decide, sample, scored, review, tuple(selected), verdict, label))
         st.button("Undo", key="bulk:undo", icon=":material/undo:", on_click=job_panel.act,
-                  args=(desk_review.undo, review, state.look_at), disabled=not review.has_own,
+                  args=(desk_review.undo, review, review_keys.look_at), disabled=not review.has_own,
                   help="Takes back your last verdict, of one example or of many.")
 
 
-def decide(sample: NoisyData, scored: Scored, review: Review, decisions: Mapping[int, Decision], rows: Sequence[int],
-           verdict: str, label: int) -> None:
+def decide(sample: NoisyData, scored: Scored, review: Review, rows: Sequence[int], verdict: str, label: int) -> None:
     """One verdict about many rows; one that has that label already is left as it is."""
     if verdict in (FINE, UNSURE):
         review.decide_all(verdict, dict.fromkeys(rows))
         return
-    right = {row: review_keys.right_label(sample, scored, decisions.get(row), row) if label == GUESSED else
-             None if label == REMOVED else label for row in rows}
+    right = {row: None if label == REMOVED else label if label != GUESSED else
+             (review_example.suggestion(sample, scored, row) or (None,))[0] for row in rows}
     review.decide_all(WRONG, {row: one for row, one in right.items() if one != sample.evidence.y[row]})

@@ -7,9 +7,19 @@ from functools import partial
 
 import streamlit as st
 
-from app.noisy_labels import review_bulk, review_example, review_filter, review_keys, review_queue, state
+from app.noisy_labels import (
+    review_bulk,
+    review_duplicates,
+    review_filter,
+    review_history,
+    review_keys,
+    review_pace,
+    review_queue,
+    review_reasons,
+    review_screen,
+    state,
+)
 from app.widgets.examples import cards
-from app.widgets.jobs import review as desk_review
 from app.widgets.results import downloads
 from app.widgets.words import glossary, look
 from engine.basics.csv_text import csv_text
@@ -36,24 +46,36 @@ STYLE = look.style("review-desk")
 def show(sample: NoisyData, scored: Scored, pair: Pair) -> None:
     """The desk: filters, the example in focus, the queue, and the exports."""
     st.html(STYLE + cards.STYLE)
-    review = Review(sample, session=desk_review.token())
+    batch = review_keys.batch_of(sample.fingerprint)
+    review = Review(sample, session=review_keys.reviewer(batch))
+    taken = review_keys.taken(review, batch)
     _recommended(sample, scored, pair)
     fraction, but_not, hide = _filters(scored, pair)
     chosen = review_filter.show(sample, scored)
     flagged = [int(row) for row in rankings.flagged(scored.suspicion, pair, fraction, but_not)]
     rows = chosen.passing(flagged, sample, scored, fraction)
-    review_keys.taken(review_keys.ReviewDesk(sample, scored, review, tuple(rows)))
     decisions = review.decisions()
     undecided = [row for row in rows if row not in decisions]
     glossary.caption(_summary(len(flagged), len(rows), decisions, len(undecided), pair, but_not))
+    review_pace.show(decisions, flagged)
     if rows:
-        _flagged(sample, scored, review, decisions, pair, rows, undecided, hide)
-        review_bulk.show(sample, scored, review, decisions, pair, undecided if hide else rows, fraction)
+        focus = state.focus(rows, undecided)
+        reasons = review_reasons.known(sample)
+        screen = review_screen.Screen(sample, scored, pair, tuple(rows),
+                                      reasons if isinstance(reasons, searches.Reasons) else None)
+        review_screen.show(screen, review, taken, decisions, focus)
+        review_reasons.wait(reasons)
+        review_queue.show(sample, scored, decisions, pair, undecided if hide else rows, focus)
+        twins = review_duplicates.known(sample)
+        review_bulk.show(sample, scored, review, decisions, pair, undecided if hide else rows, fraction,
+                         twins if isinstance(twins, searches.Duplicates) else None)
+        review_duplicates.show(sample, twins)
     elif flagged:
         st.info("No flagged example passes the filters; take one of them off.", icon=":material/filter_alt_off:")
     else:
         st.info("Every example that the first ranking flags is flagged by the other as well; choose another pair or a "
                 "larger fraction.", icon=":material/filter_alt_off:")
+    review_history.show(sample, review)
     _exports(sample, review, decisions)
 
 
@@ -79,18 +101,6 @@ def _filters(scored: Scored, pair: Pair) -> tuple[float, Pair | None, bool]:
         but_not = state.but_not([other for other in scored.suspicion if other != pair])
     with right:
         return fraction, but_not, state.hide_decided()
-
-
-def _flagged(sample: NoisyData, scored: Scored, review: Review, decisions: Mapping[int, Decision], pair: Pair,
-             rows: list[int], undecided: list[int], hide: bool) -> None:
-    """The example in focus, and the queue."""
-    focus = state.focus(rows, undecided)
-    if focus is None:
-        st.success("Everything flagged here is decided. Take a larger fraction, or see the result below.",
-                   icon=":material/check:")
-    else:
-        review_example.show(sample, scored, review, decisions, pair, focus, rows)
-    review_queue.show(sample, scored, decisions, pair, undecided if hide else rows, focus)
 
 
 def _summary(flagged: int, shown: int, decisions: Mapping[int, Decision], undecided: int, pair: Pair,

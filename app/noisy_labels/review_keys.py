@@ -1,70 +1,141 @@
-"""The keys of the review desk: verdicts, right labels, a step back, and on."""
+"""What was decided in the browser, taken into the store: every decision with the row that was on the screen.
+
+What the browser sends, again and again until it is answered:
+    {"desk": fingerprint, "reviewer": token, "batch": token, "focus": row or null, "events": [event, …]}
+An event is {"id", "row", "verdict", "label", "note", "seen"} or {"id", "undo": id of the event to take back}. `seen` is
+the event whose decision stood on the screen, empty for none. Each is recorded once, however often it arrives.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from typing import Any
 
 import streamlit as st
 
 from app.noisy_labels import state
-from app.widgets.jobs import key_queue, review
-from engine.desk.noisy_labels import NoisyData, Review, Scored, rankings
-from engine.desk.reviews import FINE, WRONG, Decision
+from app.widgets.jobs import review as desk_review
+from app.widgets.words.plain_text import sentence
+from engine.basics.errors import InvalidInput, StoreError, WhichfluenceError
+from engine.basics.values import Value
+from engine.desk.noisy_labels import Review
+from engine.desk.reviews import DecidedMeanwhile, Decision
 
-NUMBERS = ("1", "2", "3", "4", "5", "6", "7", "8", "9", "0")
-"""The keys of the first ten classes: the class is the right label, and the given one is fine where it is that."""
-KEYS = (*review.VERDICTS, review.UNDO, review.BACK, review.ON, *NUMBERS)
-NOT_KNOWN = -1
+SCREEN = "review-desk"
+"""The key of the component."""
+_BATCH, _TOLD, _TURN = "review_batch", "review_told", "review_turn"
+
+
+class Event(Value):
+    """A decision, or with `undo` that one is taken back."""
+
+    id: str
+    row: int = -1
+    verdict: str = ""
+    label: int | None = None
+    note: str | None = ""
+    seen: str | None = ""
+    undo: str | None = None
+
+
+class Batch(Value):
+    """What is on its way from the browser."""
+
+    desk: str
+    reviewer: str
+    batch: str
+    focus: int | None
+    events: tuple[dict[str, Any], ...] = ()
 
 
 @dataclass(frozen=True)
-class ReviewDesk:
-    """What the keys act on: the flagged rows in their order, and where decisions go."""
+class Taken:
+    """batch: what was taken last. answers: of each event, empty where it is recorded, `asked` with the decision that
+    was made meanwhile, `refused` or `again` with a sentence."""
 
-    sample: NoisyData
-    scored: Scored
-    review: Review
-    rows: tuple[int, ...]
-
-    @property
-    def name(self) -> str:
-        """Which desk this is: that of a session and of its data."""
-        return f"{self.review.session} {self.sample.fingerprint}"
+    batch: str = ""
+    answers: Mapping[str, Mapping[str, Any]] | None = None
 
 
-def taken(desk: ReviewDesk) -> None:
-    """Do what was pressed since the last run of the page. Call it before decisions are read."""
-    key_queue.taken(desk.name, KEYS, partial(act, desk))
+def batch_of(fingerprint: str) -> Batch | None:
+    """What the browser sent last for the data of that fingerprint; nothing for what is no such batch."""
+    sent = st.session_state.get(SCREEN, {}).get("queue")
+    try:
+        batch = Batch.parse(sent) if sent else None
+    except InvalidInput:
+        return None
+    return batch if batch is not None and batch.desk == fingerprint else None
 
 
-def act(desk: ReviewDesk, key: str) -> None:
-    """Do what one key says about the example in focus."""
-    decisions = desk.review.decisions()
-    focus = state.focus(desk.rows, [row for row in desk.rows if row not in decisions])
-    if key == review.UNDO:
-        review.undo(desk.review, state.look_at)
-    elif focus is not None and key in review.VERDICTS:
-        before, verdict = decisions.get(focus), review.VERDICTS[key]
-        guessed = right_label(desk.sample, desk.scored, before, focus)
-        chosen = st.session_state.get(f"right:{focus}", NOT_KNOWN if guessed is None else guessed)
-        note = st.session_state.get(f"note:{focus}", before.note if before else "")
-        review.decide(desk.review, state.look_at, desk.rows, focus, verdict,
-                      None if verdict != WRONG or chosen == NOT_KNOWN else chosen, note)
-    elif focus is not None and key in NUMBERS:
-        label = NUMBERS.index(key)
-        if label < desk.sample.evidence.classes:
-            fine = label == desk.sample.evidence.y[focus]
-            note = st.session_state.get(f"note:{focus}", decisions[focus].note if focus in decisions else "")
-            review.decide(desk.review, state.look_at, desk.rows, focus, FINE if fine else WRONG,
-                          None if fine else label, note)
-    elif focus is not None and key in (review.BACK, review.ON):
-        state.look_at(review.neighbour(desk.rows, focus, key))
+def reviewer(batch: Batch | None) -> str:
+    """Who decides: the browser's own token, which outlives a reload, else that of the session."""
+    if batch is not None and batch.reviewer:
+        st.session_state["desk_reviewer"] = batch.reviewer
+    return desk_review.token()
 
 
-def right_label(sample: NoisyData, scored: Scored, before: Decision | None, row: int) -> int | None:
-    """The label to use if the given one is wrong: what was decided before, else a guess; None where none is known."""
-    if before is not None and before.verdict == WRONG:
-        return before.label
-    nearest = [int(sample.evidence.trusted_y[at]) for at in scored.nearest[row]]
-    return rankings.guess(int(sample.evidence.y[row]), int(scored.predicted[row]), nearest)
+def taken(review: Review, batch: Batch | None) -> Taken:
+    """Record what was sent. Call it before decisions are read."""
+    if batch is None:
+        return Taken()
+    answers = {str(event.get("id", "")): _answer(review, event) for event in batch.events}
+    if st.session_state.get(_BATCH) != batch.batch:
+        st.session_state[_BATCH], st.session_state[_TOLD] = batch.batch, batch.focus
+        state.look_at(batch.focus)
+    return Taken(batch.batch, answers)
+
+
+def _answer(review: Review, sent: Mapping[str, Any]) -> dict[str, Any]:
+    try:
+        event = Event.parse(sent)
+        if event.undo is not None:
+            review.take_back(event.undo)
+        else:
+            review.decide(event.row, event.verdict, event.label, event.note or "", event.id, event.seen)
+    except DecidedMeanwhile as error:
+        return {"asked": decided(error.decision)}
+    except StoreError as error:
+        return {"again": sentence(error)}
+    except WhichfluenceError as error:
+        return {"refused": sentence(error)}
+    return {}
+
+
+def decided(decision: Decision) -> dict[str, Any]:
+    """A decision as the browser reads it."""
+    return {"verdict": decision.verdict, "label": decision.label, "note": decision.note, "event": decision.event}
+
+
+def look_at(row: int | None) -> None:
+    """Put an example on the screen, whatever stands there."""
+    state.look_at(row)
+    st.session_state[_TOLD] = row
+    st.session_state[_TURN] = turn() + 1
+
+
+def turn() -> int:
+    """How often the page has put an example on the screen by itself."""
+    return st.session_state.get(_TURN, 0)
+
+
+def told(focus: int | None) -> int | None:
+    """The example that the page takes to be on the screen; `focus` where the browser has not said it."""
+    return st.session_state.get(_TOLD, focus)
+
+
+def acts(review: Review) -> list[dict[str, Any]]:
+    """What this reviewer decided and has not taken back, oldest first, with what stood before about each row."""
+    log = review.history()
+    by_event: dict[str, dict[str, Any]] = {}
+    for at in range(len(log) - 1, -1, -1):
+        one = log[at]
+        if one.session == review.session:
+            act = by_event.setdefault(one.event, {"event": one.event, "rows": [], "before": {}})
+            act["rows"].append(one.row)
+            act["before"][str(one.row)] = _before(log[at + 1:], one.row)
+    return list(by_event.values())
+
+
+def _before(older: Sequence[Decision], row: int) -> dict[str, Any] | None:
+    return next((decided(one) for one in older if one.row == row), None)

@@ -46,6 +46,7 @@ def _list(active: bool) -> None:
         return
     listed = _filter(_standing(jobs))
     _workers(jobs)
+    _cancel_all(sum(job.active for job in jobs))
     cluster.show()
     for job in listed[:SHOWN]:
         _card(job)
@@ -88,6 +89,14 @@ def _workers(jobs: list[Job]) -> None:
                      query_params={"shelf": "runs"})
     glossary.caption(f"{counted}. " + (f"{alive} worker{'s are' if alive > 1 else ' is'} up." if alive else
                                        "No worker is up; one starts by itself when a run waits for it."))
+
+
+def _cancel_all(active: int) -> None:
+    """One button for all that waits or runs, where that is more than one run."""
+    if active > 1:
+        st.button(f"Cancel all {active}", key="cancel-all", icon=":material/close:",
+                  help="What they have finished is kept, so each can be resumed.", on_click=job_panel.act,
+                  args=(desk().jobs.queue.request_cancel_all,))
 
 
 def _card(job: Job) -> None:
@@ -160,7 +169,8 @@ def _latest(job: Job) -> float:
 
 def _when(job: Job) -> str:
     zone = st.context.timezone
-    moments = [f"asked for {moment(job.created, zone)}"]
+    begun = "started by a page, behind what you start," if job.background else "started by you"
+    moments = [f"{begun} {moment(job.created, zone)}"]
     if job.started is not None:
         moments.append(f"started {moment(job.started, zone)}")
     if not job.active and job.finished is not None:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import secrets
 import sqlite3
 import time
 from abc import ABC, abstractmethod
@@ -13,7 +14,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine.basics.errors import StoreError, WhichfluenceError
+from engine.basics.errors import InvalidInput, StoreError, WhichfluenceError
 from engine.basics.folders import home_folder
 from engine.basics.transactions import immediate
 
@@ -22,21 +23,37 @@ LONGEST_NOTE = 2_000
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS log (
     id INTEGER PRIMARY KEY, row INTEGER NOT NULL, verdict TEXT NOT NULL, label INTEGER, note TEXT NOT NULL,
-    at REAL NOT NULL, undone INTEGER NOT NULL DEFAULT 0, session TEXT NOT NULL DEFAULT ''
+    at REAL NOT NULL, undone INTEGER NOT NULL DEFAULT 0, session TEXT NOT NULL DEFAULT '',
+    event TEXT NOT NULL DEFAULT ''
 ) STRICT;
 """
-ADD_SESSION = "ALTER TABLE log ADD COLUMN session TEXT NOT NULL DEFAULT ''"
+COLUMNS_ADDED = ("session", "event")
+MOST_HISTORY = 200
 
 
 @dataclass(frozen=True)
 class Decision:
-    """One verdict: row of the training set, `wrong`, `fine` or `unsure`, the right label where it is known, a note."""
+    """One verdict: row of the training set, `wrong`, `fine` or `unsure`, the right label where it is known, a note.
+
+    event: the act that made it, one name for all that were decided at once; empty before it is recorded.
+    session: who decided.
+    """
 
     row: int
     verdict: str
     label: int | None = None
     note: str = ""
     at: float = 0.0
+    event: str = ""
+    session: str = ""
+
+
+class DecidedMeanwhile(InvalidInput):
+    """Another decision about the row was recorded since it was looked at; `decision` is that one."""
+
+    def __init__(self, decision: Decision) -> None:
+        super().__init__(f"Row {decision.row:,} was decided meanwhile: {decision.verdict}.")
+        self.decision = decision
 
 
 class Decisions(ABC):
@@ -53,18 +70,29 @@ class Decisions(ABC):
     def _checked(self, decision: Decision) -> Decision:
         """The decision, if it makes sense for these data. Raises `InvalidInput`."""
 
-    def add(self, decisions: Iterable[Decision]) -> int:
-        """Record decisions; how many. All of them or none. Raises as `decide` does."""
+    def add(self, decisions: Iterable[Decision], event: str = "", seen: str | None = None) -> int:
+        """Record decisions as one act; how many. All of them or none, and once: an `event` that was recorded before,
+        be it undone since, changes nothing. seen: the event of the decision that stood when the rows were looked at,
+        empty for none; where another stands now, `DecidedMeanwhile` is raised. Raises as `decide` does."""
         checked = [self._checked(decision) for decision in decisions]
+        event = event or secrets.token_hex(8)
         with self._writing() as connection:
+            if connection.execute("SELECT 1 FROM log WHERE event = ? LIMIT 1", (event,)).fetchone():
+                return 0
             for decision in checked:
-                self._insert(connection, decision)
+                if seen is not None:
+                    self._as_seen(connection, decision.row, seen)
+                connection.execute(
+                    "INSERT INTO log (row, verdict, label, note, at, session, event) VALUES (?, ?, ?, ?, ?, ?, ?)",
+                    (decision.row, decision.verdict, decision.label, decision.note, decision.at, self.session, event))
         return len(checked)
 
-    def decide(self, row: int, verdict: str, label: int | None = None, note: str = "") -> Decision:
-        """Record a verdict about a row. Raises `InvalidInput` for what makes no sense, `StoreError` for the disk."""
+    def decide(self, row: int, verdict: str, label: int | None = None, note: str = "", event: str = "",
+               seen: str | None = None) -> Decision:
+        """Record a verdict about a row; `event` and `seen` as `add` has them. Raises `InvalidInput` for what makes no
+        sense, `StoreError` for the disk."""
         decision = Decision(int(row), verdict, None if label is None else int(label), note.strip(), time.time())
-        self.add([decision])
+        self.add([decision], event, seen)
         return decision
 
     def decide_all(self, verdict: str, labels: Mapping[int, int | None]) -> int:
@@ -82,9 +110,22 @@ class Decisions(ABC):
                                       (self.session,)).fetchone()
             if last is None:
                 return None
-            connection.execute("UPDATE log SET undone = 1 WHERE at = ? AND session = ? AND undone = 0",
-                               (last["at"], self.session))
+            connection.execute("UPDATE log SET undone = 1 WHERE event = ?", (last["event"],))
         return _decision(last)
+
+    def take_back(self, event: str) -> None:
+        """Take back what one act decided, whoever did it and whenever: what stood before it holds again, or nothing.
+        Nothing happens where it was taken back already. Another's later decision about the same row stays."""
+        with self._writing() as connection:
+            connection.execute("UPDATE log SET undone = 1 WHERE event = ?", (event,))
+
+    def history(self, limit: int = MOST_HISTORY) -> list[Decision]:
+        """The last decisions that were not taken back, the newest first, those that a later one replaces among them."""
+        if not self.path.is_file():
+            return []
+        with self._connected() as connection:
+            rows = connection.execute("SELECT * FROM log WHERE undone = 0 ORDER BY id DESC LIMIT ?", (limit,))
+            return [_decision(row) for row in rows.fetchall()]
 
     @property
     def has_own(self) -> bool:
@@ -122,9 +163,11 @@ class Decisions(ABC):
             raise StoreError(f"The review `{self.path.name[:16]}…` cannot be used ({error}); check the disk and its "
                              "permissions, or move the file away.") from error
 
-    def _insert(self, connection: sqlite3.Connection, decision: Decision) -> None:
-        connection.execute("INSERT INTO log (row, verdict, label, note, at, session) VALUES (?, ?, ?, ?, ?, ?)",
-                           (decision.row, decision.verdict, decision.label, decision.note, decision.at, self.session))
+    def _as_seen(self, connection: sqlite3.Connection, row: int, seen: str) -> None:
+        standing = connection.execute("SELECT * FROM log WHERE row = ? AND undone = 0 ORDER BY id DESC LIMIT 1",
+                                      (row,)).fetchone()
+        if standing is not None and standing["event"] != seen:
+            raise DecidedMeanwhile(_decision(standing))
 
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
@@ -133,14 +176,23 @@ class Decisions(ABC):
 
 
 def _complete(connection: sqlite3.Connection) -> None:
-    """Give a log from before sessions were told apart its column; its entries are nobody's to take back."""
-    if not any(column["name"] == "session" for column in connection.execute("PRAGMA table_info(log)")):
-        try:
-            connection.execute(ADD_SESSION)
-        except sqlite3.OperationalError as error:
-            if "duplicate column" not in str(error):  # another process was faster
-                raise
+    """Give an older log its columns. What is in it was nobody's session, and each entry was an act of its own."""
+    present = {column["name"] for column in connection.execute("PRAGMA table_info(log)")}
+    if missing := [name for name in COLUMNS_ADDED if name not in present]:
+        with immediate(connection):
+            for name in missing:
+                _add_column(connection, name)
+            connection.execute("UPDATE log SET event = 'at ' || at || ' ' || session WHERE event = ''")
+    connection.execute("CREATE INDEX IF NOT EXISTS log_by_event ON log (event)")
+
+
+def _add_column(connection: sqlite3.Connection, name: str) -> None:
+    try:
+        connection.execute(f"ALTER TABLE log ADD COLUMN {name} TEXT NOT NULL DEFAULT ''")
+    except sqlite3.OperationalError as error:
+        if "duplicate column" not in str(error):  # another process was faster
+            raise
 
 
 def _decision(row: sqlite3.Row) -> Decision:
-    return Decision(row["row"], row["verdict"], row["label"], row["note"], row["at"])
+    return Decision(row["row"], row["verdict"], row["label"], row["note"], row["at"], row["event"], row["session"])

@@ -23,6 +23,7 @@ from engine.cli import (
     influence,
     label_trial,
     language,
+    near_duplicates,
     noisy_labels,
     overview,
     own_data,
@@ -73,6 +74,7 @@ PANELS: Panels = {
         "noisy-labels": noisy_labels.noisy_labels,
         "label-trial": label_trial.label_trial,
         "what-if-labels": noisy_labels.what_if_labels,
+        "near-duplicates": near_duplicates.near_duplicates,
         "clean-data": own_data.clean_data,
     },
     "Language models": {

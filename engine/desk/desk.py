@@ -172,7 +172,7 @@ class Desk:
     def _training(self, source: ProblemSource) -> Waiting | None:
         """The job that trains a network; None where it is done and its weights are gone: they are made here then."""
         request = TrainingRequest().of(source)
-        job = self.jobs.submit(request.name, request.payload, request.job_title)
+        job = self.jobs.submit(request.name, request.payload, request.job_title, background=True)
         return None if job.state == "done" else Waiting(job.title, job=job.id)
 
     def _in_memory(self, source: ProblemSource, scorings: Iterable[Scoring], candidates: int | None

@@ -38,9 +38,10 @@ class Jobs:
         """The results of the folder."""
         return Store(self.root)
 
-    def submit(self, kind: str, payload: Mapping[str, Any], title: str) -> Job:
-        """The job (kind, payload), queued if it is new, with a worker that will run it."""
-        job = self.queue.submit(kind, payload, title=title)
+    def submit(self, kind: str, payload: Mapping[str, Any], title: str, background: bool = False) -> Job:
+        """The job (kind, payload), queued if it is new, with a worker that will run it. background: it was started by
+        a page, and what a person asks for goes first."""
+        job = self.queue.submit(kind, payload, title=title, background=background)
         if job.active:
             self.ensure_worker()
         return job
@@ -59,8 +60,8 @@ class Jobs:
         self.ensure_worker()
 
     def wait(self, kind: str, payload: Mapping[str, Any], title: str) -> Waiting:
-        """What to wait for, so that the job (kind, payload) is done."""
-        job = self.submit(kind, payload, title)
+        """What to wait for, so that the job (kind, payload) is done; it runs in the background."""
+        job = self.submit(kind, payload, title, background=True)
         return Waiting(job.title, job=job.id)
 
     def find(self, kind: str, payload: Mapping[str, Any]) -> Job | None:

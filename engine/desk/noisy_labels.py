@@ -13,13 +13,16 @@ from engine.applications.noisy_labels import cleaning, consensus, external, limi
 from engine.applications.noisy_labels.changes import Truth, truth
 from engine.applications.noisy_labels.comparing import scoring_of, why
 from engine.applications.noisy_labels.cross_validation import CrossValidated, CrossValidationRequest
+from engine.applications.noisy_labels.duplicates import Duplicates, DuplicatesRequest
 from engine.applications.noisy_labels.fault import fault
 from engine.applications.noisy_labels.held_out import FIRST, MISJUDGED, HeldOut, HeldOutRequest
 from engine.applications.noisy_labels.judge import judge
 from engine.applications.noisy_labels.learners import REGRESSIONS, learner
 from engine.applications.noisy_labels.origin import IN_DOUBT, IN_TURN, VERIFIED
 from engine.applications.noisy_labels.own import coverage, usual_model
+from engine.applications.noisy_labels.pace import Pace, pace
 from engine.applications.noisy_labels.pairs import BEHAVIOR_TITLES, CONSENSUS, NONE, Pair, method_of, suspicion
+from engine.applications.noisy_labels.reasons import LabelReasonsRequest, Reasons
 from engine.applications.noisy_labels.recommended import Recommended, by_flags, by_trial
 from engine.applications.noisy_labels.retraining import (
     NOT_MEASURED,
@@ -40,6 +43,7 @@ from engine.applications.noisy_labels.trusting import (
     trusting,
     verified_by,
 )
+from engine.applications.noisy_labels.unusual import Cell, cells, rows_of
 from engine.desk.commands import declaration
 from engine.desk.desk import Desk
 from engine.desk.waiting import Waiting

@@ -1,4 +1,4 @@
 """Decisions about training examples and records, as a front end takes them."""
 
 # ruff: noqa: F401 (values alone)
-from engine.applications.decisions import FINE, LONGEST_NOTE, UNSURE, WRONG, Decision, Decisions
+from engine.applications.decisions import FINE, UNSURE, WRONG, DecidedMeanwhile, Decision, Decisions

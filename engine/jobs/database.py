@@ -11,20 +11,22 @@ from pathlib import Path
 from engine.basics.errors import StoreError, WhichfluenceError
 from engine.basics.transactions import immediate
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS jobs (
     id TEXT PRIMARY KEY, kind TEXT NOT NULL, payload TEXT NOT NULL, title TEXT NOT NULL, state TEXT NOT NULL,
     done INTEGER NOT NULL DEFAULT 0, total INTEGER NOT NULL DEFAULT 0, share REAL NOT NULL DEFAULT 0,
     seconds_left REAL, message TEXT NOT NULL DEFAULT '', error TEXT NOT NULL DEFAULT '',
     worker TEXT, heartbeat REAL, cancel INTEGER NOT NULL DEFAULT 0, crashes INTEGER NOT NULL DEFAULT 0,
-    created REAL NOT NULL, queued REAL NOT NULL, started REAL, updated REAL NOT NULL, finished REAL
+    created REAL NOT NULL, queued REAL NOT NULL, started REAL, updated REAL NOT NULL, finished REAL,
+    background INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 CREATE INDEX IF NOT EXISTS jobs_by_state ON jobs (state, queued);
 CREATE TABLE IF NOT EXISTS workers (
     id TEXT PRIMARY KEY, heartbeat REAL NOT NULL, note TEXT NOT NULL DEFAULT ''
 ) STRICT;
 """
+ADD_BACKGROUND = "ALTER TABLE jobs ADD COLUMN background INTEGER NOT NULL DEFAULT 0"
 PATIENCE = 10.0  # seconds to wait for another process's transaction
 
 
@@ -64,7 +66,8 @@ class Database:
             raise StoreError("The job queue was written by a newer version of Whichfluence; update this one.")
         if version < SCHEMA_VERSION:
             _switch_to_wal(connection)
-            connection.executescript(f"BEGIN IMMEDIATE; {SCHEMA} PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;")
+            with immediate(connection):
+                _complete(connection)
 
     @contextmanager
     def _sentences(self) -> Iterator[None]:
@@ -89,6 +92,15 @@ class Database:
     def _unusable(self, reason: str) -> str:
         return (f"The job queue in `{self.path.parent}` cannot be used ({reason}); make sure that the folder is there, "
                 "may be written and has space, or choose another with WHICHFLUENCE_HOME.")
+
+
+def _complete(connection: sqlite3.Connection) -> None:
+    """The tables as they are now; a queue of version 1 keeps its jobs, all as what a person asked for."""
+    for statement in filter(str.strip, SCHEMA.split(";")):
+        connection.execute(statement)
+    if not any(column["name"] == "background" for column in connection.execute("PRAGMA table_info(jobs)")):
+        connection.execute(ADD_BACKGROUND)
+    connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
 
 
 def _switch_to_wal(connection: sqlite3.Connection) -> None:

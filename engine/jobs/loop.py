@@ -7,6 +7,7 @@ import time
 import traceback
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,14 +26,15 @@ POLL = 0.5  # seconds between looks into an empty queue
 
 
 class Stopping(WhichfluenceError):
-    """The worker was asked to leave: its job goes back to the queue."""
+    """The worker leaves, or another job goes first: this one goes back to the queue."""
 
 
 class JobWatch(Watch):
     """Carries progress from a running job to the queue, and requests to stop from the queue to the job."""
 
-    def __init__(self, queue: JobQueue, job: str, worker: str, stopping: threading.Event, pause: float = POLL) -> None:
-        self.queue, self.job, self.worker, self.pause = queue, job, worker, pause
+    def __init__(self, queue: JobQueue, job: str, worker: str, stopping: threading.Event, pause: float = POLL,
+                 yields: Callable[[], bool] = lambda: False) -> None:
+        self.queue, self.job, self.worker, self.pause, self.yields = queue, job, worker, pause, yields
         self._stopping, self._cancelled, self._lost = stopping, threading.Event(), threading.Event()
         self._last, self._done = 0.0, -1
 
@@ -56,11 +58,13 @@ class JobWatch(Watch):
             raise Cancelled("The run was cancelled; what it had finished is kept, so it can be resumed.")
 
     def between_chunks(self) -> None:
-        """Raise as well if the worker was asked to leave."""
+        """Raise as well if the worker was asked to leave, or if the job yields to another."""
         self.beat()
         self.check()
         if self._stopping.is_set():
             raise Stopping("The worker was asked to stop.")
+        if self.yields():
+            raise Stopping("A run that a person asked for goes first.")
 
     def _ask(self, method: Callable[..., bool], *arguments: Progress) -> None:
         try:
@@ -132,7 +136,7 @@ class Worker:
 
     def run(self, queue: JobQueue, job: Job) -> None:
         """Run a claimed job and record how it ended; raises only `StoreError`, if that cannot be recorded."""
-        self._watch = JobWatch(queue, job.id, self.name, self._stopping)
+        self._watch = JobWatch(queue, job.id, self.name, self._stopping, yields=partial(self._yields, queue, job))
         try:
             with at_home(queue.root):
                 self._run(queue, job, self._watch)
@@ -140,6 +144,16 @@ class Worker:
             sweep_chunks(queue.root)
         finally:
             self._watch = None
+
+    def _yields(self, queue: JobQueue, job: Job) -> bool:
+        """Whether a job that a page started, and that nobody has asked for since, lets another go first."""
+        if not job.background:
+            return False
+        try:
+            now = queue.get(job.id)
+            return now is not None and now.background and self.queues.waiting(background=False)
+        except StoreError:
+            return False  # a busy queue is no reason to stop
 
     def _run(self, queue: JobQueue, job: Job, watch: JobWatch) -> None:
         mine = job.id, self.name

@@ -32,7 +32,10 @@ class JobLost(WhichfluenceError):
 
 @dataclass(frozen=True)
 class Job:
-    """One row of the queue, as it was when it was read. Times are seconds since 1970."""
+    """One row of the queue, as it was when it was read. Times are seconds since 1970.
+
+    background: whether a page started it by itself; what a person asked for goes first.
+    """
 
     id: str
     kind: str
@@ -54,6 +57,7 @@ class Job:
     started: float | None
     updated: float
     finished: float | None
+    background: bool = False
 
     @property
     def active(self) -> bool:
@@ -90,8 +94,9 @@ class JobQueue:
         self.root = self.store.root
         self.database = Database(self.root / "queue.sqlite")
 
-    def submit(self, kind: str, payload: Mapping[str, Any], title: str = "") -> Job:
-        """The job (kind, payload), queued if it is new.
+    def submit(self, kind: str, payload: Mapping[str, Any], title: str = "", background: bool = False) -> Job:
+        """The job (kind, payload), queued if it is new; behind all others if it is in the `background`, which ends as
+        soon as a person asks for it.
 
         The same question is the same job: one that is queued, running or done is returned as it is; one
         whose result is in the store is done; one that failed or was cancelled waits for `resume`.
@@ -102,10 +107,11 @@ class JobQueue:
             require_room(home=self.root)
         with self.database.writing() as connection:
             connection.execute(
-                "INSERT INTO jobs (id, kind, payload, title, state, share, created, queued, updated, finished) "
-                "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET payload = excluded.payload",
+                "INSERT INTO jobs (id, kind, payload, title, state, share, created, queued, updated, finished, "
+                "background) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
+                "payload = excluded.payload, background = min(background, excluded.background)",
                 (digest, kind, text, title or kind, state, float(state == "done"), now, now, now,
-                 now if state == "done" else None))
+                 now if state == "done" else None, background))
             if state == "queued":  # done once, but its result was deleted or set aside
                 connection.execute(f"{_REQUEUE} WHERE id = ? AND state = 'done'", (now, now, digest))
             else:
@@ -126,18 +132,26 @@ class JobQueue:
 
     def request_cancel(self, job: str) -> None:
         """Stop a job: at once if nobody computes it, else as soon as its worker looks. What it finished is kept."""
+        self._cancel("id = ?", job)
+
+    def request_cancel_all(self) -> None:
+        """Stop every job that waits or runs, as `request_cancel` stops one."""
+        self._cancel("TRUE")
+
+    def _cancel(self, which: str, *values: str) -> None:
         now = time.time()
         with self.database.writing() as connection:
             connection.execute("UPDATE jobs SET state = 'cancelled', finished = ?, updated = ? "
-                               "WHERE id = ? AND (state = 'queued' OR state = 'running' "
-                               "AND heartbeat NOT BETWEEN ? AND ?)", (now, now, job, *heard(now)))
-            connection.execute("UPDATE jobs SET cancel = 1 WHERE id = ? AND state = 'running'", (job,))
+                               f"WHERE {which} AND (state = 'queued' OR state = 'running' "
+                               "AND heartbeat NOT BETWEEN ? AND ?)", (now, now, *values, *heard(now)))
+            connection.execute(f"UPDATE jobs SET cancel = 1 WHERE {which} AND state = 'running'", values)
 
     def resume(self, job: str) -> None:
-        """Queue a failed or cancelled job again, to go on from its last finished chunk."""
+        """Queue a failed or cancelled job again, as what a person asked for, to go on from its last finished chunk."""
         now = time.time()
         with self.database.writing() as connection:
-            connection.execute(f"{_REQUEUE} WHERE id = ? AND state IN ('failed', 'cancelled')", (now, now, job))
+            connection.execute(f"{_REQUEUE}, background = 0 WHERE id = ? AND state IN ('failed', 'cancelled')",
+                               (now, now, job))
             connection.execute("UPDATE jobs SET cancel = 0 WHERE id = ? AND state = 'running'", (job,))
 
     def delete(self, job: str) -> None:
@@ -150,13 +164,15 @@ class JobQueue:
         self.store.delete(job)
         forget_chunks(self.root, job)
 
-    def waits(self) -> bool:
-        """Whether a job waits to be claimed; reads only."""
+    def waits(self, background: bool = True) -> bool:
+        """Whether a job waits to be claimed, those in the `background` counted or not; reads only."""
         with self.database.reading() as connection:
-            return connection.execute("SELECT 1 FROM jobs WHERE state = 'queued' LIMIT 1").fetchone() is not None
+            return connection.execute("SELECT 1 FROM jobs WHERE state = 'queued' AND background <= ? LIMIT 1",
+                                      (background,)).fetchone() is not None
 
     def claim(self, worker: str) -> Job | None:
-        """The job that has waited longest, now running on `worker`; None if none waits. No two workers get one.
+        """The job that has waited longest, one in the background after all others, now running on `worker`; None if
+        none waits. No two workers get one.
 
         A job whose row is damaged is set aside on the way.
         """
@@ -166,7 +182,8 @@ class JobQueue:
                 row = connection.execute(
                     "UPDATE jobs SET state = 'running', worker = ?, heartbeat = ?, started = ?, updated = ?, "
                     "cancel = 0, error = '', seconds_left = NULL WHERE id = (SELECT id FROM jobs WHERE "
-                    "state = 'queued' ORDER BY queued, rowid LIMIT 1) RETURNING *", (worker, now, now, now)).fetchone()
+                    "state = 'queued' ORDER BY background, queued, rowid LIMIT 1) RETURNING *",
+                    (worker, now, now, now)).fetchone()
             if row is None:
                 return None
             job = _job(row)
@@ -269,4 +286,4 @@ def _job(row: sqlite3.Row) -> Job:
     except (ValueError, RecursionError):
         payload = None
     return Job(**{**dict(row), "payload": payload if isinstance(payload, dict) else None,
-                  "cancel": bool(row["cancel"])})
+                  "cancel": bool(row["cancel"]), "background": bool(row["background"])})

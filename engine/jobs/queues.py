@@ -24,15 +24,19 @@ class Queues:
             yield JobQueue(home)
 
     def claim(self, worker: str, dead_after: float) -> tuple[JobQueue, Job] | None:
-        """The next job, now running on `worker`, with its queue; None if none waits."""
-        for queue in self.in_turn():
+        """The next job, now running on `worker`, with its queue; None if none waits. One in the background waits until
+        no other waits in any queue."""
+        queues = list(self.in_turn())
+        for queue in queues:
             queue.requeue_dead(dead_after)
-            if queue.waits() and (job := queue.claim(worker)) is not None:
-                self._served += 1
-                self._turns[queue.root] = self._served
-                return queue, job
+        for background in (False, True):
+            for queue in queues:
+                if queue.waits(background) and (job := queue.claim(worker)) is not None:
+                    self._served += 1
+                    self._turns[queue.root] = self._served
+                    return queue, job
         return None
 
-    def waiting(self) -> bool:
-        """Whether a job waits in any of them."""
-        return any(queue.waits() for queue in self.in_turn())
+    def waiting(self, background: bool = True) -> bool:
+        """Whether a job waits in any of them, those in the `background` counted or not."""
+        return any(queue.waits(background) for queue in self.in_turn())

@@ -167,3 +167,12 @@ def test_the_nodes_of_a_cluster_and_what_they_compute_are_shown():
     assert list(at.dataframe[0].value["computes"]) == [
         "Two specifications: 2 parts, 30% done", "a run of somebody else: 1 part, 0% done", "nothing"]
     assert list(at.dataframe[0].value["memory"]) == ["64 GB", "16 GB", "1.0 GB"]
+
+
+def test_all_runs_are_cancelled_at_once():
+    jobs = [submit(), desk().jobs.submit(ScoresRequest.name, scores_payload(SOURCE, [STEP], 3), "By a page", True)]
+    at = sound(support.open("runs"))
+    assert says(at, "started by a page, behind what you start") and says(at, "started by you")
+    button(at, "Cancel all 2").click().run()
+    assert {desk().jobs.queue.get(job.id).state for job in jobs} == {"cancelled"}
+    assert not any(label.startswith("Cancel") for label in labels(sound(at)))

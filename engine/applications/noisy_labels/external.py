@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.applications.noisy_labels.confident import confident_learning
+from engine.applications.noisy_labels.detectors.probabilities import confident_learning
 from engine.applications.noisy_labels.pairs import CONSENSUS, Pair
 from engine.applications.noisy_labels.rankings import agreements
 from engine.applications.noisy_labels.search import Scored
@@ -92,7 +92,7 @@ def _are_probabilities(values: np.ndarray) -> bool:
 
 def _of_probabilities(data: NoisyData, table: Table, file: str) -> ExternalScores:
     evidence = data.evidence
-    values = confident_learning(evidence.y, _in_order(table.values, table.rows), evidence.classes)
+    values = confident_learning(evidence.y, _in_order(table.values, table.rows))
     return ExternalScores(values[None], np.arange(len(values)), data.fingerprint, {"file": file, PROBABILITIES: True})
 
 

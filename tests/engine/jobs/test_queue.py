@@ -3,11 +3,13 @@
 import sqlite3
 import threading
 import time
+from contextlib import closing
 
 import pytest
 
 from engine.basics.errors import InvalidInput, StoreError
 from engine.jobs import JobLost, JobQueue, Progress, Workers, ensure_worker, job_digest, run_job
+from engine.jobs.database import SCHEMA
 from engine.jobs.queue import DAMAGED
 from engine.jobs.run import forget_chunks, sweep_chunks
 from tests.engine.jobs import kinds  # noqa: F401 - registers `slow`
@@ -350,3 +352,31 @@ def test_a_damaged_row_of_any_state_is_listed(queue, state):
         connection.execute("UPDATE jobs SET payload = 'x', state = ? WHERE id = ?", (state, job.id))
     assert [one.state for one in queue.jobs()] == ["failed"] and queue.jobs()[0].payload == {}
     assert queue.jobs("done") == [] and queue.get(job.id).state == "failed"
+
+
+def test_what_a_person_asks_for_goes_before_what_a_page_started(queue):
+    by_page = [queue.submit("slow", {"page": i}, background=True).id for i in range(3)]
+    asked = queue.submit("slow", {"asked": 1}).id
+    assert queue.waits(background=False)
+    assert queue.submit("slow", {"page": 2}).background is False, "a person asks for what a page has started"
+    assert queue.submit("slow", {"page": 2}, background=True).background is False
+    queue.request_cancel(by_page[1])
+    queue.resume(by_page[1])
+    queue.submit("slow", {"page": 3}, background=True)
+    claimed = [queue.claim("w").id for _ in range(4)]
+    assert claimed == [by_page[2], asked, by_page[1], by_page[0]] and not queue.waits(background=False)
+    queue.request_cancel_all()
+    assert {job.state for job in queue.jobs() if not job.cancel} == {"cancelled"}
+    assert all(job.cancel for job in queue.jobs("running")) and len(queue.jobs("running")) == 4
+
+
+def test_a_queue_of_version_1_keeps_its_jobs(tmp_path):
+    with closing(sqlite3.connect(tmp_path / "queue.sqlite")) as old:
+        old.executescript(SCHEMA.replace(",\n    background INTEGER NOT NULL DEFAULT 0", ""))
+        old.execute("INSERT INTO jobs (id, kind, payload, title, state, created, queued, updated) "
+                    "VALUES ('a', 'slow', '{}', 'Old', 'done', 1, 1, 1)")
+        old.execute("PRAGMA user_version = 1")
+        old.commit()
+    queue = JobQueue(tmp_path)
+    assert queue.get("a").title == "Old" and queue.get("a").background is False
+    assert queue.submit("slow", {"new": 1}, background=True).background and len(JobQueue(tmp_path).jobs()) == 2

@@ -108,6 +108,25 @@ def test_cancel_within_a_chunk_then_resume(queue, payload):
     assert not list((queue.root / "chunks").glob(f"{job}*"))
 
 
+def test_a_run_that_a_page_started_lets_another_go_first(queue, payload, tmp_path, start):
+    own = queue.submit("slow", {**payload, "chunks": 40, "sleep": 0.05}, background=True).id
+    asked = {"chunks": 1, "sleep": 0.0, "tally": str(tmp_path / "asked")}
+    worker = start()
+    wait_for(lambda: queue.get(own).done >= 2)
+    before = len(tally(payload))
+    job = queue.submit("slow", asked).id
+    wait_for(lambda: queue.get(job).state == "done")
+    assert queue.store.read(job).manifest["wall_seconds"] < 5
+    started = queue.get(job).started
+    wait_for(lambda: queue.get(own).done > before)
+    worker.terminate()
+    worker.wait(90)
+    numbers = tally(payload)
+    written = [row.stat().st_mtime for row in (queue.root / "chunks" / own).glob("*/manifest.json")]
+    assert len(written) >= 2 and sum(queue.get(job).created < at < started for at in written) <= 1, "within one chunk"
+    assert numbers == [str(number) for number in range(len(numbers))], "and the first goes on where it was"
+
+
 def test_a_job_that_comes_while_a_worker_leaves_is_its_own(queue, payload, monkeypatch):
     leave, asked = Workers.leave, []
 

@@ -10,6 +10,8 @@ from engine.applications.language.attribution import Setting
 from engine.applications.language.decomposition import TokensRequest
 from engine.applications.language.new_records import NewRecordsRequest
 from engine.applications.language.run import AttributionRequest
+from engine.applications.noisy_labels.duplicates import DuplicatesRequest
+from engine.applications.noisy_labels.reasons import LabelReasonsRequest
 from engine.applications.noisy_labels.retraining import RetrainingRequest, WhatIfRequest
 from engine.applications.noisy_labels.search import SuspicionRequest
 from engine.applications.noisy_labels.source import NoisySource
@@ -74,6 +76,7 @@ def others():
             "33a5a177e6d80b69": RetrainingRequest(source=NOISY, removed=[4, 1, 4], relabelled={7: 2, 3: 0}),
             "9d4d5b203e17cca9": WhatIfRequest(training=RetrainingRequest(source=NOISY, removed=[4, 1],
                                                                          relabelled={7: 2}), seeds=2),
+            "a59a4f775c965d67": DuplicatesRequest(source=NOISY), "ba11d7f8d310ac83": LabelReasonsRequest(source=NOISY),
             "17cf9f52362aa290": run, "696c9358e77f1c39": AttributionRequest(setting=setting),
             "f4f950c1b8f94057": TokensRequest(run=run, record=5),
             "dfe40cc870210698": NewRecordsRequest(run=run, records=(typed,))}

@@ -1,0 +1,5 @@
+export default function({data}) {
+  const desk = window.wfReview ??= {pages: {}, draw: () => {}};
+  desk.pages[data.view] = {...desk.pages[data.view], ...data.pages};
+  desk.draw();
+}

@@ -1,0 +1,34 @@
+"""`near-duplicates` lists examples that are in the data twice, or nearly, and those on both sides of a split."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from engine.basics.csv_text import csv_text
+from engine.basics.files import atomic_write
+from engine.cli.noisy_labels import SearchedData
+from engine.cli.setting import Machine
+
+
+def near_duplicates(
+    out: Annotated[Path, typer.Option(help="The pairs to write.", metavar="CSV")],
+    threshold: Annotated[float, typer.Option(help="How near, as a fraction of the median distance to a nearest "
+                                                  "neighbour.")] = 0.13,
+    searched: SearchedData = SearchedData(),
+    machine: Machine = Machine(),
+) -> None:
+    """Find examples that are in the data twice, or nearly, and those on both sides of a split (resumable)."""
+    from engine.applications.noisy_labels.duplicates import DuplicatesRequest
+    from engine.applications.noisy_labels.search import draw_cached
+    from engine.cli.progress import run_shown
+    from engine.cli.score_files import check_output
+
+    check_output(out, ".csv", inputs=searched.inputs)
+    request = DuplicatesRequest(source=searched.chosen(), threshold=threshold)
+    found = request.loaded(run_shown("near-duplicates", request.name, request.payload, machine))
+    atomic_write(out, csv_text(found.named(draw_cached(request.source))))
+    print(found.sentence)
+    print(f"Written: {out}")
