@@ -10,14 +10,15 @@ from app.widgets.examples import cards, record_text, selection
 from app.widgets.frame.guard import guarded
 from app.widgets.jobs import job_panel
 from app.widgets.jobs.desk import desk
-from app.widgets.pickers import pickers
+from app.widgets.pickers import new_picker, pickers
 from app.widgets.words import chips, glossary, labels
 
 st.title("Examples")
 st.html(cards.STYLE)
 st.html(record_text.STYLE)
 glossary.lead("Which training examples matter for this prediction? It depends on what you ask.")
-source, scorings = pickers.source(), example_panel.specifications()
+source, scorings = new_picker.applied(pickers.source()), example_panel.specifications()
+new_picker.show(source)
 sampled = job_panel.ready(desk().sampled(source))
 query = example_panel.query_picker(sampled, scorings)
 st.divider()
@@ -33,15 +34,16 @@ listed = example_data.columns(sampled, shown, query.index, n)
 example_panel.columns(sampled, shown, listed, names, n)
 example_panel.whole_ranking(sampled, scored, names, query,
                             source.model_copy(update={"n_candidates": count}))
-chips.note(f"seed {source.seed} · {sampled.problem.n:,} training examples · {len(scored[0].candidates):,} of them "
-           f"candidates · {len(sampled.problem.queries)} queries")
+chips.note(f"seed {source.seed} · {sampled.problem.n:,} training examples · {len(scored[0].candidates):,} "
+           f"{'new' if sampled.sample.new else 'of them'} candidates · {len(sampled.problem.queries)} queries")
 selection.fields(sampled.dataset, sampled.sample)
 selection.shown(sampled.dataset, sampled.sample)
 st.divider()
 with guarded("Self-influence"):
     self_influence_panel.show(sampled, source, scorings, names, count, n)
-st.divider()
-with guarded("What if all of these?"):
-    what_if_panel.show(sampled, source, shown, listed, names, query)
+if not sampled.sample.new:
+    st.divider()
+    with guarded("What if all of these?"):
+        what_if_panel.show(sampled, source, shown, listed, names, query)
 if row is not None:
     example_panel.detail(sampled, query, row, scored)

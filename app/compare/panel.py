@@ -82,8 +82,9 @@ def small_print(compared: Compared, lost: LeftOut | None = None) -> str:
     seeds = [source.seed for source in compared.sources]
     over = (f"means over seeds {', '.join(map(str, seeds))}, ± is a 95% t interval over seeds" if len(seeds) > 1
             else f"seed {seeds[0]}, ± is a 95% t interval over queries")
-    text = (f"{sizes['train']:,} training examples · {sizes['candidates']:,} candidates · {sizes['queries']:,} queries "
-            f"· {over}")
+    new = " new" if "outside" in sizes else ""
+    text = (f"{sizes['train']:,} training examples · {sizes['candidates']:,}{new} candidates · {sizes['queries']:,} "
+            f"queries · {over}")
     return f"{text} · {lost.count} candidates left out {lost.because}" if lost.count else text
 
 

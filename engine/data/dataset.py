@@ -44,6 +44,7 @@ class Dataset:
     sees them.
     records: the texts of both splits where examples are records of a language model; their features are row numbers,
     and their labels are the answers that they state.
+    behind: the name of a stored file whose examples stand behind the training examples, which no model trains on.
     """
 
     name: str
@@ -68,6 +69,7 @@ class Dataset:
     records: tuple[tuple[Record, ...], tuple[Record, ...]] | None = None
     levels: tuple[float, float] | None = None
     test_splits: tuple[str, ...] = ()
+    behind: str = ""
 
     def __post_init__(self) -> None:
         for split in SPLITS:
@@ -78,6 +80,11 @@ class Dataset:
                       self.test_flags):
             if array is not None:
                 array.setflags(write=False)
+
+    @property
+    def key(self) -> str:
+        """One text for what a row of either split shows, as far as caches of a process need it."""
+        return f"{self.name} {self.behind}"
 
     @property
     def n_classes(self) -> int:

@@ -12,9 +12,11 @@ from pydantic import BeforeValidator, Field, SerializerFunctionWrapHandler, mode
 from torch import nn
 
 from engine import data
+from engine.basics.errors import InvalidInput
 from engine.basics.latest import Latest
 from engine.basics.noted import note, noting
 from engine.basics.values import Count, Number, Seed, Value, canonical_json
+from engine.data import new_files
 from engine.models import layers
 from engine.models.any_recipe import AnyRecipe
 from engine.models.catalogue import model_title
@@ -39,6 +41,8 @@ class ProblemSource(Value):
     of a language model by the names that transformers gives them. weights: a user's own trained weights by the name
     that `engine.models.own_weights` keeps them under, in place of training; there are no checkpoints then, and no
     retraining unless a recipe is given, because how they came about is not known.
+    new_candidates: examples outside the training set that are the candidates, by the name that `engine.data.new_files`
+    keeps them under; n_candidates takes the first of them.
     """
 
     dataset: str = "digits"
@@ -54,11 +58,13 @@ class ProblemSource(Value):
     selection: Annotated[str, BeforeValidator(layers.spelled)] = ALL
     recipe: AnyRecipe | None = None
     weights: str = ""
+    new_candidates: str = ""
 
     @model_serializer(mode="wrap")
     def _of_its_family(self, serialize: SerializerFunctionWrapHandler) -> dict:
         """What decides nothing for a family is not written: a source keeps its digest when families are added."""
-        left_out = OF_FAMILIES - self.family.fields | (frozenset() if self.weights else {"weights"})
+        empty = {name for name in ("weights", "new_candidates") if not getattr(self, name)}
+        left_out = OF_FAMILIES - self.family.fields | empty
         return {key: value for key, value in serialize(self).items() if key not in left_out}
 
     @property
@@ -72,7 +78,8 @@ class ProblemSource(Value):
 
         Raises `InvalidInput` for a dataset that does not exist.
         """
-        return {"data": data.content(self.dataset), **self.family.contents(self)}
+        new = {"new_candidates": new_files.content(self.new_candidates)} if self.new_candidates else {}
+        return {"data": data.content(self.dataset), **self.family.contents(self), **new}
 
     @property
     def key(self) -> str:
@@ -105,11 +112,29 @@ class ProblemSource(Value):
         return NETWORKS.module(self)
 
     def draw(self) -> tuple[data.Dataset, data.Sample]:
-        """The dataset and what is drawn of it. Raises `InvalidInput` or `MissingData` with what to do."""
+        """The dataset and what is drawn of it, new candidates behind the training examples. Raises `InvalidInput` or
+        `MissingData` with what to do."""
+        return self._with_new(*self._trained_on())
+
+    def _trained_on(self) -> tuple[data.Dataset, data.Sample]:
         dataset = data.load(self.dataset)
         self.family.check(self, dataset)
         return dataset, data.draw(dataset, n_train=self.n_train, n_test=self.n_test, n_queries=self.n_queries,
-                                  n_candidates=self.n_candidates, seed=self.seed)
+                                  n_candidates=None if self.new_candidates else self.n_candidates, seed=self.seed)
+
+    def _with_new(self, dataset: data.Dataset, sample: data.Sample) -> tuple[data.Dataset, data.Sample]:
+        if not self.new_candidates:
+            return dataset, sample
+        new = new_files.stored(self.new_candidates, dataset)
+        longer = new.behind(dataset, self.new_candidates)
+        return longer, sample.with_new(longer, new.names, self.n_candidates)
+
+    @property
+    def most_candidates(self) -> int | None:
+        """How many candidates there are; None for all training examples of all data. Raises as `draw` does."""
+        if self.new_candidates and not self.n_candidates:
+            return len(new_files.stored(self.new_candidates, data.load(self.dataset)).labels)
+        return self.n_candidates or self.n_train
 
     def example_bytes(self) -> int:
         """What the drawn training examples and queries take in float64, in which `build` makes inputs of them.
@@ -122,8 +147,13 @@ class ProblemSource(Value):
     def build(self, device: str = "cpu", check: Callable[[], None] = lambda: None,
               progress: Callable[[float], None] = lambda fraction: None) -> SampledProblem:
         """Load, draw, wrap, and train a network. Raises `InvalidInput` or `MissingData` with what to do."""
-        dataset, sample = self.draw()
+        dataset, sample = self._trained_on()
         problem = self.family.build(self, dataset, sample, str(pick_device(device)), Observer(check, progress))
+        if self.new_candidates:
+            new = new_files.stored(self.new_candidates, dataset)
+            problem = self.family.with_new(self, dataset, problem, new)
+            dataset, sample = self._with_new(dataset, sample)
+            problem = problem.with_candidates(sample.candidates)
         return SampledProblem(self, problem, dataset, sample)
 
     @property
@@ -162,13 +192,25 @@ class SampledProblem:
         return self.source.family.test_inputs(self.source, self.dataset, self.sample, self.problem)
 
     def new_candidates(self, path: Path) -> tuple[Problem, Sequence[str]]:
-        """(the problem with the examples of a file or folder as its candidates, what they are called). Raises as
-        `Family.new_candidates` does."""
-        return self.source.family.new_candidates(self.source, self.dataset, self.problem, path)
+        """(the problem with the examples of a file or folder as its candidates, what they are called).
+
+        Raises `MissingData` and `InvalidInput` as `engine.data.new_files.of_file` does."""
+        new = new_files.of_file(path, self._trained_data())
+        return self.source.family.with_new(self.source, self.dataset, self.problem, new), new.names
 
     def new_parts(self, path: Path, size: int) -> Iterator[Part[Problem]]:
         """The same, so many of the examples at a time: records are read as they are scored."""
-        return self.source.family.new_parts(self.source, self.dataset, self.problem, path, size)
+        return self.source.family.new_parts(self.source, self._trained_data(), self.problem, path, size)
+
+    def _trained_data(self) -> data.Dataset:
+        if self.source.new_candidates:
+            raise InvalidInput("The problem names new candidates itself; leave out one of the two.")
+        return self.dataset
+
+    @property
+    def new_names(self) -> tuple[str, ...]:
+        """What the candidates outside the training set are called."""
+        return self.sample.new[:len(self.problem.candidates)]
 
     def test_accuracy(self) -> float:
         return self.problem.accuracy(self.x_test, self.sample.y_test)

@@ -19,9 +19,11 @@ class TrainingRequest(Request[None]):
     """Train the model of a source; how many queries and candidates are drawn does not decide its weights."""
 
     name: ClassVar = "training"
+    outside: ClassVar = True
 
     def of(self, source: ProblemSource) -> Self:
-        return super().of(source.model_copy(update={"n_test": None, "n_queries": None, "n_candidates": None}))
+        return super().of(source.model_copy(update={"n_test": None, "n_queries": None, "n_candidates": None,
+                                                    "new_candidates": ""}))
 
     @property
     def job_title(self) -> str:

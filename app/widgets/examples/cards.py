@@ -45,14 +45,14 @@ def rank(value: int) -> str:
 
 
 def ranked(example: str, label: str, ranks: Sequence[int], own: int, score: float, largest: float,
-           once: bool, directed: bool = True) -> str:
-    """A ranked training example: `example` is its picture or table; `own` the column it stands in; directed: whether
-    that is the answer to a question."""
+           once: bool, directed: bool = True, new: bool = False) -> str:
+    """A ranked candidate: `example` is its picture or table; `own` the column it stands in; directed: whether that is
+    the answer to a question; new: whether the model was not trained on it."""
     kind, words = effect(score, directed)
     width = 100.0 * min(1.0, abs(score) / largest) if largest > 0 else 0.0
     listed = " · ".join(f'<span class="own">{rank(value)}</span>' if index == own else rank(value)
                         for index, value in enumerate(ranks))
-    mark = '<div class="once">only here</div>' if once else ""
+    mark = "".join(f'<div class="once">{word}</div>' for word, is_so in (("new", new), ("only here", once)) if is_so)
     name = f'<div class="name" title="{escape(label, quote=True)}">{escape(label)}</div>'
     return (f'<div class="wf-example">{example}{name}'
             f'<div class="ranks" title="rank in each column">{listed}</div><div>{number(score)}</div>'
