@@ -46,9 +46,9 @@ if len(scorings) < 2:
 pair = specification_list.chosen_pair(scorings)
 with left:
     editor.toolbar(scorings, names)
-    new_picker.show(new_picker.applied(pickers.source()))
     metric = compare_panel.metric_switch()
     below = st.container()
+    new_picker.show(new_picker.applied(pickers.source()))
 compared = None
 with right, guarded("The comparison"):
     compared = comparisons.ask(scorings)
