@@ -21,7 +21,7 @@ from engine.desk import Waiting
 def import_scores(candidates: int | None = None) -> None:
     """The panel for scores of other programs, which stands at the foot of the page whatever it shows."""
     st.divider()
-    if not new_picker.chosen():
+    if not new_picker.outside():
         bring_panel.show(pickers.source(), scorings, candidates)
 
 
@@ -103,7 +103,7 @@ with right:
     with guarded("The training example"):
         plane.card(compared, query)
 
-if not new_picker.chosen():
+if not new_picker.outside():
     st.divider()
     with guarded("The check by trained subsets"):
         datamodel_panel.show(compared, names)

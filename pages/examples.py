@@ -18,7 +18,7 @@ st.html(cards.STYLE)
 st.html(record_text.STYLE)
 glossary.lead("Which training examples matter for this prediction? It depends on what you ask.")
 source, scorings = new_picker.applied(pickers.source()), example_panel.specifications()
-if source.new_candidates:
+if source.outside:
     new_picker.show(source)
 sampled = job_panel.ready(desk().sampled(source))
 query = example_panel.query_picker(sampled, scorings)
@@ -39,7 +39,7 @@ chips.note(f"seed {source.seed} · {sampled.problem.n:,} training examples · {l
            f"{'new' if sampled.sample.new else 'of them'} candidates · {len(sampled.problem.queries)} queries")
 selection.fields(sampled.dataset, sampled.sample)
 selection.shown(sampled.dataset, sampled.sample)
-if not source.new_candidates:
+if not source.outside:
     new_picker.show(source)
 st.divider()
 with guarded("Self-influence"):

@@ -68,7 +68,7 @@ def load_new(path: Path, dataset: Dataset, origin: Path | None, label: str = "",
     if not path.exists():
         raise MissingData(f"There is no file or folder `{path}`; check the path.")
     if dataset.records is not None:
-        return _of_records(read_jsonl(path, turns, mark), dataset)
+        return of_records(read_jsonl(path, turns, mark), dataset)
     suffix = path.suffix.lower()
     if suffix == ".npz":
         return _of_npz(path, dataset)
@@ -112,12 +112,13 @@ def row_names(count: int) -> tuple[str, ...]:
     return tuple(f"row {row}" for row in range(count))
 
 
-def _of_records(records: Sequence[Record], dataset: Dataset) -> NewExamples:
+def of_records(records: Sequence[Record], dataset: Dataset, named: str = "") -> NewExamples:
+    """Records beside those of a dataset. named: what follows on their ids."""
     assert dataset.records is not None, "a dataset of texts"
     answers = dict.fromkeys([*dataset.class_names, *map(answer_of, records)])
     rows = len(dataset.y_train) + np.arange(len(records), dtype=np.float64)
-    return NewExamples(rows[:, None], numbered(records, list(answers)), tuple(record.id for record in records),
-                       tuple(records), tuple(answers))
+    names = tuple(f"{record.id}{named}" for record in records)
+    return NewExamples(rows[:, None], numbered(records, list(answers)), names, tuple(records), tuple(answers))
 
 
 def _of_npz(path: Path, dataset: Dataset) -> NewExamples:

@@ -34,9 +34,14 @@ def own(path: Path, name: str, title: str, turns: Turns = "last", rules: Mapping
     records = read_jsonl(path, turns, rules)
     held = max(1, int(HELD * len(records)))
     said = f"{len(records) - held:,} records, and the last {held:,} of the file as queries."
-    marked = " and ".join(f"{sum(span in record.spans for record in records):,} have an {span} span" for span in SPANS)
     return replace(dataset(name, title, own_task.of_records(records, {"held": held}), said),
-                   said=(said, f"Of these {len(records):,}, {marked}."))
+                   said=(said, marked_sentence(records)))
+
+
+def marked_sentence(records: Sequence[Record]) -> str:
+    """How many of some records have each span."""
+    marked = " and ".join(f"{sum(span in record.spans for record in records):,} have an {span} span" for span in SPANS)
+    return f"Of these {len(records):,}, {marked}."
 
 
 def dataset(name: str, title: str, task: Task, note: str = "") -> Dataset:

@@ -17,9 +17,11 @@ from engine.basics.latest import Latest
 from engine.basics.noted import note, noting
 from engine.basics.values import Count, Number, Seed, Value, canonical_json
 from engine.data import new_files
+from engine.data.new_examples import NewExamples, of_records
 from engine.models import layers
 from engine.models.any_recipe import AnyRecipe
 from engine.models.catalogue import model_title
+from engine.models.causal.marked import Mark
 from engine.models.network import ALL
 from engine.models.recipe import TrainingRecipe
 from engine.problems.candidates import Part
@@ -27,8 +29,11 @@ from engine.problems.families import NETWORKS, SOFTMAX, Family, Observer, family
 from engine.problems.problem import Problem, pick_device
 
 Size = Annotated[Count, Field(ge=1)]
-OF_FAMILIES = frozenset({"pool", "l2", "intercept", "model", "selection", "recipe", "weights"})
+OF_FAMILIES = frozenset({"pool", "l2", "intercept", "model", "selection", "recipe", "weights", "tokens"})
 """The fields that decide something for some families alone."""
+LATER = ("weights", "new_candidates", "tokens")
+"""Fields that are not written at their defaults: others keep the digests they had."""
+ALL_TOKENS: Mark = "response"
 
 
 class ProblemSource(Value):
@@ -42,7 +47,8 @@ class ProblemSource(Value):
     that `engine.models.own_weights` keeps them under, in place of training; there are no checkpoints then, and no
     retraining unless a recipe is given, because how they came about is not known.
     new_candidates: examples outside the training set that are the candidates, by the name that `engine.data.new_files`
-    keeps them under; n_candidates takes the first of them.
+    keeps them under; n_candidates takes the first of them. tokens: those of a record whose loss is scored; by some of
+    them alone candidates count as outside the training set, which holds them whole.
     """
 
     dataset: str = "digits"
@@ -59,12 +65,13 @@ class ProblemSource(Value):
     recipe: AnyRecipe | None = None
     weights: str = ""
     new_candidates: str = ""
+    tokens: Mark = ALL_TOKENS
 
     @model_serializer(mode="wrap")
     def _of_its_family(self, serialize: SerializerFunctionWrapHandler) -> dict:
         """What decides nothing for a family is not written: a source keeps its digest when families are added."""
-        empty = {name for name in ("weights", "new_candidates") if not getattr(self, name)}
-        left_out = OF_FAMILIES - self.family.fields | empty
+        usual = {name for name in LATER if getattr(self, name) == type(self).model_fields[name].default}
+        left_out = OF_FAMILIES - self.family.fields | usual
         return {key: value for key, value in serialize(self).items() if key not in left_out}
 
     @property
@@ -123,11 +130,30 @@ class ProblemSource(Value):
                                   n_candidates=None if self.new_candidates else self.n_candidates, seed=self.seed)
 
     def _with_new(self, dataset: data.Dataset, sample: data.Sample) -> tuple[data.Dataset, data.Sample]:
-        if not self.new_candidates:
+        new = self._new(dataset, sample)
+        if new is None:
             return dataset, sample
-        new = new_files.stored(self.new_candidates, dataset)
         longer = new.behind(dataset, self.new_candidates)
-        return longer, sample.with_new(longer, new.names, self.n_candidates)
+        return longer, sample.with_new(longer, new.names, self.n_candidates if self.new_candidates else None)
+
+    def _new(self, dataset: data.Dataset, sample: data.Sample) -> NewExamples | None:
+        """The candidates outside the training set: those of a file, or some tokens of the drawn ones."""
+        if self.new_candidates:
+            return new_files.stored(self.new_candidates, dataset)
+        if not self.partial or dataset.records is None:
+            return None
+        records = [dataset.records[0][row] for row in sample.train_index[sample.candidates]]
+        return of_records(records, dataset, f" ({self.tokens} alone)")
+
+    @property
+    def partial(self) -> bool:
+        """Whether candidates are scored by some of their tokens."""
+        return self.tokens != ALL_TOKENS and "tokens" in self.family.fields
+
+    @property
+    def outside(self) -> bool:
+        """Whether the candidates are outside the training set."""
+        return bool(self.new_candidates) or self.partial
 
     @property
     def most_candidates(self) -> int | None:
@@ -149,8 +175,7 @@ class ProblemSource(Value):
         """Load, draw, wrap, and train a network. Raises `InvalidInput` or `MissingData` with what to do."""
         dataset, sample = self._trained_on()
         problem = self.family.build(self, dataset, sample, str(pick_device(device)), Observer(check, progress))
-        if self.new_candidates:
-            new = new_files.stored(self.new_candidates, dataset)
+        if (new := self._new(dataset, sample)) is not None:
             problem = self.family.with_new(self, dataset, problem, new)
             dataset, sample = self._with_new(dataset, sample)
             problem = problem.with_candidates(sample.candidates)
@@ -203,8 +228,9 @@ class SampledProblem:
         return self.source.family.new_parts(self.source, self._trained_data(), self.problem, path, size)
 
     def _trained_data(self) -> data.Dataset:
-        if self.source.new_candidates:
-            raise InvalidInput("The problem names new candidates itself; leave out one of the two.")
+        if self.source.outside:
+            raise InvalidInput("The problem names its candidates outside the training set itself; leave out one of the "
+                               "two.")
         return self.dataset
 
     @property

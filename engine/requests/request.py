@@ -79,7 +79,7 @@ class Request(JobRequest[Answer]):
     def of(self, source: ProblemSource) -> Self:
         """The request as it is asked of this source: no more than there is of it. Raises `InvalidInput` for new
         candidates where it asks about training examples."""
-        if source.new_candidates and not self.outside:
+        if source.outside and not self.outside:
             raise InvalidInput(f"`{self.name}` asks about training examples, and the candidates are new ones; leave "
                                "them out.")
         return self.model_copy(update={"source": source})

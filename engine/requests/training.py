@@ -10,6 +10,7 @@ from engine.basics.provenance import device_name
 from engine.jobs import Context, Output
 from engine.models.catalogue import model_title
 from engine.problems import ProblemSource
+from engine.problems.source import ALL_TOKENS
 from engine.requests.job import WHOLE
 from engine.requests.request import Request
 from engine.store.results import Result
@@ -23,7 +24,7 @@ class TrainingRequest(Request[None]):
 
     def of(self, source: ProblemSource) -> Self:
         return super().of(source.model_copy(update={"n_test": None, "n_queries": None, "n_candidates": None,
-                                                    "new_candidates": ""}))
+                                                    "new_candidates": "", "tokens": ALL_TOKENS}))
 
     @property
     def job_title(self) -> str:

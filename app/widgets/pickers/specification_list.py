@@ -101,7 +101,7 @@ def _presets() -> Mapping[str, Preset]:
     """Those of the chosen kind of model; where candidates are new, those that can be asked about them."""
     offered = presets.offered(pickers.problem_class())
     return {name: preset for name, preset in offered.items() if all(
-        scoring.intervention.adds for scoring in preset.scorings)} if new_picker.chosen() else offered
+        scoring.intervention.adds for scoring in preset.scorings)} if new_picker.outside() else offered
 
 
 def _picked() -> None:

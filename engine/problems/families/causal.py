@@ -56,7 +56,7 @@ class CausalFamily(Family):
     """Models by the names of `engine.models.causal.loading`. Draws are of a dataset of records."""
 
     problem_class = CausalProblem
-    fields = frozenset({"model", "selection", "recipe", "weights"})
+    fields = frozenset({"model", "selection", "recipe", "weights", "tokens"})
     records = True
 
     def check(self, source: SourceFields, dataset: Dataset) -> None:
@@ -142,7 +142,7 @@ class CausalFamily(Family):
 
     def with_new(self, source: SourceFields, dataset: Dataset, problem: Problem, new: NewExamples) -> Problem:
         assert isinstance(problem, CausalProblem), "as `build` made it"
-        return problem.with_records(new.records)
+        return problem.with_records(new.records, tokens=source.tokens)
 
     def new_parts(self, source: SourceFields, dataset: Dataset, problem: Problem, path: Path, size: int
                   ) -> Iterator[Part[Problem]]:

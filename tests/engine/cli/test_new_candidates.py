@@ -145,6 +145,24 @@ def same_by_name(filename, content, drawn, spec="spec.json"):
     assert told == before
 
 
+def by_explanation_alone(drawn):
+    """A problem.json scores drawn candidates by some of their tokens, behind the training records."""
+    held = drawn.source.model_copy(update={"tokens": "explanation", "n_candidates": 3})
+    Path("source.json").write_text(held.model_dump_json(exclude_defaults=True))
+    assert main(["influence", "--data", "source.json", "--spec", "spec.json", "--out", "part.npz"]) == 2  # none has one
+    dataset, sample = drawn.source.draw()
+    records = [dataset.records[0][row].model_copy(update={"spans": {"explanation": (0, 5)}})
+               for row in sample.train_index[sample.candidates[:3]]]
+    expected = compute(drawn.problem.with_records(records, tokens="explanation"), Scoring.parse(
+        json.loads(Path("spec.json").read_text())))[0].values
+    marked = uploads.keep_reading(uploads.UploadOptions(of=held.dataset, mark={"explanation": "^It is"}))
+    Path("source.json").write_text(held.model_copy(update={"dataset": marked}).model_dump_json(exclude_defaults=True))
+    assert main(["influence", "--data", "source.json", "--spec", "spec.json", "--out", "part.npz"]) == 0
+    np.testing.assert_allclose(np.load("part.npz")["scores"], expected, rtol=1e-6, atol=1e-12)
+    named = json.loads(Path("part.json").read_text())["new_candidates"]
+    assert named["first"] == drawn.problem.n and named["names"][0].endswith("(explanation alone)")
+
+
 def test_a_picture_is_read_as_in_the_training_data(pictures):
     dataset = load_image_folder(Path("old"))
     again = load_new(Path("old"), dataset, Path("old"))
@@ -229,6 +247,7 @@ def test_records_of_a_language_model(tmp_path, monkeypatch, model_folder):
     same_by_name("new.jsonl", Path("new.jsonl").read_bytes(), drawn)
     longer, sample = named("new.jsonl", Path("new.jsonl").read_bytes(), drawn).draw()
     assert longer.record("train", int(sample.train_index[-1])).id == "long" and len(sample.new) == 7
+    by_explanation_alone(drawn)
     monkeypatch.setattr("engine.cli.problem.PART", 3)
     assert main(["stream", *given, "--out", "ends.csv", "--k", "3"]) == 0
     scores, ends = np.load("scores.npz")["scores"], pd.read_csv("ends.csv")
