@@ -13,7 +13,7 @@ def show(study: Study) -> Study:
     """The study with the settings that are chosen."""
     given = {name: study.method_setting(name) for name in METHOD_SETTINGS}
     with st.expander("Settings of the methods", icon=":material/tune:",
-                     expanded=any(choice.made(f"method-{name}") for name in given)):
+                     expanded=any(choice.is_set(f"method-{name}") for name in given)):
         areas = st.columns(len(given))
         chosen = {name: declared_input.bound(f"method-{name}", setting, given[name], area=area)
                   for area, (name, setting) in zip(areas, METHOD_SETTINGS.items(), strict=True)}

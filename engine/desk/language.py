@@ -21,7 +21,7 @@ from engine.data.record_files import keep, path_of
 from engine.data.record_sets import marked_sentence
 from engine.data.records import read_jsonl
 from engine.data.tasks import TASKS
-from engine.data.tasks import kept as task_of
+from engine.data.tasks import cached_task as task_of
 from engine.desk.desk import Desk
 from engine.desk.waiting import Waiting
 from engine.experiments.language_study import SHARES, SIZES, guessed_seconds

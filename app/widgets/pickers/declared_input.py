@@ -33,7 +33,7 @@ def bound(name: str, setting: Declared, begin: Any, disabled: bool = False, area
     """`draw` of a choice of that name, which stands in the address once it is made."""
     value = draw(setting, setting.label.capitalize(), choice.bound(name, begin, parser(setting)), begin, disabled, area,
                  why)
-    if choice.made(name) or value != begin:
+    if choice.is_set(name) or value != begin:
         choice.keep(name, text(value))
     return value
 
