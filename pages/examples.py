@@ -6,7 +6,7 @@ from app.examples import data as example_data
 from app.examples import panel as example_panel
 from app.examples import self_influence as self_influence_panel
 from app.examples import what_if as what_if_panel
-from app.widgets.examples import cards, record_text, selection
+from app.widgets.examples import cards, record_text, sampled_examples, selection
 from app.widgets.frame.guard import guarded
 from app.widgets.jobs import job_panel
 from app.widgets.jobs.desk import desk
@@ -36,7 +36,8 @@ example_panel.columns(sampled, shown, listed, names, n)
 example_panel.whole_ranking(sampled, scored, names, query,
                             source.model_copy(update={"n_candidates": count}))
 chips.note(f"seed {source.seed} · {sampled.problem.n:,} training examples · {len(scored[0].candidates):,} "
-           f"{'new' if sampled.sample.new else 'of them'} candidates · {len(sampled.problem.queries)} queries")
+           f"{f'candidates ({word})' if (word := sampled_examples.mark(source)) else 'of them candidates'} · "
+           f"{len(sampled.problem.queries)} queries")
 selection.fields(sampled.dataset, sampled.sample)
 selection.shown(sampled.dataset, sampled.sample)
 if not source.outside:

@@ -49,7 +49,7 @@ def name_of(at):
 
 def test_page_command_and_python_give_the_same_scores(file, tmp_path, monkeypatch):
     at = uploaded(file)
-    assert says(at, "60 training examples · 6 new candidates · 5 queries")
+    assert says(at, "60 training examples · 6 candidates (new) · 5 queries")
     source = ProblemSource(dataset="digits", new_candidates=name_of(at), **SIZES)
     assert any(commands.problem_file(source)[0] == "problem.json" and name_of(at) in element.value
                for element in at.code)
@@ -89,7 +89,7 @@ def test_a_link_and_a_saved_view_reopen_them(file):
     assert parameters["new"] == [name_of(at)]
     assert says(sound(open("compare", **parameters)), "6 new candidates")
     at = sound(open("compare", **{**SMALL, "new": "new-0123456789abcdef.npz"}))
-    assert says(at, "the file of new candidates is not on this machine") and not says(at, "new candidates ·")
+    assert says(at, "the file of new candidates is not on this machine") and not says(at, "candidates (new)")
 
 
 def test_what_takes_away_is_refused_in_the_picker_and_left_out_of_the_presets(file):

@@ -9,7 +9,7 @@ import numpy as np
 
 from app.widgets.examples import cards, pictures, predictions, record_text
 from app.widgets.examples.predictions import Prediction
-from engine.desk import SampledProblem
+from engine.desk import ProblemSource, SampledProblem
 from engine.scoring.scoring import Scoring
 
 SMALL = 64
@@ -50,6 +50,11 @@ def identified(sampled: SampledProblem, rows: np.ndarray) -> dict[str, Sequence]
     new, n = sampled.sample.new, sampled.sample.n
     return {"training example": rows, **({"new candidate": [new[row - n] for row in rows]} if new else {
         "row in dataset": sampled.sample.train_index[rows]})}
+
+
+def mark(source: ProblemSource) -> str:
+    """What sets candidates apart that are outside the training data, in a word or two; empty for training examples."""
+    return "new" if source.new_candidates else f"{source.tokens} alone" if source.partial else ""
 
 
 def noun(sampled: SampledProblem) -> str:
