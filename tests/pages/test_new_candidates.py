@@ -2,25 +2,26 @@
 
 import io
 import shlex
+import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import whichfluence as wf
+from app.widgets.jobs.desk import desk
 from app.widgets.pickers import specification_list
 from engine.cli import main
 from engine.data import new_files
-from engine.desk import commands
+from engine.desk import Waiting, commands
 from engine.desk.analyses import request as analysis
-from engine.desk.desk import Desk
 from engine.jobs import run_job
 from engine.problems import ProblemSource
 from engine.requests.scores import ScoresRequest
 from engine.scoring import codes
 from engine.scoring.scoring import Scoring
 from engine.store import comparisons as saved
-from tests.pages.support import open, says, sound
+from tests.pages.support import open, says, settled, sound
 
 SIZES = {"n_train": 60, "n_queries": 5, "n_test": 500, "seed": 0}
 SMALL = {"data": "digits", "train": 60, "queries": 5, "candidates": 4, "nseeds": 1,
@@ -40,7 +41,14 @@ def file(home):
 def uploaded(file, page="compare", name="new.npz", **address):
     at = open(page, **{**SMALL, **address})
     at.file_uploader(key="new:file").upload(name, file, "application/octet-stream")
-    return sound(at.run())
+    return sound(settled(at.run()))
+
+
+def scores_of(source, scorings):
+    """As the page has them, once the model is trained."""
+    while isinstance(found := desk().scores(source, scorings, None, 60.0), Waiting):
+        time.sleep(0.1)
+    return [scores.values for scores in found]
 
 
 def name_of(at):
@@ -53,7 +61,7 @@ def test_page_command_and_python_give_the_same_scores(file, tmp_path, monkeypatc
     source = ProblemSource(dataset="digits", new_candidates=name_of(at), **SIZES)
     assert any(commands.problem_file(source)[0] == "problem.json" and name_of(at) in element.value
                for element in at.code)
-    of_page = [scores.values for scores in Desk().scores(source, [STEP, UP], None, 60.0)]
+    of_page = scores_of(source, [STEP, UP])
     monkeypatch.chdir(tmp_path)
     words = shlex.split(commands.problem_file(source)[1])
     Path("problem.json").write_text(words[1], encoding="utf-8")
@@ -75,7 +83,7 @@ def test_a_job_computes_the_same_and_other_analyses_refuse(file):
     source = ProblemSource(dataset="digits", new_candidates=name_of(uploaded(file)), **SIZES)
     request = ScoresRequest(scorings=(STEP,), candidates=6).of(source)
     scores = ScoresRequest.answered(run_job(request.name, request.payload))[0]
-    np.testing.assert_allclose(scores.values, Desk().scores(source, [STEP], None, 60.0)[0].values, rtol=1e-12)
+    np.testing.assert_allclose(scores.values, scores_of(source, [STEP])[0], rtol=1e-12)
     other = ProblemSource(dataset="digits", **SIZES)
     assert source.key != other.key and "new_candidates" not in other.model_dump()
     with pytest.raises(wf.InvalidInput, match="asks about training examples, and the candidates are new ones"):
