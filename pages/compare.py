@@ -13,7 +13,7 @@ from app.compare import saved as saved_panel
 from app.compare import spot_check as spot_check_panel
 from app.widgets.frame.guard import guarded
 from app.widgets.jobs import job_panel
-from app.widgets.pickers import pickers, specification_list
+from app.widgets.pickers import new_picker, pickers, specification_list
 from app.widgets.words import labels
 from engine.desk import Waiting
 
@@ -21,7 +21,8 @@ from engine.desk import Waiting
 def import_scores(candidates: int | None = None) -> None:
     """The panel for scores of other programs, which stands at the foot of the page whatever it shows."""
     st.divider()
-    bring_panel.show(pickers.source(), scorings, candidates)
+    if not new_picker.outside():
+        bring_panel.show(pickers.source(), scorings, candidates)
 
 
 scorings = specification_list.chosen(begins=pickers.problem_class().convex)
@@ -47,6 +48,7 @@ with left:
     editor.toolbar(scorings, names)
     metric = compare_panel.metric_switch()
     below = st.container()
+    new_picker.show(new_picker.applied(pickers.source()))
 compared = None
 with right, guarded("The comparison"):
     compared = comparisons.ask(scorings)
@@ -101,9 +103,10 @@ with right:
     with guarded("The training example"):
         plane.card(compared, query)
 
-st.divider()
-with guarded("The check by trained subsets"):
-    datamodel_panel.show(compared, names)
+if not new_picker.outside():
+    st.divider()
+    with guarded("The check by trained subsets"):
+        datamodel_panel.show(compared, names)
 import_scores(compared.candidates)
 with guarded("What keeps this comparison"):
     saved_panel.keep(compared, names, pair, query)

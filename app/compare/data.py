@@ -12,7 +12,7 @@ import pandas as pd
 import streamlit as st
 
 from app.widgets.jobs.desk import desk
-from app.widgets.pickers import pickers
+from app.widgets.pickers import new_picker, pickers
 from app.widgets.results.agreements import plus_minus, signed
 from app.widgets.results.two_rankings import RankingPair, ranks
 from engine.desk import Waiting
@@ -30,7 +30,7 @@ def ask(scorings: Sequence[Scoring]) -> Compared | Waiting:
     """Score and compare on the chosen data and seeds, or say what is being waited for. Scores of other programs belong
     to the first seed: with any of them, all are compared there."""
     computed = all(scoring.route.computes for scoring in scorings)
-    sources = [pickers.source(seed) for seed in range(pickers.seed_count() if computed else 1)]
+    sources = [new_picker.applied(pickers.source(seed)) for seed in range(pickers.seed_count() if computed else 1)]
     return desk_compared.compared(desk(), sources, scorings, pickers.optima_candidates())
 
 

@@ -13,7 +13,7 @@ from app.compare import data as comparisons
 from app.compare import grid, noise_floor, queries
 from app.widgets.choices import choice
 from app.widgets.choices.selectors import pick, segments
-from app.widgets.examples import looks, pictures, record_text, selection
+from app.widgets.examples import looks, pictures, record_text, sampled_examples, selection
 from app.widgets.jobs.desk import desk
 from app.widgets.results import agreements, downloads, two_rankings
 from app.widgets.results.two_rankings import RankingPair
@@ -82,8 +82,9 @@ def small_print(compared: Compared, lost: LeftOut | None = None) -> str:
     seeds = [source.seed for source in compared.sources]
     over = (f"means over seeds {', '.join(map(str, seeds))}, ± is a 95% t interval over seeds" if len(seeds) > 1
             else f"seed {seeds[0]}, ± is a 95% t interval over queries")
-    text = (f"{sizes['train']:,} training examples · {sizes['candidates']:,} candidates · {sizes['queries']:,} queries "
-            f"· {over}")
+    mark = f" ({word})" if (word := sampled_examples.mark(compared.sources[0])) else ""
+    text = (f"{sizes['train']:,} training examples · {sizes['candidates']:,} candidates{mark} · {sizes['queries']:,} "
+            f"queries · {over}")
     return f"{text} · {lost.count} candidates left out {lost.because}" if lost.count else text
 
 

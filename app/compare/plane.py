@@ -70,9 +70,9 @@ def scatter(compared: Compared, pair: RankingPair, indices: tuple[int, int], lab
     dataset, sample = desk().sample(compared.sources[0])
     rows = dotted.points.row.to_numpy()
     with dot_pictures.shown(dataset, sample.train_index[rows], rows):
-        CHART.show(dotted.points, dotted.order, dotted.axes, f"{len(dotted.points):,} training examples, each by its "
+        CHART.show(dotted.points, dotted.order, dotted.axes, f"{len(dotted.points):,} candidates, each by its "
                    f"{dotted.axes[0]} (across) and its {dotted.axes[1]} (up), {over}.", **dotted.options)
-    chips.note(f"{len(dotted.points):,} dots, one a training example · seed {compared.sources[0].seed} · "
+    chips.note(f"{len(dotted.points):,} dots, one a candidate · seed {compared.sources[0].seed} · "
                + (f"mean score {over}" if query is None else over))
     glossary.caption(f"Rank 1 supports the behavior most; on the dotted diagonal both rank an example the same. {HOW}")
     downloads.chart_extras("ranks", two_rankings.ranking(pair, query), scorings, command=command,
@@ -100,13 +100,13 @@ def _dotted(compared: Compared, pair: RankingPair, labels: tuple[str, str], quer
     if shown == DENSITY or len(pair.candidates) > MOST:
         return None
     hue = choice.one("hue", BY_TOP, choice.from_options(list(_hues(compared))))
-    table = two_rankings.ranking(pair, query)
+    table, sample = two_rankings.ranking(pair, query), desk().sample(compared.sources[0])[1]
     kind, words = "rank" if shown == RANKS else "score", _words(compared)
     series, order, quiet = _series(hue, compared, pair, table)
     points = pd.DataFrame({
         "row": table.example.astype(int), "x": table[f"{kind}_a"].astype(float), "y": table[f"{kind}_b"].astype(float),
         "series": series, "text": [
-            dots.said(f"training example {row}", f"{pair.noun} {label}", f"ranks {a:,} and {b:,}",
+            dots.said(sample.called(row), f"{pair.noun} {label}", f"ranks {a:,} and {b:,}",
                       f"scores {cards.number(one)} and {cards.number(other)}", *words(row))
             for row, label, a, b, one, other in zip(
                 table.example, table[pair.noun], table.rank_a, table.rank_b, table.score_a, table.score_b,
@@ -149,7 +149,7 @@ def card(compared: Compared, query: int | None) -> None:
     if row is None:
         return
     if row not in compared.scores[0][0].candidates:
-        st.info(f"Training example {row} is not among the candidates here, so it has no score.",
+        st.info(f"Example {row} is not among the candidates here, so it has no score.",
                 icon=":material/info:")
         return
     sampled = job_panel.beside(desk().sampled(source))

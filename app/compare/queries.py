@@ -142,7 +142,7 @@ def _table(compared: Compared, metric: str, pair: tuple[int, int]) -> pd.DataFra
     rows = [int(sample.query_index[query]) for query in values["query"]]
     shown: dict[str, list] = {}
     if dataset.image_shape is not None:
-        shown[PICTURE] = [pictures.data_url(dataset.name, "test", row, dataset) for row in rows]
+        shown[PICTURE] = [pictures.data_url(dataset.key, "test", row, dataset) for row in rows]
     shown[QUERY] = values["query"].tolist()
     if dataset.records is not None:
         records = [dataset.record("test", row) for row in rows]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from app.widgets.examples.sampled_examples import label, noun
+from app.widgets.examples.sampled_examples import identified, label, noun
 from engine.desk import SampledProblem
 from engine.metrics.ranking import bottom, only_in, ranks, top
 from engine.scoring.scores import Scores
@@ -70,8 +70,7 @@ def table(sampled: SampledProblem, scored: Sequence[Scores], names: Sequence[str
           group: Sequence[int] = ()) -> pd.DataFrame:
     """The whole ranking: one row a candidate, with rank and oriented score under each specification."""
     rows = scored[0].candidates
-    frame = pd.DataFrame({"training example": rows, "row in dataset": sampled.sample.train_index[rows],
-                          noun(sampled): [label(sampled, row) for row in rows]})
+    frame = pd.DataFrame({**identified(sampled, rows), noun(sampled): [label(sampled, row) for row in rows]})
     if group:
         frame["in the group"] = np.isin(rows, group)
     for name, scores in zip(names, scored, strict=True):

@@ -79,7 +79,7 @@ def ranking(sampled: SampledProblem, rows: np.ndarray, values: np.ndarray) -> pd
     known = np.isfinite(values)
     said = predictions.of_training(sampled, rows[known].tolist())
     frame = pd.DataFrame({
-        "training example": rows[known], "row in dataset": sampled.sample.train_index[rows[known]],
+        **sampled_examples.identified(sampled, rows[known]),
         sampled_examples.noun(sampled): [sampled_examples.label(sampled, int(row)) for row in rows[known]],
         "the model says": [one.said for one in said], predictions.measure(sampled): [one.value for one in said],
         "self-influence": values[known]})

@@ -15,6 +15,7 @@ from app.language import opened, published, state
 from app.language.panel import SOUGHT, alt_of
 from app.widgets.jobs import guesses, job_panel
 from app.widgets.jobs.desk import desk
+from app.widgets.pickers.new_picker import MARKS
 from app.widgets.results import downloads
 from app.widgets.words import glossary
 from engine.desk import Waiting, models
@@ -128,7 +129,7 @@ def _head(wanted: Study, facts: Mapping[str, int], ranking: Ranking, query: int 
            f"{'its' if many == 1 else 'their'} prompt." if many else "")
     over = "for your prompt" if wanted.typed else "averaged over the queries" if query is None else f"for query {query}"
     through = "" if "unmarked" not in facts else (
-        f" Scored by the loss of {state.TOKENS[wanted.tokens]}, through {facts['scored_parameters']:,} of "
+        f" Scored by the loss of {MARKS[wanted.tokens]}, through {facts['scored_parameters']:,} of "
         f"{facts['trained_parameters']:,} trained parameters; {facts['unmarked']:,} records have no token that is "
         "scored.")
     heading = "Records that harm it most" if ranking.opposing_first else "Records that teach it"

@@ -9,11 +9,13 @@ from pathlib import Path
 import streamlit as st
 
 from app.charts import heatmap
+from app.language import method_settings, own_reading
 from app.widgets.choices import choice, inputs
 from app.widgets.choices.selectors import number, pick, segments, text
 from app.widgets.frame.guard import guarded
 from app.widgets.pickers import recipe_picker
 from app.widgets.pickers.language_model import model_name
+from app.widgets.pickers.new_picker import MARKS
 from app.widgets.words import glossary
 from engine.desk import language, models
 from engine.desk.datasets import Record
@@ -30,7 +32,6 @@ OWN_RECORDS = """One JSON object a line, or a list of them: `prompt` and `respon
 (`{"answer": [start, end], "explanation": [start, end]}`, characters of the response), or the keys `answer` (one letter)
 and `rationale`, whose text in the response becomes its span; `choices` (letters) and `flags`. The last eight records
 are held out as queries, unless you ask about your own prompt."""
-TOKENS = {"response": "the whole response", "explanation": "the explanation", "answer": "the answer"}
 AVERAGE = "average"
 CELL_STATE, ROW_STATE, FIRST = "language:clicked", "language:row", "language:first"
 
@@ -132,9 +133,15 @@ def study() -> Study | None:
     with guarded("This run"):
         language.check_model(model)
         file = _own_file() if chosen == "own" else ""
-        return None if file is None else _trained(Study(chosen, model, records, seed, file, _typed(model, file),
-                                                        *_scored()))
+        return None if file is None else _asked(Study(chosen, model, records, seed, file, **own_reading.chosen(file)))
     return None
+
+
+def _asked(study: Study) -> Study:
+    """The study with what is asked about, and how."""
+    query = _typed(study)
+    modules, tokens = _scored()
+    return method_settings.show(_trained(replace(study, typed=query, modules=modules, tokens=tokens)))
 
 
 def _trained(study: Study) -> Study:
@@ -156,7 +163,7 @@ def _scored() -> tuple[tuple[str, ...], str]:
                 "Names of adapted layers between commas, with `*` for any letters, as transformers has them. All are "
                 "trained; gradients of these alone are compared."))
         with right:
-            tokens = pick("tokens", "Tokens of a training record", list(TOKENS), "response", TOKENS.get, help=(
+            tokens = pick("tokens", "Tokens of a training record", list(MARKS), "response", MARKS.get, help=(
                 "Whose loss is scored. A record without them has the score 0. All tokens of the response are trained "
                 "on."))
         glossary.caption("Both ask a question of their own: through which parameters, and by which of its tokens, a "
@@ -192,14 +199,17 @@ def _own_file() -> str | None:
         given = st.file_uploader("JSONL", type=["jsonl", "json", "txt"], key="language:file")
         if given is not None:
             choice.keep("file", Path(language.keep(given.getvalue())).name)
-    return choice.one("file", None, language.path_of)
+    file = choice.one("file", None, language.path_of)
+    if file is not None:
+        own_reading.show(file)
+    return file
 
 
-def _typed(model: str, file: str) -> Record | None:
+def _typed(study: Study) -> Record | None:
     """The typed query, or None for the task's own."""
     if segments("about", "Explain what the model does on", list(ABOUT), "task", ABOUT.get) == "task":
         return None
-    first = example(model, file)
+    first = example(study.model, study.file, study.turns, study.mark)
     _begin(first)
     prompt = text("prompt", "Prompt", first.prompt, 110)
     response = text("response", "Response whose behavior is explained", first.response, 90)

@@ -62,7 +62,7 @@ def _table(sample: NoisyData, scored: Scored, decisions: Mapping[int, Decision],
 
 def _picture(sample: NoisyData, row: int) -> str:
     dataset, at = sample.dataset, int(sample.rows[row])
-    url = pictures.original_url(dataset, "train", at, 64) or pictures.data_url(dataset.name, "train", at, dataset)
+    url = pictures.original_url(dataset, "train", at, 64) or pictures.data_url(dataset.key, "train", at, dataset)
     return url or ""
 
 

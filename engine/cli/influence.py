@@ -31,7 +31,7 @@ def influence(
     setting: ProblemOptions = ProblemOptions(),
 ) -> None:
     """Score the candidates for every query under a specification."""
-    from engine.cli.problem import read_new, read_problem
+    from engine.cli.problem import read_new
     from engine.cli.score_files import check_scores_output, write_scores
     from engine.cli.spec_files import read_spec
 
@@ -39,8 +39,7 @@ def influence(
     scoring = read_spec(spec)
     setting.options()
     with noting() as notes:
-        problem, names = (read_new(data, setting, new_candidates) if new_candidates
-                          else (read_problem(data, setting), ()))
+        problem, names = read_new(data, setting, new_candidates)
         scores = _computed(problem, [scoring], setting)[0]
     if names:
         scores.provenance["new_candidates"] = {"first": problem.n, "names": list(names)}
@@ -92,7 +91,7 @@ def compare(
 ) -> None:
     """Compare specifications, and say why their scores differ."""
     from engine.analysis import comparison
-    from engine.cli.problem import read_new, read_problem
+    from engine.cli.problem import read_new
     from engine.cli.score_files import check_output, read_scores
     from engine.cli.spec_files import read_specs
     from engine.metrics.agreement import METRICS
@@ -104,7 +103,7 @@ def compare(
     metrics = dict.fromkeys((*METRICS, *(agreement_metric(name).name for name in metric or ())))
     named = read_specs(specs, least=1 if scores else 2)
     setting.options()
-    problem = read_new(data, setting, new_candidates)[0] if new_candidates else read_problem(data, setting)
+    problem, _ = read_new(data, setting, new_candidates)
     external = read_scores(scores or (), problem, beside=named)
     arrays = [*_computed(problem, list(named.values()), setting), *external.values()]
     result = comparison.compare([arrays], [*named, *external], metrics=tuple(metrics), problem=type(problem))

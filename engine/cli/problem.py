@@ -33,14 +33,17 @@ def read_problem(data: Path, setting: ProblemOptions) -> Problem:
     return _of_arrays(data, setting) if data.suffix.lower() == ".npz" else _sampled(data, setting).problem
 
 
-def read_new(data: Path, setting: ProblemOptions, path: Path) -> tuple[Problem, Sequence[str]]:
-    """The problem with the examples of a file or folder as its candidates, and what they are called.
+def read_new(data: Path, setting: ProblemOptions, path: Path | None) -> tuple[Problem, Sequence[str]]:
+    """The problem with the examples of a file or folder, or those that a problem.json names, as its candidates, and
+    what they are called; without any, as `read_problem` reads it.
 
     Raises as `read_problem` does, and for examples that are not like the training data.
     """
     if data.suffix.lower() != ".npz":
-        return _sampled(data, setting).new_candidates(path)
-    return _new_arrays(_of_arrays(data, setting), path)
+        sampled = _sampled(data, setting)
+        return sampled.new_candidates(path) if path else (sampled.problem, sampled.new_names)
+    problem = _of_arrays(data, setting)
+    return _new_arrays(problem, path) if path else (problem, ())
 
 
 def read_stream(data: Path, setting: ProblemOptions, path: Path) -> tuple[Problem, Iterator[Part[Problem]]]:

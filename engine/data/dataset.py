@@ -45,6 +45,7 @@ class Dataset:
     records: the texts of both splits where examples are records of a language model; their features are row numbers,
     and their labels are the answers that they state.
     texts: what the text columns of a table say, one text an example of both splits; None where it has no such column.
+    behind: the name of a stored file whose examples stand behind the training examples, which no model trains on.
     """
 
     name: str
@@ -70,6 +71,7 @@ class Dataset:
     levels: tuple[float, float] | None = None
     test_splits: tuple[str, ...] = ()
     texts: tuple[tuple[str, ...], tuple[str, ...]] | None = None
+    behind: str = ""
 
     def __post_init__(self) -> None:
         for split in SPLITS:
@@ -80,6 +82,11 @@ class Dataset:
                       self.test_flags):
             if array is not None:
                 array.setflags(write=False)
+
+    @property
+    def key(self) -> str:
+        """One text for what a row of either split shows, as far as caches of a process need it."""
+        return f"{self.name} {self.behind}"
 
     @property
     def n_classes(self) -> int:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
 import numpy as np
@@ -16,6 +16,9 @@ from engine.data.frames import READERS
 from engine.data.image_folder import EXTENSIONS
 from engine.data.label_files import SUFFIXES, by_files
 from engine.data.pixels import Survey, pixels, survey
+from engine.data.record_forms import Turns
+from engine.data.record_sets import answer_of, numbered
+from engine.data.records import Record, read_jsonl
 from engine.data.tables import rows_beside
 
 MOST = 200_000
@@ -25,23 +28,47 @@ NPZ = ("x", "y")
 
 @dataclass(frozen=True)
 class NewExamples:
-    """features (o, d) float64, labels (o,) int64, and what each is called: its file, its row's name or number."""
+    """features (o, d) float64, labels (o,) int64, and what each is called: its file, its row's name or number.
+
+    records: their texts where the dataset holds texts; their labels are the answers that they state, behind
+    `class_names` where the dataset has none of that name.
+    """
 
     features: np.ndarray
     labels: np.ndarray
     names: tuple[str, ...]
+    records: tuple[Record, ...] = ()
+    class_names: tuple[str, ...] = ()
+
+    def behind(self, dataset: Dataset, name: str) -> Dataset:
+        """The dataset with these behind its training examples, to show them as those are shown. name: of the file that
+        they came from."""
+        raw = self.features * dataset.scale
+        if dataset.raw_train.dtype.kind in "iu":
+            limits = np.iinfo(dataset.raw_train.dtype)
+            raw = np.rint(raw).clip(limits.min, limits.max)
+        records = dataset.records and ((*dataset.records[0], *self.records), dataset.records[1])
+        return replace(
+            dataset, raw_train=np.concatenate([dataset.raw_train, raw.astype(dataset.raw_train.dtype)]),
+            y_train=np.concatenate([dataset.y_train, self.labels]), records=records, behind=name,
+            class_names=self.class_names or dataset.class_names,
+            files=(*dataset.files, *self.names) if dataset.files else (),
+            flags=None if dataset.flags is None else np.concatenate([dataset.flags, np.zeros(len(self.labels), bool)]))
 
 
-def load_new(path: Path, dataset: Dataset, origin: Path | None, label: str = "") -> NewExamples:
-    """The examples of a folder or zip of pictures, of a table, or of an npz with x (o, d) and y (o,), read as those of
-    a dataset are. origin: the file or folder that the dataset was read from, where it was. label: of a table, the
-    column with its labels.
+def load_new(path: Path, dataset: Dataset, origin: Path | None, label: str = "", turns: Turns = "last",
+             mark: Mapping[str, str] | None = None) -> NewExamples:
+    """The examples of a folder or zip of pictures, of a table, of a JSONL of records, or of an npz with x (o, d) and
+    y (o,), read as those of a dataset are. origin: the file or folder that the dataset was read from, where it was.
+    label: of a table, the column with its labels. turns, mark: of records, as `read_jsonl` takes them.
 
     The class of a picture is the innermost folder that is named as one, or what a table of labels beside it says.
     Raises `MissingData`, or `InvalidInput` for classes that the dataset does not have, and for another kind of file.
     """
     if not path.exists():
         raise MissingData(f"There is no file or folder `{path}`; check the path.")
+    if dataset.records is not None:
+        return of_records(read_jsonl(path, turns, mark), dataset)
     suffix = path.suffix.lower()
     if suffix == ".npz":
         return _of_npz(path, dataset)
@@ -83,6 +110,15 @@ def read_arrays(path: Path) -> tuple[np.ndarray, np.ndarray]:
 def row_names(count: int) -> tuple[str, ...]:
     """What examples without names are called."""
     return tuple(f"row {row}" for row in range(count))
+
+
+def of_records(records: Sequence[Record], dataset: Dataset, named: str = "") -> NewExamples:
+    """Records beside those of a dataset. named: what follows on their ids."""
+    assert dataset.records is not None, "a dataset of texts"
+    answers = dict.fromkeys([*dataset.class_names, *map(answer_of, records)])
+    rows = len(dataset.y_train) + np.arange(len(records), dtype=np.float64)
+    names = tuple(f"{record.id}{named}" for record in records)
+    return NewExamples(rows[:, None], numbered(records, list(answers)), names, tuple(records), tuple(answers))
 
 
 def _of_npz(path: Path, dataset: Dataset) -> NewExamples:

@@ -34,18 +34,23 @@ def own(path: Path, name: str, title: str, turns: Turns = "last", rules: Mapping
     records = read_jsonl(path, turns, rules)
     held = max(1, int(HELD * len(records)))
     said = f"{len(records) - held:,} records, and the last {held:,} of the file as queries."
-    marked = " and ".join(f"{sum(span in record.spans for record in records):,} have an {span} span" for span in SPANS)
     return replace(dataset(name, title, own_task.of_records(records, {"held": held}), said),
-                   said=(said, f"Of these {len(records):,}, {marked}."))
+                   said=(said, marked_sentence(records)))
+
+
+def marked_sentence(records: Sequence[Record]) -> str:
+    """How many of some records have each span."""
+    marked = " and ".join(f"{sum(span in record.spans for record in records):,} have an {span} span" for span in SPANS)
+    return f"Of these {len(records):,}, {marked}."
 
 
 def dataset(name: str, title: str, task: Task, note: str = "") -> Dataset:
     """A task as a dataset: labels are the stated answers, flags are what the task did to a record."""
     queries = task.queries[task.reference]
-    names = sorted({_answer(record) for record in (*task.train, *queries)})
+    names = sorted({answer_of(record) for record in (*task.train, *queries)})
     sought = np.logical_or.reduce([task.flagged(flag) for flag in task.sought.values()]) if task.sought else None
     return Dataset(
-        name, title, _rows(task.train), _labels(task.train, names), _rows(queries), _labels(queries, names),
+        name, title, _rows(task.train), numbered(task.train, names), _rows(queries), numbered(queries, names),
         class_names=tuple(names), note=note, flags=sought, records=(task.train, queries))
 
 
@@ -53,11 +58,13 @@ def _rows(records: Sequence[Record]) -> np.ndarray:
     return np.arange(len(records))[:, None]
 
 
-def _labels(records: Sequence[Record], names: Sequence[str]) -> np.ndarray:
+def numbered(records: Sequence[Record], names: Sequence[str]) -> np.ndarray:
+    """The numbers (n,) that the answers of records have among `names`."""
     numbers = {name: number for number, name in enumerate(names)}
-    return np.array([numbers[_answer(record)] for record in records], dtype=np.int64)
+    return np.array([numbers[answer_of(record)] for record in records], dtype=np.int64)
 
 
-def _answer(record: Record) -> str:
+def answer_of(record: Record) -> str:
+    """The label of a record."""
     return record.answer or NO_ANSWER
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Integral
 
@@ -18,6 +18,8 @@ class Sample:
 
     train_index (n,), test_index (t,), query_index (m,): rows of the dataset's own splits; the queries are the first m
     test examples. candidates (k,): int64 rows of x_train. y_train (n,), y_test (t,), y_query (m,): int64.
+    new: what the last of train_index are called, which are candidates outside the training set, to be shown as training
+    examples are.
     """
 
     dataset: Dataset
@@ -26,6 +28,16 @@ class Sample:
     query_index: np.ndarray
     candidates: np.ndarray
     seed: int
+    new: tuple[str, ...] = ()
+
+    @property
+    def n(self) -> int:
+        """How many training examples there are."""
+        return len(self.train_index) - len(self.new)
+
+    def called(self, row: int) -> str:
+        """What a candidate is called in a sentence."""
+        return f"training example {row}" if row < self.n else f"new candidate {self.new[row - self.n]}"
 
     @property
     def n_classes(self) -> int:
@@ -58,6 +70,15 @@ class Sample:
     @cached_property
     def y_query(self) -> np.ndarray:
         return self.dataset.y_test[self.query_index]
+
+
+    def with_new(self, dataset: Dataset, new: tuple[str, ...], n_candidates: int | None) -> Sample:
+        """The same draw of a dataset that has new examples of these names behind its training examples, the first
+        `n_candidates` of which (None: all) are the candidates. Raises `InvalidInput` for more than there are."""
+        count = _size("n_candidates", n_candidates, len(new), "new candidates")
+        behind = np.arange(len(dataset.y_train) - len(new), len(dataset.y_train))
+        return replace(self, dataset=dataset, train_index=np.concatenate([self.train_index, behind]),
+                       candidates=self.n + np.arange(count), new=new)
 
 
 def draw(dataset: Dataset, *, n_train: int | None = None, n_test: int | None = None, n_queries: int | None = None,

@@ -15,9 +15,10 @@ from engine.scoring.scoring import Scoring
 
 
 def problem_file(source: ProblemSource, suffix: str = "") -> tuple[str, str]:
-    """(file, command that writes it): the arrays of softmax regression; of a network, what it is trained from."""
+    """(file, command that writes it): the arrays of softmax regression; of a network, what it is trained from, and of
+    new candidates, what they are."""
     text = shlex.quote(source.model_dump_json(exclude_defaults=True))
-    if source.model != SOFTMAX:
+    if source.model != SOFTMAX or source.outside:
         return f"problem{suffix}.json", f"{declaration(source.model)}echo {text} > problem{suffix}.json"
     return f"problem{suffix}.npz", f"python -m engine export-problem --source {text} --out problem{suffix}.npz"
 

@@ -8,6 +8,9 @@ from engine.data import DATASETS, Dataset, Sample, fashion_small, holds_records,
 from engine.data.embeddings import keep as keep_embeddings
 from engine.data.filters import AND, OR, rows_in, too_many
 from engine.data.filters import Listing as Filter
+from engine.data.new_files import SUFFIXES as NEW_FILES
+from engine.data.new_files import has as has_new
+from engine.data.new_files import keep as keep_new
 from engine.data.preview import Preview, preview
 from engine.data.records import Record
 from engine.data.sample_folder import EACH, sample_zip

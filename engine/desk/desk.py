@@ -79,7 +79,7 @@ class Desk:
 
     def candidate_count(self, source: ProblemSource, scorings: Sequence[Scoring], optima: int) -> int | None:
         """How many of the drawn candidates are scored: all, or `optima` where a candidate of any scoring costs much."""
-        sampled = source.n_candidates or source.n_train
+        sampled = source.most_candidates
         parameters = self.memory.cached(("parameters", source.key), source.parameters)
         if any(cost.is_slow(scoring, parameters) for scoring in scorings):
             return min(optima, sampled) if sampled else optima

@@ -48,7 +48,7 @@ def at_once(desk: Desk, sources: Sequence[ProblemSource], sides: Sequence[Sequen
 
 def _path(desk: Desk, sources: Sequence[ProblemSource], sides: Sequence[Sequence[Scores]]) -> Chain:
     """The way from A to B on these sources."""
-    n = len(desk.sample(sources[0])[1].y_train)
+    n = desk.sample(sources[0])[1].n
     a, b = (side.scoring for side in sides[0])
     return chain(a, b, n, ProblemFacts.of(sources[0].problem_class, sides[0][0].provenance["sizes"]["classes"]))
 

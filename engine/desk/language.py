@@ -7,6 +7,7 @@ from engine.applications.language import shards
 from engine.applications.language.by_query import QueryScoresRequest, of_query
 from engine.applications.language.decomposition import TokensRequest
 from engine.applications.language.methods import METHODS, REPSIM, RecordMethod
+from engine.applications.language.methods import SETTINGS as METHOD_SETTINGS
 from engine.applications.language.modules import SHARED
 from engine.applications.language.modules import parts as module_parts
 from engine.applications.language.rankings import at_layer, behavior_title
@@ -17,6 +18,8 @@ from engine.applications.language.run import Attributed, AttributionRequest
 from engine.applications.language.typed import Example, example, typed
 from engine.data import questions
 from engine.data.record_files import keep, path_of
+from engine.data.record_sets import marked_sentence
+from engine.data.records import read_jsonl
 from engine.data.tasks import TASKS
 from engine.data.tasks import cached_task as task_of
 from engine.desk.desk import Desk

@@ -61,7 +61,7 @@ def _first(desk: Desk, source: ProblemSource, scoring: Scoring, exact: Scoring, 
         return NotMeasured(scoring, refused(failure)) if failure else scores
     approximate, right = scores
     queries, candidates = approximate.values.shape
-    of = (source.n_queries or queries, source.n_candidates or source.n_train or candidates)
+    of = (source.n_queries or queries, source.most_candidates or candidates)
     return desk.memory.cached(("spot check", source.key, scoring.digest, count), lambda: against(
         approximate, right, of=of, seed=source.seed))
 

@@ -39,14 +39,14 @@ class Decomposition:
 
 def decompose(problem: Problem, query: int, candidate: int, behavior: Behavior, *, eta: float = 1.0,
               response: Rows | None = None) -> Decomposition:
-    """The factors of the score of query number `query` and training example `candidate`.
+    """The factors of the score of query number `query` and training example, or new candidate, `candidate`.
 
     R = η·(response), where `response` maps rows (b, P) of parameters to rows R v, a softmax problem's in the order
     (feature, class) of its Hessian; without it R = η·I.
     Raises `InvalidInput` for an example that is not there and for a behavior without a gradient.
     """
     _check(query, len(problem.queries), "query")
-    _check(candidate, problem.n, "training example")
+    _check(candidate, problem.n + (0 if problem.outside is None else len(problem.outside.y)), "training example")
     with problem.exclusive:
         extended, (read,) = problem.asking([behavior])
         return _decomposed(extended, query, candidate, read, eta, response)
@@ -56,8 +56,9 @@ def _decomposed(problem: Problem, query: int, candidate: int, behavior: Behavior
                 response: Rows | None) -> Decomposition:
     label = problem.query_labels[query:query + 1]
     signal = signal_of(behavior, problem.query_logits[query:query + 1], label)[0]
-    own = problem.training_signal(torch.tensor([candidate], device=problem.device))[0]
-    rows = problem.jacobian(problem.x[candidate])
+    row = torch.tensor([candidate], device=problem.device)
+    own = problem.training_signal(row)[0]
+    rows = problem.jacobian(problem.units(row).x[0])
     kernel = _products(problem.jacobian(problem.queries[query]), rows if response is None else response(rows))
     return Decomposition(signal.double(), eta * kernel, own.double())
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from engine.applications.language.attribution import Setting
+from engine.applications.language.projection import Projection
 from engine.applications.language.run import AttributionRequest
 from engine.data import tasks
+from engine.data.record_forms import Turns
 from engine.data.records import Record
 from engine.data.tasks import own
 from engine.experiments import backdoor, response_corruption
@@ -35,7 +37,8 @@ class LanguageStudy:
     """What the reader chose: task, model, number of training records, seed, own file, a typed query if any, and a
     recipe in place of `usual_recipe`.
 
-    modules, tokens: as `engine.applications.language.attribution.Setting` has them.
+    modules, tokens: as `engine.applications.language.attribution.Setting` has them; projection, ridge: those of the
+    methods, in place of the usual ones. turns, mark: how the own file is read, as `engine.data.tasks.own` has them.
     """
 
     task: str
@@ -47,24 +50,30 @@ class LanguageStudy:
     modules: tuple[str, ...] = ()
     tokens: Mark = "response"
     recipe: FineTuning | None = None
+    projection: Projection | None = None
+    ridge: float | None = None
+    turns: Turns = "last"
+    mark: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def setting(self) -> Setting:
         """The setting of its run."""
-        changed = {} if self.recipe is None else {"recipe": self.recipe}
-        return self._usual.model_copy(update={"modules": self.modules, "tokens": self.tokens, **changed})
+        given = {"recipe": self.recipe, "projection": self.projection, "ridge": self.ridge}
+        changed = {name: value for name, value in given.items() if value is not None}
+        return self.usual.model_copy(update={"modules": self.modules, "tokens": self.tokens, **changed})
 
     @property
     def usual_recipe(self) -> FineTuning:
         """How the model is fine-tuned where the reader says nothing."""
-        return self._usual.recipe
+        return self.usual.recipe
 
     @property
-    def _usual(self) -> Setting:
-        """Short records and a strong recipe below a thousand records, else the paper's; the embedded model's own, on
-        questions of its world."""
+    def usual(self) -> Setting:
+        """Without what the reader chose of training and methods: short records and a strong recipe below a thousand
+        records, else the paper's; the embedded model's own, on questions of its world."""
         if self.task == "own":
-            task: dict[str, Any] = own.asking({"name": "own", "train": self.file}, [self.typed] if self.typed else [])
+            given: dict[str, Any] = {"name": "own", "train": self.file, **self._reading}
+            task = own.asking(given, [self.typed] if self.typed else [])
             recipe = response_corruption.SETTINGS["small"]["recipe"]
             return setting_of(self.model, task, recipe)
         embedded = catalogue.is_embedded(self.model)
@@ -73,6 +82,24 @@ class LanguageStudy:
         sizes = {name: round(fraction * self.records) for name, fraction in SHARES[self.task].items()}
         queries = {QUERIES[self.task]: max(8, self.records // 10)}
         return setting_of(self.model, {**chosen["task"], **sizes, **queries}, chosen["recipe"])
+
+    @property
+    def _reading(self) -> dict[str, Any]:
+        """How the own file is read, where that is not as usual."""
+        return {**({} if self.turns == "last" else {"turns": self.turns}), **(
+            {"mark": dict(self.mark)} if self.mark else {})}
+
+    def method_setting(self, name: str) -> Any:
+        """One of `engine.applications.language.methods.SETTINGS`, as it is where the reader says nothing."""
+        usual = self.usual
+        return usual.ridge if name == "ridge" else getattr(usual.projection, name)
+
+    def with_methods(self, given: Mapping[str, Any]) -> LanguageStudy:
+        """With these settings of the methods. Raises `InvalidInput` for what they may not be."""
+        usual = self.usual
+        projection = Projection.parse({name: value for name, value in given.items() if name != "ridge"})
+        return replace(self, projection=None if projection == usual.projection else projection,
+                       ridge=None if given["ridge"] == usual.ridge else given["ridge"])
 
     @property
     def lacking(self) -> dict[str, str]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from engine.data import embeddings, record_files, samples, uploads
+from engine.data import embeddings, new_files, record_files, samples, uploads
 from engine.external import saved_tables as external_tables
 from engine.library import notes, views
 from engine.library.entry import Entry, Parameters, Shelf
@@ -89,6 +89,8 @@ OWN_DATA: tuple[Shelf, ...] = (
     Uploads(uploads, "uploads", "Own data", "upload", "data", "examples", FILE_NEEDED),
     Records(record_files, "records", "Own records", "file of records", "file", "language_models"),
     OwnFilesShelf(embeddings, "embeddings", "Own embeddings", "file of embeddings", "embeddings", "noisy_labels"),
+    OwnFilesShelf(new_files, "new", "Own candidates outside the training data", "file of new candidates", "new",
+                  "compare", FILE_NEEDED),
     OwnFilesShelf(imported_models, "models", "Own weights and recordings", "model", "weights", "compare"),
     ExternalScoreShelf())
 

@@ -27,6 +27,7 @@ from engine.basics.fingerprint import fingerprint
 from engine.problems.indices import indices
 from engine.problems.indices import labels as whole_labels
 from engine.problems.memory import ProblemMemory
+from engine.question.interventions import INSTEAD
 
 P = TypeVar("P")
 Arraylike = ArrayLike | Tensor
@@ -126,8 +127,7 @@ class Candidates(ABC):
         """Raises `InvalidInput` where one of `rows` (b,) is no training example; question: what asks for that."""
         if self.adds(rows):
             raise InvalidInput(f"{question} about training examples, and candidate {int(rows.max())} is not one of the "
-                               f"{self.n:,}; score new candidates with `add_occurrence` and steps, with `upweight` and "
-                               "`reoptimize`, or with `infinitesimal` and `local_response`.")
+                               f"{self.n:,}; {INSTEAD}.")
 
     def with_candidates(self, candidates: Arraylike) -> Self:
         """The same trained problem with other candidates (k,); what was computed of the model is shared."""

@@ -21,6 +21,7 @@ from engine.gradients.store import LEAST_DOUBT
 from engine.models.causal.answer_token import AnswerToken
 from engine.models.causal.checked import check_reading
 from engine.models.causal.link import TokenLink
+from engine.models.causal.marked import MARKED, Mark, bears
 from engine.models.causal.packed import Packing
 from engine.models.causal.posed import Texts, posed
 from engine.models.causal.reader import Extra, TokenReader, answer_states, response_loss
@@ -133,11 +134,13 @@ class CausalProblem(ModuleProblem):
         return type(self)(self.network.read_by(self._with_extras(self.reader, extras)), self.x, None, queries, None,
                           self.candidates, **settings, shared=Shared(self.shared.model, ProblemMemory()))
 
-    def with_records(self, records: Sequence[Record], candidates: Arraylike | Iterable[int] | None = None
-                     ) -> CausalProblem:
-        """`with_outside` of records, in rows as wide as the longest of them needs.
+    def with_records(self, records: Sequence[Record], candidates: Arraylike | Iterable[int] | None = None,
+                     tokens: Mark = "response") -> CausalProblem:
+        """`with_outside` of records, in rows as wide as the longest of them needs. tokens: those whose loss counts, as
+        their part of the loss of the whole response; a record without them has the loss 0.
 
-        Raises `InvalidInput` for a record that cannot be encoded, and where the encoder is not at hand.
+        Raises `InvalidInput` for a record that cannot be encoded, where none has such tokens, and where the encoder is
+        not at hand.
         """
         if not records:
             raise InvalidInput("There are no new records; give at least one.")
@@ -145,6 +148,10 @@ class CausalProblem(ModuleProblem):
         encoded = [encoder.encode(record) for record in records]
         rows = wide.reader.packing.pack(encoder, encoded)
         check_reading(wide.reader, rows, encoded)
+        if not any(bears(item, tokens) for item in encoded):
+            raise InvalidInput(f"No candidate has an {tokens} whose tokens could be scored; mark it in the records by "
+                               "`spans`, or score the tokens of the whole `response`.")
+        rows = wide.reader.packing.scoring(rows, MARKED[tokens])
         problem = wide.with_outside(rows, torch.zeros(len(rows), dtype=torch.long), candidates)
         problem.texts = RowTexts(encoder, torch.cat([wide._texts.rows, rows]), [*wide._texts.records, *records])
         return problem

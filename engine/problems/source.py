@@ -12,12 +12,16 @@ from pydantic import BeforeValidator, Field, SerializerFunctionWrapHandler, mode
 from torch import nn
 
 from engine import data
+from engine.basics.errors import InvalidInput
 from engine.basics.latest import Latest
 from engine.basics.noted import note, noting
 from engine.basics.values import Count, Number, Seed, Value, canonical_json
+from engine.data import new_files
+from engine.data.new_examples import NewExamples, of_records
 from engine.models import layers
 from engine.models.any_recipe import AnyRecipe
 from engine.models.catalogue import model_title
+from engine.models.causal.marked import Mark
 from engine.models.network import ALL
 from engine.models.recipe import TrainingRecipe
 from engine.problems.candidates import Part
@@ -25,8 +29,11 @@ from engine.problems.families import NETWORKS, SOFTMAX, Family, Observer, family
 from engine.problems.problem import Problem, pick_device
 
 Size = Annotated[Count, Field(ge=1)]
-OF_FAMILIES = frozenset({"pool", "l2", "intercept", "model", "selection", "recipe", "weights"})
+OF_FAMILIES = frozenset({"pool", "l2", "intercept", "model", "selection", "recipe", "weights", "tokens"})
 """The fields that decide something for some families alone."""
+LATER = ("weights", "new_candidates", "tokens")
+"""Fields that are not written at their defaults: others keep the digests they had."""
+ALL_TOKENS: Mark = "response"
 
 
 class ProblemSource(Value):
@@ -39,6 +46,9 @@ class ProblemSource(Value):
     of a language model by the names that transformers gives them. weights: a user's own trained weights by the name
     that `engine.models.own_weights` keeps them under, in place of training; there are no checkpoints then, and no
     retraining unless a recipe is given, because how they came about is not known.
+    new_candidates: examples outside the training set that are the candidates, by the name that `engine.data.new_files`
+    keeps them under; n_candidates takes the first of them. tokens: those of a record whose loss is scored; by some of
+    them alone candidates count as outside the training set, which holds them whole.
     """
 
     dataset: str = "digits"
@@ -54,11 +64,14 @@ class ProblemSource(Value):
     selection: Annotated[str, BeforeValidator(layers.spelled)] = ALL
     recipe: AnyRecipe | None = None
     weights: str = ""
+    new_candidates: str = ""
+    tokens: Mark = ALL_TOKENS
 
     @model_serializer(mode="wrap")
     def _of_its_family(self, serialize: SerializerFunctionWrapHandler) -> dict:
         """What decides nothing for a family is not written: a source keeps its digest when families are added."""
-        left_out = OF_FAMILIES - self.family.fields | (frozenset() if self.weights else {"weights"})
+        usual = {name for name in LATER if getattr(self, name) == type(self).model_fields[name].default}
+        left_out = OF_FAMILIES - self.family.fields | usual
         return {key: value for key, value in serialize(self).items() if key not in left_out}
 
     @property
@@ -72,7 +85,8 @@ class ProblemSource(Value):
 
         Raises `InvalidInput` for a dataset that does not exist.
         """
-        return {"data": data.content(self.dataset), **self.family.contents(self)}
+        new = {"new_candidates": new_files.content(self.new_candidates)} if self.new_candidates else {}
+        return {"data": data.content(self.dataset), **self.family.contents(self), **new}
 
     @property
     def key(self) -> str:
@@ -105,11 +119,48 @@ class ProblemSource(Value):
         return NETWORKS.module(self)
 
     def draw(self) -> tuple[data.Dataset, data.Sample]:
-        """The dataset and what is drawn of it. Raises `InvalidInput` or `MissingData` with what to do."""
+        """The dataset and what is drawn of it, new candidates behind the training examples. Raises `InvalidInput` or
+        `MissingData` with what to do."""
+        return self._with_new(*self._trained_on())
+
+    def _trained_on(self) -> tuple[data.Dataset, data.Sample]:
         dataset = data.load(self.dataset)
         self.family.check(self, dataset)
         return dataset, data.draw(dataset, n_train=self.n_train, n_test=self.n_test, n_queries=self.n_queries,
-                                  n_candidates=self.n_candidates, seed=self.seed)
+                                  n_candidates=None if self.new_candidates else self.n_candidates, seed=self.seed)
+
+    def _with_new(self, dataset: data.Dataset, sample: data.Sample) -> tuple[data.Dataset, data.Sample]:
+        new = self._new(dataset, sample)
+        if new is None:
+            return dataset, sample
+        longer = new.behind(dataset, self.new_candidates)
+        return longer, sample.with_new(longer, new.names, self.n_candidates if self.new_candidates else None)
+
+    def _new(self, dataset: data.Dataset, sample: data.Sample) -> NewExamples | None:
+        """The candidates outside the training set: those of a file, or some tokens of the drawn ones."""
+        if self.new_candidates:
+            return new_files.stored(self.new_candidates, dataset)
+        if not self.partial or dataset.records is None:
+            return None
+        records = [dataset.records[0][row] for row in sample.train_index[sample.candidates]]
+        return of_records(records, dataset, f" ({self.tokens} alone)")
+
+    @property
+    def partial(self) -> bool:
+        """Whether candidates are scored by some of their tokens."""
+        return self.tokens != ALL_TOKENS and "tokens" in self.family.fields
+
+    @property
+    def outside(self) -> bool:
+        """Whether the candidates are outside the training set."""
+        return bool(self.new_candidates) or self.partial
+
+    @property
+    def most_candidates(self) -> int | None:
+        """How many candidates there are; None for all training examples of all data. Raises as `draw` does."""
+        if self.new_candidates and not self.n_candidates:
+            return len(new_files.stored(self.new_candidates, data.load(self.dataset)).labels)
+        return self.n_candidates or self.n_train
 
     def example_bytes(self) -> int:
         """What the drawn training examples and queries take in float64, in which `build` makes inputs of them.
@@ -122,8 +173,12 @@ class ProblemSource(Value):
     def build(self, device: str = "cpu", check: Callable[[], None] = lambda: None,
               progress: Callable[[float], None] = lambda fraction: None) -> SampledProblem:
         """Load, draw, wrap, and train a network. Raises `InvalidInput` or `MissingData` with what to do."""
-        dataset, sample = self.draw()
+        dataset, sample = self._trained_on()
         problem = self.family.build(self, dataset, sample, str(pick_device(device)), Observer(check, progress))
+        if (new := self._new(dataset, sample)) is not None:
+            problem = self.family.with_new(self, dataset, problem, new)
+            dataset, sample = self._with_new(dataset, sample)
+            problem = problem.with_candidates(sample.candidates)
         return SampledProblem(self, problem, dataset, sample)
 
     @property
@@ -162,13 +217,26 @@ class SampledProblem:
         return self.source.family.test_inputs(self.source, self.dataset, self.sample, self.problem)
 
     def new_candidates(self, path: Path) -> tuple[Problem, Sequence[str]]:
-        """(the problem with the examples of a file or folder as its candidates, what they are called). Raises as
-        `Family.new_candidates` does."""
-        return self.source.family.new_candidates(self.source, self.dataset, self.problem, path)
+        """(the problem with the examples of a file or folder as its candidates, what they are called).
+
+        Raises `MissingData` and `InvalidInput` as `engine.data.new_files.of_file` does."""
+        new = new_files.of_file(path, self._trained_data())
+        return self.source.family.with_new(self.source, self.dataset, self.problem, new), new.names
 
     def new_parts(self, path: Path, size: int) -> Iterator[Part[Problem]]:
         """The same, so many of the examples at a time: records are read as they are scored."""
-        return self.source.family.new_parts(self.source, self.dataset, self.problem, path, size)
+        return self.source.family.new_parts(self.source, self._trained_data(), self.problem, path, size)
+
+    def _trained_data(self) -> data.Dataset:
+        if self.source.outside:
+            raise InvalidInput("The problem names its candidates outside the training set itself; leave out one of the "
+                               "two.")
+        return self.dataset
+
+    @property
+    def new_names(self) -> tuple[str, ...]:
+        """What the candidates outside the training set are called."""
+        return self.sample.new[:len(self.problem.candidates)]
 
     def test_accuracy(self) -> float:
         return self.problem.accuracy(self.x_test, self.sample.y_test)

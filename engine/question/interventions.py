@@ -18,6 +18,9 @@ from engine.question.change import Change
 
 STEPS = ("one_step", "unrolled", "trajectory")
 DERIVATIVE = r"\left.\tfrac{d}{d\alpha}\right|_{\alpha=0}L_{\mathcal D}(\theta)+\alpha\,\ell(z_k;\theta)"
+INSTEAD = ("score new candidates with `add_occurrence` and steps, with `upweight` and `reoptimize`, or with "
+           "`infinitesimal` and `local_response`")
+"""What can be asked about an example outside the training set."""
 OBJECTIVES = ("reoptimize", "local_search", "retrain")
 
 
@@ -45,6 +48,12 @@ class _Intervention(Value):
     def adds(self) -> bool:
         """Whether it can be done to an example that is not in the training set, which it then adds."""
         return True
+
+    def check_new(self) -> None:
+        """Raises `InvalidInput` where it cannot."""
+        if not self.adds:
+            raise InvalidInput(f"`{self.title}` asks about training examples, and the candidates are new ones; "
+                               f"{INSTEAD}.")
 
     @property
     def title(self) -> str:

@@ -3,6 +3,7 @@ r"""The words that a behavior of a language model carries, as pure values with o
     span:WORDS       the words that are marked in every response      span@4:WORDS       in that of query 4 alone
     contrast:TEXT    another response to the same prompt              contrast@4:TEXT    to that of query 4 alone
     contrast         the response with its first other choice stated, contrast#2 with its second, contrast@4#2
+    tokens@4:2-7     tokens 2 to 7 of the response of query 4, counted from 0; tokens@4:2 is one
 
 The spelling is the behavior's name, so that it is part of a specification's digest, address and file.
 """
@@ -18,6 +19,7 @@ from engine.basics.errors import InvalidInput
 LONGEST = 300
 """Characters that a behavior may carry."""
 SPELLED = re.compile(r"(span|contrast)(?:@(\d{1,6}))?(?:#(\d{1,3})|:(.*))?", re.DOTALL)
+RANGED = re.compile(r"tokens@(\d{1,6}):(\d{1,6})(?:-(\d{1,6}))?")
 ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth")
 
 
@@ -64,11 +66,37 @@ class Contrast:
         return f"{ORDINALS[self.choice - 1]} other choice"
 
 
-Worded = Span | Contrast
+@dataclass(frozen=True)
+class TokenRange:
+    """Tokens `first` to `last` of the response of one query, both included, counted from 0."""
+
+    query: int
+    first: int
+    last: int
+    kind: ClassVar = "tokens"
+
+    @property
+    def spelling(self) -> str:
+        return f"tokens@{self.query}:{self.shown}"
+
+    @property
+    def shown(self) -> str:
+        """The numbers of its tokens."""
+        return f"{self.first}" if self.first == self.last else f"{self.first}-{self.last}"
+
+    @property
+    def count(self) -> int:
+        """How many tokens it has."""
+        return self.last - self.first + 1
+
+
+Worded = Span | Contrast | TokenRange
 
 
 def read(spelling: str) -> Worded | None:
     """What a spelling stands for; None for one that is no such behavior's. Raises `InvalidInput`."""
+    if spelling.startswith("tokens"):
+        return ranged(spelling)
     match = SPELLED.fullmatch(spelling)
     if match is None:
         return None
@@ -82,6 +110,19 @@ def read(spelling: str) -> Worded | None:
     if not 1 <= number <= len(ORDINALS):
         raise InvalidInput(f"There is no other choice {number} to contrast with; use 1 to {len(ORDINALS)}.")
     return Contrast("", number, number_of_query)
+
+
+def ranged(spelling: str) -> TokenRange:
+    """The range of tokens that a spelling stands for. Raises `InvalidInput` for anything else."""
+    match = RANGED.fullmatch(spelling)
+    if match is None:
+        raise InvalidInput(f"`{spelling[:60]}` names no tokens of a query; write as `tokens@4:2-7`, tokens 2 to 7 of "
+                           "the response of query 4, counted from 0.")
+    query, first, last = match.groups()
+    tokens = TokenRange(int(query), int(first), int(last or first))
+    if tokens.count < 1:
+        raise InvalidInput(f"`{spelling}` ends before it begins; write the smaller number first.")
+    return tokens
 
 
 def _at(query: int | None) -> str:

@@ -1,8 +1,9 @@
-r"""Behaviors of a language model that carry words of the user's: `span` and `contrast`.
+r"""Behaviors of a language model that carry words or numbers of the user's: `span`, `contrast` and `tokens`.
 
     span       mean over the marked tokens M of log p(token), as `explanation_loss` is over the explanation's
     contrast   log p(r | prompt) − log p(r' | prompt), sums over all tokens of this response and of another one,
                each with its end of turn
+    tokens     mean over a range of one query's response tokens of log p(token)
 
 A query that the words do not read, because another one was named, has the empty mean or difference: 0.
 What they read is no column that every record has. `Problem.asking` puts them into columns of their own, and gives the
@@ -12,6 +13,7 @@ behaviors that read these.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import singledispatch
 from typing import NoReturn
 
 from torch import Tensor
@@ -19,13 +21,14 @@ from torch import Tensor
 from engine.basics.errors import InvalidInput
 from engine.question.behavior import Behavior
 from engine.question.token_behaviors import column
-from engine.question.worded import Contrast, Span, Worded, read
+from engine.question.worded import Contrast, Span, TokenRange, Worded, read
 
 SHOWN = 40
 """Characters of the user's words in a title."""
 KINDS = {"span": "the log-likelihood of marked words, per token: `span:the words` (`span@4:…` of query 4 alone)",
          "contrast": "the log-probability of the response minus that of another one: `contrast:the other response`, or "
-                     "`contrast` for the first other choice, `contrast#2` for the second"}
+                     "`contrast` for the first other choice, `contrast#2` for the second",
+         "tokens": "the log-likelihood of a range of one query's response tokens, per token: `tokens@4:2-7`"}
 """Kind -> what it reads and how it is spelled."""
 TITLES = {"span": "span of words", "contrast": "contrast of responses"}
 
@@ -35,7 +38,7 @@ def worded(name: str) -> Behavior | None:
     words = read(name)
     if words is None:
         return None
-    title, formula, clause, quantity = _span(words) if isinstance(words, Span) else _contrast(words)
+    title, formula, clause, quantity = _texts(words)
     return Behavior(words.spelling, title, formula, clause, _unplaced, _unplaced, reads="tokens", words=words,
                     quantity=quantity, unit="nats")
 
@@ -46,13 +49,28 @@ def placed(behavior: Behavior, index: int) -> Behavior:
     return replace(plain, title=behavior.title, words=behavior.words, quantity=behavior.quantity, unit=behavior.unit)
 
 
-def _span(words: Span) -> tuple[str, str, str, str]:
+@singledispatch
+def _texts(words: Worded) -> tuple[str, str, str, str]:
     """(title, formula, clause, quantity)."""
+    raise TypeError(f"nothing is known of {type(words).__name__}")
+
+
+@_texts.register
+def _tokens(words: TokenRange) -> tuple[str, str, str, str]:
+    number = "token" if words.count == 1 else "tokens"
+    return (f"{number} {words.shown}{_in(words)}", r"\tfrac1{|M|}\sum_{t\in M}\log p_t",
+            f"the log-likelihood of {number} {words.shown} in the response{_of(words)}, per token,",
+            f"log-likelihood of {number} {words.shown} per token{_in(words)}")
+
+
+@_texts.register
+def _span(words: Span) -> tuple[str, str, str, str]:
     return (f"span “{_shown(words.words)}”{_in(words)}", r"\tfrac1{|M|}\sum_{t\in M}\log p_t",
             f"the log-likelihood of “{words.words}” in the response{_of(words)}, per token,",
             f"log-likelihood of “{_shown(words.words)}” per token{_in(words)}")
 
 
+@_texts.register
 def _contrast(words: Contrast) -> tuple[str, str, str, str]:
     other = f"the response “{words.response}”" if words.response else f"the same response with its {words.which} stated"
     title = f"contrast to “{_shown(words.response)}”" if words.response else f"contrast to the {words.which}"

@@ -77,7 +77,11 @@ class Request(JobRequest[Answer]):
         raise NotImplementedError
 
     def of(self, source: ProblemSource) -> Self:
-        """The request as it is asked of this source: no more than there is of it."""
+        """The request as it is asked of this source: no more than there is of it. Raises `InvalidInput` for new
+        candidates where it asks about training examples."""
+        if source.outside and not self.outside:
+            raise InvalidInput(f"`{self.name}` asks about training examples, and the candidates are new ones; leave "
+                               "them out.")
         return self.model_copy(update={"source": source})
 
     def of_problem(self, problem: Problem) -> Self:
@@ -139,10 +143,13 @@ class Request(JobRequest[Answer]):
 
     def run(self, problem: Problem, options: Options | None = None, store: Store | None = None) -> Answer:
         """The answer, computed in this process; an answer of chunks as a job would give it."""
-        if not self.outside:
-            problem.check_trained(problem.candidates, f"`{self.name}` asks")
+        self._check_candidates(problem)
         request = self.of_problem(problem)
         return request.together(request.narrowed(problem), options or Options(), store or Store())
+
+    def _check_candidates(self, problem: Problem) -> None:
+        if not self.outside:
+            problem.check_trained(problem.candidates, f"`{self.name}` asks")
 
     def together(self, problem: Problem, options: Options, store: Store) -> Answer:
         """The answer in one process, where nothing is stored in between: one chunk after the other, or in one piece
@@ -183,6 +190,7 @@ class Request(JobRequest[Answer]):
 
     def run_chunk(self, chunk: str, context: Context) -> Output:
         problem = self.narrowed(self.sampled(context).problem)
+        self._check_candidates(problem)
         facts = {"data": problem.fingerprint, "device": device_name(str(problem.device)), "refused": ""}
         try:
             output = self.stored(self.compute(problem, chunk, context.computing(self.doing, TRAINING), context.store))
@@ -256,7 +264,7 @@ class OfCandidates(Request[Answer]):
                                               )] = None
 
     def of(self, source: ProblemSource) -> Self:
-        most = source.n_candidates or source.n_train
+        most = source.most_candidates
         request = super().of(source)
         return request._up_to(most) if most else request
 

@@ -45,6 +45,7 @@ class ScoresRequest(Request[tuple[Scores, ...]]):
     name: ClassVar = "scores"
     numerics: ClassVar = 7
     shared: ClassVar = True
+    outside: ClassVar = True
 
     scorings: tuple[StoredScoring, ...]
     candidates: Count | None = None
@@ -97,7 +98,7 @@ class ScoresRequest(Request[tuple[Scores, ...]]):
     @property
     def count(self) -> int:
         """How many candidates are scored. Raises `InvalidInput` where neither request nor source says a number."""
-        most = self.origin.n_candidates or self.origin.n_train
+        most = self.origin.most_candidates
         if not most and not self.candidates:
             raise InvalidInput("The run does not say how many candidates to score; give `candidates` or "
                                "`n_candidates`.")

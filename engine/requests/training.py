@@ -10,6 +10,7 @@ from engine.basics.provenance import device_name
 from engine.jobs import Context, Output
 from engine.models.catalogue import model_title
 from engine.problems import ProblemSource
+from engine.problems.source import ALL_TOKENS
 from engine.requests.job import WHOLE
 from engine.requests.request import Request
 from engine.store.results import Result
@@ -19,9 +20,11 @@ class TrainingRequest(Request[None]):
     """Train the model of a source; how many queries and candidates are drawn does not decide its weights."""
 
     name: ClassVar = "training"
+    outside: ClassVar = True
 
     def of(self, source: ProblemSource) -> Self:
-        return super().of(source.model_copy(update={"n_test": None, "n_queries": None, "n_candidates": None}))
+        return super().of(source.model_copy(update={"n_test": None, "n_queries": None, "n_candidates": None,
+                                                    "new_candidates": "", "tokens": ALL_TOKENS}))
 
     @property
     def job_title(self) -> str:

@@ -25,7 +25,8 @@ MARKED = {"span:says": [("says",)] * 3, "span@0:it is": [("it", "is"), (), ()],
 OTHERS = {"contrast": ("it is big says a", "so red says b", "it is says a"),
           "contrast@0#2": ("it is big says c", "", ""),
           "contrast:so big it is old a": ("so big it is old a",) * 3, "contrast@2:red": ("", "", "red")}
-WORDED = [*MARKED, *OTHERS]
+RANGES = {"tokens@1:1-2": (1, 1, 2), "tokens@0:0": (0, 0, 0)}
+WORDED = [*MARKED, *OTHERS, *RANGES]
 
 
 class Worded(NaiveLanguage):
@@ -37,6 +38,9 @@ class Worded(NaiveLanguage):
         if name in MARKED:
             marked = [place for place in told["response"] if cases.WORDS[told["tokens"][place]] in MARKED[name][q]]
             return log_likelihood(logits, told, marked) if marked else 0.0 * logits.sum()
+        if name in RANGES:
+            query, first, last = RANGES[name]
+            return log_likelihood(logits, told, told["response"][first:last + 1]) if q == query else 0.0 * logits.sum()
         if name not in OTHERS:
             return super().behavior(name, q, theta)
         if not OTHERS[name][q]:
@@ -159,6 +163,7 @@ def test_other_queries_and_precisions_hold_their_own_texts():
     ("span@7:it", "no query 7; choose one of 0 to 2"),
     ("contrast#2", "Query 1 has no second other choice"),
     ("contrast@0:it is big says b", "is that of query 0 itself"),
+    ("tokens@1:2-99", "asks for number 99; they are 0 to"), ("tokens@7:0", "There is no query 7"),
     ("contrast:" + "it " * 30, "does not fit into the 32 tokens"),
     ("contrast:" + "it " * 40, "leave no room for a prompt in 32"),
 ])

@@ -23,7 +23,7 @@ from engine.scoring.scoring import Scoring
 from tests.engine import problems_for_tests as softmax
 from tests.truth import cases, language_cases
 from tests.truth.naive import SMOOTH, Naive
-from tests.truth.naive_language import NaiveLanguage
+from tests.truth.naive_language import NaiveLanguage, log_likelihood
 
 N, ALPHA, LATEST = 24, 0.03, [26, 24, 25]
 UP, DERIVATIVE = {"kind": "upweight", "alpha": ALPHA}, {"kind": "infinitesimal"}
@@ -328,3 +328,37 @@ def test_a_new_record_may_be_longer_than_all_others(intervention, process, estim
              scores(whole, intervention, process, estimator, behavior).values)
     assert [record.response for record in problem.texts.of(problem.units(problem.candidates).x)] == [
         LONG.response, language_cases.TRAIN[2].response]
+
+
+class OfTokens(NaiveLanguage):
+    """A record of number n or above is scored by some of its tokens: ℓ_M = −(1/|R|) Σ_{t ∈ M} log p_t."""
+
+    def loss(self, k, theta, label=None):
+        told, own = self.x[k], self.marked[k]
+        if not own:
+            return 0.0 * theta.sum()
+        return -log_likelihood(self.passed(told, theta)[1], told, own) * len(own) / len(told["response"])
+
+
+@pytest.mark.parametrize("tokens", ["answer", "explanation"])
+def test_some_tokens_of_a_record(tokens):
+    problem, train = language_cases.problem(), language_cases.TRAIN
+    new = problem.with_records([train[row] for row in (1, 5, 0)], tokens=tokens)
+    naive = OfTokens(new, [*train, train[1], train[5], train[0]], language_cases.QUERIES, language_cases.WORDS,
+                     language_cases.SCALING)
+    naive.n = problem.n
+    naive.marked = [told["response"] if k < problem.n else [told["answer"]] if tokens == "answer" and (
+        told["answer"] is not None) else told["explanation"] if tokens != "answer" else []
+        for k, told in enumerate(naive.x)]
+    moved = [naive.steps(k, 0.1, 1) for k in naive.candidates]
+    found = scores(new, ADD, STEP, behavior="response_loss").values
+    near(found, naive.differences("response_loss", moved), 1e-8)
+    assert (found[:, 1] == 0).all() == (tokens == "answer")  # the record without an answer
+    first = scores(new, ADD, STEP, "first_order", "response_loss").values
+    near(first, naive.directional("response_loss", [-0.1 * naive.gradient(lambda at, k=k: naive.loss(k, at))
+                                                    for k in naive.candidates]), 1e-8)
+
+
+def test_tokens_that_no_record_has_are_refused():
+    with pytest.raises(InvalidInput, match="No candidate has an answer whose tokens could be scored"):
+        language_cases.problem().with_records([language_cases.TRAIN[5]], tokens="answer")

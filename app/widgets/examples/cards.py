@@ -45,18 +45,18 @@ def rank(value: int) -> str:
 
 
 def ranked(example: str, label: str, ranks: Sequence[int], own: int, score: float, largest: float,
-           once: bool, directed: bool = True) -> str:
-    """A ranked training example: `example` is its picture or table; `own` the column it stands in; directed: whether
-    that is the answer to a question."""
+           once: bool, directed: bool = True, mark: str = "") -> str:
+    """A ranked candidate: `example` is its picture or table; `own` the column it stands in; directed: whether that is
+    the answer to a question; mark: what sets it apart from training examples, if anything."""
     kind, words = effect(score, directed)
     width = 100.0 * min(1.0, abs(score) / largest) if largest > 0 else 0.0
     listed = " · ".join(f'<span class="own">{rank(value)}</span>' if index == own else rank(value)
                         for index, value in enumerate(ranks))
-    mark = '<div class="once">only here</div>' if once else ""
+    marks = "".join(f'<div class="once">{word}</div>' for word in (mark, "only here" * once) if word)
     name = f'<div class="name" title="{escape(label, quote=True)}">{escape(label)}</div>'
     return (f'<div class="wf-example">{example}{name}'
             f'<div class="ranks" title="rank in each column">{listed}</div><div>{number(score)}</div>'
-            f'<div class="bar {kind}" style="width:{width:.0f}%"></div><div class="effect">{words}</div>{mark}</div>')
+            f'<div class="bar {kind}" style="width:{width:.0f}%"></div><div class="effect">{words}</div>{marks}</div>')
 
 
 def itself(example: str, position: int, label: str, value: float, largest: float, said: str, measured: str) -> str:

@@ -34,7 +34,7 @@ def shown(dataset: Dataset, indices: Sequence[int], rows: Sequence[int]) -> Iter
         if dataset.image_shape is not None and 0 < len(rows) <= MOST:
             high, wide = dataset.image_shape[:2]
             order = np.argsort(rows)
-            url = sheet(dataset.name, tuple(int(indices[index]) for index in order), dataset)
+            url = sheet(dataset.key, tuple(int(indices[index]) for index in order), dataset)
             with st.container(key="wf-hovered"):
                 _mounted(key="dot-pictures", data={"url": url, "across": across(len(rows)), "wide": wide, "high": high,
                                                    "rows": [int(rows[index]) for index in order]})
@@ -47,8 +47,9 @@ def across(count: int) -> int:
 
 
 @st.cache_data(show_spinner=False, max_entries=12)
-def sheet(name: str, indices: tuple[int, ...], _dataset: Dataset) -> str:
-    """The data URL of a PNG with these pictures of the train split, row by row, `across` of them in each."""
+def sheet(key: str, indices: tuple[int, ...], _dataset: Dataset) -> str:
+    """The data URL of a PNG with these pictures of the train split, row by row, `across` of them in each. key: of
+    the dataset."""
     pixels = np.stack([_dataset.image("train", index) for index in indices])  # (n, h, w) or (n, h, w, 3)
     columns = across(len(pixels))
     missing = -len(pixels) % columns

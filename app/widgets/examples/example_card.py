@@ -32,7 +32,7 @@ def show(sampled: SampledProblem, row: int, scored: Sequence[Scores], query: Que
     with left:
         st.html(f'<div class="wf-chosen">{sampled_examples.train_html(sampled, row, 144, shown=20)}</div>')
         st.html(cards.facts([
-            ("training example", f"{row} (row {int(sampled.sample.train_index[row]):,} of the dataset)"),
+            _which(sampled, row),
             (noun, label),
             *_known(sampled, row), ("the model says", said.sentence), (said.measure, said.number)]))
     if query is not None:
@@ -73,6 +73,13 @@ def details(scored: Sequence[Scores], query: int | None, row: int) -> list[tuple
         ranking = ranks(values)
         listed.append((int(ranking[position]), int((ranking > 0).sum()), float(values[position])))
     return listed
+
+
+def _which(sampled: SampledProblem, row: int) -> tuple[str, str]:
+    sample = sampled.sample
+    if row >= sample.n:
+        return "new candidate", f"{sample.new[row - sample.n]} (outside the training data)"
+    return "training example", f"{row} (row {int(sample.train_index[row]):,} of the dataset)"
 
 
 def _known(sampled: SampledProblem, row: int) -> list[tuple[str, str]]:

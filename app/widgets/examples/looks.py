@@ -25,5 +25,5 @@ def added(frame: pd.DataFrame, dataset: Dataset, indices: Sequence[int]) -> pd.D
         return frame.assign(**{tips.WORDS: [record_text.short(dataset.records[0][index]) for index in indices]})
     if dataset.image_shape is None:
         return frame
-    return frame.assign(**{tips.PICTURE: [pictures.data_url(dataset.name, "train", int(index), dataset)
+    return frame.assign(**{tips.PICTURE: [pictures.data_url(dataset.key, "train", int(index), dataset)
                                           for index in indices]})

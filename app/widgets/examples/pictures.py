@@ -16,7 +16,7 @@ from engine.desk.datasets import Dataset
 def html(dataset: Dataset, split: str, index: int, side: int, alt: str) -> str:
     """An `<img>` of one example, `side` pixels wide; where examples are not pictures, its number. Of pictures that
     are read by embeddings, as they came."""
-    address = data_url(dataset.name, split, index, dataset) or original_url(dataset, split, index, 2 * side)
+    address = data_url(dataset.key, split, index, dataset) or original_url(dataset, split, index, 2 * side)
     if address is None:
         return f'<span class="wf-picture wf-num">#{index}</span>'
     return (f'<img class="wf-picture" src="{address}" width="{side}" height="{side}" alt="{escape(alt)}" '
@@ -48,8 +48,9 @@ def thumbnail(name: str, file: str, side: int) -> str | None:
 
 
 @st.cache_data(show_spinner=False, max_entries=2_000)
-def data_url(name: str, split: str, index: int, _dataset: Dataset) -> str | None:
-    """The PNG of an example as a data URL, in its own resolution; None where examples are not pictures."""
+def data_url(key: str, split: str, index: int, _dataset: Dataset) -> str | None:
+    """The PNG of an example as a data URL, in its own resolution; None where examples are not pictures. key: of the
+    dataset."""
     pixels = _dataset.image(split, index)
     if pixels is None:
         return None

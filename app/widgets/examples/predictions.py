@@ -48,19 +48,22 @@ def of_queries(sampled: SampledProblem) -> list[Prediction]:
 
 
 def of_training(sampled: SampledProblem, rows: Sequence[int]) -> list[Prediction]:
-    """Of training examples, by their rows."""
+    """Of training examples, or new candidates, by their rows."""
     problem = sampled.problem
-    if sampled.dataset.records is None:
-        outputs = problem.probabilities
+    chosen, texts = torch.as_tensor(list(rows), device=problem.device), sampled.dataset.records is not None
+    if problem.adds(chosen):
+        outputs = _outputs(problem, problem.units(chosen).x)
+        outputs = outputs if texts else outputs.softmax(-1)
+    elif texts:
+        outputs = problem.of_model("training outputs", lambda: _outputs(problem, problem.x))[chosen]
     else:
-        outputs = problem.of_model("training outputs", lambda: _outputs(problem))
-    return _read(sampled, outputs[torch.as_tensor(list(rows), device=outputs.device)],
-                 sampled.sample.y_train[list(rows)])
+        outputs = problem.probabilities[chosen]
+    return _read(sampled, outputs, sampled.sample.y_train[list(rows)])
 
 
-def _outputs(problem) -> Tensor:
+def _outputs(problem, x: Tensor) -> Tensor:
     with problem.exclusive:
-        return problem.outputs(problem.x)
+        return problem.outputs(x)
 
 
 def _read(sampled: SampledProblem, outputs: Tensor, labels: Sequence[int]) -> list[Prediction]:

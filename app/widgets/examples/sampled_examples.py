@@ -9,7 +9,7 @@ import numpy as np
 
 from app.widgets.examples import cards, pictures, predictions, record_text
 from app.widgets.examples.predictions import Prediction
-from engine.desk import SampledProblem
+from engine.desk import ProblemSource, SampledProblem
 from engine.scoring.scoring import Scoring
 
 SMALL = 64
@@ -45,6 +45,18 @@ def label(sampled: SampledProblem, row: int) -> str:
     return sampled.dataset.class_names[sampled.sample.y_train[row]]
 
 
+def identified(sampled: SampledProblem, rows: np.ndarray) -> dict[str, Sequence]:
+    """Columns of a table that say which candidates its rows are."""
+    new, n = sampled.sample.new, sampled.sample.n
+    return {"training example": rows, **({"new candidate": [new[row - n] for row in rows]} if new else {
+        "row in dataset": sampled.sample.train_index[rows]})}
+
+
+def mark(source: ProblemSource) -> str:
+    """What sets candidates apart that are outside the training data, in a word or two; empty for training examples."""
+    return "new" if source.new_candidates else f"{source.tokens} alone" if source.partial else ""
+
+
 def noun(sampled: SampledProblem) -> str:
     """What a class of an example is called."""
     return sampled.dataset.noun
@@ -65,7 +77,7 @@ def query_html(sampled: SampledProblem, query: Query, size: int, scorings: Seque
 def train_html(sampled: SampledProblem, row: int, size: int, shown: int = cards.SHOWN_FEATURES) -> str:
     """Picture, text or feature table of a training example."""
     return _html(sampled, "train", int(sampled.sample.train_index[row]),
-                 f"training example {row}, {noun(sampled)} {label(sampled, row)}", size, shown)
+                 f"{sampled.sample.called(row)}, {noun(sampled)} {label(sampled, row)}", size, shown)
 
 
 def _html(sampled, split: str, index: int, description: str, size: int, shown=cards.SHOWN_FEATURES,

@@ -29,6 +29,15 @@ def text(value: Any) -> str | int:
     return int(value) if isinstance(value, bool) else short(value) if isinstance(value, float) else value
 
 
+def bound(name: str, setting: Declared, begin: Any, disabled: bool = False, area: Any = st, why: str = "") -> Any:
+    """`draw` of a choice of that name, which stands in the address once it is made."""
+    value = draw(setting, setting.label.capitalize(), choice.bound(name, begin, parser(setting)), begin, disabled, area,
+                 why)
+    if choice.is_set(name) or value != begin:
+        choice.keep(name, text(value))
+    return value
+
+
 def draw(setting: Declared, label: str, key: str, begin: Any, disabled: bool = False, area: Any = st,
          why: str = "") -> Any:
     """Its value, which stands in the session under the key. begin: what it begins with, said where that is another than

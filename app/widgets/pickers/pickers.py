@@ -15,6 +15,7 @@ from app.widgets.frame.guard import guarded, once
 from app.widgets.jobs.desk import desk
 from app.widgets.pickers import (
     layers_picker,
+    new_picker,
     recipe_picker,
     settings_picker,
     upload_reading,
@@ -76,7 +77,7 @@ CHOICES = {
 def problem_picker() -> None:
     """The sidebar's data picker; what it chose is read with `source()` on every page."""
     with st.sidebar:
-        name = dataset_picker((*SIZES, *selection.NAMES))
+        name = dataset_picker((*SIZES, *selection.NAMES, new_picker.NAME))
         _decided(name)
         model_picker(name)
         if (pool := fitting.pool(name, chosen_model(name))) > 1:
@@ -305,6 +306,7 @@ def scoring_picker(name: str, default: Scoring) -> Scoring | None:
         return None
     with guarded("This specification"):
         specification, kind = Specification.of(behavior, intervention, process), problem_class().kind
+        new_picker.check(specification.intervention)
         recipe = source().training_recipe
         more = recipe.offers if recipe else frozenset()
         routes = [route for route, estimator in ESTIMATORS.items() if not estimator.refusal(specification, kind, more)

@@ -81,13 +81,10 @@ def show(family: str, base: TrainingRecipe, examples: int, pictures: bool = Fals
     areas = st.columns(columns) if columns > 1 else [st]
     for index, (field, setting) in enumerate(_settings(family, base).items()):
         name, begin = _name(family, field), getattr(base, field)
-        key = choice.bound(name, begin, declared_input.parser(setting))
-        idle = field in PICTURES and not pictures and st.session_state[key] == begin
+        idle = field in PICTURES and not pictures and choice.one(name, begin, declared_input.parser(setting)) == begin
         unread = field == "momentum" and values["optimizer"].startswith("adam")
-        value = values[field] = declared_input.draw(setting, setting.label.capitalize(), key, begin, idle or unread,
-                                    areas[index % len(areas)], NO_PICTURES if idle else "")
-        if choice.is_set(name) or value != begin:
-            choice.keep(name, declared_input.text(value))
+        values[field] = declared_input.bound(name, setting, begin, idle or unread, areas[index % len(areas)],
+                                             NO_PICTURES if idle else "")
     try:
         recipe = type(base).parse({**base.model_dump(), **_given(family, base)})
     except InvalidInput as error:

@@ -8,7 +8,7 @@ import streamlit as st
 
 from app.widgets.choices import choice, inputs
 from app.widgets.choices.pair_choice import PairChoice
-from app.widgets.pickers import pickers
+from app.widgets.pickers import new_picker, pickers
 from app.widgets.words import glossary
 from engine.desk import presets
 from engine.desk.language_presets import PLAIN
@@ -98,8 +98,10 @@ def preset_picker(scorings: Sequence[Scoring]) -> None:
 
 
 def _presets() -> Mapping[str, Preset]:
-    """Those of the chosen kind of model."""
-    return presets.offered(pickers.problem_class())
+    """Those of the chosen kind of model; where candidates are new, those that can be asked about them."""
+    offered = presets.offered(pickers.problem_class())
+    return {name: preset for name, preset in offered.items() if all(
+        scoring.intervention.adds for scoring in preset.scorings)} if new_picker.outside() else offered
 
 
 def _picked() -> None:

@@ -9,11 +9,10 @@ import streamlit as st
 
 from app.widgets.choices import inputs
 from app.widgets.frame.guard import guarded
+from app.widgets.pickers import records_reading
 from engine.desk import datasets
 from engine.desk.datasets import Preview, UploadOptions
 
-TURNS = {"last": "its last answer", "every": "every answer"}
-PATTERNS = {"answer": "The answer is ([A-Z])", "explanation": "^(.*?)The answer is"}
 EMBEDDINGS = "Embeddings as features (npy, npz, CSV or Parquet)"
 FORMS = ("An npy (n, d) has a row an example, in the order of the table's rows, or of the sorted paths of pictures. An "
          "npz has `embeddings` and, if you like, the `names` of their examples. A CSV or Parquet has a column of "
@@ -50,18 +49,9 @@ def fields(name: str, chosen: UploadOptions, understood: Preview) -> dict[str, A
     """The inputs that fit the data, inside a form, as fields of `UploadOptions`. Raises `InvalidInput` for embeddings
     that cannot be read."""
     if datasets.holds_records(name):
-        return _of_records(name, chosen)
+        return records_reading.fields(name, chosen.turns, chosen.mark)
     return {"label": _label(name, chosen, understood), "queries": _queries(name, chosen, understood),
             "embeddings": _embeddings(name, chosen) if understood.columns or datasets.holds_pictures(name) else ""}
-
-
-def _of_records(name: str, chosen: UploadOptions) -> dict[str, Any]:
-    turns = _select(name, "turns", "Of a conversation", TURNS, chosen.turns)
-    mark = {span: _text(name, span, f"Pattern of the {span} in a response", chosen.mark.get(span, ""), placeholder=like,
-                        help="A regular expression. Its last match counts, by its first group where it has one; a "
-                             "record that marks this span itself keeps its own.")
-            for span, like in PATTERNS.items()}
-    return {"turns": turns, "mark": {span: pattern for span, pattern in mark.items() if pattern}}
 
 
 def _label(name: str, chosen: UploadOptions, understood: Preview) -> str:
@@ -97,9 +87,3 @@ def _select(name: str, field: str, label: str, titles: dict[str, str], value: st
     key = f"own:{field}:{name}"
     st.session_state.setdefault(key, value)
     return inputs.selectbox(label, list(titles), key=key, format_func=titles.get)
-
-
-def _text(name: str, field: str, label: str, value: str, **rest: Any) -> str:
-    key = f"own:{field}:{name}"
-    st.session_state.setdefault(key, value)
-    return inputs.text_input(label, key=key, **rest)

@@ -15,15 +15,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from engine.applications.language import gradients
+from engine.applications.language import gradients, ranges
 from engine.applications.language.cache import Cache
-from engine.applications.language.projection import (
-    Adam,
-    Maps,
-    Projection,
-    draw_names,
-    projected_rows,
-)
+from engine.applications.language.projection import Adam, Maps, Projection, draw_names, projected_rows
+from engine.applications.language.ranges import Ranges
 from engine.basics import heap
 from engine.basics.errors import InvalidInput
 from engine.basics.values import Sparse
@@ -59,9 +54,10 @@ class Setting(Sparse):
     task: the name of a task with its sizes. layer: where RepSim reads, as a share of the model's depth. ridge: TRAK's.
     modules: patterns over the names that transformers gives the adapted layers (`engine.models.layers`), of those whose
     adapters are scored (default: all); all are trained. tokens: those of a training record whose loss is scored.
+    ranges: behaviors beside those that every query allows, each of a range of one query's tokens: `tokens@4:2-7`.
     """
 
-    unwritten: ClassVar = ("modules", "tokens")
+    unwritten: ClassVar = ("modules", "tokens", "ranges")
     model: str
     task: dict[str, Any]
     recipe: FineTuning = FineTuning()
@@ -70,6 +66,7 @@ class Setting(Sparse):
     ridge: float = 1e-2
     modules: tuple[str, ...] = ()
     tokens: Mark = "response"
+    ranges: Ranges = ()
 
 
 @lru_cache(maxsize=1)
@@ -245,7 +242,7 @@ class Attribution:
             """Read with the first batch, so not where none is left to compute."""
             return Adam(*point.moments(), point.step)
 
-        def rows_of(tap, batch) -> dict[str, Tensor]:
+        def rows_of(tap, batch, _rows: Sequence[int]) -> dict[str, Tensor]:
             values, (columns,) = projected_rows(self.model, tap, batch, self.losses, [maps], adam())
             if self.setting.tokens != "response":  # what has no such token makes no step
                 there = MARKED[self.setting.tokens](batch).any(1).float().cpu()[:, None]
@@ -259,15 +256,17 @@ class Attribution:
         """Projected gradients of every behavior of queries at a checkpoint, with its values. progress: as for
         `record_cache`."""
         encoded = [self.encoder.encode(record) for record in records]
-        names, sizes, projection = self.behaviors(encoded), self.sizes, self.projection
+        flags = ranges.flagged(self.encoder, self.setting.ranges, records)
+        names, sizes, projection = [*self.behaviors(encoded), *flags], self.sizes, self.projection
         width = projection.width(list(sizes.values()))
         cache = self._cache({"part": fingerprint(records), "step": point.step, **self._projection}, len(records),
                             {column: shape for name in names for column, shape in projection.columns(
                                 name, width).items()} | {"value": (len(names),)})
-        readers, maps = {name: READOUTS[name].read for name in names}, Maps(projection, sizes)
+        maps, plain = Maps(projection, sizes), {name: READOUTS[name].read for name in names if name not in flags}
 
-        def rows_of(tap, batch) -> dict[str, Tensor]:
-            values, (columns,) = projected_rows(self.model, tap, batch, readers, [maps])
+        def rows_of(tap, batch, rows: Sequence[int]) -> dict[str, Tensor]:
+            read = plain | ranges.readers(flags, rows, batch)
+            values, (columns,) = projected_rows(self.model, tap, batch, read, [maps])
             return {**columns, "value": values.float().cpu()}
 
         return self._fill(cache, point, encoded, rows_of, check, progress)
@@ -282,7 +281,7 @@ class Attribution:
                             {f"{depth:g}": (self.width,) for depth in self.layers})
 
         @torch.no_grad()
-        def rows_of(_tap, batch) -> dict[str, np.ndarray]:
+        def rows_of(_tap, batch, _rows: Sequence[int]) -> dict[str, np.ndarray]:
             states = passes.hidden_states(self.model, batch)
             return {f"{depth:g}": self._prompt_state(states[self.layer_index(depth)], batch) for depth in self.layers}
 
@@ -294,7 +293,7 @@ class Attribution:
         trained on, in place of those that were."""
         cached = [self.record_cache(point, check, new=new) for point in self.points]
         queried = [self.query_cache(point, records) for point in self.points]
-        names = [name for name in READOUTS if name in queried[-1].columns]
+        names = [name for name in (*READOUTS, *self.setting.ranges) if name in queried[-1].columns]
         draws = [tuple(point_of(point.weight, own, queries_of, names, draw) for point, own, queries_of in zip(
             self.points, cached, queried, strict=True)) for draw in range(len(self.projection.draws))]
         last, own, query_states = cached[-1], self.states(new or None, check), self.states(records)
@@ -351,7 +350,7 @@ class Attribution:
     def scope(self) -> dict[str, Any]:
         """Of modules and tokens, what is not all of them, for an identity."""
         written = self.setting.model_dump(mode="json")
-        return {name: written[name] for name in Setting.unwritten if name in written}
+        return {name: written[name] for name in ("modules", "tokens") if name in written}
 
     @property
     def _projection(self) -> dict[str, Any]:
@@ -375,7 +374,7 @@ class Attribution:
         with gradients.tapped(self.model, self.sizes) as tap:
             for rows, batch in passes.batched(self.model, self.encoder, encoded, self.setting.recipe.batch, missing,
                                               check):
-                columns = {name: np.asarray(value) for name, value in rows_of(tap, batch).items()}
+                columns = {name: np.asarray(value) for name, value in rows_of(tap, batch, rows).items()}
                 check_finite(columns.items(), point.step)
                 cache.put(rows, columns)
                 trim()

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
 import torch
 
+from engine.applications.language.projection import Projection
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
 from engine.basics.registry import Registry
+from engine.basics.settings import Declared, declared
+from engine.estimators.trak import TrakSettings
 from engine.gradients.cached import CachedFeatures, CachedTerm
 from engine.gradients.response import Response
 from engine.problems import Problem
@@ -109,6 +112,9 @@ METHODS: Registry[RecordMethod] = Registry("method")
 for _name, _named in {"gradient_norm": "gradient_norm", "repsim": "repsim_cosine", "random": "random",
                       "gradsim": "gradsim", "tracin": "tracin", "trak": "trak", "less": "less"}.items():
     METHODS.add(_name, RecordMethod(_name, NAMED[_named]))
+SETTINGS: Mapping[str, Declared] = {**declared(Projection), "ridge": declared(TrakSettings)["ridge"]}
+"""What decides the numbers of these methods beside the training, as `Setting` has it: fields of its projection, and
+TRAK's ridge."""
 REPSIM = METHODS["repsim"]
 """The one that reads a layer."""
 

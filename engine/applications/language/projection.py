@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated
+from typing import Literal
 
 import torch
-from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
+from pydantic import SerializerFunctionWrapHandler, model_serializer
 from torch import Tensor
 
 from engine.applications.language.gradients import Tap, record_gradients
+from engine.basics.settings import FREE, GROWS, setting
 from engine.basics.values import Count, Value
 from engine.gradients.projectors import PROJECTORS, Map, checked_dimension
 from engine.models.adam import adam_spread, adam_update
@@ -35,10 +36,15 @@ class Projection(Value):
     projected onto k numbers or more, as `width.choose` says, at most as many as fit. With 0 it is k.
     """
 
-    projector: str = "count_sketch"
-    dimension: Count = 4096
-    seed: Count = 0
-    budget: Annotated[Count, Field(ge=0)] = 0
+    projector: Literal["count_sketch", "rademacher", "gaussian", "identity"] = setting(
+        "count_sketch", "The random projection of gradients; `identity` keeps them whole.", "this program", FREE)
+    dimension: Count = setting(
+        4096, "Numbers that a gradient is projected to at least.", "this program", GROWS, ge=1)
+    seed: Count = setting(0, "Of the draw of the projection.", "this program", FREE)
+    budget: Count = setting(
+        0, "Bytes that the gradients of the records may take on disk: within them they are kept whole, or projected to "
+        "more numbers where the scores depend on the draw. With 0 the dimension holds.", "this program",
+        "room on disk", ge=0, le=1 << 44)
 
     @model_serializer(mode="wrap")
     def _without_budget(self, serialize: SerializerFunctionWrapHandler) -> dict:

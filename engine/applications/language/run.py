@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import pandas as pd
 
-from engine.applications.language import detection, rankings, shading, shards, sketching, stages
+from engine.applications.language import detection, ranges, rankings, shading, shards, sketching, stages
 from engine.applications.language.attribution import Attribution, Setting
 from engine.applications.language.methods import REPSIM, pairs
 from engine.basics.errors import InvalidInput
@@ -123,6 +123,7 @@ class AttributionRequest(JobRequest[Attributed]):
         attribution.unmarked  # noqa: B018 - refuses tokens that no record has, before any training
         if not attribution.behaviors([attribution.encoder.encode(record) for record in queries]):
             raise InvalidInput("No behavior can be read off these queries; give each a response.")
+        ranges.flagged(attribution.encoder, self.setting.ranges, queries)  # refuses, before any training
         if chunk.startswith("queries"):
             return _queries_chunk(attribution, queries, int(chunk.partition("/")[2]), context)
         if chunk == "tokens":

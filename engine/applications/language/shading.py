@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pandas as pd
 
-from engine.applications.language import tokens
+from engine.applications.language import ranges, tokens
 from engine.applications.language.attribution import Attribution
 from engine.applications.language.methods import RecordMethod, pairs
 from engine.gradients.cached import CachedFeatures
@@ -16,6 +16,7 @@ from engine.jobs import Context
 from engine.models.causal import lora, passes
 from engine.models.causal.encoding import Encoded
 from engine.models.causal.marked import Mark, loss_weights, mean_weights
+from engine.question.worded import ranged
 
 MOMENTUM = -1
 """The place, in the table of tokens, of what no token brings but the optimizer's momentum."""
@@ -54,13 +55,13 @@ def shade_query(run: Attribution, features: CachedFeatures, method: RecordMethod
                 row: int, check: Callable[[], None] = lambda: None) -> dict[str, np.ndarray]:
     """Behavior -> the part of the score of a record for a query, `encoded`, that every response token of the query
     brings; they add up to the score. The length of a query's gradient is held, where an estimator reads it."""
-    behaviors = [name for name in features.behaviors if name in MEANS]
-    weights = {name: mean_weights(MEANS[name]) for name in behaviors}
+    weights = {name: mean_weights(MEANS[name]) for name in features.behaviors if name in MEANS}
+    weights |= {name: ranges.weights(ranged(name), query) for name in run.setting.ranges}
     values = {name: np.zeros(len(encoded.ids) - encoded.response) for name in features.behaviors}
     for name in features.behaviors:
-        if name not in MEANS:
+        if name not in weights:
             values[name][encoded.answer - encoded.response] = method.score(features, name)[query, row]
-    for name in behaviors:
+    for name in weights:
         for index, v in method.query_directions(features, name, query, row).items():
             run.load(run.points[index])
             own = tokens.contributions(run.model, run.encoder, [encoded], direction(run, v), {name: weights[name]}, 1,

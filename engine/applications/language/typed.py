@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from engine.basics.errors import InvalidInput
 from engine.data import world
+from engine.data.record_forms import Turns
 from engine.data.records import Record, read_jsonl
 from engine.data.tasks import own, wording
 from engine.models.causal.catalogue import is_embedded
@@ -35,11 +38,13 @@ SCHOOL = Example("Which of these is a liquid?\nA: a rock\nB: orange juice",
                  "Orange juice takes the shape of its container.")
 
 
-def example(model: str, file: str = "") -> Example:
+def example(model: str, file: str = "", turns: Turns = "last", mark: Mapping[str, str] = MappingProxyType({})
+            ) -> Example:
     """One in the words of what is trained on: the first held-out record of a user's own `file`, for the embedded model
-    a question of its world, else one of school science. Raises as `read_jsonl` and `world.load` do."""
+    a question of its world, else one of school science. turns, mark: how the file is read. Raises as `read_jsonl`
+    and `world.load` do."""
     if file:
-        return Example.of(read_jsonl(file)[-own.SIZES["held"]:][0])
+        return Example.of(read_jsonl(file, turns, mark)[-own.SIZES["held"]:][0])
     return Example.of(wording.record(world.load(1)[0])) if is_embedded(model) else SCHOOL
 
 

@@ -52,7 +52,7 @@ class Batch:
 
     targets (b, R): their tokens. response, explanation (b, R) bool. answer (b,): column of the answer letter, −1
     without one. letters (b, C): tokens of the choices, −1 where there are fewer. stated (b,). prompt_end (b,): the
-    position that predicts the first token of the response.
+    position that predicts the first token of the response. scored (b, R) bool: whose loss counts.
     """
 
     ids: Tensor
@@ -65,6 +65,7 @@ class Batch:
     letters: Tensor
     stated: Tensor
     prompt_end: Tensor
+    scored: Tensor
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -159,7 +160,7 @@ class Encoder:
                 letters[row, :len(item.letters)] = torch.tensor(item.letters)
         positions = (mask.cumsum(1) - 1).clamp_min(0)
         return Batch(ids, mask, positions, ids[:, width - tail:], response, explanation, answer, letters, stated,
-                     prompt_end)
+                     prompt_end, response)
 
     def words(self, encoded: Encoded) -> list[str]:
         """The text of every response token, in order."""

@@ -1,8 +1,9 @@
 r"""The loss of a record as a convex function of the logits of its response's tokens.
 
-    c(u) = (1/|R|) Σ_{t ∈ R} [logsumexp_v u_tv − u_{t, z_t}]
+    c(u) = (1/|R|) Σ_{t ∈ M} [logsumexp_v u_tv − u_{t, z_t}]
 
-with u (R', V) the logits where the last R' tokens of a record are predicted, which hold its response R.
+with u (R', V) the logits where the last R' tokens of a record are predicted, which hold its response R; M ⊆ R are
+the tokens whose loss counts, all of them unless a candidate is scored by some.
 """
 
 from __future__ import annotations
@@ -41,9 +42,9 @@ class TokenLink(Link):
         return -mean_response_likelihood(outputs, self.packing.unpack(x))
 
     def softmax_weights(self, x: Tensor) -> Tensor | None:
-        """1/|R| at the tokens of the response, (b, R')."""
-        response = self.packing.unpack(x).response.to(self.network.dtype)
-        return response / response.sum(1, keepdim=True)
+        """1/|R| at the tokens of the response whose loss counts, (b, R')."""
+        batch = self.packing.unpack(x)
+        return batch.scored.to(self.network.dtype) / batch.response.sum(1, keepdim=True)
 
     def present(self, x: Tensor, length: int) -> Tensor | None:
         """The head reads the positions that predict the last R tokens alone; every other layer a record from its first

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -20,7 +20,7 @@ class Packing:
     """How wide the parts of a row are: T tokens, of which the last R hold the response, and up to C choices.
 
         tokens (T)   −1 where there is none, which is on the left
-        response (R), explanation (R)   1 where the token belongs to it
+        response (R), explanation (R)   1 where the token belongs to it, 2 in a response where its loss does not count
         answer, stated   the column of the answer among the R, and which of the choices it states; −1 without one
         letters (C)      the tokens of the choices, −1 where there are fewer
     """
@@ -67,9 +67,17 @@ class Packing:
         tokens, response, explanation, columns, letters = self._split(rows)
         mask = (tokens != NOTHING).long()
         ids = tokens.clamp_min(0)
-        first = self.tokens - self.tail + response.argmax(1)
+        first = self.tokens - self.tail + (response != 0).long().argmax(1)
         return Batch(ids, mask, (mask.cumsum(1) - 1).clamp_min(0), ids[:, self.tokens - self.tail:],
-                     response != 0, explanation != 0, columns[:, 0], letters, columns[:, 1], first - 1)
+                     response != 0, explanation != 0, columns[:, 0], letters, columns[:, 1], first - 1,
+                     response == 1)
+
+    def scoring(self, rows: Tensor, marked: Callable[[Batch], Tensor]) -> Tensor:
+        """The same records, with the loss of the marked tokens of their responses alone."""
+        batch, rows = self.unpack(rows), rows.clone()
+        response = self._split(rows[:, :self.width])[1]
+        response[batch.response & ~marked(batch)] = 2
+        return rows
 
     def widened(self, other: Packing) -> Packing:
         """Wide enough for the rows of both."""

@@ -21,7 +21,7 @@ from engine.models.causal.encoding import Batch, Encoder
 from engine.models.causal.packed import Packing
 from engine.models.causal.reader import Extra, TokenReader, token_logits
 from engine.models.causal.readouts import marked_likelihood, response_likelihood
-from engine.question.worded import Contrast, Span, Worded
+from engine.question.worded import Contrast, Span, TokenRange, Worded
 
 
 @dataclass(frozen=True)
@@ -87,6 +87,20 @@ def _marks(words: Span, texts: Texts) -> tuple[Extra, Tensor]:
             raise InvalidInput(f"“{words.words}” does not stand in the response of query {query}; mark words that "
                                "every query's response holds, or words of one query alone, as in `span@0:the words`.")
         rows[query, [texts.packing.tail - back for back in texts.encoder.covered(record, spans)]] = 1
+    return Marks(texts.packing.tail), rows
+
+
+@posed.register
+def _range(words: TokenRange, texts: Texts) -> tuple[Extra, Tensor]:
+    rows = torch.zeros(len(texts.records), texts.packing.tail, dtype=torch.long)
+    for query in texts.rows(words.query):
+        encoded = texts.encoder.encode(texts.records[query])
+        count = len(encoded.ids) - encoded.response
+        if words.last >= count:
+            raise InvalidInput(f"The response of query {query} has {count:,} tokens, and `{words.spelling}` asks for "
+                               f"number {words.last}; they are 0 to {count - 1:,}.")
+        first = texts.packing.tail - count + words.first
+        rows[query, first:first + words.count] = 1
     return Marks(texts.packing.tail), rows
 
 

@@ -93,6 +93,11 @@ def _mean(values: Tensor, mask: Tensor) -> Tensor:
     return (values * mask).sum(1) / mask.sum(1).clamp_min(1)
 
 
+def _part(values: Tensor, batch: Batch) -> Tensor:
+    """(1/|R|) Σ over the tokens that count."""
+    return (values * batch.scored).sum(1) / batch.response.sum(1).clamp_min(1)
+
+
 def marked_likelihood(logits: Logits, batch: Batch, marked: Tensor) -> Tensor:
     """The mean of log p over marked targets (b, R); 0 where none is."""
     return _mean(token_log_probabilities(logits, batch), marked)
@@ -104,8 +109,9 @@ def response_likelihood(logits: Logits, batch: Batch) -> Tensor:
 
 
 def mean_response_likelihood(logits: Logits, batch: Batch) -> Tensor:
-    """The mean of log p over the response, which the behavior `response_loss` reads."""
-    return _mean(token_log_probabilities(logits, batch), batch.response)
+    """The mean of log p over the response, which the behavior `response_loss` reads; of a record whose loss counts at
+    some of its tokens, their part of it."""
+    return _part(token_log_probabilities(logits, batch), batch)
 
 
 def learned_likelihood(logits: Logits, batch: Batch) -> Tensor:
@@ -113,7 +119,7 @@ def learned_likelihood(logits: Logits, batch: Batch) -> Tensor:
     if isinstance(logits, Unread):
         return mean_response_likelihood(logits, batch)
     log_p = at_least_single(logits).log_softmax(-1)
-    return _mean(log_p.gather(-1, batch.targets[..., None])[..., 0], batch.response)
+    return _part(log_p.gather(-1, batch.targets[..., None])[..., 0], batch)
 
 
 def explanation_loss(logits: Logits, batch: Batch) -> Tensor:

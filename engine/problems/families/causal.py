@@ -14,8 +14,9 @@ from torch import nn
 
 from engine import data
 from engine.basics.errors import InvalidInput
-from engine.data import Dataset, Sample
-from engine.data.records import Record, fingerprint, read_jsonl, stream_jsonl
+from engine.data import Dataset, Sample, uploads
+from engine.data.new_examples import NewExamples
+from engine.data.records import Record, fingerprint, stream_jsonl
 from engine.models.causal import finetune, loading, lora, stored_trainings
 from engine.models.causal.catalogue import is_embedded
 from engine.models.causal.checked import check_reading
@@ -55,7 +56,7 @@ class CausalFamily(Family):
     """Models by the names of `engine.models.causal.loading`. Draws are of a dataset of records."""
 
     problem_class = CausalProblem
-    fields = frozenset({"model", "selection", "recipe", "weights"})
+    fields = frozenset({"model", "selection", "recipe", "weights", "tokens"})
     records = True
 
     def check(self, source: SourceFields, dataset: Dataset) -> None:
@@ -139,21 +140,20 @@ class CausalFamily(Family):
         built.keep_checkpoints(states)
         return built
 
-    def new_candidates(self, source: SourceFields, dataset: Dataset, problem: Problem, path: Path
-                       ) -> tuple[Problem, Sequence[str]]:
+    def with_new(self, source: SourceFields, dataset: Dataset, problem: Problem, new: NewExamples) -> Problem:
         assert isinstance(problem, CausalProblem), "as `build` made it"
-        records = read_jsonl(path)
-        return problem.with_records(records), [record.id for record in records]
+        return problem.with_records(new.records, tokens=source.tokens)
 
     def new_parts(self, source: SourceFields, dataset: Dataset, problem: Problem, path: Path, size: int
                   ) -> Iterator[Part[Problem]]:
         """Read as they are scored."""
         assert isinstance(problem, CausalProblem), "as `build` made it"
-        yield from problem.with_each(stream_jsonl(path, size))
+        turns = uploads.reading(dataset.name).turns if uploads.is_upload(dataset.name) else "last"
+        yield from problem.with_each(stream_jsonl(path, size, turns))
 
     def test_inputs(self, source: SourceFields, dataset: Dataset, sample: Sample, problem: Problem) -> np.ndarray:
         assert isinstance(problem, CausalProblem) and problem.texts is not None, "as `build` made it"
-        return problem.texts.rows[len(sample.train_index):].numpy()
+        return problem.texts.rows[problem.n:problem.n + len(sample.test_index)].numpy()
 
     def _trained(self, source: SourceFields, training: Training, names: Sequence[str], watch: Observer
                  ) -> list[tuple[State, float]]:

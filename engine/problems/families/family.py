@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -11,8 +11,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from engine.basics.errors import InvalidInput
-from engine.data import Dataset, Sample, uploads
-from engine.data.new_examples import load_new
+from engine.data import Dataset, Sample
+from engine.data.new_examples import NewExamples
+from engine.data.new_files import of_file
 from engine.models.recipe import TrainingRecipe
 from engine.problems.candidates import Part
 from engine.problems.families.fields import SourceFields
@@ -84,20 +85,15 @@ class Family(ABC):
         """Features (b, d) of a dataset's examples as inputs of the model."""
         return pooled(source, dataset, x)
 
-    def new_candidates(self, source: SourceFields, dataset: Dataset, problem: Problem, path: Path
-                       ) -> tuple[Problem, Sequence[str]]:
-        """(the problem with the examples of a file or folder as its candidates, what they are called).
-
-        Raises `MissingData` and `InvalidInput` as `engine.data.new_examples` does."""
-        origin = uploads.base(source.dataset) if uploads.is_upload(source.dataset) else None
-        new = load_new(path, dataset, origin, uploads.reading(source.dataset).label if origin else "")
-        return problem.with_outside(self.inputs(source, dataset, new.features), new.labels), new.names
+    def with_new(self, source: SourceFields, dataset: Dataset, problem: Problem, new: NewExamples) -> Problem:
+        """The problem with examples outside its training set as its candidates. Raises as `with_outside` does."""
+        return problem.with_outside(self.inputs(source, dataset, new.features), new.labels)
 
     def new_parts(self, source: SourceFields, dataset: Dataset, problem: Problem, path: Path, size: int
                   ) -> Iterator[Part[Problem]]:
-        """The same, so many of the examples at a time. Raises as `new_candidates` does."""
-        whole, names = self.new_candidates(source, dataset, problem, path)
-        return whole.in_parts(names, size)
+        """The same of a file or folder, so many of the examples at a time. Raises as `of_file` does."""
+        new = of_file(path, dataset)
+        return self.with_new(source, dataset, problem, new).in_parts(new.names, size)
 
     def test_inputs(self, source: SourceFields, dataset: Dataset, sample: Sample, problem: Problem) -> np.ndarray:
         """The test examples of a problem that was built, as its `accuracy` takes them."""

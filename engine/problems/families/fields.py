@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from engine.models.causal.marked import Mark
 from engine.models.recipe import TrainingRecipe
 
 
@@ -30,3 +31,5 @@ class SourceFields(Protocol):
     def recipe(self) -> TrainingRecipe | None: ...
     @property
     def weights(self) -> str: ...
+    @property
+    def tokens(self) -> Mark: ...

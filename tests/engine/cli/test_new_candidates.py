@@ -1,6 +1,7 @@
 """`influence`, `compare` and `stream` on examples that the model was not trained on, from every form of file."""
 
 import json
+from io import BytesIO
 from pathlib import Path
 
 import numpy as np
@@ -10,9 +11,10 @@ from PIL import Image
 
 from engine.basics.errors import InvalidInput
 from engine.cli import main
-from engine.data import load_npz, uploads
+from engine.data import load_npz, new_files, uploads
 from engine.data.image_folder import load_image_folder
 from engine.data.new_examples import load_new
+from engine.data.packing import packed
 from engine.data.tables import load_table
 from engine.problems import ProblemSource, SoftmaxProblem
 from engine.scoring.compute import compute
@@ -122,6 +124,43 @@ def test_pictures_by_the_names_of_their_files(pictures):
     expected = drawn.problem.with_outside(np.asarray(raw).reshape(1, -1) / 255.0, [1])
     np.testing.assert_allclose(np.load("scores.npz")["scores"][:, 2:],
                                compute(expected, Scoring.parse(STEP))[0].values, rtol=1e-12)
+    same_by_name("new.zip", packed(Path("new"), 10**6).read(), drawn)
+    longer, sample = named("new.zip", packed(Path("new"), 10**6).read(), drawn).draw()
+    assert (longer.image("train", int(sample.train_index[sample.n + 2])) == np.asarray(raw)).all()
+    assert sample.called(sample.n + 2) == "new candidate of today/dog/1.png"
+
+
+def named(filename, content, drawn):
+    """The source of a drawn problem with a stored file of new candidates."""
+    stored = new_files.keep(BytesIO(content), filename, drawn.dataset)
+    return drawn.source.model_copy(update={"new_candidates": stored})
+
+
+def same_by_name(filename, content, drawn, spec="spec.json"):
+    """A problem.json that names a stored file has the scores that are written."""
+    Path("source.json").write_text(named(filename, content, drawn).model_dump_json(exclude_defaults=True))
+    assert main(["influence", "--data", "source.json", "--spec", spec, "--out", "named.npz"]) == 0
+    np.testing.assert_allclose(np.load("named.npz")["scores"], np.load("scores.npz")["scores"], rtol=1e-12)
+    told, before = (json.loads(Path(file).read_text())["new_candidates"] for file in ("named.json", "scores.json"))
+    assert told == before
+
+
+def by_explanation_alone(drawn):
+    """A problem.json scores drawn candidates by some of their tokens, behind the training records."""
+    held = drawn.source.model_copy(update={"tokens": "explanation", "n_candidates": 3})
+    Path("source.json").write_text(held.model_dump_json(exclude_defaults=True))
+    assert main(["influence", "--data", "source.json", "--spec", "spec.json", "--out", "part.npz"]) == 2  # none has one
+    dataset, sample = drawn.source.draw()
+    records = [dataset.records[0][row].model_copy(update={"spans": {"explanation": (0, 5)}})
+               for row in sample.train_index[sample.candidates[:3]]]
+    expected = compute(drawn.problem.with_records(records, tokens="explanation"), Scoring.parse(
+        json.loads(Path("spec.json").read_text())))[0].values
+    marked = uploads.keep_reading(uploads.UploadOptions(of=held.dataset, mark={"explanation": "^It is"}))
+    Path("source.json").write_text(held.model_copy(update={"dataset": marked}).model_dump_json(exclude_defaults=True))
+    assert main(["influence", "--data", "source.json", "--spec", "spec.json", "--out", "part.npz"]) == 0
+    np.testing.assert_allclose(np.load("part.npz")["scores"], expected, rtol=1e-6, atol=1e-12)
+    named = json.loads(Path("part.json").read_text())["new_candidates"]
+    assert named["first"] == drawn.problem.n and named["names"][0].endswith("(explanation alone)")
 
 
 def test_a_picture_is_read_as_in_the_training_data(pictures):
@@ -204,6 +243,11 @@ def test_records_of_a_language_model(tmp_path, monkeypatch, model_folder):
     assert main(["influence", *given, "--out", "scores.npz"]) == 0
     names = json.loads(Path("scores.json").read_text())["new_candidates"]["names"]
     assert names == [*(f"r{index}" for index in range(20, 26)), "long"]
+    drawn = ProblemSource.parse(json.loads(Path("problem.json").read_text())).build()
+    same_by_name("new.jsonl", Path("new.jsonl").read_bytes(), drawn)
+    longer, sample = named("new.jsonl", Path("new.jsonl").read_bytes(), drawn).draw()
+    assert longer.record("train", int(sample.train_index[-1])).id == "long" and len(sample.new) == 7
+    by_explanation_alone(drawn)
     monkeypatch.setattr("engine.cli.problem.PART", 3)
     assert main(["stream", *given, "--out", "ends.csv", "--k", "3"]) == 0
     scores, ends = np.load("scores.npz")["scores"], pd.read_csv("ends.csv")

@@ -6,7 +6,7 @@ import torch
 from engine.basics.errors import InvalidInput
 from engine.question.behaviors import BEHAVIORS, reading
 from engine.question.specification import Specification
-from engine.question.worded import LONGEST, Contrast, Span, read
+from engine.question.worded import LONGEST, Contrast, Span, TokenRange, read
 from engine.question.worded_behaviors import KINDS, placed
 from engine.scoring.codes import decode, encode
 from engine.scoring.scoring import Scoring
@@ -20,6 +20,8 @@ SPELLED = {
     "contrast@0#3": Contrast("", 3, 0),
     "contrast:I do not know.": Contrast("I do not know."),
     "contrast@12:two\nlines: a#2": Contrast("two\nlines: a#2", 1, 12),
+    "tokens@4:2-7": TokenRange(4, 2, 7),
+    "tokens@0:3": TokenRange(0, 3, 3),
 }
 
 
@@ -48,7 +50,8 @@ def test_the_longest_words_fit_into_a_code():
 
 def test_one_spelling_for_one_meaning():
     for written, kept in (("span:  no \n lungs ", "span:no lungs"), ("contrast#1", "contrast"),
-                          ("contrast: yes ", "contrast:yes"), ("span@04:a", "span@4:a")):
+                          ("contrast: yes ", "contrast:yes"), ("span@04:a", "span@4:a"),
+                          ("tokens@04:2-2", "tokens@4:2")):
         assert Specification.of(written, ADD, STEP).behavior == kept
 
 
@@ -65,6 +68,8 @@ def test_registered_behaviors_stay_what_they_were():
      "the log-probability of the response minus that of the same response with its first other choice stated change?"),
     ("contrast:yes", "contrast to “yes”",
      "the log-probability of the response minus that of the response “yes” change?"),
+    ("tokens@4:2-7", "tokens 2-7 in query 4",
+     "how much would the log-likelihood of tokens 2-7 in the response of query 4, per token, change?"),
     (f"contrast:{'word ' * 20}end", f"contrast to “{('word ' * 20)[:39].strip()}…”", "change?"),
 ])
 def test_titles_and_questions(name, title, question):
@@ -89,6 +94,7 @@ def test_a_span_stands_where_its_words_do(words, response, places):
     ("span", "does not say the words"), ("span:  ", "does not say the words"), ("span#2", "does not say the words"),
     ("contrast:", "does not say the other response"), ("contrast#0", "use 1 to 9"), ("contrast#10", "use 1 to 9"),
     (f"span:{'x' * (LONGEST + 1)}", "at most 300"), ("contrast:a\x00b", "cannot be shown"),
+    ("tokens@4", "names no tokens of a query"), ("tokens@4:7-2", "ends before it begins"),
     ("spam:x", "There is no behavior `spam:x`"), ("contrast@x:y", "There is no behavior"),
 ])
 def test_what_is_no_behavior_is_said_in_one_sentence(name, told):

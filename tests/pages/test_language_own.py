@@ -1,0 +1,68 @@
+"""Own records on the Language models page: how they are read, and the settings of the methods, in link and command."""
+
+import json
+import shlex
+from pathlib import Path
+
+import pytest
+
+from engine.cli.language import read_run
+from engine.data import record_files
+from engine.desk.language import Study
+from tests.pages.support import open, says, sound
+
+ANSWER = r"The answer is (\w+)"
+
+
+@pytest.fixture
+def file(home):
+    turns = [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "The answer is B."},
+             {"role": "user", "content": "Again"}, {"role": "assistant", "content": "It is C."}]
+    lines = [json.dumps({"id": str(n), "messages": turns}) for n in range(20)]
+    return Path(record_files.keep("\n".join(lines).encode())).name
+
+
+def page(file, **address):
+    return sound(open("language_models", show="records", task="own", model="World-0.4M", file=file, **address))
+
+
+def test_turns_and_patterns_are_chosen_in_a_form(file):
+    at = page(file)
+    assert says(at, "Of these 20, 0 have an answer span")
+    form = {element.label: element for element in (*at.selectbox, *at.text_input)}
+    form["Of a conversation"].set_value("every")
+    form["Pattern of the answer in a response"].set_value(ANSWER)
+    next(button for button in at.button if button.label == "Read it this way").click()
+    at = sound(at.run())
+    assert says(at, "Of these 40, 20 have an answer span")
+    assert at.query_params["turns"] in ("every", ["every"]) and f"answer={ANSWER}" in at.query_params["mark"]
+    again = page(file, turns="every", mark=[f"answer={ANSWER}"])
+    assert says(again, "Of these 40, 20 have an answer span")
+
+
+def test_what_is_no_pattern_is_one_sentence_and_changes_nothing(file):
+    at = page(file)
+    next(element for element in at.text_input if element.label == "Pattern of the answer in a response").set_value("(")
+    next(button for button in at.button if button.label == "Read it this way").click()
+    at = sound(at.run())
+    assert says(at, "is no regular expression") and "mark" not in at.query_params
+
+
+def test_settings_of_the_methods_stand_in_the_address(file):
+    at = page(file, **{"method-ridge": "0.5"})
+    inputs = {element.label: element for element in at.number_input}
+    assert inputs["Ridge"].value == 0.5 and inputs["Dimension"].value == 2048
+    at = sound(inputs["Dimension"].set_value(512).run())
+    assert at.query_params["method-dimension"] in ("512", ["512"])
+
+
+def test_the_command_says_how_a_file_is_read_and_by_which_settings(file):
+    study = Study("own", "World-0.4M", 80, 0, record_files.path_of(file), turns="every", mark={"answer": ANSWER})
+    usual = {name: study.method_setting(name) for name in ("projector", "dimension", "seed", "budget", "ridge")}
+    assert study.with_methods(usual) == study
+    changed = study.with_methods({**usual, "dimension": 512, "budget": 0, "ridge": 0.5})
+    words = shlex.split(changed.command)
+    run = read_run(words[words.index("--run") + 1])
+    assert run.setting == changed.setting and run.setting.ridge == 0.5 and run.setting.projection.dimension == 512
+    assert run.setting.task["turns"] == "every" and run.setting.task["mark"] == {"answer": ANSWER}
+    assert run.payload == changed.request.payload != study.request.payload
