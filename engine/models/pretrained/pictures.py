@@ -58,7 +58,7 @@ def prepared(pictures: np.ndarray) -> Tensor:
 
 @lru_cache(maxsize=1)
 def backbone() -> Any:
-    """The package's module with its weights, in evaluation mode and not to be changed. Raises `MissingData` without them."""
+    """The network with its weights, for evaluation, never to be changed. Raises `MissingData` without them."""
     path = package_file(*WEIGHTS)
     from efficientnet_lite_pytorch import EfficientNet
 
