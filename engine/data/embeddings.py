@@ -8,7 +8,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
@@ -161,7 +161,9 @@ def _of_table(frame: pd.DataFrame) -> bytes:
         raise InvalidInput("The table of embeddings holds something else than numbers of one length a row; give a "
                            "column of lists of numbers, or one number a column, and if you like the names of the "
                            f"examples in a column `{columns.NAMES[0]}`.") from None
-    arrays = {ROWS: rows} if named is None else {ROWS: rows, NAMES: np.array([str(one) for one in frame[named]])}
+    arrays: dict[str, Any] = {ROWS: rows}
+    if named is not None:
+        arrays[NAMES] = np.array([str(one) for one in frame[named]])
     buffer = io.BytesIO()
     np.savez(buffer, **arrays)
     return buffer.getvalue()

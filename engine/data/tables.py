@@ -117,8 +117,8 @@ def load_table(path: Path, *, name: str = "table", title: str = "Your table", ma
         class_names=classes, test_from_train=not origin, files=tuple(files[row] for row in train),
         test_files=tuple(files[row] for row in test), test_origin=origin,
         test_splits=tuple(split_of(frame[table.split].iloc[row]) or "" for row in test) if origin else (),
-        texts=None if read.texts is None else tuple(
-            tuple(read.texts[row] for row in rows) for rows in (train, test)),
+        texts=None if read.texts is None else (tuple(read.texts[row] for row in train),
+                                               tuple(read.texts[row] for row in test)),
         said=(*table.said, *said, *how),
         note=f"{len(train):,} training and {len(test):,} test rows with {x.shape[1]:,} numbers each, standardised.")
 

