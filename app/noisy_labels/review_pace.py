@@ -32,6 +32,6 @@ def _left(now: Pace) -> str:
         return rate
     low, high = (round(now.left * bound) for bound in now.interval)
     time = f"take about {spell(now.left * now.each)} more and " if now.each == now.each else ""
-    stop = " Few are left: a good point to stop." if now.wrong <= 1 and now.of == 20 else ""
+    stop = " You can stop here." if now.wrong <= 1 and now.of == 20 else ""
     return (f"{rate} At that rate the other {now.left:,} flagged {time}hold about {now.expected:.0f} wrong labels "
             f"(95% interval {low:,} to {high:,}), or fewer, as suspicion falls along the list.{stop}")

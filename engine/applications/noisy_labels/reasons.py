@@ -113,7 +113,7 @@ def _sides(model: TrainedModel, x: torch.Tensor, y: np.ndarray) -> tuple[torch.T
 def _together(noisy: NoisyData, folds: list[dict[str, np.ndarray]]) -> Reasons:
     """The findings of models that each leave a fold out, about all labels."""
     n, fold_of = len(noisy.evidence.y), noisy.fold_of
-    queries: list[list] = [[] for _ in range(n)]
+    queries: list[list[tuple[float, int]]] = [[] for _ in range(n)]
     negative, counted = np.zeros(n), np.zeros(n, dtype=np.int64)
     for number, fold in enumerate(folds):
         held, trained = np.flatnonzero(fold_of == number), np.flatnonzero(fold_of != number)

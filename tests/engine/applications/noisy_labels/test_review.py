@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from engine.applications.decisions import FINE, UNSURE, WRONG
+from engine.applications.decisions import FINE, UNSURE, WRONG, DecidedMeanwhile
 from engine.applications.noisy_labels.review import Review, cleaned, consequences
 from engine.basics.errors import InvalidInput, StoreError
 from tests.engine.applications.noisy_labels.sources import drawn, source
@@ -62,6 +62,21 @@ def test_decisions_of_older_files_stay_and_are_nobodys_to_take_back(tmp_path):
     review.decide(ROW, FINE)
     assert list(review.decisions()) == [7, ROW]
     assert review.undo().row == ROW and review.undo() is None and list(review.decisions()) == [7]
+
+
+def test_an_act_is_recorded_once_and_none_overrides_what_was_not_seen(tmp_path):
+    mine, theirs = (Review(drawn(), tmp_path, session=name) for name in ("mine", "theirs"))
+    mine.decide(ROW, FINE, event="a", seen="")
+    with pytest.raises(DecidedMeanwhile) as meanwhile:
+        theirs.decide(ROW, WRONG, event="b", seen="")
+    assert meanwhile.value.decision.event == "a" and mine.decisions()[ROW].verdict == FINE
+    theirs.decide(ROW, WRONG, event="b", seen="a")
+    assert [(one.event, one.session) for one in mine.history()] == [("b", "theirs"), ("a", "mine")]
+    theirs.take_back("b")
+    theirs.decide(ROW, WRONG, event="b", seen="a")
+    assert mine.decisions()[ROW].verdict == FINE, "what was taken back does not come again"
+    mine.take_back("a")
+    assert not mine.decisions() and not mine.history()
 
 
 def test_what_follows(review):
