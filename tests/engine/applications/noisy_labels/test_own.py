@@ -116,7 +116,7 @@ def test_data_at_a_path_are_a_source(tmp_path, kind):
         path.write_bytes((arrays() if kind == "npz" else pictures(("train", "test"))).read())
     source = own_source(path, {"seed": 3})
     assert (source.model, source.trusted, source.noise, source.seed) == (
-        ("mlp", 15, 0, 3) if kind == "npz" else ("cnn", 8, 0, 3))
+        ("logistic", 15, 0, 3) if kind == "npz" else ("pretrained", 8, 0, 3))
     drawn = source.draw()
     assert own_source(path, {}).dataset == source.dataset and len(drawn.evidence.y) == (60 if kind == "npz" else 32)
     if kind == "folder":
