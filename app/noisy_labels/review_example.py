@@ -15,9 +15,9 @@ from app.widgets.jobs import job_panel
 from app.widgets.jobs import review as desk_review
 from app.widgets.words import glossary
 from app.widgets.words.plain_text import plain
+from engine.desk.analyses import FINE, LONGEST_NOTE, UNSURE, WRONG, Decision
 from engine.desk.datasets import Dataset
 from engine.desk.noisy_labels import NoisyData, Pair, Review, Scored, rankings
-from engine.desk.reviews import FINE, LONGEST_NOTE, UNSURE, WRONG, Decision
 
 MARKS = {WRONG: "✗ wrong", FINE: "✓ fine", UNSURE: "? unsure"}
 SIMILAR = "a similar example"

@@ -9,8 +9,8 @@ import streamlit as st
 
 from app.noisy_labels import state
 from app.widgets.jobs import key_queue, review
+from engine.desk.analyses import FINE, WRONG, Decision
 from engine.desk.noisy_labels import NoisyData, Review, Scored, rankings
-from engine.desk.reviews import FINE, WRONG, Decision
 
 NUMBERS = ("1", "2", "3", "4", "5", "6", "7", "8", "9", "0")
 """The keys of the first ten classes: the class is the right label, and the given one is fine where it is that."""
