@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
+import pandas as pd
 import torch
 from pydantic import AfterValidator
 from torch import Tensor
@@ -14,12 +15,14 @@ from torch.nn.functional import normalize
 
 from engine import data
 from engine.applications.noisy_labels import consensus, in_turn
-from engine.applications.noisy_labels.pairs import MAIN, METHODS, Pair
+from engine.applications.noisy_labels.pairs import BEHAVIOR_TITLES, MAIN, METHODS, Pair
 from engine.applications.noisy_labels.scoring import AUGMENTED, suspicions
 from engine.applications.noisy_labels.source import NoisyData, NoisySource, TrainedModel
 from engine.basics.latest import Latest
 from engine.basics.provenance import device_name
 from engine.jobs import Context, Output
+from engine.question import direction
+from engine.question.behaviors import BEHAVIORS
 from engine.requests import JobRequest
 from engine.store.results import Result
 
@@ -51,6 +54,16 @@ class Scored:
     def with_consensus(self) -> Scored:
         """The same with the consensus among its rankings."""
         return replace(self, suspicion=consensus.with_consensus(self.suspicion, self.by_heart))
+
+    def table(self, noisy: NoisyData) -> pd.DataFrame:
+        """A row a label, in the order of the training set; pictures of the user's own with their file."""
+        dataset, rows = noisy.dataset, noisy.rows
+        files = {"file": [dataset.files[row] for row in rows]} if dataset.files else {}
+        return pd.DataFrame({"row": np.arange(len(rows)), "dataset_row": rows, **files,
+                             "label": [dataset.class_names[label] for label in noisy.evidence.y],
+                             "predicted": [dataset.class_names[label] for label in self.predicted],
+                             **{pair.title: values for pair, values in self.suspicion.items()},
+                             direction.QUANTITY: direction.suspicions([BEHAVIORS[name] for name in BEHAVIOR_TITLES])})
 
 
 class SuspicionRequest(JobRequest[Scored]):
