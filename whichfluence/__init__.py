@@ -56,6 +56,7 @@ if TYPE_CHECKING:
         explain,
         imported,
         influence,
+        noisy_labels,
         problem,
         register_behavior,
         self_influence,
@@ -67,7 +68,7 @@ __all__ = [
     "InvalidInput", "LocalResponse", "LocalSearch", "MissingData", "OneStep", "Options", "Problem", "Recipe",
     "Recorder", "Relabel", "Remove", "Reoptimize", "Replay", "Retrain", "Scores", "Specification", "Trajectory",
     "Unrolled", "Upweight", "WhichfluenceError", "__version__", "analyse", "analyses", "behaviors", "compare",
-    "dashboard", "datasets", "draw", "estimators", "explain", "imported", "influence", "problem",
+    "dashboard", "datasets", "draw", "estimators", "explain", "imported", "influence", "noisy_labels", "problem",
     "register_behavior", "self_influence", "stream",
 ]
 

@@ -32,6 +32,7 @@ from whichfluence.dashboards import Dashboard, dashboard
 from whichfluence.explanations import explain
 from whichfluence.external import imported
 from whichfluence.influences import influence, self_influence
+from whichfluence.labels import noisy_labels
 from whichfluence.listing import behaviors, datasets, estimators
 from whichfluence.problems import draw, problem
 from whichfluence.requests import analyse, analyses

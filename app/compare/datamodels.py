@@ -22,7 +22,6 @@ from engine.desk.analyses import (
     ProtocolName,
     Request,
     Retrained,
-    linear_datamodeling_score,
     predicted,
 )
 from engine.desk.analyses import request as analysis
@@ -83,8 +82,7 @@ def _table(compared: Compared, names: Sequence[str], request: Request, models: R
         return
     rows = []
     for index, behavior in pairs:
-        values = linear_datamodeling_score(scored[index], models.outcomes(behavior.name), models.members)
-        summary = summarize(values, interval_over="queries")
+        summary = summarize(models.score(scored[index], behavior.name), interval_over="queries")
         rows.append({"specification": names[index], "behavior": behavior.title,
                      "linear datamodeling score": summary.mean, "± 95%": summary.ci95,
                      "queries": summary.n_queries - summary.n_dropped})

@@ -16,8 +16,8 @@ from app.widgets.jobs.review import VERDICTS as VERDICT_KEYS
 from app.widgets.results import downloads
 from app.widgets.words import glossary
 from engine.desk import language
+from engine.desk.analyses import FINE, UNSURE, WRONG, Decision
 from engine.desk.language import VERDICTS, RecordReview, Study
-from engine.desk.reviews import FINE, UNSURE, WRONG, Decision
 
 ICONS = {WRONG: ":material/delete_sweep:", FINE: ":material/check:", UNSURE: ":material/help:"}
 COLUMN = "decision"

@@ -6,7 +6,7 @@ from app.learn.lesson import SOURCE, Lesson, PageLink, Quiz, extras, problem, sc
 from app.widgets.pickers.specification_list import address_of
 from app.widgets.results.agreements import signed
 from app.widgets.words import glossary
-from engine.desk.lessons import comparing
+from engine.desk.analyses import comparing
 from engine.metrics.ranking import ranks, top
 from engine.question import direction
 from engine.question.behaviors import BEHAVIORS

@@ -9,7 +9,7 @@ from app.learn.lesson import SOURCE, Lesson, PageLink, Quiz, extras, problem, sc
 from app.widgets.examples import sampled_examples
 from app.widgets.words import glossary
 from engine.desk import commands
-from engine.desk.lessons import comparing
+from engine.desk.analyses import comparing
 from engine.metrics.ranking import bottom, ranks, top
 from engine.question import direction
 from engine.scoring import codes

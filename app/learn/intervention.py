@@ -9,7 +9,7 @@ from app.widgets.pickers.specification_list import address_of
 from app.widgets.results.agreements import signed
 from app.widgets.words import glossary
 from engine.basics.values import short
-from engine.desk.lessons import comparing
+from engine.desk.analyses import comparing
 from engine.scoring.scoring import Scoring
 
 ALPHAS = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1)

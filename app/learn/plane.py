@@ -13,7 +13,7 @@ from app.learn import specimens, state
 from app.learn.lesson import Lesson, PageLink, Quiz, aside, extras, side_by_side
 from app.widgets.choices import choice
 from app.widgets.words import glossary
-from engine.desk.lessons import toy
+from engine.desk.analyses import toy
 
 CHART, _SENT = "learn:plane", "learn:plane:sent"
 

@@ -8,7 +8,7 @@ from app.learn.lesson import REOPTIMISED, SOURCE, Lesson, PageLink, Quiz, extras
 from app.widgets.pickers.specification_list import address_of
 from app.widgets.results.agreements import signed
 from app.widgets.words import glossary
-from engine.desk.lessons import comparing
+from engine.desk.analyses import comparing
 from engine.scoring.scoring import Scoring
 
 ADD = {"kind": "add_occurrence"}

@@ -6,7 +6,7 @@ from app.learn import specimens, state
 from app.learn.lesson import Lesson, PageLink, Quiz, aside, extras
 from app.widgets.examples import cards
 from app.widgets.words import glossary
-from engine.desk.lessons import rough
+from engine.desk.analyses import rough
 from engine.question import direction
 from engine.question.behaviors import BEHAVIORS
 

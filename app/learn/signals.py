@@ -8,7 +8,7 @@ from app.learn import specimens, state
 from app.learn.lesson import Lesson, PageLink, Quiz, extras
 from app.widgets.pickers.specification_list import address_of
 from app.widgets.words import glossary
-from engine.desk.lessons import signals
+from engine.desk.analyses import signals
 from engine.scoring.named import NAMED
 
 RHO = 0.2

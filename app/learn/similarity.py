@@ -9,7 +9,7 @@ from app.widgets.pickers.specification_list import address_of
 from app.widgets.words import glossary
 from engine.basics.values import short
 from engine.desk import commands
-from engine.desk.lessons import comparing
+from engine.desk.analyses import comparing
 from engine.question import direction
 from engine.scoring.named import NAMED
 

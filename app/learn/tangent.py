@@ -12,7 +12,7 @@ from app.widgets.results.agreements import signed
 from app.widgets.words import glossary
 from engine.basics.values import short
 from engine.desk import SampledProblem
-from engine.desk.lessons import along_eta, comparing, gaps, most_curved
+from engine.desk.analyses import along_eta, comparing, gaps, most_curved
 from engine.question import direction
 from engine.question.behaviors import BEHAVIORS
 from engine.scoring.scoring import Scoring

@@ -12,8 +12,8 @@ from app.widgets.examples import pictures
 from app.widgets.jobs import job_panel
 from app.widgets.jobs import review as desk_review
 from app.widgets.words import glossary
+from engine.desk.analyses import FINE, UNSURE, WRONG, Decision
 from engine.desk.noisy_labels import Duplicates, NoisyData, Pair, Review, Scored, consensus, rankings
-from engine.desk.reviews import FINE, UNSURE, WRONG, Decision
 
 MOST = 500
 """Rows of the table; filters leave fewer."""

@@ -25,6 +25,7 @@ from app.widgets.words import glossary, look
 from engine.basics.csv_text import csv_text
 from engine.desk import datasets
 from engine.desk import noisy_labels as searches
+from engine.desk.analyses import Decision
 from engine.desk.noisy_labels import (
     CONSENSUS,
     VERDICTS,
@@ -38,7 +39,6 @@ from engine.desk.noisy_labels import (
     consequences,
     rankings,
 )
-from engine.desk.reviews import Decision
 
 STYLE = look.style("review-desk")
 

@@ -12,9 +12,9 @@ import pandas as pd
 from app.noisy_labels import review_reasons
 from app.widgets.examples import cards, pictures
 from engine.desk import noisy_labels as searches
+from engine.desk.analyses import FINE, UNSURE, WRONG, Decision
 from engine.desk.datasets import Dataset
 from engine.desk.noisy_labels import Cell, NoisyData, Pair, Reasons, Scored, rankings
-from engine.desk.reviews import FINE, UNSURE, WRONG, Decision
 
 MARKS = {WRONG: "✗ wrong", FINE: "✓ fine", UNSURE: "? unsure"}
 SIMILAR = "a similar example"

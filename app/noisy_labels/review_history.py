@@ -11,8 +11,8 @@ from app.noisy_labels import review_example
 from app.widgets.jobs import job_panel
 from app.widgets.words import glossary
 from app.widgets.words.times import moment
+from engine.desk.analyses import Decision
 from engine.desk.noisy_labels import NoisyData, Review
-from engine.desk.reviews import Decision
 
 
 def show(sample: NoisyData, review: Review) -> None:

@@ -19,8 +19,8 @@ from app.widgets.jobs import review as desk_review
 from app.widgets.words.plain_text import sentence
 from engine.basics.errors import InvalidInput, StoreError, WhichfluenceError
 from engine.basics.values import Value
+from engine.desk.analyses import DecidedMeanwhile, Decision
 from engine.desk.noisy_labels import Review
-from engine.desk.reviews import DecidedMeanwhile, Decision
 
 SCREEN = "review-desk"
 """The key of the component."""

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from app.widgets.words import glossary
 from app.widgets.words.times import spell
+from engine.desk.analyses import Decision
 from engine.desk.noisy_labels import Pace, pace
-from engine.desk.reviews import Decision
 
 ENOUGH = 10
 """Decisions from which on a rate is told."""

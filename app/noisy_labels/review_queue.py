@@ -11,8 +11,8 @@ import streamlit as st
 from app.noisy_labels import review_example, review_keys, state
 from app.widgets.choices.selectors import pager
 from app.widgets.words.plain_text import plain
+from engine.desk.analyses import Decision
 from engine.desk.noisy_labels import NoisyData, Pair, Scored, rankings
-from engine.desk.reviews import Decision
 
 CARDS = 12
 

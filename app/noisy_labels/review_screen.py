@@ -12,8 +12,8 @@ from app.noisy_labels import review_example, review_keys
 from app.noisy_labels.review_keys import SCREEN, Taken
 from app.widgets.jobs.desk import desk
 from app.widgets.words import look
+from engine.desk.analyses import Decision
 from engine.desk.noisy_labels import NoisyData, Pair, Reasons, Review, Scored, rankings, rows_of
-from engine.desk.reviews import Decision
 
 KEYS = ("w", "f", "u", "s", "z", "ArrowLeft", "ArrowRight", *"1234567890")
 BACK, AHEAD, PAGE = 20, 160, 40

@@ -14,6 +14,7 @@ from app.widgets.jobs import review as desk_review
 from app.widgets.pickers import pickers
 from app.widgets.words import glossary
 from engine.desk import datasets
+from engine.desk.analyses import FINE, UNSURE, WRONG, Decision
 from engine.desk.noisy_labels import (
     HeldOut,
     NoisyData,
@@ -25,7 +26,6 @@ from engine.desk.noisy_labels import (
     trusting,
     verified_by,
 )
-from engine.desk.reviews import FINE, UNSURE, WRONG, Decision
 
 CARRIED = "decisions by file"
 """Decisions that go along to the reading that trusts the sample."""

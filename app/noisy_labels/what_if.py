@@ -16,6 +16,7 @@ from app.widgets.words import glossary
 from engine.basics.csv_text import csv_text
 from engine.desk import Waiting
 from engine.desk import noisy_labels as searches
+from engine.desk.analyses import WRONG, Decision
 from engine.desk.noisy_labels import (
     JobRequest,
     NoisyData,
@@ -28,7 +29,6 @@ from engine.desk.noisy_labels import (
     consequences,
     truth,
 )
-from engine.desk.reviews import WRONG, Decision
 from engine.metrics import seed_means
 
 TEST, HELD_OUT = "test", "parts"

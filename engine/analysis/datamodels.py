@@ -50,6 +50,10 @@ class Retrained:
         by_name = {own.name: own for own in self.read}
         return (by_name.get(behavior) or BEHAVIORS[behavior]).value(self.logits, labels).T.double().cpu().numpy()
 
+    def score(self, scores: Scores | np.ndarray, behavior: str) -> np.ndarray:
+        """The `linear_datamodeling_score` of scores by what a behavior came to, (m,)."""
+        return linear_datamodeling_score(scores, self.outcomes(behavior), self.members)
+
 
 def subsets(k: int, count: int = 100, fraction: float = 0.5, seed: int = 0) -> np.ndarray:
     """(count, k) bool: random subsets of round(share·k) of k examples each. Raises `InvalidInput` for sizes that say

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from engine.basics.errors import InvalidInput, WhichfluenceError
+from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
 from engine.cli.program import command_line
 from engine.cli.setting import Data, ProblemOptions
@@ -146,16 +146,11 @@ def _claim(source: ImportedTable, table: Table, problem: Problem) -> tuple[Speci
 
 def _reference(problem: Problem, claimed: Specification, options: Options) -> tuple[Scores | None, str]:
     """(the best scores that answer the claim here, why they are not the exact answer)."""
-    from engine.external.reading import instead, references
+    from engine.external.reading import answered, instead
     from engine.scoring.compute import compute
 
-    trouble = ""
-    for scoring in references(claimed, type(problem)):
-        try:
-            return compute(problem, [scoring], options)[0], instead(scoring, trouble)
-        except WhichfluenceError as error:
-            trouble = trouble or str(error)
-    return None, instead(None, trouble)
+    scores, scoring, trouble = answered(claimed, type(problem), lambda one: compute(problem, [one], options)[0])
+    return scores, instead(scoring, trouble)
 
 
 def _check(layout: TableLayout, axes: Collection[str], signs: Collection[str], orders: Collection[str]) -> None:

@@ -10,7 +10,7 @@ import typer
 
 from engine.basics.csv_text import csv_text
 from engine.basics.files import atomic_write
-from engine.cli.protocol import Among, Protocol
+from engine.cli.sampling import SubsetOptions
 from engine.cli.setting import Data, ProblemOptions, ScoreFiles
 
 if TYPE_CHECKING:
@@ -26,12 +26,7 @@ def datamodel(
     specs: Annotated[Path, typer.Option(help='A JSON list of {"name": …, "spec": {…}}.', metavar="JSON")],
     out: Annotated[Path, typer.Option(help="Scores to write: a row for each specification.", metavar="CSV")],
     scores: ScoreFiles = None,
-    subsets: Annotated[int, typer.Option(help="How many models to train, each on a random subset.", min=3,
-                                         max=10_000)] = 100,
-    share: Annotated[float, typer.Option(help="The share of what is drawn from in a subset.")] = 0.5,
-    seed: Annotated[int, typer.Option(help="Seed of the subsets.", min=0)] = 0,
-    protocol: Protocol = "weights",
-    among: Among = "candidates",
+    sampling: SubsetOptions = SubsetOptions(),
     bank: Annotated[Path | None, typer.Option(help="Models that `subsets` wrote, in place of --subsets, --share, "
                                                    "--seed, --protocol and --among.", metavar="NPZ")] = None,
     other: Annotated[Path | None, typer.Option(help="A bank with another --later, for the ceiling.",
@@ -42,14 +37,13 @@ def datamodel(
     import pandas as pd
 
     from engine.analysis import datamodels
-    from engine.analysis.subset_bank import Draw
     from engine.cli.problem import read_problem
     from engine.cli.score_files import check_output, read_scores
     from engine.cli.spec_files import read_specs
     from engine.scoring.compute import compute
 
     check_output(out, ".csv", inputs=(data, specs, *(scores or ()), *(one for one in (bank, other) if one)))
-    draw = Draw.parse({"count": subsets, "share": share, "seed": seed, "protocol": protocol, "among": among})
+    draw = sampling.draw()
     named, problem = read_specs(specs, least=1), read_problem(data, setting)
     if bank is None:
         draw.members(problem)  # refused before anything is computed
@@ -110,10 +104,8 @@ def _ceiling(models: Retrained, repeated: Retrained | None, behavior: str) -> di
 
 def _score(scores: Scores, behavior: str, models: Retrained) -> dict[str, Any]:
     """The linear datamodeling score of a behavior over queries, as a row tells it."""
-    from engine.analysis.datamodels import linear_datamodeling_score
     from engine.metrics.agreement import summarize
 
-    values = linear_datamodeling_score(scores, models.outcomes(behavior), models.members)
-    summary = summarize(values, interval_over="queries")
+    summary = summarize(models.score(scores, behavior), interval_over="queries")
     return {"behavior": behavior, "mean": summary.mean, "ci95": summary.ci95,
             "n_queries": summary.n_queries, "n_dropped": summary.n_dropped}

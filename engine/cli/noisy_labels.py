@@ -16,8 +16,6 @@ from engine.cli.reading import CHANGES, OwnData, say
 from engine.cli.setting import Machine
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from engine.applications.noisy_labels.search import Scored
     from engine.applications.noisy_labels.source import NoisyData, NoisySource
     from engine.store.external_scores import ExternalScores
@@ -86,7 +84,7 @@ def noisy_labels(
     print(f"Confident learning counts {first.count.sentence(len(noisy.rows))} as wrong. {MISJUDGED}")
     scored = request.answered(run_shown("noisy labels", request.name, request.payload, machine))
     scored = _with_external(noisy, scored, theirs, sign)
-    atomic_write(out, csv_text(_table(noisy, scored)))
+    atomic_write(out, csv_text(scored.table(noisy)))
     _report(noisy, scored)
     if judged := judge(noisy, scored.facts["test_accuracy"]):
         print(f"{judged.measured} {at_fault}" if (at_fault := fault(judged, first)) else judged.sentence)
@@ -117,21 +115,6 @@ def _with_external(noisy: NoisyData, scored: Scored, theirs: Mapping[str, Extern
         external_scores.keep(held)
         print(f"{name}: {direction.sentence}" if sign == "auto" else f"{name}: {external.MEANING[sign]}, as you said.")
     return external.with_external(scored, noisy, settings)
-
-
-def _table(noisy: NoisyData, scored: Scored) -> pd.DataFrame:
-    """A row a label, in the order of the training set; pictures of the user's own with their file."""
-    import pandas as pd
-
-    from engine.applications.noisy_labels.decision_file import columns_of
-    from engine.applications.noisy_labels.pairs import BEHAVIOR_TITLES
-    from engine.question import direction
-    from engine.question.behaviors import BEHAVIORS
-
-    return pd.DataFrame({**columns_of(noisy, range(len(noisy.rows)), {}),
-                         "predicted": [noisy.dataset.class_names[label] for label in scored.predicted],
-                         **{pair.title: values for pair, values in scored.suspicion.items()},
-                         direction.QUANTITY: direction.suspicions([BEHAVIORS[name] for name in BEHAVIOR_TITLES])})
 
 
 def _report(noisy: NoisyData, scored: Scored) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,7 +12,7 @@ import typer
 from engine.basics.csv_text import csv_text
 from engine.basics.files import atomic_write
 from engine.cli.program import command_line
-from engine.cli.protocol import Among, Protocol
+from engine.cli.sampling import SubsetOptions
 from engine.cli.setting import Data, ProblemOptions
 
 if TYPE_CHECKING:
@@ -25,22 +26,17 @@ Bank = Annotated[Path, typer.Option(help="Models on subsets that `subsets` wrote
 def subsets(
     data: Data,
     out: Annotated[Path, typer.Option(help="The bank to write, with its manifest beside it.", metavar="NPZ")],
-    subsets: Annotated[int, typer.Option(help="How many models to train, each on a drawn subset.", min=3,
-                                         max=100_000)] = 100,
+    sampling: SubsetOptions = SubsetOptions(),
     kind: Annotated[str, typer.Option(help="share (subsets of one size), halves (each candidate with probability ½, "
                                            "for Banzhaf values) or shapley.")] = "share",
-    share: Annotated[float, typer.Option(help="The share of what is drawn from in a subset of the kind share.")] = 0.5,
-    seed: Annotated[int, typer.Option(help="Seed of the subsets.", min=0)] = 0,
     retrain: Annotated[int, typer.Option(help="Check: train so many of the models again, and print how far their "
                                               "logits are from those that were kept.", min=0)] = 0,
-    protocol: Protocol = "weights",
-    among: Among = "candidates",
     later: Annotated[int, typer.Option(help="How many training seeds after the problem's own; under the protocol seeds "
                                             "the number of the set of seeds.", min=0, max=1_000)] = 0,
     setting: ProblemOptions = ProblemOptions(),
 ) -> None:
     """Train models on drawn subsets, or take those that are kept, and write them as a bank."""
-    from engine.analysis.subset_bank import Draw, bank
+    from engine.analysis.subset_bank import bank
     from engine.cli.bank_files import write_bank
     from engine.cli.problem import read_problem
     from engine.cli.progress import progress
@@ -48,17 +44,16 @@ def subsets(
     from engine.store.results import Store
 
     check_scores_output(out, inputs=(data,))
-    draw = Draw.parse({"kind": kind, "count": subsets, "share": share, "seed": seed, "protocol": protocol,
-                       "among": among, "later": later})
+    draw = sampling.draw(kind=kind, later=later)
     problem = read_problem(data, setting)
-    with progress(f"{subsets} models on subsets") as move:
+    with progress(f"{draw.count} models on subsets") as move:
         models = bank(problem, draw, Store(), setting.options(move))
-    print(f"Each model is trained on {draw.description(problem.n, len(problem.candidates))} (protocol `{protocol}`).")
+    print(f"Each model is trained on {draw.description(problem.n, len(problem.candidates))} "
+          f"(protocol `{draw.protocol}`).")
     if retrain:
-        _check_same(problem, draw, models, range(0, subsets, -(-subsets // retrain)), setting)
-    command = command_line("subsets", {
-        "data": data, "out": out, "subsets": subsets, "kind": kind, "share": share, "seed": seed, "protocol": protocol,
-        "among": among, "later": later}, setting.arguments)
+        _check_same(problem, draw, models, range(0, draw.count, -(-draw.count // retrain)), setting)
+    command = command_line("subsets", {"data": data, "out": out, **asdict(sampling), "kind": kind, "later": later},
+                           setting.arguments)
     write_bank(out, models, draw, problem, command)
 
 

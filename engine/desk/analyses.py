@@ -1,4 +1,5 @@
-"""Analyses as a front end asks for them: each by its name and its fields, and the words and bounds of their answers."""
+"""What a front end asks analyses, the experiments of the tour and reviews for: requests by name, and the types, words
+and bounds of their answers."""
 
 # ruff: noqa: F401 (types and values that come with the verbs)
 from __future__ import annotations
@@ -10,7 +11,7 @@ from engine.analysis import error_curves as curve_questions
 from engine.analysis.chain import ERROR_A, ERROR_B, SEED
 from engine.analysis.comparison import Comparison, compare
 from engine.analysis.datamodels import DEFINITION as DATAMODELING
-from engine.analysis.datamodels import Retrained, linear_datamodeling_score
+from engine.analysis.datamodels import Retrained
 from engine.analysis.datamodels import compared as predicted
 from engine.analysis.embedding import METHODS as MAPS
 from engine.analysis.embedding import Embedding
@@ -31,6 +32,9 @@ from engine.analysis.scorecard.benchmark import OTHER
 from engine.analysis.scorecard.method import method_of as card_method
 from engine.analysis.spot_check import NotMeasured, SpotCheck
 from engine.analysis.subset_bank import Among
+from engine.applications.decisions import FINE, UNSURE, WRONG, DecidedMeanwhile, Decision, Decisions
+from engine.applications.lessons import comparing, rough, signals, toy
+from engine.applications.lessons.curve import along_eta, gaps, most_curved
 from engine.exact.decomposition import Decomposition
 from engine.exact.path_integral import PathIntegral, path_integral
 from engine.requests import Request

@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from engine.basics.errors import WhichfluenceError
 from engine.desk.desk import Desk, narrowed
 from engine.desk.waiting import Waiting
-from engine.estimators.external import LONGEST_NAME, SIGNS
+from engine.estimators.external import LONGEST_NAME
 from engine.external.budgets import MOST_BYTES
 from engine.external.files import READERS, names, read_table
 from engine.external.guess import Guess, guess
 from engine.external.header_row import AUTO, CHOICES, Numbering
 from engine.external.importing import MEANING, matched, scoring_of
 from engine.external.matching import AXES, LISTED, ORDERS, axes_that_fit, check
-from engine.external.reading import Interpretation, TablePreview, instead, preview, references
+from engine.external.reading import Interpretation, TablePreview, answered, instead, preview
 from engine.external.rebuilt import PROBLEM, WEIGHTS, problem_npz, rebuilt
 from engine.external.saved_tables import SavedTable, delete, digest_of, entries, keep, load, require
 from engine.external.score_folder import INFO, SCORES, table_of
@@ -28,6 +28,7 @@ from engine.scoring.scores import Scores
 from engine.scoring.scoring import Scoring
 from engine.store import external_scores
 from engine.store.external_scores import ExternalScores
+from engine.store.external_scores import keep as store
 
 SECONDS = 5.0
 """Within which a reference is computed for a page without being asked for."""
@@ -47,25 +48,23 @@ def reference(desk: Desk, source: ProblemSource, claim: Specification, candidate
               wanted: Scoring | None = None) -> Held:
     """The best scores that answer a claim on a source's first `candidates`: those that are at hand or computed in a
     moment, or those that are `wanted`."""
-    trouble, longer = "", None
+    longer: list[Scoring] = []
     count = len(narrowed(_problem(desk, source), candidates).candidates)
-    for scoring in references(claim, source.problem_class):
-        try:
-            scores: Scores | list[Scores] | Waiting | None = None
-            if scoring != wanted and not desk.at_once(source, [scoring], candidates, SECONDS):
-                scores = desk.at_hand(source, [scoring], candidates, count).get(scoring)
-                if scores is None:
-                    longer = longer or scoring
-                    continue
-            scores = scores or desk.scores(source, [scoring], candidates, SECONDS)
-        except WhichfluenceError as error:
-            trouble = trouble or str(error)
-            continue
-        scores = scores[0] if isinstance(scores, list) else scores
-        if not isinstance(scores, Waiting) or not (failed := desk.jobs.failure(scores, "its run failed.")):
-            return Held(scores, instead(scoring, trouble), longer)
-        trouble = trouble or failed
-    return Held(None, instead(longer, trouble), longer)
+
+    def answer(scoring: Scoring) -> Scores | Waiting | None:
+        if scoring != wanted and not desk.at_once(source, [scoring], candidates, SECONDS):
+            scores = desk.at_hand(source, [scoring], candidates, count).get(scoring)
+            longer.extend([scoring] if scores is None else [])
+            return scores
+        computed = desk.scores(source, [scoring], candidates, SECONDS)
+        if isinstance(computed, Waiting) and (failed := desk.jobs.failure(computed, "its run failed.")):
+            raise WhichfluenceError(failed)
+        return computed if isinstance(computed, Waiting) else computed[0]
+
+    held: Scores | Waiting | None
+    held, scoring, trouble = answered(claim, source.problem_class, answer)
+    better = next(iter(longer), None)
+    return Held(held, instead(scoring or better, trouble), better)
 
 
 def of_table(problem: Problem, candidates: int | None, table: Table) -> Problem:
@@ -85,11 +84,6 @@ def facts(scoring: Scoring) -> ExternalScores | None:
     return external_scores.load(digest) if external_scores.has(digest) else None
 
 
-def store(held: ExternalScores) -> None:
-    """Store scores on this machine."""
-    external_scores.keep(held)
-
-
 def restores(problem: Problem, table: Table, scorings: Sequence[Scoring]) -> bool:
     """Whether the table is that of scorings whose scores are not on this machine; they are stored then."""
     missing = {scoring.route.facts["brought"]["scores"] for scoring in scorings
@@ -98,7 +92,7 @@ def restores(problem: Problem, table: Table, scorings: Sequence[Scoring]) -> boo
     restored = [held for axes, order in {(one.axes, one.order) for one in readings}
                 if (held := matched(problem, table, axes, order)).digest in missing]
     for held in restored:
-        external_scores.keep(held)
+        store(held)
     return bool(restored)
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
+from engine.basics.errors import WhichfluenceError
 from engine.estimators import ESTIMATORS
 from engine.estimators.external import SIGNS, unusable_queries
 from engine.external.importing import MEANING
@@ -25,6 +26,7 @@ LEAST = 0.1
 REFERENCES = ("exact", "cg_gauss_newton", "cg", "ekfac", "first_order")
 """The estimators that a sign may be decided by, the better before the worse."""
 NAN = float("nan")
+Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True)
@@ -129,6 +131,20 @@ def references(claim: Specification, problem: type[Problem]) -> list[Scoring]:
     fields = claim.behavior, claim.intervention, claim.process
     return [Scoring.of(*fields, estimator.name) for estimator in offered
             if estimator.refusal(claim, problem.kind) is None and estimator.offered(problem, claim.process.kind)]
+
+
+def answered(claim: Specification, problem: type[Problem], answer: Callable[[Scoring], Answer | None]
+             ) -> tuple[Answer | None, Scoring | None, str]:
+    """(what `answer` gives for the best of the `references` that it answers, that scoring, why better ones could not be
+    computed). answer: None where it is left out; what it raises is the reason, and the next one is tried."""
+    trouble = ""
+    for scoring in references(claim, problem):
+        try:
+            if (answered := answer(scoring)) is not None:
+                return answered, scoring, trouble
+        except WhichfluenceError as error:
+            trouble = trouble or str(error)
+    return None, None, trouble
 
 
 def instead(reference: Scoring | None, trouble: str = "") -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import streamlit as st
 
-from engine.desk.reviews import FINE, UNSURE, WRONG, Decisions
+from engine.desk.analyses import FINE, UNSURE, WRONG, Decisions
 
 VERDICTS = {"w": WRONG, "f": FINE, "u": UNSURE}
 UNDO, BACK, ON = "z", "ArrowLeft", "ArrowRight"

@@ -79,32 +79,31 @@ class Specified(CardMethod):
 
     name: str
     title: str
-    of_behavior: Callable[[str], Scoring]
+    build: Callable[[str], Scoring]
     exact: bool = False
 
     def scoring(self, behavior: str) -> Scoring:
-        return self.of_behavior(behavior)
+        return self.build(behavior)
 
     @property
     def computes(self) -> bool:
-        return self.of_behavior("query_loss").route.computes
+        return self.build("query_loss").route.computes
 
     def configured(self, given: Mapping[str, str]) -> CardMethod:
-        estimator = self.of_behavior("query_loss").estimator
+        estimator = self.build("query_loss").estimator
         settings = settings_of(ESTIMATORS[estimator], given)
         if settings is None or not settings.changed:
             return self
 
-        def of_behavior(behavior: str) -> Scoring:
-            plain = self.of_behavior(behavior)
+        def build(behavior: str) -> Scoring:
+            plain = self.build(behavior)
             return Scoring.of(plain.behavior, plain.intervention, plain.process, f"{estimator};{settings.text}")
 
-        return replace(self, name=f"{self.name};{settings.text}", title=f"{self.title}, {settings.words}",
-                       of_behavior=of_behavior)
+        return replace(self, name=f"{self.name};{settings.text}", title=f"{self.title}, {settings.words}", build=build)
 
     def scoring_of(self, problem: Problem, behavior: str) -> Scoring:
         """Over every checkpoint that a network kept, where the process visits them."""
-        scoring = self.of_behavior(behavior)
+        scoring = self.build(behavior)
         if not problem.stored_checkpoints or not isinstance(scoring.process, Trajectory):
             return scoring
         process = {**scoring.process.model_dump(), "checkpoints": max(1, len(problem.checkpoints))}
@@ -127,7 +126,7 @@ class Removed(Specified):
     exact: bool = True
 
     def scores(self, problem: Problem, behavior: str, options: Options) -> np.ndarray:
-        scoring = self.of_behavior(behavior)
+        scoring = self.build(behavior)
         return scoring.orientation * np.nan_to_num(effects(problem, scoring, problem.candidates.split(1), options))
 
     def at_itself(self, problem: Problem, behavior: str, options: Options) -> np.ndarray:
@@ -162,12 +161,12 @@ class Nearest(CardMethod):
 def _named(name: str, **process: float) -> Specified:
     method: NamedMethod = NAMED[name]
 
-    def of_behavior(behavior: str) -> Scoring:
+    def build(behavior: str) -> Scoring:
         """One that reads no behavior raises the answer's logit, where the model reads tokens."""
         own = ANSWERS[0] if BEHAVIORS[behavior].reads == "tokens" else None
         return method.implied(behavior if method.reads else own, **process)
 
-    return Specified(name, method.title, of_behavior, method.implied().exact)
+    return Specified(name, method.title, build, method.implied().exact)
 
 
 METHODS: Registry[CardMethod] = Registry("scorecard method")

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
+import pandas as pd
 import torch
 from pydantic import AfterValidator
 from torch import Tensor
@@ -14,15 +15,18 @@ from torch.nn.functional import normalize
 
 from engine import data
 from engine.applications.noisy_labels import consensus, in_turn
+from engine.applications.noisy_labels.decision_file import columns_of
 from engine.applications.noisy_labels.detectors.methods import HELD_OUT, REFITTED, TRAINING
 from engine.applications.noisy_labels.network_readings import HeldOutModels
-from engine.applications.noisy_labels.pairs import METHODS, SEARCHED, Pair, reading
+from engine.applications.noisy_labels.pairs import BEHAVIOR_TITLES, METHODS, SEARCHED, Pair, reading
 from engine.applications.noisy_labels.scoring import AUGMENTED, detected, suspicions
 from engine.applications.noisy_labels.source import NoisyData, NoisySource, TrainedModel
 from engine.basics.latest import Latest
 from engine.basics.provenance import device_name
 from engine.jobs import Context, Output
 from engine.problems.problem import pick_device
+from engine.question import direction
+from engine.question.behaviors import BEHAVIORS
 from engine.requests import JobRequest
 from engine.store.results import Result
 
@@ -54,6 +58,13 @@ class Scored:
     def with_consensus(self) -> Scored:
         """The same with the consensus among its rankings."""
         return replace(self, suspicion=consensus.with_consensus(self.suspicion, self.by_heart))
+
+    def table(self, noisy: NoisyData) -> pd.DataFrame:
+        """A row a label, in the order of the training set; pictures of the user's own with their file."""
+        return pd.DataFrame({**columns_of(noisy, range(len(noisy.rows)), {}),
+                             "predicted": [noisy.dataset.class_names[label] for label in self.predicted],
+                             **{pair.title: values for pair, values in self.suspicion.items()},
+                             direction.QUANTITY: direction.suspicions([BEHAVIORS[name] for name in BEHAVIOR_TITLES])})
 
 
 class SuspicionRequest(JobRequest[Scored]):
