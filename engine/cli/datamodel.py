@@ -48,7 +48,8 @@ def datamodel(
     from engine.cli.spec_files import read_specs
     from engine.scoring.compute import compute
 
-    check_output(out, ".csv", inputs=(data, specs, *(scores or ()), *(one for one in (bank, other) if one)))
+    check_output(out, ".csv", inputs=(data, specs, *(scores or ()), *(one for one in (bank, other) if one),
+                                        *setting.reading.inputs))
     draw = Draw.parse({"count": subsets, "share": share, "seed": seed, "protocol": protocol, "among": among})
     named, problem = read_specs(specs, least=1), read_problem(data, setting)
     if bank is None:

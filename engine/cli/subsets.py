@@ -47,7 +47,7 @@ def subsets(
     from engine.cli.score_files import check_scores_output
     from engine.store.results import Store
 
-    check_scores_output(out, inputs=(data,))
+    check_scores_output(out, inputs=(data, *setting.reading.inputs))
     draw = Draw.parse({"kind": kind, "count": subsets, "share": share, "seed": seed, "protocol": protocol,
                        "among": among, "later": later})
     problem = read_problem(data, setting)
@@ -88,7 +88,7 @@ def data_values(
     from engine.question import direction
     from engine.question.behaviors import BEHAVIORS
 
-    check_output(out, ".csv", inputs=(data, bank))
+    check_output(out, ".csv", inputs=(data, bank, *setting.reading.inputs))
     problem = read_problem(data, setting)
     problem.check_behavior(BEHAVIORS[behavior])
     draw, models = read_bank(bank, problem, [BEHAVIORS[behavior]])
