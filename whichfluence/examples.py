@@ -88,8 +88,8 @@ def _read(dataset: Any, rows: Sequence[int], join: Any, noun: str) -> Iterator[A
     for start in range(0, len(rows), BATCH):
         batch = join([dataset[row] for row in rows[start:start + BATCH]])
         if not start:
-            again = join([dataset[row] for row in rows[:BATCH]])
-            if not all(torch.equal(one, other) for one, other in zip(pair(batch, noun), pair(again, noun),
+            repeated = join([dataset[row] for row in rows[:BATCH]])
+            if not all(torch.equal(one, other) for one, other in zip(pair(batch, noun), pair(repeated, noun),
                                                                      strict=True)):
                 raise InvalidInput(f"The {noun} gives another example when the same one is read twice, as a random "
                                    "transform does; give it without random transforms, or a dataset of examples that "

@@ -99,15 +99,15 @@ def problem(model: nn.Module | Callable[[], nn.Module] | str, train: Any, querie
         return text if new_candidates is None else text.with_records(records(new_candidates, LISTED), candidates)
     (x, y), (query_x, query_y) = _data(train, queries)
     rows = x, y, query_x, query_y, candidates
-    made = _of_arrays(model, rows, recording, checkpoints, {
+    result = _of_arrays(model, rows, recording, checkpoints, {
         "parameters": parameters, "device": device, "dtype": dtype, "loss": loss, "l2": l2, "recipe": recipe,
         "build": build, "seed": seed})
     if new_candidates is None:
-        return made
+        return result
     if not is_path(new_candidates):
         same_slots(new_candidates, named, LISTED)
     new_x, new_y = _beside(new_candidates, train, "new candidates")
-    return made.with_outside(new_x.flatten(1) if made.linear else new_x, new_y, candidates)
+    return result.with_outside(new_x.flatten(1) if result.linear else new_x, new_y, candidates)
 
 
 def _of_arrays(model: nn.Module | Callable[[], nn.Module] | str, rows: tuple, recording: str | Path | Recording | None,
@@ -124,10 +124,10 @@ def _of_arrays(model: nn.Module | Callable[[], nn.Module] | str, rows: tuple, re
     options = {**options, "l2": options["l2"] or 0.0}
     if recording is not None:
         return _recorded(recording, make, rows, options)
-    made = ModuleProblem(_module(model), x, y, query_x, query_y, chosen, **options)
+    result = ModuleProblem(_module(model), x, y, query_x, query_y, chosen, **options)
     if checkpoints:
-        made.keep_checkpoints(checkpoints)
-    return made
+        result.keep_checkpoints(checkpoints)
+    return result
 
 
 @untouched
@@ -158,7 +158,7 @@ def _data(train: Any, queries: Any) -> tuple[tuple[Tensor, Tensor], tuple[Tensor
     dataset = _loaded(Path(train))
     if queries is None:
         return _split(dataset, "train"), _split(dataset, "test")
-    whole = _beside(train, train, "training data") if dataset.test_drawn else _split(dataset, "train")
+    whole = _beside(train, train, "training data") if dataset.test_from_train else _split(dataset, "train")
     return whole, _beside(queries, train, "queries")
 
 
@@ -204,8 +204,8 @@ def _recorded(recording: str | Path | Recording, build: Callable[[], nn.Module],
     run = recording if isinstance(recording, Recording) else open_recording(Path(recording))
     x, y, query_x, query_y, chosen = rows
     training = opened(run, build, matching(x.numpy(), y.numpy(), run.batches.known))
-    made = ModuleProblem(training.module, x, y, query_x, query_y, chosen, **{
+    result = ModuleProblem(training.module, x, y, query_x, query_y, chosen, **{
         **options, "dtype": str(run.dtype)[6:], "l2": training.recipe.penalty, "recipe": training.recipe,
         "build": training.build, "seed": SEED})
-    made.keep_checkpoints(training.checkpoints)
-    return made
+    result.keep_checkpoints(training.checkpoints)
+    return result

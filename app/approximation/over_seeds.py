@@ -31,7 +31,7 @@ TITLES = {DERIVATIVE: "derivative", REMOVAL: "leave-one-out"}
 
 def show(source: ProblemSource, behavior: str) -> None:
     """A switch, and below it what several runs say, or the job that asks them."""
-    random = source.problem_class.kept_checkpoints
+    random = source.problem_class.stored_checkpoints
     on = toggle(NAME, "This run against other runs of the same training", disabled=not random,
                 help="The same question of trainings with other seeds: whether their mean has a stable ranking, and "
                      "what one run's ranking is worth for the others." if random else

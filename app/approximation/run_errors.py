@@ -64,7 +64,7 @@ def _moments(errors: RunErrors, source: ProblemSource, request: Request) -> None
     frame = own.assign(total=own["rate"].cumsum(), steps=[
         f"{first:,}" if first == last else f"{first:,} to {last:,}"
         for first, last in zip(own["first"], own["last"], strict=True)])
-    unit = "epoch" if source.problem_class.kept_checkpoints else "stretch"
+    unit = "epoch" if source.problem_class.stored_checkpoints else "stretch"
     strongest = own.loc[own["rate"].abs().idxmax()]
     read = BEHAVIORS[errors.behavior]
     rate = direction.mean_rate(read)

@@ -33,7 +33,7 @@ def panel() -> None:
     tried = pick("tried", "Examples tried", TRIED, 3, str, area=row, width=130,
                  help="Each is trained again ten times: with its weight changed by 0.0001 to 1, up and down.")
     source = pickers.source()
-    process = Replay() if source.problem_class.kept_checkpoints else _descent(row)
+    process = Replay() if source.problem_class.stored_checkpoints else _descent(row)
     if chosen_behavior is None:
         return
     chips.question(Scoring.of(chosen_behavior, {"kind": "infinitesimal"}, process))

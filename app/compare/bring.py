@@ -90,18 +90,18 @@ def _waiting(digest: str, problem: Problem, source: ProblemSource, candidates: i
         glossary.markdown(f"**{plain(stored.file)}** · {external_files.shape(stored)}"
                           + (f", array {plain(table.name[:60])}" if table.name else "") + f" · `{digest[:12]}`")
         draft = _draft(digest, table, stored, fitting, source, candidates, scorings)
-        made = external_form.form(draft, scorings)
-        if made and _is_earlier() and made[1].route.facts["brought"]["sign_decided"]["by"] != "the user":
-            _add([(digest, *made)])
+        imported = external_form.form(draft, scorings)
+        if imported and _is_earlier() and imported[1].route.facts["brought"]["sign_decided"]["by"] != "the user":
+            _add([(digest, *imported)])
             st.rerun()
         row = st.container(horizontal=True)
         row.button("Add to the comparison", type="primary", icon=":material/add:", key=f"bring:add:{digest}",
-                   disabled=made is None, on_click=_add, args=([(digest, *made)] if made else [],))
+                   disabled=imported is None, on_click=_add, args=([(digest, *imported)] if imported else [],))
         row.button("Leave out", icon=":material/close:", key=f"bring:leave:{digest}",
                    on_click=external_files.leave_out, args=(digest,))
         with row.popover("Look at its corner", icon=":material/table:"):
             _corner(table)
-        return (digest, *made) if made else None
+        return (digest, *imported) if imported else None
     return None
 
 
@@ -117,7 +117,7 @@ def _draft(digest: str, table: Table, stored: SavedTable, problem: Problem, sour
 
 def _is_earlier() -> bool:
     """Whether the address says of a table what one of an earlier version said."""
-    return any(choice.made(name) for name in (CLAIM, CALLED, SIGN))
+    return any(choice.is_set(name) for name in (CLAIM, CALLED, SIGN))
 
 
 def _earlier(draft: ImportForm) -> ImportForm:

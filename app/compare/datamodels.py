@@ -83,7 +83,7 @@ def _table(compared: Compared, names: Sequence[str], request: Request, models: R
         return
     rows = []
     for index, behavior in pairs:
-        values = linear_datamodeling_score(scored[index], models.outcomes(behavior.name), models.kept)
+        values = linear_datamodeling_score(scored[index], models.outcomes(behavior.name), models.members)
         summary = summarize(values, interval_over="queries")
         rows.append({"specification": names[index], "behavior": behavior.title,
                      "linear datamodeling score": summary.mean, "± 95%": summary.ci95,
@@ -94,9 +94,9 @@ def _table(compared: Compared, names: Sequence[str], request: Request, models: R
         "± 95%": st.column_config.NumberColumn(format="%.3f", help="95% t interval over queries")})
     st.dataframe(table, hide_index=True, width="stretch", key="compare:datamodel", column_config=columns)
     draw, source = request.draw, compared.sources[0]
-    trained_on = draw.description(source.n_train or len(source.draw()[1].train_index), models.kept.shape[1])
-    chips.note(f"seed {source.seed} · {len(models.kept)} models on {trained_on} · protocol `{draw.protocol}` · ± is a "
-               "95% t interval over queries")
+    trained_on = draw.description(source.n_train or len(source.draw()[1].train_index), models.members.shape[1])
+    chips.note(f"seed {source.seed} · {len(models.members)} models on {trained_on} · protocol `{draw.protocol}` · "
+               "± is a 95% t interval over queries")
     downloads.chart_extras("datamodel", table, compared.scorings, command=commands.compare(
-        compared.drawn_sources[0], "datamodel", "datamodel", "--subsets", len(models.kept), "--protocol", draw.protocol,
-        "--among", draw.among))
+        compared.ranked_sources[0], "datamodel", "datamodel", "--subsets", len(models.members), "--protocol",
+        draw.protocol, "--among", draw.among))

@@ -42,8 +42,8 @@ def show(compared: Compared, pair: tuple[int, int]) -> None:
         return
     table = explanation_view.show(why, "compare:way")
     chips.note(compare_panel.small_print(compared, why.lost))
-    downloads.chart_extras("explanation", table, [compared.scorings[index] for index in pair], compared.drawn_sources,
-                           command(compared.drawn_sources))
+    downloads.chart_extras("explanation", table, [compared.scorings[index] for index in pair], compared.ranked_sources,
+                           command(compared.ranked_sources))
 
 
 def prepare(compared: Compared, pair: tuple[int, int]) -> None:

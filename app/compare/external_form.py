@@ -91,10 +91,10 @@ def edited(scoring: Scoring, listed: Sequence[Scoring], source: ProblemSource) -
         return None
     problem = job_panel.ready(desk().sampled(source)).problem.with_candidates(held.candidates)
     known = scoring.route.facts["brought"]
-    made = form(ImportForm(f"edit:{scoring.digest}", Table(held.values, candidates=held.candidates), problem, source,
-                           len(held.candidates), scoring.route.title, scoring.exact_answer, sign=known["sign"],
-                           facts=held.facts), listed)
-    return made and made[1]
+    imported = form(ImportForm(
+        f"edit:{scoring.digest}", Table(held.values, candidates=held.candidates), problem, source, len(held.candidates),
+        scoring.route.title, scoring.exact_answer, sign=known["sign"], facts=held.facts), listed)
+    return imported and imported[1]
 
 
 def _claim(draft: ImportForm, listed: Sequence[Scoring]) -> Scoring | None:

@@ -57,7 +57,7 @@ def matrix(compared: Compared, labels: Sequence[str], metric: str, pair: tuple[i
 def matrix_small_print(compared: Compared, labels: Sequence[str], metric: str) -> None:
     """What the chosen agreement measures, the table and the downloads."""
     glossary.caption(f"{METRICS[metric].definition} {_chance_text(compared, metric)} Press a cell to open that pair.")
-    downloads.chart_extras("agreement", comparisons.table(compared, labels), compared.scorings, compared.drawn_sources)
+    downloads.chart_extras("agreement", comparisons.table(compared, labels), compared.scorings, compared.ranked_sources)
 
 
 def announce(compared: Compared) -> None:
@@ -215,7 +215,7 @@ def changes(compared: Compared, pair: RankingPair, indices: tuple[int, int], lab
     first, second = (labels[index] for index in indices)
     by = _ranked_by() if query is None else two_rankings.MEAN
     table = two_rankings.top_changes(pair, query, by=by)
-    common = int((table.kept == rank_change.MEMBERSHIP[0]).sum())
+    common = int((table.membership == rank_change.MEMBERSHIP[0]).sum())
     top = min(two_rankings.TOP, len(pair.candidates))
     glossary.markdown(
         f"**The top {top}**", help=f"Examples that support the behavior most: {pair.noun} and rank. Those below the "
@@ -229,9 +229,9 @@ def changes(compared: Compared, pair: RankingPair, indices: tuple[int, int], lab
             f", ranked {RANKED[by][1]} · query by query, as the agreements above are, "
             f"{two_rankings.shared(pair, top):.1f} of {top} on average")
     chips.note(f"{common} of {top} are in both{over} · seed {compared.sources[0].seed}")
-    shown = table.drop(columns=["place_a", "place_b"])
+    shown = table.drop(columns=["position_a", "position_b"])
     downloads.chart_extras("top", shown, [compared.scorings[index] for index in indices],
-                           command=commands.scores(compared.drawn_sources[0],
+                           command=commands.scores(compared.ranked_sources[0],
                                                             [compared.scorings[index] for index in indices]),
                            quantity=downloads.of_two([compared.scorings[index] for index in indices])
                            if by == two_rankings.MEAN else "score_a, score_b: fraction of queries that have it in the "
@@ -271,7 +271,7 @@ def spread(compared: Compared, pair: tuple[int, int], labels: Sequence[str], met
              f"{values.agreement.max():.2f}.")
     queries.ends(metric)
     chips.note(f"Line and coloured band: mean ± 95% t interval over {agreement.interval_over}")
-    downloads.chart_extras("per-query", values, [compared.scorings[index] for index in pair], compared.drawn_sources)
+    downloads.chart_extras("per-query", values, [compared.scorings[index] for index in pair], compared.ranked_sources)
 
 
 def _candidates(compared: Compared) -> int:

@@ -59,7 +59,7 @@ def scatter(compared: Compared, pair: RankingPair, indices: tuple[int, int], lab
     """One ranking across, the other one up."""
     over = "over all queries" if query is None else f"query {query}"
     scorings = [compared.scorings[index] for index in indices]
-    command = commands.scores(compared.drawn_sources[0], scorings)
+    command = commands.scores(compared.ranked_sources[0], scorings)
     if dotted is None:
         table = two_rankings.density(pair, query)
         draw(rank_scatter.density, table, *labels, key="compare:density",

@@ -132,10 +132,10 @@ def _listed(compared: Compared, metric: str, pair: tuple[int, int]) -> pd.DataFr
 
 def _whole(compared: Compared, metric: str, pair: tuple[int, int]) -> pd.DataFrame:
     """One row a query of the first seed, what it shows, its label and agreement."""
-    return desk().memory.cached(("queries", *compared.key, metric, *pair), lambda: _made(compared, metric, pair))
+    return desk().memory.cached(("queries", *compared.key, metric, *pair), lambda: _table(compared, metric, pair))
 
 
-def _made(compared: Compared, metric: str, pair: tuple[int, int]) -> pd.DataFrame:
+def _table(compared: Compared, metric: str, pair: tuple[int, int]) -> pd.DataFrame:
     dataset, sample = desk().sample(compared.sources[0])
     values = comparisons.per_query(compared, metric, *pair)
     values = values[values.seed == compared.sources[0].seed]

@@ -35,7 +35,7 @@ def show(problem: Problem, model: str) -> None:
     if recipe is None:
         return
     try:
-        made = rebuilt(problem, model)
+        softmax = rebuilt(problem, model)
     except InvalidInput as error:
         st.info(sentence(error), icon=":material/info:")
         return
@@ -47,9 +47,9 @@ def show(problem: Problem, model: str) -> None:
                               f"{recipe.name}.zip", "application/zip", "bring:recipe", icon=":material/folder_zip:")
         downloads.file_button(PROBLEM, partial(problem_npz, problem), PROBLEM, "application/octet-stream",
                               "bring:problem")
-        downloads.file_button(WEIGHTS, made.weights_npz, WEIGHTS, "application/octet-stream",
+        downloads.file_button(WEIGHTS, softmax.weights_npz, WEIGHTS, "application/octet-stream",
                               "bring:weights")
     st.html(f"They claim: {chips.html(recipe.claim)}")
     glossary.caption(f"{recipe.claim.question} {recipe.note} [{recipe.title}]({recipe.url})")
     with st.expander(f"The script, {recipe.file}", icon=":material/code:"):
-        st.code(recipe.script(made), language="python", height=420)
+        st.code(recipe.script(softmax), language="python", height=420)

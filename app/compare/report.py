@@ -81,9 +81,9 @@ def vega_config() -> dict[str, Any]:
 
 def _head(compared: Compared, saved: Saved, link: str) -> str:
     note = f"<p>{escape(saved.note)}</p>" if saved.note else ""
-    made = f"Saved {escape(saved.created)}, made with whichfluence {versions()['whichfluence']}."
+    origin = f"Saved {escape(saved.created)}, made with whichfluence {versions()['whichfluence']}."
     where = f' <a href="{escape(link, quote=True)}">Open the live view</a>.' if link else ""
-    return (f'<h1>{escape(saved.name)}</h1>\n{note}\n<p class="small">{made}{where}</p>\n'
+    return (f'<h1>{escape(saved.name)}</h1>\n{note}\n<p class="small">{origin}{where}</p>\n'
             f'<p class="small">{escape(compared.sources[0].dataset)} · '
             f'{escape(compare_panel.small_print(compared))}</p>')
 
@@ -147,7 +147,7 @@ def _query(compared: Compared, labels: Sequence[str], pair: tuple[int, int], que
     values = {name: compared.comparison.per_query[name][0, pair[0], pair[1]][query] for name in METRICS}
     said = " · ".join(f"{METRICS[name].title} {plus_minus(float(value), nan)}" for name, value in values.items())
     table = two_rankings.top_changes(ranked, query)
-    common = int((table.kept == rank_change.MEMBERSHIP[0]).sum())
+    common = int((table.membership == rank_change.MEMBERSHIP[0]).sum())
     chart = rank_change.rank_change(table, first, second, top, ranked.noun)
     words = compare_panel.query_words(*desk().sample(compared.sources[0]), query)
     return (f"<h2>Query {query}</h2><p>{escape(words)}</p><p>{escape(said)}</p>"
@@ -176,7 +176,7 @@ def _explained(compared: Compared, pair: tuple[int, int], explained: Explanation
     specs = commands.specs_json([compared.scorings[index] for index in pair])
     return "\n".join(["<h2>Why they disagree</h2>", _way(explained),
                       f"<p>Save this as explanation-specs.json:</p><pre>{escape(specs)}</pre>",
-                      f"<pre>{escape(explanation_panel.command(compared.drawn_sources))}</pre>"])
+                      f"<pre>{escape(explanation_panel.command(compared.ranked_sources))}</pre>"])
 
 
 def _way(explained: Explanation) -> str:
@@ -223,7 +223,7 @@ def _manifest(title: str, scores: Scores) -> str:
 def _commands(compared: Compared) -> str:
     specs = commands.specs_json(compared.scorings)
     return (f"<h2>Recompute it</h2><p>Save this as agreement-specs.json:</p><pre>{escape(specs)}</pre>"
-            f"<pre>{escape(commands.compare(compared.drawn_sources, 'agreement'))}</pre>")
+            f"<pre>{escape(commands.compare(compared.ranked_sources, 'agreement'))}</pre>")
 
 
 def _table(frame: pd.DataFrame) -> str:

@@ -22,7 +22,7 @@ def show() -> PageLink:
     wrong = int(detections.flags.sum())
     names = ["chance", *(titles[name] for name in shown)]
     chance = pd.DataFrame({"inspected": [0, signals.TRAIN], "found": [0, wrong], "kind": "chance"})
-    frame = pd.concat([chance, *(detections.found(name).assign(kind=titles[name]) for name in shown)],
+    frame = pd.concat([chance, *(detections.detection_curve(name).assign(kind=titles[name]) for name in shown)],
                       ignore_index=True)
     draw(charts.inspection, frame, names, key="learn:signals",
          alt=f"Wrong labels found against examples looked at, for {', '.join(names)}.")

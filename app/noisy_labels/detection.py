@@ -44,9 +44,9 @@ def show(source: NoisySource, sample: NoisyData, scored: Scored, pair: Pair) -> 
 def _known(sample: NoisyData) -> str:
     """How many labels are known to be wrong; of a user's own, others may be."""
     wrong, count = int(sample.flags.noisy.sum()), len(sample.flags)
-    made = f" ({sample.made_wrong:,} of them corrupted here; others may be wrong too)" if sample.source.is_own and (
-        sample.made_wrong) else ""
-    return f"{wrong:,} of {count:,} labels are wrong{made}"
+    corrupted = sample.corrupted_count if sample.source.is_own else 0
+    note = f" ({corrupted:,} of them corrupted here; others may be wrong too)" if corrupted else ""
+    return f"{wrong:,} of {count:,} labels are wrong{note}"
 
 
 def _curves(source: NoisySource, suspicion: Mapping[Pair, np.ndarray], noisy: np.ndarray, pair: Pair,

@@ -113,7 +113,7 @@ def _suspicion(first: Pair, second: Pair) -> str:
 
 def _top(source: NoisySource, sample: NoisyData, ranked: RankedPair, names: tuple[str, str], quantity: str) -> None:
     table, top = two_rankings.top_changes(ranked, 0), min(two_rankings.TOP, len(ranked.candidates))
-    common = int((table.kept == rank_change.MEMBERSHIP[0]).sum())
+    common = int((table.membership == rank_change.MEMBERSHIP[0]).sum())
     glossary.markdown(f"**The top {top}**", help="The most suspicious labels: the given label and its rank. Those "
                                                  "below the dashed line are outside that side's top, in order but "
                                                  "not to scale.")
@@ -122,8 +122,8 @@ def _top(source: NoisySource, sample: NoisyData, ranked: RankedPair, names: tupl
          alt=f"Slope chart of the {top} most suspicious labels under {names[0]} and under {names[1]}: {common} in "
              f"both.")
     chips.note(f"{common} of {top} are in both")
-    downloads.chart_extras("label-top", table.drop(columns=["place_a", "place_b"]), command=searches.command(source),
-                           quantity=quantity)
+    downloads.chart_extras("label-top", table.drop(columns=["position_a", "position_b"]),
+                           command=searches.command(source), quantity=quantity)
 
 
 def _ranked(source: NoisySource, sample: NoisyData, scored: Scored, first: Pair, second: Pair) -> RankedPair:

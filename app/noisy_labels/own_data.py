@@ -76,7 +76,7 @@ def _size(size: tuple[int, int] | None) -> str:
 
 def _verified_now(dataset: Dataset, chosen: UploadOptions) -> None:
     """Which examples count as verified as the data are read now."""
-    if dataset.test_drawn:
+    if dataset.test_from_train:
         said = ("**Verified examples: none.** Every label is searched, and each part of them is held out in turn to "
                 "measure with.")
     else:

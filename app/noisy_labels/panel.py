@@ -28,7 +28,7 @@ def ask(source: NoisySource, sample: NoisyData) -> None:
     if waiting is not None:
         job_panel.wait(waiting)
     with st.container(border=True):
-        wrong = f", {sample.made_wrong:,} of them corrupted" if sample.made_wrong else ", as given"
+        wrong = f", {sample.corrupted_count:,} of them corrupted" if sample.corrupted_count else ", as given"
         glossary.markdown(f"**Search {len(sample.evidence.y):,} labels of {title(source.dataset)}**{wrong}.")
         glossary.caption(
             f"{plain(labels.model_heading(source.model))}: it is trained on the labels as they are, for "

@@ -59,7 +59,7 @@ def source() -> NoisySource:
         upload.show(texts=False)
         dataset = datasets.load(name)
         own = datasets.is_upload(name)
-        noise = _made_wrong(dataset, own)
+        noise = _corruption_rate(dataset, own)
         doubted = _doubted(dataset, own)
         st.markdown("#### Model")
         model = _model(dataset)
@@ -84,7 +84,7 @@ def source() -> NoisySource:
                                                               "checkpoints": min(4, epochs)}))
 
 
-def _made_wrong(dataset: datasets.Dataset, own: bool) -> float:
+def _corruption_rate(dataset: datasets.Dataset, own: bool) -> float:
     """The fraction of labels to corrupt; of a user's own none, unless the reader switches it on for these data."""
     known = dataset.flags is not None
     if own and not _consent(SPOILED, dataset.name, "Corrupt some labels, to test the methods",
@@ -96,7 +96,7 @@ def _made_wrong(dataset: datasets.Dataset, own: bool) -> float:
 
 def _doubted(dataset: datasets.Dataset, own: bool) -> bool:
     """Whether a part of the labels in doubt is trusted, where there are no others and the reader says so."""
-    return own and dataset.test_drawn and _consent(
+    return own and dataset.test_from_train and _consent(
         DOUBTED, dataset.name, "Trust some of the unverified labels",
         "Your data bring no verified labels, so that every label is searched, each part of them held out in turn. With "
         "this on, one model measures with a part of the labels in doubt instead: faster, and that part is not "
@@ -154,7 +154,7 @@ def _sizes(dataset: datasets.Dataset, own: bool, in_turn: bool) -> tuple[int, in
 
 
 def _own_trusted(dataset: datasets.Dataset) -> str:
-    return "some of the unverified labels." if dataset.test_drawn else "some of your test split."
+    return "some of the unverified labels." if dataset.test_from_train else "some of your test split."
 
 
 def view(measured: bool) -> str:
@@ -246,7 +246,7 @@ def turn_to(page: int) -> None:
     choice.keep(PAGE, page + 1)
 
 
-def way() -> str:
+def action() -> str:
     """What is changed before training again."""
     return segments("way", "Change", list(WAYS), "review", WAYS.get)
 

@@ -28,10 +28,10 @@ def show(source: NoisySource, sample: NoisyData, scored: Scored, pair: Pair) -> 
         return
     left, right = st.columns([1.4, 1], gap="large", vertical_alignment="bottom")
     with left:
-        way = state.way()
+        action = state.action()
     with right:
         seeds = state.seeds()
-    removed, relabelled = _changes(sample, scored, pair, way)
+    removed, relabelled = _changes(sample, scored, pair, action)
     if not removed and not relabelled:
         st.info("No label has been called wrong yet: decide some at the review desk, or take the most suspicious.",
                 icon=":material/rate_review:")
@@ -62,8 +62,8 @@ def _ask(source: NoisySource, request: searches.WhatIfRequest, waiting: Waiting 
               args=(desk().start, request))
 
 
-def _changes(sample: NoisyData, scored: Scored, pair: Pair, way: str) -> tuple[list[int], dict[int, int]]:
-    if way == "review":
+def _changes(sample: NoisyData, scored: Scored, pair: Pair, action: str) -> tuple[list[int], dict[int, int]]:
+    if action == "review":
         return consequences(Review(sample).decisions())
     fraction = state.fraction()
     glossary.caption(f"Ranked by {pair.title}.")

@@ -122,14 +122,14 @@ def _buttons(job: Job) -> None:
                 st.rerun()
         elif job.state == "done":
             st.button("Compute again", key=f"again:{job.id}", icon=":material/replay:",
-                      help="Its result is no longer in the store.", on_click=job_panel.act, args=(_again, job))
+                      help="Its result is no longer in the store.", on_click=job_panel.act, args=(_requeue, job))
         else:
             job_panel.resume_button(job)
         if not job.active:
             delete_button(job)
 
 
-def _again(job: Job) -> None:
+def _requeue(job: Job) -> None:
     desk().jobs.submit(job.kind, job.payload, job.title)
 
 

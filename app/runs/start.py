@@ -33,8 +33,8 @@ def _offer(name: str, preset: str, model: str | None) -> None:
     if job is not None and job.active:
         st.info("This run is under way; see below.", icon=":material/play_circle:")
         return
-    again = job is not None and job.state in ("failed", "cancelled")
-    label = "Resume it" if again else "Show it" if job is not None and job.state == "done" else "Start"
+    stopped = job is not None and job.state in ("failed", "cancelled")
+    label = "Resume it" if stopped else "Show it" if job is not None and job.state == "done" else "Start"
     if st.button(label, type="primary", key="start", icon=":material/play_arrow:"):
         job = reproductions.start(name, preset, model)
         if job.state == "done":

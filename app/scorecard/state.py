@@ -69,7 +69,7 @@ def _methods() -> tuple[str, ...]:
         left, right = st.columns(2, gap="large")
         selected = left.multiselect("Methods and controls", options, key=key, placeholder="All that fit",
                                     format_func=lambda name: card_method(name).title)
-        if selected != usual or choice.made(METHOD):
+        if selected != usual or choice.is_set(METHOD):
             choice.keep(METHOD, selected)
         with right:
             _add(usual, selected)

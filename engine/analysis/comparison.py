@@ -85,7 +85,7 @@ def compare(seeds: Sequence[Sequence[Scores]], names: Sequence[str] | None = Non
     _check(seeds, names)
     together = [Together.of(arrays) for arrays in seeds]
     lost = tuple(map(LeftOut.of, seeds))
-    if not all(part.kept.any() for part in together):
+    if not all(part.converged.any() for part in together):
         raise InvalidInput(f"No candidate is left to compare {LeftOut.joined(lost).because}; "
                            f"{_remedies([scores.scoring for scores in seeds[0]])}.")
     if not all((part.known.sum(1) > 1).any() for part in together):

@@ -35,9 +35,9 @@ DEFINITION = ("How well the summed scores of the examples that a model was train
 
 @dataclass(frozen=True, eq=False)
 class Retrained:
-    """Models trained on subsets. kept (J, k): which candidates each saw; logits (J, m, C): its query logits."""
+    """Models trained on subsets. members (J, k): which candidates each saw; logits (J, m, C): its query logits."""
 
-    kept: np.ndarray
+    members: np.ndarray
     logits: Tensor
     labels: Tensor
     candidates: np.ndarray
@@ -77,10 +77,10 @@ def retrain(problem: Problem, members: np.ndarray, options: Options | None = Non
     return retrain_members(problem, with_the_rest(problem, members), options, behaviors, protocol)
 
 
-def with_the_rest(problem: Problem, kept: np.ndarray) -> np.ndarray:
-    """Members (J, n) bool: subsets kept (J, k) of the candidates, with all training examples that are none."""
-    members = np.ones((len(kept), problem.n), bool)
-    members[:, problem.candidates.cpu().numpy()] = kept
+def with_the_rest(problem: Problem, chosen: np.ndarray) -> np.ndarray:
+    """Members (J, n) bool: `chosen` (J, k) of the candidates, with all training examples that are none."""
+    members = np.ones((len(chosen), problem.n), bool)
+    members[:, problem.candidates.cpu().numpy()] = chosen
     return members
 
 

@@ -120,9 +120,9 @@ def principal_components(values: Tensor, dimensions: int) -> Embedding:
 
 def tsne(values: Tensor, dimensions: int) -> Embedding:
     """t-SNE of the first 50 principal components. Raises `InvalidInput` for more examples than it can do with."""
+    start = _reduced(values)
     from sklearn.manifold import TSNE
 
-    start = _reduced(values)
     perplexity = min(PERPLEXITY, (len(values) - 1) / 3)
     coordinates = TSNE(dimensions, perplexity=perplexity, init="pca", random_state=0, n_jobs=1).fit_transform(start)
     return Embedding(np.asarray(coordinates, dtype=np.float64))
@@ -130,9 +130,9 @@ def tsne(values: Tensor, dimensions: int) -> Embedding:
 
 def umap(values: Tensor, dimensions: int) -> Embedding:
     """UMAP of the first 50 principal components. Raises `InvalidInput` for more examples than it can do with."""
-    from umap import UMAP  # the library compiles itself, which the first import on a machine pays for
-
     start = _reduced(values)
+    from umap import UMAP  # the library compiles itself at its import, so what is refused is refused before
+
     few = len(values) <= 2 * dimensions  # no spectrum to begin from
     coordinates = UMAP(n_neighbors=min(NEIGHBOURS, len(values) - 1), n_components=dimensions,
                        init="random" if few else "spectral", random_state=0, n_jobs=1).fit_transform(start)

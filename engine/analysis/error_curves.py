@@ -135,7 +135,7 @@ def agreement(exact: Scores, approximate: Scores) -> dict[str, np.ndarray]:
     Raises `InvalidInput` where there is none.
     """
     both = Together.of([exact, approximate])
-    if not both.kept.any():
+    if not both.converged.any():
         raise InvalidInput("No candidate has a usable score on both sides; raise l2 or the damping, or lower α.")
     measured = over_known(partial(pairwise, metrics=tuple(METRICS)), both.stack, both.known, both.signs)
     return {metric: values[0, 1] for metric, values in measured.items()}

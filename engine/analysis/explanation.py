@@ -261,7 +261,7 @@ def _measured(chain: Chain, titles: Mapping[str, str], a: Scores, b: Scores, exa
 def _together(arrays: Sequence[Scores]) -> Together:
     """The arrays over the candidates that converged at every station."""
     together = Together.of(arrays)
-    if not together.kept.any():
+    if not together.converged.any():
         raise InvalidInput("No candidate is left at every station of the way "
                            f"{LeftOut.of(arrays).because}; raise l2, or choose other candidates.")
     if np.isnan(together.stack).any():
@@ -287,14 +287,14 @@ def explain(problems: Problem | Sequence[Problem], a: Scoring | Scores, b: Scori
     options, problems = options or Options(), list(problems) if isinstance(problems, Sequence) else [problems]
     _alike(problems, [side for side in (a, b) if isinstance(side, Scores)])
     scorings = [side.scoring if isinstance(side, Scores) else side for side in (a, b)]
-    way = chain(scorings[0], scorings[1], problems[0].n, ProblemFacts.of(problems[0]))
+    path = chain(scorings[0], scorings[1], problems[0].n, ProblemFacts.of(problems[0]))
     seeds = []
     for problem in problems:
         wanted = [side for side in (a, b) if not isinstance(side, Scores)]
         scores = dict(zip(wanted, compute(problem, wanted, options), strict=True)) if wanted else {}
         first, second = (side if isinstance(side, Scores) else scores[side] for side in (a, b))
-        seeds.append(Seed(first, second, *exact_scores(problem, way.needed, options)))
-    return measure(way, seeds)
+        seeds.append(Seed(first, second, *exact_scores(problem, path.needed, options)))
+    return measure(path, seeds)
 
 
 def _alike(problems: Sequence[Problem], given: Sequence[Scores]) -> None:
@@ -361,14 +361,14 @@ def _maximal_chains(stations: Sequence[frozenset[str]]) -> Iterator[tuple[frozen
 
 def _links(titles: Mapping[str, str], chains: Sequence[tuple[frozenset[str], ...]], at: Mapping[frozenset[str], int],
            lengths: np.ndarray, agreements: Mapping[str, np.ndarray]) -> tuple[Contribution, ...]:
-    found: dict[Causes, list[tuple[int, int]]] = {}
-    for way in chains:
-        for here, after in zip(way, way[1:], strict=False):
+    by_causes: dict[Causes, list[tuple[int, int]]] = {}
+    for stations in chains:
+        for here, after in zip(stations, stations[1:], strict=False):
             causes = tuple(cause for cause in ORDER if cause in after - here)
-            found.setdefault(causes, []).append((at[here], at[after]))
-    path = float(sum(lengths[pair].mean() for pairs in found.values() for pair in pairs)) / len(chains)
+            by_causes.setdefault(causes, []).append((at[here], at[after]))
+    path = float(sum(lengths[pair].mean() for pairs in by_causes.values() for pair in pairs)) / len(chains)
     links = []
-    for causes, pairs in found.items():
+    for causes, pairs in by_causes.items():
         each = np.stack([lengths[pair] for pair in pairs])  # (ways, m)
         mean = summarize(each.sum(0) / len(chains), interval_over="queries")
         between = {name: float(np.nanmean([_mean(values[pair]) for pair in pairs] or [np.nan]))

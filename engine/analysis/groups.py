@@ -124,9 +124,9 @@ def group_effect(problem: Problem, scoring: Scoring, rows: Sequence[int] | np.nd
     """
     options, chosen = options or Options(), _group(problem, scoring, rows)
     each, derivative = singles or scoring.process.derivative, scoring.process.derivative
-    single = compute(problem.with_candidates(chosen), scoring, options.share(0, 2))[0] if each else None
+    single = compute(problem.with_candidates(chosen), scoring, options.stage(0, 2))[0] if each else None
     whole = single.values.sum(1) if single and derivative else effects(
-        problem, scoring, [chosen], options.share(1, 2) if each else options)[:, 0]
+        problem, scoring, [chosen], options.stage(1, 2) if each else options)[:, 0]
     options.progress(1.0)
     known = np.isfinite(whole) if single is None or not singles else np.asarray(single.usable.all(1))
     return GroupEffect(scoring, chosen.cpu().numpy(), whole, single.values if single else np.empty((len(whole), 0)),

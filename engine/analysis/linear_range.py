@@ -238,10 +238,10 @@ def smoothness(problem: Problem, behavior: str, process: Replay, options: Option
     held, read = in_double(problem, behavior, process)
     ones = torch.ones(held.n, dtype=torch.float64, device=held.device)
     with held.exclusive:
-        here = by_all_weights(held, process, read, ones, options.share(0, 1 + len(STEPS)))
+        here = by_all_weights(held, process, read, ones, options.stage(0, 1 + len(STEPS)))
         along = here / here.square().mean().sqrt()
         return tuple((h, torch.nn.functional.cosine_similarity(here, by_all_weights(
-            held, process, read, ones + h * along, options.share(index, 1 + len(STEPS))), 0).item())
+            held, process, read, ones + h * along, options.stage(index, 1 + len(STEPS))), 0).item())
             for index, h in enumerate(STEPS, 1))
 
 

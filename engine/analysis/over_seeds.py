@@ -39,7 +39,7 @@ from engine.store.results import Store
 
 FEWEST, MOST = 4, 16
 STABLE = 0.8
-NOTHING_DRAWN = "Softmax regression draws nothing in its training, so that all seeds are one; choose a network."
+NO_RANDOMNESS = "Softmax regression draws nothing in its training, so that all seeds are one; choose a network."
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ class SeedRunsRequest(OfCandidates[SeedRuns]):
 
     def compute(self, problem: Problem, chunk: str, options: Options, store: Store) -> SeedRuns:
         if problem.convex:
-            raise InvalidInput(NOTHING_DRAWN)
+            raise InvalidInput(NO_RANDOMNESS)
         run = run_of(self.scoring, int(chunk))
         scores = compute(problem, run, options)
         return SeedRuns(tuple(scores), outcomes(problem, self.scoring, seeds_of(run, problem.seed)))
@@ -144,12 +144,12 @@ class MeanOverSeedsRequest(Request[OverSeeds]):
         if not isinstance(process, Seeded) or not self.scoring.exact:
             raise InvalidInput(f"“{self.scoring.title}” is no exact answer that has seeds; ask `retrain` or `replay`.")
         if problem.convex:
-            raise InvalidInput(NOTHING_DRAWN)
+            raise InvalidInput(NO_RANDOMNESS)
         single: list[Scores] = []
         rows: list[dict[str, float]] = []
         while len(single) < self.most:
             for _ in range(min(2, self.most - len(single))):
-                single += compute(problem, run_of(self.scoring, len(single)), options.share(len(single), self.most))
+                single += compute(problem, run_of(self.scoring, len(single)), options.stage(len(single), self.most))
             rows.append(_row(single, process))
             if len(single) >= FEWEST and rows[-1]["stability"] >= self.stable:
                 break

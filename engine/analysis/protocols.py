@@ -92,7 +92,7 @@ def _each(problem: Problem, members: Tensor, later: list[int], options: Options)
         own_rows = problem.examples._replace(x=problem.x[rows], y=problem.y[rows], candidates=rows.new_zeros(1))
         alone = problem.holding(own_rows, Shared(ProblemMemory(), ProblemMemory()))
         whole = Altered(torch.ones(1, len(rows), dtype=torch.float64, device=rows.device))
-        outputs.append(alone.retrained_outputs(whole, options.share(index, len(members)), after))
+        outputs.append(alone.retrained_outputs(whole, options.stage(index, len(members)), after))
     return torch.cat(outputs)
 
 

@@ -137,10 +137,10 @@ class RunErrorsRequest(OfCandidates[RunErrors]):
         check_one_run(problem, self.process)
         held, read = in_double(problem, self.behavior, self.process)
         with held.exclusive:
-            exact = _exact(held, self.process, read, options.share(0, 4))
-            causes, why = _causes(held, self.process, read, exact, options.share(1, 4))
-            methods = _methods(held, self.process, read, exact, options.share(2, 4))
-            parts = _by_parts(held, self.process, read, options.share(3, 4))
+            exact = _exact(held, self.process, read, options.stage(0, 4))
+            causes, why = _causes(held, self.process, read, exact, options.stage(1, 4))
+            methods = _methods(held, self.process, read, exact, options.stage(2, 4))
+            parts = _by_parts(held, self.process, read, options.stage(3, 4))
         return RunErrors(self.behavior, causes, methods, parts, why)
 
     def sentences(self, answer: RunErrors) -> list[str]:
@@ -170,7 +170,7 @@ def _methods(problem: Problem, process: Replay, read: Behavior, exact: Tensor, o
              and one.offered(problem, process.kind)]
     rows = []
     for index, name in enumerate(names):
-        route, options_of = ESTIMATORS[name].route(problem, process.kind), options.share(index, len(names))
+        route, options_of = ESTIMATORS[name].route(problem, process.kind), options.stage(index, len(names))
         try:
             response = route(problem, [Infinitesimal()], process, problem.candidates, options_of)[0]
         except InvalidInput:  # one that is not known for this optimizer, or too large

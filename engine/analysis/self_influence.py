@@ -111,7 +111,7 @@ def self_influence(problem: Problem, scoring: Scoring, options: Options | None =
     options = options or Options()
     blocks, values_of_blocks, bounds = problem.candidates.split(BLOCK), [], []
     for number, rows in enumerate(blocks):
-        options_of_block = options.share(number, len(blocks))
+        options_of_block = options.stage(number, len(blocks))
         scores = compute(problem.at_itself(rows), scoring, options_of_block)[0]
         values_of_blocks.append(np.diagonal(scores.scored))
         bounds.append(np.diagonal(scores.bound))

@@ -56,7 +56,7 @@ class SpotCheck:
     """scoring against reference, the exact scoring of its question, over `candidates` (those that converged) and
     `queries`, drawn out of so many with `seed`; None where nothing was drawn.
 
-    tau, overlap: with 95% intervals over queries. drawn_ci95: what the draw of candidates adds to that of τ; 0 where
+    tau, overlap: with 95% intervals over queries. sampling_ci95: what the draw of candidates adds to that of τ; 0 where
     nothing was drawn. top: how many candidates the overlap is of. convergence: how the reference was computed. bounded:
     whether its own error is.
     """
@@ -65,7 +65,7 @@ class SpotCheck:
     reference: Scoring
     tau: MeanAgreement
     overlap: MeanAgreement
-    drawn_ci95: float
+    sampling_ci95: float
     top: int
     candidates: int
     of_candidates: int
@@ -83,7 +83,7 @@ class SpotCheck:
     @property
     def ci95(self) -> float:
         """Of τ, over queries and the draw of candidates."""
-        return hypot(self.tau.ci95, self.drawn_ci95)
+        return hypot(self.tau.ci95, self.sampling_ci95)
 
     @property
     def words(self) -> InWords:
@@ -120,7 +120,7 @@ class SpotCheck:
         """As plain data; NaN, which JSON has not, as None."""
         return {"measured": True, "reference": self.reference.canonical(), "reference_bounded": self.bounded,
                 "reference_computed": self.convergence.summary,
-                "kendall_tau": {**_agreement(self.tau), "ci95_of_the_draw": _number(self.drawn_ci95),
+                "kendall_tau": {**_agreement(self.tau), "ci95_of_the_draw": _number(self.sampling_ci95),
                                 "ci95_together": _number(self.ci95)},
                 "top_overlap": {**_agreement(self.overlap), "top": self.top, "chance": self.chance},
                 "word": self.words.word, "candidates": self.candidates, "of_candidates": self.of_candidates,

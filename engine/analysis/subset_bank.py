@@ -109,11 +109,11 @@ def _halves(rng: np.random.Generator, count: int, k: int) -> np.ndarray:
 def _paired(rng: np.random.Generator, count: int, k: int) -> np.ndarray:
     sizes = np.arange(1, k)
     weights = 1.0 / (sizes * (k - sizes))
-    subsets_drawn = [np.ones(k, bool), np.zeros(k, bool)]
-    while len(subsets_drawn) < count:
+    memberships = [np.ones(k, bool), np.zeros(k, bool)]
+    while len(memberships) < count:
         own = np.isin(np.arange(k), rng.choice(k, rng.choice(sizes, p=weights / weights.sum()), replace=False))
-        subsets_drawn += [own, ~own]
-    return np.stack(subsets_drawn[:count])
+        memberships += [own, ~own]
+    return np.stack(memberships[:count])
 
 
 def bank(problem: Problem, draw: Draw, store: Store, options: Options | None = None,
@@ -124,7 +124,7 @@ def bank(problem: Problem, draw: Draw, store: Store, options: Options | None = N
     """
     options = options or Options()
     starts = range(0, draw.count, TOGETHER)
-    chunks = [chunk_of(problem, draw, index, store, options.share(index, len(starts)), behaviors)
+    chunks = [chunk_of(problem, draw, index, store, options.stage(index, len(starts)), behaviors)
               for index in range(len(starts))]
     return _joined(chunks)
 
@@ -143,7 +143,7 @@ def chunk_of(problem: Problem, draw: Draw, index: int, store: Store, options: Op
         options.progress(1.0)
         return _of(shelf.read(digest), problem, read)
     models = retrain_members(problem, rows, options, behaviors, draw.protocol, draw.later, first)
-    shelf.write(digest, identity, arrays={"kept": models.kept, "logits": models.logits.double().cpu().numpy()})
+    shelf.write(digest, identity, arrays={"kept": models.members, "logits": models.logits.double().cpu().numpy()})
     return models
 
 
@@ -195,7 +195,7 @@ class SubsetModelsRequest(OfCandidates[Retrained]):
 
     @classmethod
     def stored(cls, answer: Retrained) -> Output:
-        return Output(arrays={"kept": answer.kept, "logits": answer.logits.double().cpu().numpy(),
+        return Output(arrays={"kept": answer.members, "logits": answer.logits.double().cpu().numpy(),
                               "labels": answer.labels.cpu().numpy(), "candidates": answer.candidates},
                       manifest={"behaviors": [one.name for one in answer.read]})
 
@@ -209,11 +209,11 @@ class SubsetModelsRequest(OfCandidates[Retrained]):
 
 
 def _joined(chunks: Sequence[Retrained]) -> Retrained:
-    return replace(chunks[0], kept=np.concatenate([one.kept for one in chunks]),
+    return replace(chunks[0], members=np.concatenate([one.members for one in chunks]),
                    logits=torch.cat([one.logits for one in chunks]))
 
 
-def trained_again(problem: Problem, draw: Draw, indices: Sequence[int], options: Options) -> torch.Tensor:
+def retrained_rows(problem: Problem, draw: Draw, indices: Sequence[int], options: Options) -> torch.Tensor:
     """The query logits (J, m, C) of models `indices` of a draw, trained once more."""
     members = draw.members(problem)
     return torch.cat([retrain_members(problem, members[one:one + 1], options, (), draw.protocol, draw.later, one).logits

@@ -23,13 +23,13 @@ def ends(chain: Chain, evidence: Mapping[Scoring, SolveEvidence]) -> tuple[str, 
 
 def titles(chain: Chain, evidence: Mapping[Scoring, SolveEvidence]) -> dict[str, str]:
     """What a sentence calls each cause: an approximation has an error only where its reference is known to be right."""
-    found = chain.titles
+    result = chain.titles
     for error in SIDES:
         reference = chain.reference(error)
         if reference is not None and reference in evidence and _of(chain, error, reference, evidence).how is How.SEARCH:
             named = f"the distance between {chain.route(error)} and {reference.process.title}, which is a search"
-            found[error] = f"{chain.own_question(error)}{named}"
-    return found
+            result[error] = f"{chain.own_question(error)}{named}"
+    return result
 
 
 def _end(chain: Chain, error: str, evidence: Mapping[Scoring, SolveEvidence]) -> str:

@@ -22,10 +22,10 @@ def trimmer() -> Callable[[], None]:
     """What a loop calls in every turn: `trim`, unless the last one, or the start, is less than `APART` seconds ago."""
     last = time.monotonic()
 
-    def trim_again() -> None:
+    def trim_when_due() -> None:
         nonlocal last
         if time.monotonic() - last >= APART:
             trim()
             last = time.monotonic()
 
-    return trim_again
+    return trim_when_due

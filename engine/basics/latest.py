@@ -19,19 +19,19 @@ class Latest(Generic[V]):
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
-        self._kept: tuple[Hashable, V] | None = None
+        self._entry: tuple[Hashable, V] | None = None
 
     def get(self, key: Hashable, build: Callable[[], V]) -> V:
         """The value of `key`, built where the last key was another, whose value is released first: memory holds one."""
         with self._lock:
-            if self._kept is not None and self._kept[0] == key:
-                return self._kept[1]
-            self._kept = None
+            if self._entry is not None and self._entry[0] == key:
+                return self._entry[1]
+            self._entry = None
             value = build()
-            self._kept = key, value
+            self._entry = key, value
             return value
 
     def forget(self) -> None:
         """Keep nothing."""
         with self._lock:
-            self._kept = None
+            self._entry = None

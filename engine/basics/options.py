@@ -39,8 +39,8 @@ class Options:
     check: Callable[[], None] = _nothing
     progress: Callable[[float], None] = _nothing
 
-    def share(self, index: int, count: int) -> Options:
-        """The same for piece number `index` of `count`, whose progress counts as that much of the whole."""
+    def stage(self, index: int, count: int) -> Options:
+        """The same for stage `index` of `count` equal ones, whose progress is that much of the whole."""
         return self.between(index / count, (index + 1) / count)
 
     def between(self, start: float, end: float) -> Options:

@@ -28,12 +28,12 @@ class Stored:
 @dataclass(frozen=True)
 class OwnFiles:
     """Files, or folders, of one kind. pattern: of their names; suffix: what the file has after its name. noun: what one
-    of them is called; again: what to do where it is missing, such as `upload the file again`."""
+    of them is called; remedy: what to do where it is missing, such as `upload the file again`."""
 
     folder: str
     pattern: str
     noun: str
-    again: str
+    remedy: str
     suffix: str = ""
 
     def is_name(self, name: str) -> bool:
@@ -42,14 +42,14 @@ class OwnFiles:
     def path(self, name: str) -> Path:
         """Where it lies. Raises `InvalidInput` for what is no name of one."""
         if not self.is_name(name):
-            raise InvalidInput(f"`{name[:60]}` is not the name of {self.noun}; {self.again}.")
+            raise InvalidInput(f"`{name[:60]}` is not the name of {self.noun}; {self.remedy}.")
         return home_folder() / self.folder / f"{name}{self.suffix}"
 
     def require(self, name: str) -> Path:
         """The same; raises `MissingData` where it is not there."""
         path = self.path(name)
         if not path.exists():
-            raise MissingData(f"`{name}`, {self.noun}, is no longer on this machine; {self.again}.")
+            raise MissingData(f"`{name}`, {self.noun}, is no longer on this machine; {self.remedy}.")
         return path
 
     def has(self, name: str) -> bool:

@@ -44,13 +44,13 @@ def declared(name: str) -> Deferred:
 
 
 def _command(kind: type[Request]) -> Callable[..., None]:
-    made: Any = partial(_run, kind)
-    made.__name__, made.__doc__ = kind.name, (kind.__doc__ or "").partition("\n\n")[0]
+    command: Any = partial(_run, kind)
+    command.__name__, command.__doc__ = kind.name, (kind.__doc__ or "").partition("\n\n")[0]
     parameters = [_keyword("data", Data), *_outputs(kind), *_options(kind),
                   _keyword("setting", ProblemOptions, ProblemOptions())]
-    made.__signature__ = Signature(parameters)
-    made.__annotations__ = {one.name: one.annotation for one in parameters}
-    return made
+    command.__signature__ = Signature(parameters)
+    command.__annotations__ = {one.name: one.annotation for one in parameters}
+    return command
 
 
 def _run(kind: type[Request], data: Path, setting: ProblemOptions, **given: Any) -> None:

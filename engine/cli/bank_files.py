@@ -23,7 +23,7 @@ from engine.question.behaviors import BEHAVIORS
 def write_bank(out: Path, models: Retrained, draw: Draw, problem: Problem, command: str) -> None:
     """Both files or neither. command: the command line that does it again."""
     buffer = io.BytesIO()
-    np.savez(buffer, kept=models.kept, logits=models.logits.double().cpu().numpy(), candidates=models.candidates)
+    np.savez(buffer, kept=models.members, logits=models.logits.double().cpu().numpy(), candidates=models.candidates)
     write_vouched(out, buffer.getvalue(), {
         "draw": draw.model_dump(mode="json"), "trained_on": draw.description(problem.n, len(problem.candidates)),
         "protocol": PROTOCOLS[draw.protocol].definition, "data": problem.fingerprint, "numerics": NUMERICS,

@@ -79,10 +79,10 @@ def bring(
     written = [(source, *_imported(source, layout, problem, options, len(sources))) for source in sources]
     if sources[0].out != out:
         out.mkdir(exist_ok=True)
-    for source, external, told, given in written:
+    for source, external, summary, given in written:
         write_scores(source.out, external, command_line("bring", {"scores": source.path, "data": data, **given},
                                                         setting.arguments))
-        print(told)
+        print(summary)
 
 
 def _sources(paths: Sequence[Path], layout: TableLayout, specs: Sequence[Path], out: Path) -> list[ImportedTable]:
@@ -125,7 +125,8 @@ def _imported(source: ImportedTable, layout: TableLayout, problem: Problem, opti
                                 "key": layout.key or None, "first_row": first_row, "axes": chosen.axes,
                                 "order": chosen.order, "sign": chosen.sign}
     title = [f"{source.name}:"] if of > 1 else []
-    return external, "\n".join([*title, *filter(None, (because, why)), _told(seen, external, reference, chosen)]), given
+    lines = [*title, *filter(None, (because, why)), _summary(seen, external, reference, chosen)]
+    return external, "\n".join(lines), given
 
 
 def _claim(source: ImportedTable, table: Table, problem: Problem) -> tuple[Specification, str]:
@@ -208,7 +209,7 @@ def _sign(layout: TableLayout, seen: TablePreview) -> str:
     return seen.likely.sign
 
 
-def _told(seen: TablePreview, external: Scores, reference: Scores | None, chosen: Interpretation) -> str:
+def _summary(seen: TablePreview, external: Scores, reference: Scores | None, chosen: Interpretation) -> str:
     """What was read and how it agrees with the reference, as text for the terminal."""
     from engine.external.importing import MEANING, agreement_with
     from engine.external.matching import AXES

@@ -58,9 +58,9 @@ def datamodel(
     scored = {**dict(zip(named, computed, strict=True)), **read_scores(scores or (), problem, beside=named)}
     pairs, names = datamodels.compared([one.scoring for one in scored.values()]), list(scored)
     draw, models = _models(problem, draw, bank, (behaviors := [one for _, one in pairs]), setting)
-    again = _same_subsets(problem, draw, other, behaviors) if other else None
-    table = pd.DataFrame({"name": names[at], **_score(scored[names[at]], one.name, models), **_drawn(problem, draw),
-                          **_ceiling(models, again, one.name)} for at, one in pairs)
+    repeated = _same_subsets(problem, draw, other, behaviors) if other else None
+    table = pd.DataFrame({"name": names[at], **_score(scored[names[at]], one.name, models), **_sampling(problem, draw),
+                          **_ceiling(models, repeated, one.name)} for at, one in pairs)
     atomic_write(out, csv_text(table))
 
 
@@ -91,21 +91,21 @@ def _same_subsets(problem: Problem, draw: Draw, other: Path, behaviors: Sequence
     return models
 
 
-def _drawn(problem: Problem, draw: Draw) -> dict[str, Any]:
+def _sampling(problem: Problem, draw: Draw) -> dict[str, Any]:
     """How many subsets of what the models are trained on, which share of the data that is, and by which protocol."""
     return {"subsets": draw.count, "share": draw.share, "among": draw.among,
             "trained_on": draw.fraction(problem.n, len(problem.candidates)), "protocol": draw.protocol,
             "later": draw.later}
 
 
-def _ceiling(models: Retrained, again: Retrained | None, behavior: str) -> dict[str, float]:
+def _ceiling(models: Retrained, repeated: Retrained | None, behavior: str) -> dict[str, float]:
     """What the exact answer of another seed reaches, with its interval over queries."""
     from engine.analysis.datamodels import agreement_of_outcomes
     from engine.metrics.intervals import t_interval
 
-    if again is None:
+    if repeated is None:
         return {}
-    mean, half = t_interval(agreement_of_outcomes(models.outcomes(behavior), again.outcomes(behavior)))
+    mean, half = t_interval(agreement_of_outcomes(models.outcomes(behavior), repeated.outcomes(behavior)))
     return {"ceiling": mean, "ceiling_ci95": half}
 
 
@@ -114,7 +114,7 @@ def _score(scores: Scores, behavior: str, models: Retrained) -> dict[str, Any]:
     from engine.analysis.datamodels import linear_datamodeling_score
     from engine.metrics.agreement import summarize
 
-    values = linear_datamodeling_score(scores, models.outcomes(behavior), models.kept)
+    values = linear_datamodeling_score(scores, models.outcomes(behavior), models.members)
     summary = summarize(values, interval_over="queries")
     return {"behavior": behavior, "mean": summary.mean, "ci95": summary.ci95,
             "n_queries": summary.n_queries, "n_dropped": summary.n_dropped}

@@ -29,9 +29,9 @@ def pretrain_embedded(
     if not standing.is_dir() or not os.access(standing, os.W_OK):
         raise InvalidInput(f"The model cannot be written to `{folder}`; name another folder with --out.")
     with progress("pretraining") as move:
-        made = pretraining.pretrain(pretraining.Pretraining(seed=seed, steps=steps, lined=lined), move)
-    pretraining.write(made, folder)
-    manifest = made[2]
+        pretrained = pretraining.pretrain(pretraining.Pretraining(seed=seed, steps=steps, lined=lined), move)
+    pretraining.write(pretrained, folder)
+    manifest = pretrained[2]
     print(f"Accuracy on {manifest['held_out']:,} held-out questions: {manifest['accuracy_held_out']:.3f}; "
           f"{manifest['parameters']:,} parameters, {manifest['seconds']:.0f} seconds.")
     print(f"Written: {folder}")
@@ -46,6 +46,6 @@ def extract_fashion(
     from engine.data import fashion_small
 
     folder = fashion_small.FOLDER if out is None else out
-    made = fashion_small.extract(seed)
-    fashion_small.write(made, folder)
+    sample = fashion_small.extract(seed)
+    fashion_small.write(sample, folder)
     print(f"Written: {folder / fashion_small.FILE}, {(folder / fashion_small.FILE).stat().st_size:,} bytes")

@@ -26,7 +26,7 @@ def diagnosis() -> str:
         section("datasets", ((name, f"{'yes' if available else 'no '}  {text}")
                               for name, available, text in [*data.describe(), *_questions()])),
         section("models", [*_models(), *_embedded()]),
-        section("results", [_home(), _kept()]),
+        section("results", [_home(), _trainings()]),
     ])
 
 
@@ -57,7 +57,7 @@ def _embedded() -> list[tuple[str, str]]:
     return [(catalogue.EMBEDDED_MODEL, said)]
 
 
-def _kept() -> tuple[str, str]:
+def _trainings() -> tuple[str, str]:
     trainings = stored_trainings.trainings()
     return "language trainings", f"{len(trainings)}, {spell_bytes(sum(training.size for training in trainings))}"
 

@@ -110,7 +110,7 @@ def _attribute(request: AttributionRequest, out: Path, by_query: Path | None, ra
             table = of_query(table, each.table("by_query"), _known(query, len(result.table("queries"))))
         if by_query is not None:
             atomic_write(by_query, exports.csv(each, "by_query"))
-    _tell(result, table, shown, query)
+    _report(result, table, shown, query)
     print(f"Written: {' and '.join(str(path) for path in (out, by_query) if path)}")
 
 
@@ -209,7 +209,7 @@ def _digest(given: str, known: list[str]) -> str:
     return named[0]
 
 
-def _tell(result: Result, table: pd.DataFrame, shown: str, query: int | None) -> None:
+def _report(result: Result, table: pd.DataFrame, shown: str, query: int | None) -> None:
     """Print what was cut, how well the sources were found, and which records rank first by the column `shown`."""
     import pandas as pd
 

@@ -44,8 +44,8 @@ def network_problem(arrays: Arrays, fit: FitOptions, network: NetworkOptions) ->
     if network.checkpoint is None:
         identity = {"data": digest(x, arrays.y_train), "model": f"{network.model}:{build()}", "seed": 0,
                     "recipe": recipe.model_dump(mode="json")}
-        made = trained(identity, build, x, arrays.y_train, recipe, 0, device=str(pick_device(fit.device)))
-        module, states = made.module, made.checkpoints
+        training = trained(identity, build, x, arrays.y_train, recipe, 0, device=str(pick_device(fit.device)))
+        module, states = training.module, training.checkpoints
     else:
         module = load_checkpoint(build(), network.checkpoint)
         states = tuple((read_state(path), 1.0) for path in network.trajectory or ())

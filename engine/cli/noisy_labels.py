@@ -82,7 +82,7 @@ def noisy_labels(
     scored = request.answered(run_shown("noisy labels", request.name, request.payload, machine))
     scored = _with_external(noisy, scored, theirs, sign)
     atomic_write(out, csv_text(_table(noisy, scored)))
-    _tell(noisy, scored)
+    _report(noisy, scored)
     if judged := judge(noisy, scored.facts["test_accuracy"]):
         print(judged.sentence)
     print(f"Written: {out}")
@@ -132,15 +132,15 @@ def _table(noisy: NoisyData, scored: Scored) -> pd.DataFrame:
                          direction.QUANTITY: direction.suspicions([BEHAVIORS[name] for name in BEHAVIOR_TITLES])})
 
 
-def _tell(noisy: NoisyData, scored: Scored) -> None:
+def _report(noisy: NoisyData, scored: Scored) -> None:
     """Print where the trusted examples come from, what was made wrong, and, where that is known, how much is found."""
     import pandas as pd
 
     from engine.metrics.detection import detection
 
     print(noisy.trusted_origin)
-    if noisy.made_wrong:
-        print(f"{noisy.made_wrong:,} of {len(noisy.rows):,} labels were made wrong, as asked.")
+    if noisy.corrupted_count:
+        print(f"{noisy.corrupted_count:,} of {len(noisy.rows):,} labels were made wrong, as asked.")
     if noisy.flags is None or not noisy.flags.noisy.any():
         print("Labels are searched as they came, and nobody says which are wrong: the file ranks them, and how many "
               "are found cannot be measured.")

@@ -55,21 +55,24 @@ def run(panels: Panels, arguments: Sequence[str] | None = None) -> int:
     with warnings.catch_warnings():
         warnings.simplefilter("once", UserWarning)
         warnings.showwarning = partial(_warn, warnings.showwarning)
-        named = next((word for word in arguments if not word.startswith("-")), "")
-        return _run(application(panels, named), arguments)
+        return _run(application(panels, arguments[0] if arguments else ""), arguments)
 
 
 def application(panels: Panels, named: str | None = None) -> typer.Typer:
     """The commands by their names, in the order in which `--help` lists them.
 
     A parameter that is a dataclass stands for its fields, as `engine.cli.parameters.spread` says. named: the command
-    that will be run; others that are made from requests are listed only (default: all are made).
+    that will be run, which then is the only one; any other word makes commands from requests that can be listed alone
+    (default: all are made whole).
     """
     app = typer.Typer(add_completion=False, rich_markup_mode="rich", pretty_exceptions_enable=False)
     app.callback()(_whichfluence)
+    alone = any(named in commands for commands in panels.values())
     for title, commands in panels.items():
         shown: dict[str, Any] = {"rich_help_panel": title or None, "hidden": title == HIDDEN}
         for name, command in commands.items():
+            if alone and name != named:
+                continue
             if not isinstance(command, Deferred):
                 app.command(name, **shown)(spread(command))
             elif named in (None, name):

@@ -8,9 +8,8 @@ from typing import Any
 
 from tqdm import tqdm
 
-from engine.cli.setting import Machine, budget
+from engine.cli.setting import Machine
 from engine.jobs import Bar, run_job
-from engine.problems.problem import pick_device
 from engine.store.results import Result
 from engine.worker import load_kinds
 
@@ -29,6 +28,6 @@ def progress(title: str) -> Iterator[Callable[[float], None]]:
 def run_shown(title: str, kind: str, payload: Mapping[str, Any], machine: Machine) -> Result:
     """The result of a job, run here from wherever it stands, with a bar that counts its chunks."""
     load_kinds()
-    options = {"device": str(pick_device(machine.device)), "budget": budget(machine.memory)}
+    options = machine.options()
     with Bar(title) as bar:
         return run_job(kind, payload, options=options, watch=bar)

@@ -40,8 +40,9 @@ def reproduce(
         raise InvalidInput(unknown(f"preset of `{name}`", preset, experiment.presets))
     folder = publish.RESULTS if out is None else out
     _check_writable(folder)
-    gather(experiment.presets[preset].settings)
     payload = experiment.payload(preset, seeds, model, first_seed)
+    machine.options()  # refused before data are read or downloaded
+    gather(experiment.presets[preset].settings)
     if add:
         publish.check_addable(experiment, payload, preset, folder)
     result = run_shown(f"{name}, {preset}", experiment.study, payload, machine)

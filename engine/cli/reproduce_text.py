@@ -15,7 +15,7 @@ PAPER = "paper"
 def truncation(manifest: Mapping[str, Any]) -> str:
     """A line on records of a language study that were longer than the context; empty where none was."""
     facts = [run.get("facts", {}) for run in manifest.get("runs", ())]
-    cut = [told["truncated"] for told in facts if told.get("truncated")]
+    cut = [own["truncated"] for own in facts if own.get("truncated")]
     return (f"\nUp to {max(cut):,} training records were longer than the context and lost the start of their prompt.\n"
             if cut else "")
 

@@ -61,15 +61,16 @@ def write_vouched(out: Path, content: bytes, record: Mapping[str, Any]) -> None:
     write_together({out: content, manifest_of(out): json_text({**record, "files": files})})
 
 
-def read_vouched(path: Path, noun: str, problem: Problem, belong: str, again: str) -> tuple[dict[str, Any], bytes]:
-    """(manifest, content) of a file that `write_vouched` wrote for this problem; belong, again: what is said where it
+def read_vouched(path: Path, noun: str, problem: Problem, belong: str, remedy: str) -> tuple[dict[str, Any], bytes]:
+    """(manifest, content) of a file that `write_vouched` wrote for this problem; belong, remedy: what is said where it
     is of another one, and what to do. Raises `InvalidInput` where the two do not fit."""
     record, content = read_object(manifest_of(path)), read_whole(path, noun)
     files = record.get("files")
     written = [entry.get("sha256") for entry in files.values() if isinstance(entry, dict)] if isinstance(
         files, dict) else []
     if hashlib.sha256(content).hexdigest() not in written:
-        raise InvalidInput(f"`{path}` is not the file that its manifest `{manifest_of(path).name}` describes; {again}.")
+        raise InvalidInput(f"`{path}` is not the file that its manifest `{manifest_of(path).name}` describes; "
+                           f"{remedy}.")
     if record.get("data") != problem.fingerprint:
         raise InvalidInput(f"{belong}, with the same options.")
     return record, content

@@ -81,6 +81,12 @@ class Machine:
     device: Device = "auto"
     memory: Memory = 4.0
 
+    def options(self) -> dict[str, str | int]:
+        """Those of a job. Raises `InvalidInput` for a device that is not here and a memory that is not a size."""
+        from engine.problems.problem import pick_device  # which is too slow to import for --help
+
+        return {"device": str(pick_device(self.device)), "budget": budget(self.memory)}
+
 
 @dataclass(frozen=True)
 class FitOptions:

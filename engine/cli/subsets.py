@@ -55,19 +55,19 @@ def subsets(
         models = bank(problem, draw, Store(), setting.options(move))
     print(f"Each model is trained on {draw.description(problem.n, len(problem.candidates))} (protocol `{protocol}`).")
     if retrain:
-        _check_again(problem, draw, models, range(0, subsets, -(-subsets // retrain)), setting)
+        _check_same(problem, draw, models, range(0, subsets, -(-subsets // retrain)), setting)
     command = command_line("subsets", {
         "data": data, "out": out, "subsets": subsets, "kind": kind, "share": share, "seed": seed, "protocol": protocol,
         "among": among, "later": later}, setting.arguments)
     write_bank(out, models, draw, problem, command)
 
 
-def _check_again(problem: Problem, draw: Draw, models: Retrained, rows: Sequence[int], setting: ProblemOptions) -> None:
+def _check_same(problem: Problem, draw: Draw, models: Retrained, rows: Sequence[int], setting: ProblemOptions) -> None:
     """Train some of the models once more, and print how far their logits are from those that were kept."""
-    from engine.analysis.subset_bank import trained_again
+    from engine.analysis.subset_bank import retrained_rows
 
-    apart = (trained_again(problem, draw, rows, setting.options()) - models.logits[list(rows)]).abs().max().item()
-    print(f"{len(rows)} of {len(models.kept)} models trained again: logits differ by {apart:.1e} at most.")
+    apart = (retrained_rows(problem, draw, rows, setting.options()) - models.logits[list(rows)]).abs().max().item()
+    print(f"{len(rows)} of {len(models.members)} models trained again: logits differ by {apart:.1e} at most.")
 
 
 def data_values(
@@ -92,10 +92,10 @@ def data_values(
     problem = read_problem(data, setting)
     problem.check_behavior(BEHAVIORS[behavior])
     draw, models = read_bank(bank, problem, [BEHAVIORS[behavior]])
-    name, shared_out = values_of(draw.kind, models.outcomes(behavior), models.kept)
+    name, shared_out = values_of(draw.kind, models.outcomes(behavior), models.members)
     queries, k = shared_out.values.shape
     table = pd.DataFrame({
         "query": np.repeat(np.arange(queries), k), "candidate": np.tile(models.candidates, queries), "value": name,
         "behavior": behavior, "mean": shared_out.values.ravel(), "standard_error": shared_out.error.ravel(),
-        "subsets": len(models.kept), direction.QUANTITY: direction.contribution(BEHAVIORS[behavior])})
+        "subsets": len(models.members), direction.QUANTITY: direction.contribution(BEHAVIORS[behavior])})
     atomic_write(out, csv_text(table))

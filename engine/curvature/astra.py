@@ -57,14 +57,14 @@ def solve(operator: GaussNewton, rhs: Tensor, *, iterations: int = ITERATIONS, b
     shift = problem.l2 + operator.damping
     if shift <= 0:
         raise InvalidInput("EK-FAC divides by l2 + damping, which is zero here; use an l2 or a damping above zero.")
-    made = factors(problem, options)
+    factored = factors(problem, options)
     whole = batch_size >= problem.n
     averaged = 1 if whole else averaged
     batches = [operator] * iterations if whole else [
         operator.batch(rows) for rows in mini_batches(operator, iterations, batch_size)]
 
     def conditioned(vectors: Tensor) -> Tensor:
-        return made.inverse(problem, vectors, shift)
+        return factored.inverse(problem, vectors, shift)
 
     scale = SAFETY * max(_largest(batch, conditioned, operator.random_start()) for batch in dict.fromkeys(batches))
 

@@ -86,21 +86,21 @@ def solve(operator: GaussNewton, rhs: Tensor, *, columns: int | None = None) -> 
     shift = problem.l2 + operator.damping
     if shift <= 0:
         raise InvalidInput("EK-FAC divides by l2 + damping, which is zero here; use an l2 or a damping above zero.")
-    made = factors(problem, options)
+    factored = factors(problem, options)
     x = torch.empty_like(rhs)
     for block in column_blocks(operator, rhs.shape[1], MATRICES):
         options.check()
-        x[:, block] = made.inverse(problem, rhs[:, block], shift)
-    info = {"factored": 1.0, "layers": float(len(made.layers)),
-            "diagonal_parameters": float(sum(d.numel() for d in made.diagonal.values()))}
+        x[:, block] = factored.inverse(problem, rhs[:, block], shift)
+    info = {"factored": 1.0, "layers": float(len(factored.layers)),
+            "diagonal_parameters": float(sum(d.numel() for d in factored.diagonal.values()))}
     return measured(operator, x, rhs, info, columns=columns)
 
 
 def factors(problem: CurvedModule, options: Options) -> EkfacFactors:
     """The factors of the whole training set, kept on the problem."""
     def build() -> tuple[tuple[Basis, ...], dict[str, Tensor]]:
-        made = factors_over([problem], options)
-        return made.bases, made.diagonal
+        factored = factors_over([problem], options)
+        return factored.bases, factored.diagonal
 
     return EkfacFactors(factored_layers(problem), *problem.memo("ekfac", build))  # of the model's own modules
 

@@ -142,34 +142,34 @@ def measured(operator: Operator, x: Tensor, rhs: Tensor, info: dict[str, float],
     if columns is None and tolerance is None:
         columns = operator.measured
     picked = _picked(x.shape[1], columns, x.device)
-    residual, negative_found = x.new_full((x.shape[1],), torch.nan), bool(negative)
+    residual, indefinite = x.new_full((x.shape[1],), torch.nan), bool(negative)
     for span in column_blocks(operator, len(picked), 4):
         chosen = slice(span.start, span.stop) if len(picked) == x.shape[1] else picked[span]
         block, target = x[:, chosen], rhs[:, chosen]
         image = operator @ block
-        negative_found |= operator.proves_indefinite(block, image)
+        indefinite |= operator.proves_indefinite(block, image)
         residual[chosen] = (image - target).norm(dim=0) / target.norm(dim=0).clamp_min(torch.finfo(x.dtype).tiny)
     converged = x.isfinite().all(0) if tolerance is None else residual <= tolerance
     info = {**info, **operator.facts}
     if not operator.convex:
-        info = _definiteness(operator, info, negative_found, looked=negative is not None)
+        info = _definiteness(operator, info, indefinite, looked=negative is not None)
     return Solution(x, residual, converged, info)
 
 
-def _definiteness(operator: Operator, info: dict[str, float], negative_found: bool, looked: bool) -> dict[str, float]:
+def _definiteness(operator: Operator, info: dict[str, float], indefinite: bool, looked: bool) -> dict[str, float]:
     """`info` with what is known of negative curvature, and one warning where there is some."""
     damping = operator.damping
-    if not negative_found and not looked:
+    if not indefinite and not looked:
         info = {**info, "smallest_eigenvalue": operator.smallest_eigenvalue()}
-        negative_found = info["smallest_eigenvalue"] + damping < 0
-    if negative_found:
+        indefinite = info["smallest_eigenvalue"] + damping < 0
+    if indefinite:
         smallest = info.get("smallest_eigenvalue", 0.0)
         remedy = f"a damping above {-smallest:.2g}" if smallest + damping < 0 else "a larger damping"
         other = "" if operator.gauss_newton else (", or a solver of the Gauss–Newton matrix, which has no negative "
                                                   "curvature")
         warnings.warn(f"The Hessian plus damping {damping:g} is not positive definite, so the local response is not "
                       f"that of a minimum and scores may have the wrong sign; use {remedy}{other}.", stacklevel=4)
-    return {**info, "negative_curvature": float(negative_found)}
+    return {**info, "negative_curvature": float(indefinite)}
 
 
 def column_blocks(operator: Operator, count: int, matrices: int) -> Iterator[slice]:

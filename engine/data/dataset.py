@@ -36,9 +36,9 @@ class Dataset:
     candidates: the training examples that the source offers as candidates, or None for all of them.
     note: one sentence on scale, licence and what was skipped. left_out: (file, why) of what was not read. said: what
     the reader of a user's own data decided by itself, in sentences.
-    test_drawn: whether the test split was sampled from the training examples, because the source has none of its own.
+    test_from_train: whether the test split was sampled from the training examples, as the source has none of its own.
     files, test_files: the path of every training and test example in a source of files, else empty.
-    test_origin: whence a source has its test split, in a few words; empty where that is not known or `test_drawn`.
+    test_origin: whence a source has its test split, in a few words; empty where that is not known or `test_from_train`.
     test_splits: `val` or `test` of every test example in a source that has such splits, else empty.
     flags, test_flags: (n,), (m,) bool, which labels are known to be wrong, or None where nobody said; no model or score
     sees them.
@@ -60,7 +60,7 @@ class Dataset:
     left_out: tuple[tuple[str, str], ...] = ()
     said: tuple[str, ...] = ()
     flags: np.ndarray | None = None
-    test_drawn: bool = False
+    test_from_train: bool = False
     files: tuple[str, ...] = ()
     test_files: tuple[str, ...] = ()
     test_flags: np.ndarray | None = None

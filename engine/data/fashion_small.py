@@ -57,17 +57,17 @@ def extract(seed: int = 0) -> Extract:
     return Extract(pixels, labels, rows, manifest)
 
 
-def write(made: Extract, folder: Path) -> None:
+def write(sample: Extract, folder: Path) -> None:
     """Pictures and manifest into a folder."""
     arrays: dict[str, Any] = {}
     for split in SIZES:
-        arrays |= {f"x_{split}": made.pixels[split], f"y_{split}": made.labels[split].astype(np.uint8),
-                   f"rows_{split}": made.rows[split].astype(np.uint16)}
+        arrays |= {f"x_{split}": sample.pixels[split], f"y_{split}": sample.labels[split].astype(np.uint8),
+                   f"rows_{split}": sample.rows[split].astype(np.uint16)}
     buffer = BytesIO()
     np.savez_compressed(buffer, **arrays)
     make_folder(folder)
     atomic_write(folder / FILE, buffer.getvalue())
-    atomic_write(folder / MANIFEST, json.dumps(made.manifest, indent=1) + "\n")
+    atomic_write(folder / MANIFEST, json.dumps(sample.manifest, indent=1) + "\n")
 
 
 def load() -> Dataset:

@@ -90,7 +90,7 @@ def _ambiguous(dates: pd.DataFrame) -> tuple[str, ...]:
     """Which of day and month comes first in columns of dates where that is not plain, as sentences."""
     ways = {column: DAY_FORMATS[form] for column in dates.columns if dates[column].dtype.kind != "M"
             and (form := _form(dates[column].dropna().astype(str)))}
-    return tuple(f"`{str(column)[:40]}` is read with {way}." for column, way in ways.items() if way)
+    return tuple(f"`{str(column)[:40]}` is read with {how}." for column, how in ways.items() if how)
 
 
 def _kind(values: pd.Series) -> str:
@@ -210,13 +210,13 @@ def _fitted(kind: str, values: pd.Series, train: np.ndarray) -> np.ndarray:
                       ], dtype=object)
     if kind == TEXTS:
         try:
-            made: Any = TfidfVectorizer(max_features=MOST_WORDS).fit(texts[train])
+            encoder: Any = TfidfVectorizer(max_features=MOST_WORDS).fit(texts[train])
         except ValueError:  # no word in any of them
             raise InvalidInput(f"The column `{str(values.name)[:60]}` holds texts without a word in the training rows; "
                                "leave it out.") from None
-        return made.transform(texts).toarray()
-    made = OneHotEncoder(handle_unknown="ignore", sparse_output=False).fit(texts[train, None])
-    return made.transform(texts[:, None])
+        return encoder.transform(texts).toarray()
+    encoder = OneHotEncoder(handle_unknown="ignore", sparse_output=False).fit(texts[train, None])
+    return encoder.transform(texts[:, None])
 
 
 def _said(of: dict[str, list], gone: dict[str, list], filled: Sequence[str], n: int) -> tuple[str, ...]:

@@ -146,7 +146,7 @@ def _load(tree: Tree, name: str, title: str, options: PictureOptions) -> Dataset
     return Dataset(
         name=name, title=title, raw_train=read.pixels[at[train]], y_train=y[train], raw_test=read.pixels[at[test]],
         y_test=y[test], class_names=classes, image_shape=options.shape, scale=255.0, left_out=layout.left_out,
-        said=said, flags=flags, test_flags=test_flags, test_origin=origin, test_drawn=not origin, files=own[0],
+        said=said, flags=flags, test_flags=test_flags, test_origin=origin, test_from_train=not origin, files=own[0],
         test_files=own[1], test_splits=tuple(layout.rows[row].split for row in test) if origin else (),
         note=f"{len(train):,} training and {len(test):,} test images of {options.size} × {options.size} "
         f"{options.color} pixels divided by 255, your own.")

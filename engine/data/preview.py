@@ -69,8 +69,8 @@ def _class(dataset: Dataset, label: int, sizes: dict[str, tuple[int, int]]) -> C
     rows = np.flatnonzero(dataset.y_train == label)
     seen = sorted((sizes[dataset.files[row]] for row in rows if dataset.files and dataset.files[row] in sizes),
                   key=lambda size: size[0] * size[1])
-    test = 0 if dataset.test_drawn else int((dataset.y_test == label).sum())
-    held_out = int((dataset.y_test == label).sum()) if dataset.test_drawn else 0
+    test = 0 if dataset.test_from_train else int((dataset.y_test == label).sum())
+    held_out = int((dataset.y_test == label).sum()) if dataset.test_from_train else 0
     return ClassSeen(dataset.class_names[label], len(rows) + held_out, test, seen[0] if seen else None,
                      seen[-1] if seen else None, dataset.files[rows[0]] if dataset.files else "")
 

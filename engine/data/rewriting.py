@@ -34,13 +34,13 @@ def _arrow(content: bytes, suffix: str, label: str, rows: Mapping[int, str | Non
         by_text = {str(value): value for value in own}
         wanted = [own[row] if new is None else by_text.get(new, new) for row, new in rows.items()]
         try:
-            made = pa.array(wanted, type=column.type)
+            values = pa.array(wanted, type=column.type)
         except (pa.ArrowException, TypeError, ValueError):
-            made = pa.array([str(value) for value in wanted])
+            values = pa.array([str(value) for value in wanted])
     else:
-        made = column.take(list(rows))
+        values = column.take(list(rows))
     table = table.take(list(rows))
-    table = table.set_column(table.schema.get_field_index(label), pa.field(label, made.type), made)
+    table = table.set_column(table.schema.get_field_index(label), pa.field(label, values.type), values)
     sink = pa.BufferOutputStream()
     if suffix == ".parquet":
         pq.write_table(table, sink)

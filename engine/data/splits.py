@@ -23,7 +23,7 @@ LEFT_OUT = ""
 def whole(dataset: Dataset) -> Dataset:
     """All examples as training examples, the training split first; no test examples."""
     return _arranged(dataset, np.arange(len(dataset.y_train) + len(dataset.y_test)), np.arange(0),
-                     test_drawn=False, test_origin="")
+                     test_from_train=False, test_origin="")
 
 
 def mapped(dataset: Dataset, classes: Mapping[str, str]) -> Dataset:
@@ -71,7 +71,7 @@ def verified(dataset: Dataset, listed: Mapping[str, str]) -> Dataset:
                                "there is not; use one of the classes.")
         chosen.append(row_of[file])
         labels[row_of[file]] = dataset.class_names.index(name) if name else labels[row_of[file]]
-    own_test = () if dataset.test_drawn else range(len(dataset.y_train), len(files))
+    own_test = () if dataset.test_from_train else range(len(dataset.y_train), len(files))
     test = np.array(sorted({*chosen, *own_test}), dtype=np.int64)
     counts = np.bincount(labels[test], minlength=dataset.n_classes)
     if counts.min() < 2:
@@ -82,8 +82,8 @@ def verified(dataset: Dataset, listed: Mapping[str, str]) -> Dataset:
     if gone := sorted(set(range(dataset.n_classes)) - set(labels[train].tolist())):
         raise InvalidInput(f"Every example of the class `{dataset.class_names[gone[0]]}` is in the list of verified "
                            "ones; leave some of it to be searched.")
-    return _arranged(dataset, train, test, labels=labels, test_drawn=False, test_origin=(
-        LISTED if dataset.test_drawn else f"{dataset.test_origin or 'test split'} and {LISTED}"))
+    return _arranged(dataset, train, test, labels=labels, test_from_train=False, test_origin=(
+        LISTED if dataset.test_from_train else f"{dataset.test_origin or 'test split'} and {LISTED}"))
 
 
 def queried(dataset: Dataset, split: str) -> Dataset:

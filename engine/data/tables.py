@@ -115,7 +115,7 @@ def load_table(path: Path, *, name: str = "table", title: str = "Your table", ma
         raise InvalidInput(f"The table takes {megabytes(x.nbytes)} as numbers; give one below {megabytes(max_bytes)}.")
     return Dataset(
         name=name, title=title, raw_train=x[train], y_train=y[train], raw_test=x[test], y_test=y[test],
-        class_names=classes, test_drawn=not origin, files=tuple(files[row] for row in train),
+        class_names=classes, test_from_train=not origin, files=tuple(files[row] for row in train),
         test_files=tuple(files[row] for row in test), test_origin=origin,
         test_splits=tuple(split_of(frame[table.split].iloc[row]) or "" for row in test) if origin else (),
         said=(*table.said, *said, *how),

@@ -83,7 +83,7 @@ def keep(file: BinaryIO, filename: str, **read_as: Any) -> str:
         raise InvalidInput(f"`{filename}` is larger than {MOST_BYTES // 1_000_000} MB; give a smaller file.")
     if suffix == RECORDS and not are_records(content):
         suffix = ROWS
-    name = _kept(content, suffix, read_as)
+    name = _store(content, suffix, read_as)
     atomic_write(_named(name), Path(filename).name[:LONGEST_FILE])
     return keep_reading(UploadOptions.parse({**read_as, "of": name})) if read_as else name
 
@@ -122,7 +122,7 @@ def _named(name: str) -> Path:
     return FILES.path(name).with_name(f"{name}.called")
 
 
-def _kept(content: bytes, suffix: str, read_as: Mapping[str, Any] | None = None) -> str:
+def _store(content: bytes, suffix: str, read_as: Mapping[str, Any] | None = None) -> str:
     """Keep the content of a file that loads; returns its name. Raises as loading does, and keeps nothing then."""
     name = f"{PREFIX}{hashlib.sha256(content).hexdigest()[:16]}{suffix}"
     fresh = FILES.keep(name, content)
@@ -147,7 +147,7 @@ def keep_reading(chosen: UploadOptions) -> str:
         load(chosen.of)
         return chosen.of
     suffix = RECORDS + READ if holds_records(chosen.of) else READ
-    return _kept(canonical_json(chosen.model_dump(mode="json")).encode(), suffix)
+    return _store(canonical_json(chosen.model_dump(mode="json")).encode(), suffix)
 
 
 def reading(name: str) -> UploadOptions:

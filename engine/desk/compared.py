@@ -40,7 +40,7 @@ class Compared:
         return ProblemFacts.of(self.sources[0].problem_class, self.scores[0][0].provenance["sizes"]["classes"])
 
     @property
-    def drawn_sources(self) -> list[ProblemSource]:
+    def ranked_sources(self) -> list[ProblemSource]:
         """The sources with the number of candidates that were ranked, as a command line needs them."""
         return [source.model_copy(update={"n_candidates": len(self.scores[0][0].candidates)})
                 for source in self.sources]

@@ -23,17 +23,17 @@ def explained(desk: Desk, sources: Sequence[ProblemSource], sides: Sequence[Sequ
     cached = desk.memory.get(("explanation", key)) if key is not None else None
     if cached is not None:
         return cached
-    way = _way(desk, sources, sides)
+    path = _path(desk, sources, sides)
     seeds, waiting = [], None
     for source, (first, second) in zip(sources, sides, strict=True):
-        exact, reasons = _exact(desk, source, way, candidates, source.problem_class.live_seconds / len(sources))
+        exact, reasons = _exact(desk, source, path, candidates, source.problem_class.live_seconds / len(sources))
         if isinstance(exact, Waiting):
             waiting = waiting or exact
         else:
             seeds.append(Seed(first, second, exact, reasons))
     if waiting is not None:
         return waiting
-    explanation = measure(way, seeds)
+    explanation = measure(path, seeds)
     if key is not None and not any(seed.reasons for seed in seeds):
         desk.memory.put(("explanation", key), explanation)
     return explanation
@@ -42,27 +42,27 @@ def explained(desk: Desk, sources: Sequence[ProblemSource], sides: Sequence[Sequ
 def at_once(desk: Desk, sources: Sequence[ProblemSource], sides: Sequence[Sequence[Scores]], candidates: int | None,
             seconds: float) -> bool:
     """Whether `explained` answers within about so many seconds, as far as the cost of scores can be guessed."""
-    needed = _way(desk, sources, sides).needed
+    needed = _path(desk, sources, sides).needed
     return all(desk.at_once(source, needed, candidates, seconds / len(sources)) for source in sources)
 
 
-def _way(desk: Desk, sources: Sequence[ProblemSource], sides: Sequence[Sequence[Scores]]) -> Chain:
+def _path(desk: Desk, sources: Sequence[ProblemSource], sides: Sequence[Sequence[Scores]]) -> Chain:
     """The way from A to B on these sources."""
     n = len(desk.sample(sources[0])[1].y_train)
     a, b = (side.scoring for side in sides[0])
     return chain(a, b, n, ProblemFacts.of(sources[0].problem_class, sides[0][0].provenance["sizes"]["classes"]))
 
 
-def _exact(desk: Desk, source: ProblemSource, way: Chain, candidates: int | None, live_seconds: float
+def _exact(desk: Desk, source: ProblemSource, path: Chain, candidates: int | None, live_seconds: float
            ) -> tuple[dict[Scoring, Scores] | Waiting, dict[Scoring, str]]:
     """The exact scores along the way; what cannot be computed is left out with its reason."""
-    if not way.needed:
+    if not path.needed:
         return {}, {}
-    together = _scores(desk, source, way.needed, candidates, live_seconds)
+    together = _scores(desk, source, path.needed, candidates, live_seconds)
     if not isinstance(together, str):
-        return (together if isinstance(together, Waiting) else dict(zip(way.needed, together, strict=True))), {}
+        return (together if isinstance(together, Waiting) else dict(zip(path.needed, together, strict=True))), {}
     exact, reasons, waiting = {}, {}, None
-    for scoring in way.needed:
+    for scoring in path.needed:
         scores = _scores(desk, source, [scoring], candidates, live_seconds)
         if isinstance(scores, str):
             reasons[scoring] = scores

@@ -18,7 +18,7 @@ from engine.applications.language.typed import Example, example, typed
 from engine.data import questions
 from engine.data.record_files import keep, path_of
 from engine.data.tasks import TASKS
-from engine.data.tasks import kept as task_of
+from engine.data.tasks import cached_task as task_of
 from engine.desk.desk import Desk
 from engine.desk.waiting import Waiting
 from engine.experiments.language_study import SHARES, SIZES, guessed_seconds

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from engine.jobs import FOUND, Job
+from engine.jobs import STORED_FRACTION, Job
 from engine.jobs.cluster import Node, Running
 from engine.library import SHELVES, Entry
 from engine.library.notes import LONGEST_NOTE as LONGEST_REMARK

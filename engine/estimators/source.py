@@ -152,7 +152,7 @@ def _of_module(problem: ModuleProblem, process: Replay, candidates: Tensor, opti
                points: int = POINTS, form: Form = flow, exact: bool = False) -> Response:
     check_replayed(problem, candidates)
     seeds, training = process.runs(problem.seed), training_of(problem, problem.seed)
-    terms = [_of_run(problem, seed, candidates, options.share(index, len(seeds)), _Cut(count, points, exact), form)
+    terms = [_of_run(problem, seed, candidates, options.stage(index, len(seeds)), _Cut(count, points, exact), form)
              for index, seed in enumerate(seeds)]
     return run_response(terms, candidates, {STEPS: training.updates})
 
@@ -188,7 +188,7 @@ def _network_segments(problem: ModuleProblem, seed: int, candidates: Tensor, opt
               for index, moment in run.points.backwards(options.check) if index in wanted}
     segments = []
     for number, (stretch, indices) in enumerate(stretches):
-        within = options.share(number, len(stretches))
+        within = options.stage(number, len(stretches))
         here = [problem.with_network(run.steps.trained(states[index][0])) for index in indices]
         flows = [run.steps.rule.flow(run.steps.all[index].rate) for index in stretch]
         curvature = (Krylov(_mean_product(here, within)) if division.exact

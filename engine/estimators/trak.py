@@ -89,7 +89,7 @@ def left_out(problem: ModuleProblem, process: Process, candidates: Tensor, optio
 def _trained(problem: ModuleProblem, models: int, options: Options) -> list[ModuleProblem]:
     """The model, and others that are trained with the seeds after its own; the latest are kept on the problem."""
     def build() -> list[ModuleProblem]:
-        return [cast(ModuleProblem, trained_on(problem, problem.examples, options.share(later - 1, models - 1), later))
+        return [cast(ModuleProblem, trained_on(problem, problem.examples, options.stage(later - 1, models - 1), later))
                 for later in range(1, models)]
 
     return [problem, *problem.memo("models of other seeds", build, models)]

@@ -48,8 +48,8 @@ def decompose(problem: Problem, query: int, candidate: int, behavior: Behavior, 
     _check(query, len(problem.queries), "query")
     _check(candidate, problem.n, "training example")
     with problem.exclusive:
-        problem_asked, (read,) = problem.asking([behavior])
-        return _decomposed(problem_asked, query, candidate, read, eta, response)
+        extended, (read,) = problem.asking([behavior])
+        return _decomposed(extended, query, candidate, read, eta, response)
 
 
 def _decomposed(problem: Problem, query: int, candidate: int, behavior: Behavior, eta: float,

@@ -70,7 +70,7 @@ class DifferentiatedRun:
         the gradient's part and the Hessian's product."""
         column = (2 * (1 + self.steps.rule.remembers) + 2) * self.end.nbytes
         chunks = columns.split(max(1, options.budget // 4 // column))
-        return torch.cat([run(chunk, options.share(index, len(chunks))) for index, chunk in enumerate(chunks)])
+        return torch.cat([run(chunk, options.stage(index, len(chunks))) for index, chunk in enumerate(chunks)])
 
     def _adjoint(self, slopes: Tensor, marks: Tensor, curvature: StepCurvature, options: Options) -> Tensor:
         totals = slopes.new_zeros(len(slopes), marks.shape[1], self.n)

@@ -89,7 +89,7 @@ def _trajectory(problem: Problem, intervention: Intervention, process: Trajector
                 ) -> Response:
     points = problem.checkpoints_of(process)
     return Response.closed_form(*(
-        stepped_groups(problem, groups, eta, 1, point.theta, options.share(index, len(points)))
+        stepped_groups(problem, groups, eta, 1, point.theta, options.stage(index, len(points)))
         for index, (point, eta) in enumerate(points)))
 
 
@@ -100,7 +100,7 @@ def _retrained(problem: Problem, intervention: Intervention, process: Retrain, g
     runs = range(1) if problem.convex else process.runs(0)
     altered_sets, terms = altered(problem, intervention, groups), []
     for index, later in enumerate(runs):
-        logits = problem.retrained_outputs(altered_sets, options.share(index, len(runs)), later=later)
+        logits = problem.retrained_outputs(altered_sets, options.stage(index, len(runs)), later=later)
         if not logits[0].isfinite().all():
             raise InvalidInput("Training without any intervention diverged; choose a smaller learning rate.")
         terms.append(LogitTerm((logits[1:] - logits[0]).transpose(0, 1), logits[0]))

@@ -55,7 +55,7 @@ def linear_responses(solver: InverseHessian, problem: Problem, interventions: Se
         unit = change.unit
         key = unit.scale, unit.own, unit.further
         if key not in solved:
-            solved[key] = _solved(solver, problem, linear, unit, process.damping, options.share(index, count))
+            solved[key] = _solved(solver, problem, linear, unit, process.damping, options.stage(index, count))
         solution = solved[key]
         term = linear.term(solution.changes, change.size, solution.rounding)
         responses.append(Response((term,), solution.converged, solution.residual, dict(solution.info)))
@@ -120,7 +120,7 @@ def _solved(solver: InverseHessian, problem: Problem, linear: Linearised, change
     info: dict[str, float] = {}
     for index, rows in enumerate(linear.batches):
         options.check()
-        operator = solver.operator(problem, damping, options.share(index, len(linear.batches)))
+        operator = solver.operator(problem, damping, options.stage(index, len(linear.batches)))
         solution = solver.solve(operator, force(linear, change, rows))
         changes.append(linear.moved(solution.x))
         if solution.rounding is not None:

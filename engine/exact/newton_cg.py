@@ -59,10 +59,10 @@ def descend(evaluate: Evaluate, curvature: Callable[[Tensor], Linear], start: Te
         here = _towards(evaluate, curvature, here, tolerance, budget, precondition)
         if not here.finite or here.gradient_norm > tolerance and here.evaluations >= budget:
             return here
-        here, way = _probe(curvature(here.theta), here, precondition)
-        lower = None if way is None or not escapes else _leave(evaluate, here, way)
+        here, direction = _probe(curvature(here.theta), here, precondition)
+        lower = None if direction is None or not escapes else _leave(evaluate, here, direction)
         if lower is None:
-            return replace(here, saddle=way is not None)
+            return replace(here, saddle=direction is not None)
         here, budget, escapes = lower, lower.evaluations + passes, escapes - 1
 
 
@@ -86,26 +86,26 @@ def _towards(evaluate: Evaluate, curvature: Callable[[Tensor], Linear], here: Mi
 
 def _probe(curvature: Linear, here: Minimum, precondition: Linear | None) -> tuple[Minimum, Tensor | None]:
     """The same point with what was spent, and a direction (P,) of negative curvature, of length 1, if one is met."""
-    mean, way, bend, products = 0.0, here.theta, 0.0, 0
+    mean, direction, bend, products = 0.0, here.theta, 0.0, 0
 
     def watched(vectors: Tensor) -> Tensor:
-        nonlocal mean, way, bend, products
+        nonlocal mean, direction, bend, products
         image = curvature(vectors)
-        way, bend = vectors[:, 0], (torch.sum(vectors * image) / torch.sum(vectors * vectors)).item()
+        direction, bend = vectors[:, 0], (torch.sum(vectors * image) / torch.sum(vectors * vectors)).item()
         mean, products = mean or abs(bend), products + 1
         return image
 
     random = torch.randn(len(here.theta), 1, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
     conjugate_gradients(watched, random.to(here.theta), tolerance=PROBED, limit=PRODUCTS, precondition=precondition)
     here = replace(here, evaluations=here.evaluations + PRODUCT * products)
-    return here, way / way.norm() if bend < -FLAT * mean else None
+    return here, direction / direction.norm() if bend < -FLAT * mean else None
 
 
-def _leave(evaluate: Evaluate, saddle: Minimum, way: Tensor) -> Minimum | None:
+def _leave(evaluate: Evaluate, saddle: Minimum, direction: Tensor) -> Minimum | None:
     """The first point of θ ± s·way that lies lower by more than rounding: s is a tenth of ‖θ‖, or of 1, then halved."""
     allowed = saddle.value - rounding(saddle.value, saddle.theta.dtype)
     length = AWAY * max(1.0, saddle.theta.norm().item())
-    downhill = -way if torch.dot(way, saddle.gradient) > 0 else way
+    downhill = -direction if torch.dot(direction, saddle.gradient) > 0 else direction
     for tried in range(SHORTENINGS):
         for number, signed in enumerate((length, -length)):
             theta = saddle.theta + signed * downhill

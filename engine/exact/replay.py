@@ -56,9 +56,9 @@ def _of_module(problem: ModuleProblem, interventions: Sequence[Intervention], pr
     seeds, training = process.runs(problem.seed), training_of(problem, problem.seed)
     responses = []
     for index, intervention in enumerate(interventions):
-        during, within = weighed(intervention, training.updates, training.per_epoch), options.share(
+        during, within = weighed(intervention, training.updates, training.per_epoch), options.stage(
             index, len(interventions))
-        terms = [_term(problem, seed, candidates, within.share(number, len(seeds)), during, curvature)
+        terms = [_term(problem, seed, candidates, within.stage(number, len(seeds)), during, curvature)
                  for number, seed in enumerate(seeds)]
         responses.append(run_response(terms, candidates, _work(problem, candidates, training.updates)))
     return responses
@@ -176,7 +176,7 @@ def _of_softmax(problem: SoftmaxProblem, interventions: Sequence[Intervention], 
                 options: Options, curvature: StepCurvature) -> list[Response]:
     run = cached_descent(problem, process, options)
     work = {**_work(problem, candidates, process.steps), STEEPNESS: process.eta * steepest(problem)}
-    terms = [_descended(problem, run, candidates, options.share(index, len(interventions)),
+    terms = [_descended(problem, run, candidates, options.stage(index, len(interventions)),
                         weighed(intervention, process.steps, 1), curvature)
              for index, intervention in enumerate(interventions)]
     return [run_response([term], candidates, work) for term in terms]

@@ -53,7 +53,7 @@ def _of_softmax(problem: SoftmaxProblem, epsilons: Sequence[float], process: Rep
     logits, noise = [], torch.zeros_like(alone[:, 0])
     for index, (some, given) in enumerate(chunks):
         ends = _descended(problem, process, torch.cat([some, some[:1]]), torch.cat([given, given.new_ones(1)]),
-                          options.share(index, len(chunks)))
+                          options.stage(index, len(chunks)))
         logits.append(ends[:, :-1] - ends[:, -1:])
         noise = torch.maximum(noise, (ends[:, -1] - alone).abs().amax(1))
     noise = SAFETY * noise.clamp_min(torch.finfo(alone.dtype).eps * alone.abs().amax(1))

@@ -48,7 +48,7 @@ def trajectory(problem: Problem, interventions: Sequence[Intervention], process:
                options: Options) -> list[Response]:
     """`trajectory`: one finite extra step on z_k at every checkpoint, the effects added up."""
     points = problem.checkpoints_of(process)
-    terms = [stepped(problem, candidates, eta, 1, point.theta, options.share(index, len(points)))
+    terms = [stepped(problem, candidates, eta, 1, point.theta, options.stage(index, len(points)))
              for index, (point, eta) in enumerate(points)]
     return [Response.closed_form(*terms) for _ in interventions]
 

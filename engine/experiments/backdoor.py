@@ -131,11 +131,11 @@ def _removal_chunk(chosen: Mapping[str, Any], method: str, behavior: str, attrib
     removed = removal(attribution, method, behavior)
     rest = np.setdiff1d(np.arange(len(attribution.task.train)), removed)
     once = {**chosen, "recipe": {**chosen["recipe"], "checkpoints": 1}}
-    again = stages.attribution(once, attribution.seed, context, keep=rest)
+    retrained = stages.attribution(once, attribution.seed, context, keep=rest)
     context.progress(0.0, f"training without the top of {method}, {behavior}")
-    stages.trained(again, context, 0.95)
-    after = behaviour(again, again.points[-1], context)
-    shutil.rmtree(again.folder, ignore_errors=True)  # evaluated, and as large as a checkpoint
+    stages.trained(retrained, context, 0.95)
+    after = behaviour(retrained, retrained.points[-1], context)
+    shutil.rmtree(retrained.folder, ignore_errors=True)  # evaluated, and as large as a checkpoint
     groups = {flag: attribution.task.flagged(flag) for flag in ORACLES.values()}
     composition = {("Poison recall",): groups["poison"][removed].sum() / max(1, groups["poison"].sum()),
                    ("BT frac.",): groups["benign"][removed].mean(), ("Clean frac.",): groups["clean"][removed].mean()}

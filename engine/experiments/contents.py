@@ -31,7 +31,7 @@ def contents(settings: Mapping[str, Any]) -> dict[str, str]:
     Raises `InvalidInput` for a dataset or a model that cannot be.
     """
     digests = {f"data ({name})": data.content(name) for name in datasets(settings)}
-    for source in _drawn(settings):
+    for source in _sources(settings):
         if loading.is_causal(source.get("model", "")):
             digests["model"] = loading.identity(source["model"])["files"]
     attributed = [settings] if "task" in settings else [
@@ -43,13 +43,13 @@ def contents(settings: Mapping[str, Any]) -> dict[str, str]:
     return digests
 
 
-def _drawn(settings: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def _sources(settings: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return [*settings.get("sources", ()), *([settings["source"]] if "source" in settings else [])]
 
 
 def datasets(settings: Mapping[str, Any]) -> list[str]:
     """The names of the datasets that the settings draw from."""
-    return sorted({source["dataset"] for source in _drawn(settings)})
+    return sorted({source["dataset"] for source in _sources(settings)})
 
 
 def check(payload: Mapping[str, Any]) -> None:

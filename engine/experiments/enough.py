@@ -28,7 +28,7 @@ class PublishedEvidence:
     beside: Callable[[str], PublishedEvidence | None] = lambda name: None
 
 
-def nothing_to_ask(evidence: PublishedEvidence) -> str:
+def no_minimum(evidence: PublishedEvidence) -> str:
     """No rule: every size shows the effect."""
     return ""
 
@@ -57,7 +57,7 @@ def learned_attack(evidence: PublishedEvidence) -> str:
     return f"the attack succeeds for {np.mean(rates):.0%} of the triggered prompts, less than half."
 
 
-def found_something(evidence: PublishedEvidence) -> str:
+def detects_corruption(evidence: PublishedEvidence) -> str:
     """For every kind of corruption some ranking puts its records first more often than chance does.
 
     By the rank-sum test of every ranking of every seed at 0.05/(rankings · seeds), which a mean over the seeds has to
@@ -65,7 +65,7 @@ def found_something(evidence: PublishedEvidence) -> str:
     """
     if RANDOM not in set(evidence.table["method"]):
         ranked = evidence.beside("figure-5-2")
-        return "" if ranked is None else found_something(ranked)
+        return "" if ranked is None else detects_corruption(ranked)
     sizes = {**SIZES, **evidence.manifest.get("spec", {}).get("settings", {}).get("task", {})}
     kinds = evidence.table[evidence.table["metric"] == "AUROC"].groupby("corruption", sort=False)
     total = sizes["clean"] + sum(sizes[kind] for kind in kinds.groups)

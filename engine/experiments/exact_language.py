@@ -136,8 +136,8 @@ def _removal(sampled: SampledProblem, settings: Mapping[str, Any], context: Cont
     assert isinstance(problem, CausalProblem)
     question = Scoring.of("response_loss", REMOVE, {"kind": "retrain"})
     exact = _exact(problem, question, context.computing("training without each record", 0.2))
-    again = problem.with_training_seed(problem.seed + OTHER_SEED)
-    other = _exact(again, question, context.computing("the same with another seed", 0.6))
+    other_seed = problem.with_training_seed(problem.seed + OTHER_SEED)
+    other = _exact(other_seed, question, context.computing("the same with another seed", 0.6))
     return Output(arrays=Bounded.all_stored({f"{name}|{behavior}": scores for name, by_behavior in (
                       ("own", exact), ("other", other)) for behavior, scores in by_behavior.items()}),
                   manifest={"seconds": exact["response_loss"].provenance["wall_seconds"]})

@@ -11,7 +11,7 @@ import pandas as pd
 
 from engine.basics.errors import InvalidInput
 from engine.experiments.contents import contents
-from engine.experiments.enough import PublishedEvidence, nothing_to_ask
+from engine.experiments.enough import PublishedEvidence, no_minimum
 from engine.scoring.scoring import Scoring
 
 QUICK, FULL = "small", "paper"
@@ -57,7 +57,7 @@ class Experiment:
     pairs: Mapping[tuple[str, str, str], tuple[Scoring, Scoring]] = field(default_factory=dict)
     tolerance: Callable[[Mapping[str, str]], float] = lambda row: math.nan
     models: tuple[str, ...] = ()
-    too_small: Callable[[PublishedEvidence], str] = nothing_to_ask
+    too_small: Callable[[PublishedEvidence], str] = no_minimum
 
     def beside(self, model: str) -> str:
         """A sentence where the paper did not run `model`, on whose numbers stand beside ours; empty where it did."""

@@ -77,7 +77,7 @@ class LanguageStudy:
     @property
     def lacking(self) -> dict[str, str]:
         """behavior -> what a query lacks that it reads, of those that the reader's own queries do not allow."""
-        queries = () if self.task != "own" else tasks.kept(self.setting.task).queries["queries"]
+        queries = () if self.task != "own" else tasks.cached_task(self.setting.task).queries["queries"]
         return lacking([self.typed] if self.typed else queries)
 
     @property

@@ -15,14 +15,14 @@ import pandas as pd
 
 from engine.basics import resident
 from engine.basics.errors import InvalidInput
-from engine.jobs import FOUND, found_part
+from engine.jobs import STORED_FRACTION, stored_part
 from engine.metrics import seed_means
 from engine.metrics.intervals import t_interval
 
 SUMMARY = ("mean", "ci95", "n_seeds", "n_dropped", "seed_means", "wrong_removed")
 """The columns that depend on the seeds; all others say what a row is."""
 OF_A_RUN = ("seeds", "command", "written", "wall_seconds", "versions", "device", "passes", "study_digest",
-            resident.KEY, FOUND)
+            resident.KEY, STORED_FRACTION)
 LISTS = ("runs", "factual")
 """What a manifest holds once a seed."""
 DECIDING = ("study", "preset", "settings", "contents")
@@ -83,9 +83,9 @@ def _manifest(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
     seeds = [seed for run in runs for seed in run["seeds"]]
     lists = {key: [*old[key], *new[key]] for key in LISTS if key in old and key in new}
     peaks = [run.get(resident.KEY) for run in runs]
-    stored = sum(len(run["seeds"]) * run.get(FOUND, 0.0) for run in runs) / len(seeds)
-    return {**{key: value for key, value in new.items() if key not in (resident.KEY, FOUND)}, **lists,
-            **resident.manifest_part(*peaks), **found_part(stored), "seeds": seeds,
+    stored = sum(len(run["seeds"]) * run.get(STORED_FRACTION, 0.0) for run in runs) / len(seeds)
+    return {**{key: value for key, value in new.items() if key not in (resident.KEY, STORED_FRACTION)}, **lists,
+            **resident.manifest_part(*peaks), **stored_part(stored), "seeds": seeds,
             "wall_seconds": sum(run["wall_seconds"] for run in runs),
             "payload": {**new["payload"], "seeds": seeds}, "parts": runs}
 

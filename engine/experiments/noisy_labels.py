@@ -66,8 +66,8 @@ def sources(base: Mapping[str, Any], *changes: Mapping[str, Any]) -> list[dict[s
     return [NoisySource(**{"noise": RHO, **base, **change}).model_dump(mode="json") for change in changes or ({},)]
 
 
-def settings(methods: tuple[str, ...], drawn: list[dict[str, Any]]) -> dict[str, Any]:
-    return {"numerics": NUMERICS, "methods": list(methods), "sources": drawn}
+def settings(methods: tuple[str, ...], sources: list[dict[str, Any]]) -> dict[str, Any]:
+    return {"numerics": NUMERICS, "methods": list(methods), "sources": sources}
 
 
 def presets(methods: tuple[str, ...], paper: list[dict[str, Any]], small: list[dict[str, Any]],

@@ -139,7 +139,7 @@ def folder() -> Path:
     return Path(named) if named else RESULTS
 
 
-def kept_manifest(name: str, scale: str, out_dir: Path | str) -> dict[str, Any]:
+def stored_manifest(name: str, scale: str, out_dir: Path | str) -> dict[str, Any]:
     """The manifest of a published result, alone. Raises `StoreError` where it cannot be read."""
     try:
         return parse_object((Path(out_dir) / name / scale / MANIFEST).read_bytes(), "The manifest")

@@ -117,11 +117,11 @@ def finish(payload: Mapping[str, Any], chunks: Mapping[str, Result], context: Co
              **seed_means.summary([100 * (one["after"] - one["before"]) for one in manifests]),
              "wrong_removed": sum(one["wrong"] for one in manifests) / sum(one["removed"] for one in manifests)}
             for (pair, fraction), manifests in by_row.items()]
-    runs_told = {manifests["run"]: manifests for listed in by_row.values() for manifests in listed}
-    first = next(iter(runs_told.values()))["facts"]
+    manifests_by_run = {manifests["run"]: manifests for listed in by_row.values() for manifests in listed}
+    first = next(iter(manifests_by_run.values()))["facts"]
     factual = {key.split("/")[0]: chunks[key].manifest["before"] for key in plan(payload)}
     return Output({"removal": pd.DataFrame(table)},
-                  manifest={"spec": payload["settings"], "retrainings": len(runs_told),
+                  manifest={"spec": payload["settings"], "retrainings": len(manifests_by_run),
                             "runs": [{"seed": int(seed), "test_accuracy": value} for seed, value in factual.items()],
                             "device": first["device"], "data": first["data"]})
 

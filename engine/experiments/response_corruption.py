@@ -15,7 +15,7 @@ import pandas as pd
 from engine.applications.language import detection, rankings, signals
 from engine.data.tasks.response_corruption import SIZES
 from engine.experiments import language
-from engine.experiments.enough import found_something
+from engine.experiments.enough import detects_corruption
 from engine.experiments.experiment import Experiment, StudyPreset
 from engine.jobs import Context, Output
 from engine.models.causal import catalogue
@@ -128,10 +128,10 @@ FIGURE_5_2 = Experiment(
     lambda tables: tables["detection"], ("corruption", "method", "behavior", "metric"), None,
     "The paper prints this figure without its numbers. With Gemma-2-9B-it and Llama-3.1-8B-Instruct it is Figure A-3. "
     "RepSim at 50% reads halfway through the model's layers, RepSim alone at the last one.",
-    models=catalogue.ALL_MODELS, too_small=found_something)
+    models=catalogue.ALL_MODELS, too_small=detects_corruption)
 TABLE_A17 = Experiment(
     "table-a17", "Table A-17: RepSim with signals, response corruption", STUDY.name, PRESETS,
     lambda tables: tables["signals"], ("corruption", "method", "layer", "metric"),
     "table_a17_signal_augmented_response_corruption.csv",
     "The paper's layers stand for the same share of another model's depth. Every ranking is also given with its sign "
-    "flipped.", models=catalogue.ALL_MODELS[:1], too_small=found_something)
+    "flipped.", models=catalogue.ALL_MODELS[:1], too_small=detects_corruption)

@@ -69,7 +69,7 @@ def arranged(problem: Problem, table: Table, axes: str, order: str = LISTED) -> 
         values = values[_query_order(queries)]
     candidates = problem.candidates.cpu().numpy()
     if examples is not None:
-        return values[:, _places(examples, candidates)]
+        return values[:, _columns(examples, candidates)]
     fits = orders_that_fit(problem, table, axes)
     return values[:, candidates] if TRAINING in fits and (order == TRAINING or len(fits) == 1) else values
 
@@ -108,7 +108,7 @@ def _query_order(names: np.ndarray) -> np.ndarray:
     return np.argsort(names)
 
 
-def _places(names: np.ndarray, candidates: np.ndarray) -> list[int]:
+def _columns(names: np.ndarray, candidates: np.ndarray) -> list[int]:
     """Where each candidate stands. Raises `InvalidInput` where one is absent or stands there twice."""
     column = {int(row): at for at, row in enumerate(names)}
     if len(column) < len(names):

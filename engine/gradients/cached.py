@@ -43,7 +43,7 @@ class CachedFeatures:
 
     hidden, query_hidden: layer -> representation of the prompt at the end of it, (n, d) and (m, d), with layers as
     fractions of the depth; layer: which of them RepSim reads. seed: for what is drawn. ridge: of TRAK's regression, as
-    a fraction of its features' mean square. again: the points under another draw of the projection, empty where
+    a fraction of its features' mean square. second_draw: the points under another draw of the projection, empty where
     gradients are kept whole.
     """
 
@@ -58,7 +58,7 @@ class CachedFeatures:
     layer: float = 1.0
     seed: int = 0
     ridge: float = 1e-2
-    again: tuple[CachedCheckpoint, ...] = ()
+    second_draw: tuple[CachedCheckpoint, ...] = ()
     computed: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
 
     @property
@@ -83,7 +83,7 @@ class CachedFeatures:
     @property
     def redrawn(self) -> CachedFeatures | None:
         """The same under the other draw of the projection; None where gradients are kept whole."""
-        return replace(self, points=self.again, again=()) if self.again else None
+        return replace(self, points=self.second_draw, second_draw=()) if self.second_draw else None
 
     @property
     def behaviors(self) -> tuple[str, ...]:

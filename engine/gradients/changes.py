@@ -94,7 +94,7 @@ class Recorded(TorchFunctionMode):
         return self._carried(moved, outputs, lambda rule: rule.by)
 
     def _carried(self, moved: Sequence[tuple[Tensor, Tensor]], outputs: Tensor,
-                 way: Callable[[ChangeRule], Callable[[Changes, OperationCall], Change]]) -> Tensor:
+                 method: Callable[[ChangeRule], Callable[[Changes, OperationCall], Change]]) -> Tensor:
         known: dict[int, Tensor] = {id(value): change for value, change in moved}
 
         def changes(value: object) -> Change:
@@ -106,7 +106,7 @@ class Recorded(TorchFunctionMode):
                     continue
                 if call.rule is None:
                     raise LookupError(f"no rule for the change of {call.function}")
-                change = way(call.rule)(changes, call)
+                change = method(call.rule)(changes, call)
                 if change is not None:
                     known[id(call.value)] = change
         result = changes(outputs)

@@ -16,7 +16,7 @@ BUDGET = 4 << 30
 """Bytes that a computation may take beside its result."""
 CEILINGS = {"cpu": 64, "cuda": 1024}
 """Examples at a time: more of them leave a CPU's caches, and gain nothing on a GPU."""
-KEPT_BLOCK = 31 << 20
+HEAP_BLOCK = 31 << 20
 """Once a block of this size was freed, glibc keeps smaller ones for the next chunk, where it would give them back to
 the system and have their pages zeroed anew: a quarter of a CPU's time in small networks."""
 EXHAUSTED = ("not enough memory", "can't allocate memory", "out of memory", "alloc_failed")
@@ -33,7 +33,7 @@ def in_chunks(run: Callable[[slice], None], count: int, chunk: int, check: Calla
     Warns once that the chunks shrank. Raises `InvalidInput` where even one example does not fit.
     """
     start, warned = 0, False
-    torch.empty(KEPT_BLOCK, dtype=torch.uint8)
+    torch.empty(HEAP_BLOCK, dtype=torch.uint8)
     while start < count:
         check()
         try:

@@ -159,12 +159,12 @@ def forms_of(factors: Factors, weight: slice | None, bias: slice | None) -> list
     """The cheapest forms of one layer's gradients, for the places in θ of its weight and bias (None: not selected)."""
     steps, i, o = factors.sizes
     if weight and steps**2 * (i + o) < i * o:
-        return [Outer(weight, bias, Factors(kept(factors.inputs), kept(factors.outputs), factors.patch))]
+        return [Outer(weight, bias, Factors(compact(factors.inputs), compact(factors.outputs), factors.patch))]
     written: list[Form] = [RowGradients(weight, factors.weight_gradients())] if weight else []
     return written + ([RowGradients(bias, factors.bias_gradients())] if bias else [])
 
 
-def kept(values: Tensor) -> Tensor:
+def compact(values: Tensor) -> Tensor:
     """The same values, without the larger memory that they may be a view of."""
     return values.clone() if values.untyped_storage().nbytes() > values.nbytes else values
 

@@ -2,13 +2,13 @@
 
 from engine.jobs.bar import Bar
 from engine.jobs.executor import (
-    FOUND,
+    STORED_FRACTION,
     ChunkWork,
     Executor,
     Ledger,
     LocalExecutor,
     Took,
-    found_part,
+    stored_part,
     time_left,
 )
 from engine.jobs.kinds import KINDS, Context, Handed, JobKind, Output, Progress, Shares, Watch, job_digest
@@ -17,7 +17,7 @@ from engine.jobs.run import run_job
 from engine.jobs.workers import Workers, ensure_worker
 
 __all__ = [
-    "FOUND", "KINDS", "Bar", "ChunkWork", "Context", "Executor", "Handed", "Job", "JobKind", "JobLost", "JobQueue",
-    "Ledger", "LocalExecutor", "Output", "Progress", "Shares", "Took", "Watch", "Workers", "ensure_worker",
-    "found_part", "job_digest", "run_job", "time_left",
+    "KINDS", "STORED_FRACTION", "Bar", "ChunkWork", "Context", "Executor", "Handed", "Job", "JobKind", "JobLost",
+    "JobQueue", "Ledger", "LocalExecutor", "Output", "Progress", "Shares", "Took", "Watch", "Workers", "ensure_worker",
+    "job_digest", "run_job", "stored_part", "time_left",
 ]

@@ -16,7 +16,7 @@ from engine.jobs.workers import WORKER
 EACH = "each"
 """The device that asks for a worker a GPU."""
 VISIBLE = "CUDA_VISIBLE_DEVICES"
-AGAIN = 3
+ATTEMPTS = 3
 """How often a worker that was killed is started again."""
 PAUSE = 0.2
 """Seconds between two looks at a worker."""
@@ -34,8 +34,9 @@ def serve_each(arguments: Sequence[str], devices: Sequence[str]) -> int:
     """Start a worker for each of the devices, hand on every request to stop, and wait until all have left.
 
     arguments: the worker's own, of which the device is replaced. A worker that was killed, as one that took too much
-    memory is, is started again, up to `AGAIN` times; one that left with a failure is not. Returns 0, or what the first
-    worker that failed for good returned; the others go on without it. Raises `InvalidInput` where there is no device.
+    memory is, is started again, up to `ATTEMPTS` times; one that left with a failure is not. Returns 0, or what the
+    first worker that failed for good returned; the others go on without it. Raises `InvalidInput` where there is no
+    device.
     """
     if not devices:
         raise InvalidInput("No GPU is found here for `each` to mean; start one worker with the device `auto`.")
@@ -53,7 +54,7 @@ class _Fleet:
         self.workers: dict[str, subprocess.Popen] = {}
 
     def serve(self, devices: Sequence[str]) -> int:
-        left, failed = dict.fromkeys(devices, AGAIN), 0
+        left, failed = dict.fromkeys(devices, ATTEMPTS), 0
         for device in devices:
             self._start(device)
         while self.workers:

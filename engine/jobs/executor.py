@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from engine.basics import resident
 from engine.basics.errors import StoreError
 from engine.basics.noted import manifest_part, noting
-from engine.jobs.kinds import Context, JobKind, Output, Progress, Tell, Watch, job_digest, unheard
+from engine.jobs.kinds import Context, JobKind, Output, Progress, Report, Watch, job_digest, unheard
 from engine.store.results import Store, digest_of
 
 
@@ -20,14 +20,14 @@ def with_nothing(context: Context) -> None:
     """Begin a chunk with what its process has."""
 
 
-FOUND = "found_fraction"
+STORED_FRACTION = "found_fraction"
 """What a manifest calls the part of the work that lay there, whose time it does not tell."""
 ROUNDING = 1e-6
 
 
-def found_part(fraction: float) -> dict[str, float]:
+def stored_part(fraction: float) -> dict[str, float]:
     """`{"found_fraction": …}` for a manifest; empty where nothing lay there."""
-    return {FOUND: round(fraction, 6)} if fraction > ROUNDING else {}
+    return {STORED_FRACTION: round(fraction, 6)} if fraction > ROUNDING else {}
 
 
 @dataclass(frozen=True)
@@ -61,9 +61,9 @@ class ChunkWork:
         """The digest under which a chunk is stored; any text can be a key."""
         return digest_of({"job": self.job, "chunk": key})
 
-    def context(self, tell: Tell = unheard, check: Callable[[], None] = lambda: None) -> Context:
+    def context(self, report: Report = unheard, check: Callable[[], None] = lambda: None) -> Context:
         """The surroundings of a chunk."""
-        return Context(Store(self.root), self.options, check, tell)
+        return Context(Store(self.root), self.options, check, report)
 
     def stored(self, key: str) -> Took | None:
         """How long chunk `key` took, if it is stored and verifies; None otherwise."""
@@ -73,26 +73,26 @@ class ChunkWork:
             manifest = self.chunks.read(self.name(key)).manifest
         except StoreError:
             return None  # set aside by now
-        return Took(float(manifest["seconds"]), float(manifest.get(FOUND, 0.0)))
+        return Took(float(manifest["seconds"]), float(manifest.get(STORED_FRACTION, 0.0)))
 
     def on_disk(self, key: str) -> float:
         """The fraction of chunk `key` that another job has left on this machine."""
         return self.kind.on_disk(self.payload, key, self.context()) if self.kind.on_disk else 0.0
 
-    def __call__(self, key: str, tell: Tell = unheard, check: Callable[[], None] = lambda: None,
+    def __call__(self, key: str, report: Report = unheard, check: Callable[[], None] = lambda: None,
                  begin: Callable[[Context], None] = with_nothing) -> Took:
         """Compute chunk `key` and store it; return how long it took. It tells how far it is, and may be asked
         to stop by what `check` raises. begin: called first, with the chunk's surroundings."""
-        started, context = time.perf_counter(), self.context(tell, check)
+        started, context = time.perf_counter(), self.context(report, check)
         with noting() as notes:
             begin(context)
             output = Output.of(self.kind.run_chunk(self.payload, key, context))
         seconds = time.perf_counter() - started
         facts = {**manifest_part(notes), **resident.manifest_part(resident.peak_resident()), **output.manifest,
                  "kind": self.kind.name, "payload": self.payload, "chunk": key, "seconds": seconds,
-                 **found_part(context.lay_there)}
+                 **stored_part(context.stored)}
         self.chunks.write(self.name(key), facts, output.tables, output.arrays)
-        return Took(seconds, context.lay_there)
+        return Took(seconds, context.stored)
 
 
 class Ledger:
@@ -102,7 +102,7 @@ class Ledger:
         self.weights, self.watch = dict(weights), watch
         self._took: dict[str, Took] = {}
         self._within: dict[str, float] = {}  # key: fraction done
-        self._found: dict[str, float] = {}  # key: of that, the fraction that lay there
+        self._stored: dict[str, float] = {}  # key: of that, the fraction that lay there
         self._on_disk: dict[str, float] = {}  # key: the fraction that will be found, where it has not begun
         self._since = 0.0  # when the last chunk was finished, or the first one began
 
@@ -118,13 +118,13 @@ class Ledger:
         """Chunk `key` is being computed from now on."""
         if not self._within:
             self._since = time.monotonic()
-        self._within[key] = self._found[key] = 0.0
+        self._within[key] = self._stored[key] = 0.0
         self._report(key)
 
-    def tell(self, key: str, fraction: float, message: str = "", stored: float = 0.0) -> None:
+    def update(self, key: str, fraction: float, message: str = "", stored: float = 0.0) -> None:
         """`fraction` of chunk `key` is done, of which `stored` lay there."""
         if key in self._within:
-            self._within[key], self._found[key] = fraction, stored
+            self._within[key], self._stored[key] = fraction, stored
         self._report(message or key)
 
     def finish(self, key: str, took: Took, message: str = "") -> None:
@@ -151,9 +151,9 @@ class Ledger:
                 + sum(self.weights[key] * fraction for key, fraction in self._within.items()))
         self.watch.report(Progress(
             done=len(self._took), total=len(self.weights), message=message, share=done / total if total else 1.0,
-            seconds_left=time_left(*self._paced(), total - done - self._to_find())))
+            seconds_left=time_left(*self._paced(), total - done - self._to_load())))
 
-    def _to_find(self) -> float:
+    def _to_load(self) -> float:
         """The work that chunks will find when they begin."""
         return sum(self.weights[key] * max(0.0, stored - self._within.get(key, 0.0))
                    for key, stored in self._on_disk.items() if key not in self._took)
@@ -161,7 +161,7 @@ class Ledger:
     def _paced(self) -> tuple[float, float]:
         """(seconds, work) of what was computed, without what lay there."""
         finished = {key: _computed(1.0, took.stored) for key, took in self._took.items()}
-        begun = {key: _computed(fraction, self._found[key]) for key, fraction in self._within.items()}
+        begun = {key: _computed(fraction, self._stored[key]) for key, fraction in self._within.items()}
         seconds = sum(self._took[key].seconds for key, part in finished.items() if part)
         return (seconds + (time.monotonic() - self._since if any(begun.values()) else 0.0),
                 sum(self.weights[key] * part for key, part in [*finished.items(), *begun.items()]))
@@ -198,4 +198,4 @@ class LocalExecutor:
         """Yield (key, how long it took) after each chunk was stored."""
         for key in keys:
             ledger.begin(key)
-            yield key, work(key, partial(ledger.tell, key), ledger.watch.check)
+            yield key, work(key, partial(ledger.update, key), ledger.watch.check)

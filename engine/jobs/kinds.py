@@ -63,7 +63,7 @@ class Watch:
         self.check()
 
 
-Tell = Callable[[float, str, float], None]
+Report = Callable[[float, str, float], None]
 """Called with the fraction of a chunk that is done, what it is at, and the fraction that lay there before it began."""
 
 
@@ -80,12 +80,12 @@ class Context:
 
     def __init__(self, store: Store, options: Mapping[str, Any] | None = None,
                  check: Callable[[], None] = lambda: None,
-                 tell: Tell = unheard) -> None:
+                 report: Report = unheard) -> None:
         self.store = store
         self.options = dict(options or {})
-        self._check, self._tell = check, tell
+        self._check, self._report = check, report
         self._done = 0.0
-        self.lay_there = 0.0  # the fraction of this chunk that had been computed before
+        self.stored = 0.0  # the fraction of this chunk that had been computed before
 
     def check(self) -> None:
         """Raise `Cancelled` if the job was asked to stop; call it within a long chunk as often as you like."""
@@ -105,23 +105,23 @@ class Context:
         """Say that `fraction` in [0, 1] of this chunk is done, and `check`."""
         self._check()
         self._done = min(max(float(fraction), 0.0), 1.0)
-        self._tell(self._done, message, self.lay_there)
+        self._report(self._done, message, self.stored)
 
-    def found(self, fraction: float, message: str = "") -> None:
+    def progress_stored(self, fraction: float, message: str = "") -> None:
         """As `progress`, where what was added since the last word lay there, computed by another run or by an attempt
         that was stopped: it is done, and says nothing of how long the rest takes."""
-        self.lay_there += max(min(float(fraction), 1.0) - self._done, 0.0)
+        self.stored += max(min(float(fraction), 1.0) - self._done, 0.0)
         self.progress(fraction, message)
 
     def part(self, message: str = "", start: float = 0.0, end: float = 1.0) -> Callable[..., None]:
         """To call with the share of a part that is done, and what it is at where that is not `message`: the part is
         this chunk from the fraction `start` to `end`. What is told first lay there, as `found` has it."""
-        tell = self.found
+        report = self.progress_stored
 
         def progress(done: float, said: str = message) -> None:
-            nonlocal tell
-            tell(start + (end - start) * done, said)
-            tell = self.progress
+            nonlocal report
+            report(start + (end - start) * done, said)
+            report = self.progress
 
         return progress
 

@@ -107,7 +107,7 @@ class JobQueue:
                 (digest, kind, text, title or kind, state, float(state == "done"), now, now, now,
                  now if state == "done" else None))
             if state == "queued":  # done once, but its result was deleted or set aside
-                connection.execute(f"{_QUEUE_AGAIN} WHERE id = ? AND state = 'done'", (now, now, digest))
+                connection.execute(f"{_REQUEUE} WHERE id = ? AND state = 'done'", (now, now, digest))
             else:
                 connection.execute("UPDATE jobs SET state = 'done', share = 1, error = '', finished = ?, updated = ? "
                                    "WHERE id = ? AND state IN ('queued', 'failed', 'cancelled')", (now, now, digest))
@@ -137,7 +137,7 @@ class JobQueue:
         """Queue a failed or cancelled job again, to go on from its last finished chunk."""
         now = time.time()
         with self.database.writing() as connection:
-            connection.execute(f"{_QUEUE_AGAIN} WHERE id = ? AND state IN ('failed', 'cancelled')", (now, now, job))
+            connection.execute(f"{_REQUEUE} WHERE id = ? AND state IN ('failed', 'cancelled')", (now, now, job))
             connection.execute("UPDATE jobs SET cancel = 0 WHERE id = ? AND state = 'running'", (job,))
 
     def delete(self, job: str) -> None:
@@ -256,8 +256,8 @@ class JobQueue:
         return bool(row["cancel"])
 
 
-_QUEUE_AGAIN = ("UPDATE jobs SET state = 'queued', queued = ?, updated = ?, error = '', cancel = 0, crashes = 0, "
-                "finished = NULL, worker = NULL, seconds_left = NULL, message = ''")
+_REQUEUE = ("UPDATE jobs SET state = 'queued', queued = ?, updated = ?, error = '', cancel = 0, crashes = 0, "
+            "finished = NULL, worker = NULL, seconds_left = NULL, message = ''")
 _CRASHED = (f"The worker died {CRASHES} times without finishing a chunk, perhaps for want of memory; "
             "free some memory or choose a smaller run, then resume it.")
 

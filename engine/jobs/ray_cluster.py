@@ -89,7 +89,7 @@ class Teller:
         self.actor, self.key, self.node, self._last = actor, key, node, 0.0
         actor.put.remote(RunningChunk(key, node))
 
-    def tell(self, fraction: float, message: str, stored: float = 0.0) -> None:
+    def report(self, fraction: float, message: str, stored: float = 0.0) -> None:
         """So much of the chunk is done, and so much of that lay there; said at most twice a second."""
         now = time.monotonic()
         if now - self._last >= OFTEN:

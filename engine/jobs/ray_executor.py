@@ -60,7 +60,7 @@ class RayExecutor:
         for key in keys:
             tasks.chunk(key)
         pending = {task: key for key, task in tasks.chunks.items()}
-        last, reporter = time.perf_counter(), _Told(cluster, sighting, work.job, ledger)
+        last, reporter = time.perf_counter(), _Reporter(cluster, sighting, work.job, ledger)
         losses = _Losses(cluster, tasks)
         try:
             while pending:
@@ -106,19 +106,19 @@ class _Tasks:
         names = self.begin[key]
         for index, name in enumerate(names):
             if name not in self.shared:
-                self.shared[name] = self._remote(make, key).remote(*self._told(name), *self._known(names[:index]))
+                self.shared[name] = self._remote(make, key).remote(*self._arguments(name), *self._known(names[:index]))
         after = self.needs.kind.after(self.needs.payload, key) if self.needs.kind.after else ()
         waited = [self.chunks[other] for other in after if other in self.chunks]  # the others are stored
-        self.chunks[key] = self._remote(compute, key).remote(*self._told(key), *self._known(names), *waited)
+        self.chunks[key] = self._remote(compute, key).remote(*self._arguments(key), *self._known(names), *waited)
 
     def anew(self, pending: Mapping[Any, str], running: Collection[str]) -> dict[Any, str]:
         """Ask again for the chunks of `pending` but those of `running`, and for what they begin with where it is
         neither made nor running; the tasks that are waited for instead, in the same order."""
         ray = self.cluster.ray
-        made, _ = ray.wait(held, num_returns=len(held), timeout=0, fetch_local=False) if (
+        ready, _ = ray.wait(held, num_returns=len(held), timeout=0, fetch_local=False) if (
             held := list(self.shared.values())) else ([], [])
         for name, task in list(self.shared.items()):
-            if task not in made and FOR_SEVERAL + name not in running:
+            if task not in ready and FOR_SEVERAL + name not in running:
                 ray.cancel(self.shared.pop(name), force=True)
         tasks = {}
         for task, key in pending.items():
@@ -134,7 +134,7 @@ class _Tasks:
             num_cpus=self.executor.cores, max_retries=self.executor.retries, scheduling_strategy="SPREAD",
             name=self.needs.kind.name, **self.needs.of(key))
 
-    def _told(self, name: str) -> tuple[Any, ...]:
+    def _arguments(self, name: str) -> tuple[Any, ...]:
         return self.held, name, self.variables, self.cluster.board
 
     def _known(self, names: Sequence[str]) -> list[Any]:
@@ -196,7 +196,7 @@ class _Needs:
         return {"memory": min(memory, self.most) or None, "num_gpus": fraction if self.on_gpus else 0}
 
 
-class _Told:
+class _Reporter:
     """Carries what chunks say of themselves to the ledger, and where they run to the pages."""
 
     def __init__(self, cluster: RayCluster, sighting: Sighting, job: str, ledger: Ledger) -> None:
@@ -214,7 +214,7 @@ class _Told:
             if key in pending and (before is None or before.node != entry.node):
                 self.ledger.begin(key)
             if entry != before:
-                self.ledger.tell(key, entry.share, entry.message, entry.stored)
+                self.ledger.update(key, entry.share, entry.message, entry.stored)
         self._before = entries
         if time.monotonic() - self._seen >= SEEN:
             self._seen = time.monotonic()

@@ -21,7 +21,7 @@ FOR_SEVERAL = "for several parts: "
 
 
 @dataclass(frozen=True)
-class Made:
+class Prepared:
     """What several chunks begin with, and what making it noted."""
 
     values: Handed
@@ -29,24 +29,24 @@ class Made:
 
 
 def compute(work: ChunkWork, key: str, variables: Mapping[str, str], board: Any,
-            *before: Made | Took) -> Took:
+            *before: Prepared | Took) -> Took:
     """Chunk `key`, and how long it took. One that another attempt has stored by now is not computed again. before: what
     it begins with, and what each chunk took that had to be stored before."""
-    made = tuple(one for one in before if isinstance(one, Made))
+    prepared = tuple(one for one in before if isinstance(one, Prepared))
     with _at_work(work, key, variables, board) as teller:
-        return work.stored(key) or work(key, teller.tell, begin=partial(_take, work, made))
+        return work.stored(key) or work(key, teller.report, begin=partial(_take, work, prepared))
 
 
-def make(work: ChunkWork, name: str, variables: Mapping[str, str], board: Any, *made: Made) -> Made:
+def make(work: ChunkWork, name: str, variables: Mapping[str, str], board: Any, *prepared: Prepared) -> Prepared:
     """What several chunks begin with."""
     shares = work.kind.shares
     assert shares is not None
     with _at_work(work, FOR_SEVERAL + name, variables, board) as teller, noting() as notes:
-        context = work.context(teller.tell)
-        _take(work, made, context)
-        values = shares.make(work.payload, name, _together(made), context)
+        context = work.context(teller.report)
+        _take(work, prepared, context)
+        values = shares.make(work.payload, name, _together(prepared), context)
         teller.done()
-        return Made(values, tuple(sorted(notes)))
+        return Prepared(values, tuple(sorted(notes)))
 
 
 @contextmanager
@@ -59,12 +59,12 @@ def _at_work(work: ChunkWork, name: str, variables: Mapping[str, str], board: An
         yield Teller(board, name, ray.get_runtime_context().get_node_id())
 
 
-def _together(made: tuple[Made, ...]) -> dict[str, Any]:
-    return {name: value for one in made for name, value in one.values.items()}
+def _together(prepared: tuple[Prepared, ...]) -> dict[str, Any]:
+    return {name: value for one in prepared for name, value in one.values.items()}
 
 
-def _take(work: ChunkWork, made: tuple[Made, ...], context: Context) -> None:
-    for one in made:
+def _take(work: ChunkWork, prepared: tuple[Prepared, ...], context: Context) -> None:
+    for one in prepared:
         note(*one.notes)
-    if made and work.kind.shares is not None:
-        work.kind.shares.take(work.payload, _together(made), context)
+    if prepared and work.kind.shares is not None:
+        work.kind.shares.take(work.payload, _together(prepared), context)

@@ -14,7 +14,7 @@ from engine.basics import resident
 from engine.basics.errors import InvalidInput, StoreError
 from engine.basics.files import discard
 from engine.basics.noted import KEY, manifest_part, note, noting
-from engine.jobs.executor import ChunkWork, Executor, Ledger, LocalExecutor, found_part
+from engine.jobs.executor import ChunkWork, Executor, Ledger, LocalExecutor, stored_part
 from engine.jobs.kinds import KINDS, Output, Watch, canonical
 from engine.store.results import Result, Store, home, versions
 from engine.store.sealed import Damage, NewerFormat, read_manifest
@@ -127,7 +127,7 @@ def _finish(work: ChunkWork, ledger: Ledger) -> Result:
     started = time.perf_counter()
     chunks = Chunks(work, list(ledger.weights))
     with noting() as notes:
-        context = work.context(partial(ledger.tell, ""), ledger.watch.check)
+        context = work.context(partial(ledger.update, ""), ledger.watch.check)
         output = Output.of(work.kind.finish(work.payload, chunks, context))
     manifests = chunks.manifests()
     notes.update(passes for manifest in manifests for passes in manifest.get(KEY, ()))
@@ -136,5 +136,5 @@ def _finish(work: ChunkWork, ledger: Ledger) -> Result:
     facts = {"versions": versions(), **manifest_part(notes),
              **resident.manifest_part(*peaks, resident.peak_resident()), **output.manifest,
              "kind": work.kind.name, "payload": work.payload, "wall_seconds": round(seconds, 3),
-             **found_part(ledger.stored)}
+             **stored_part(ledger.stored)}
     return Store(work.root).write(work.job, facts, output.tables, output.arrays)

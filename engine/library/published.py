@@ -22,7 +22,7 @@ class PublishedResults(Shelf):
             for scale in publish.scales(name, publish.folder()):
                 key, trouble, manifest = f"{name}{BETWEEN}{scale}", "", {}
                 try:
-                    manifest = publish.kept_manifest(name, scale, publish.folder())
+                    manifest = publish.stored_manifest(name, scale, publish.folder())
                 except StoreError as error:
                     trouble = str(error)
                 seeds = len(manifest.get("seeds", ()))

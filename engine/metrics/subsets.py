@@ -22,9 +22,9 @@ def over_known(compare: Compare, stack: np.ndarray, known: np.ndarray, signs: np
     values = _over(compare, stack, known)
     if signs is None or not (apart := np.asarray((signs != known).any(1))).any():
         return values
-    again = _over(compare, stack[:, apart], signs[apart])
+    recomputed = _over(compare, stack[:, apart], signs[apart])
     for name in filter(of_signs, values):
-        values[name][:, :, apart] = again[name]
+        values[name][:, :, apart] = recomputed[name]
     return values
 
 

@@ -37,12 +37,12 @@ def known(options: Mapping[str, Any]) -> bool:
 
 def moments(optimizer: torch.optim.Optimizer, named: Iterable[tuple[str, nn.Parameter]]) -> dict[str, Tensor]:
     """First and second moments of the trained parameters, and how many steps they saw, by names of a checkpoint."""
-    kept: dict[str, Tensor] = {}
+    saved: dict[str, Tensor] = {}
     for name, parameter in named:
         if parameter in optimizer.state:
             state = optimizer.state[parameter]
-            kept |= {FIRST + name: state["exp_avg"], SECOND + name: state["exp_avg_sq"], STEPS: state["step"]}
-    return {name: value.detach().to("cpu", copy=True) for name, value in kept.items()}
+            saved |= {FIRST + name: state["exp_avg"], SECOND + name: state["exp_avg_sq"], STEPS: state["step"]}
+    return {name: value.detach().to("cpu", copy=True) for name, value in saved.items()}
 
 
 def no_moments(named: Iterable[tuple[str, nn.Parameter]]) -> dict[str, Tensor]:

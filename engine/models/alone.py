@@ -68,8 +68,8 @@ def _first_apart(module: nn.Module, one: Calls, other: Calls) -> str:
     """Where the outputs of the whole differ, the first call that made different outputs of the same inputs."""
     if not one or not other or _close(one[-1][2], other[-1][2]):
         return ""
-    for (name, given, out), (_, again, apart) in zip(one, other, strict=False):
-        if _close(given, again) and not _close(out, apart):
+    for (name, given, out), (_, other_given, apart) in zip(one, other, strict=False):
+        if _close(given, other_given) and not _close(out, apart):
             return f"the layer `{name}` ({type(module.get_submodule(name)).__name__})" if name else (
                 f"the forward pass of `{type(module).__name__}` itself")
     return f"the forward pass of `{type(module).__name__}` itself"

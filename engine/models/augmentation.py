@@ -40,7 +40,7 @@ def draws(n: int, flip: bool, crop: int, seed: int, epoch: int) -> tuple[Tensor,
 def augmented(x: Tensor, rows: Tensor, *, flip: bool, crop: int, seed: int, epoch: int) -> Tensor:
     """The pictures of rows (b,) of x (n, C, H, W) as an epoch reads them. Raises as `check_pictures` does."""
     check_pictures(tuple(x.shape[1:]))
-    shifts, mirrored = (drawn[rows.cpu()].to(x.device) for drawn in draws(len(x), flip, crop, seed, epoch))
+    shifts, mirrored = (sampled[rows.cpu()].to(x.device) for sampled in draws(len(x), flip, crop, seed, epoch))
     height, width = x.shape[2:]
     across = torch.arange(width, device=x.device)
     across = torch.where(mirrored[:, None], width - 1 - across, across) + shifts[:, 1:]  # (b, W)

@@ -8,20 +8,20 @@ from contextvars import ContextVar
 
 import torch
 
-_ASKED = ContextVar("outputs_only", default=False)
+_ACTIVE = ContextVar("outputs_only", default=False)
 
 
 @contextmanager
 def outputs_only() -> Iterator[None]:
     """Modules within may take any way that gives the same outputs to rounding."""
-    token = _ASKED.set(True)
+    token = _ACTIVE.set(True)
     try:
         with torch.no_grad():
             yield
     finally:
-        _ASKED.reset(token)
+        _ACTIVE.reset(token)
 
 
 def is_outputs_only() -> bool:
     """Whether passes are under way of which nothing but the outputs is read."""
-    return _ASKED.get()
+    return _ACTIVE.get()

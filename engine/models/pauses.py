@@ -16,7 +16,7 @@ from engine.models.checkpoint import read_state, save_checkpoint
 
 EVERY = 30.0
 """Seconds between two writes; a shorter training leaves no file."""
-MODULE, OPTIMIZER, KEPT, LOSSES = "module/", "optimizer/", "checkpoint-", "losses"
+MODULE, OPTIMIZER, CHECKPOINT, LOSSES = "module/", "optimizer/", "checkpoint-", "losses"
 
 
 State = dict[str, Tensor]
@@ -77,7 +77,8 @@ class Pauses(Keeper):
             state = read_state(self.path)
             self.module.load_state_dict(_part(state, MODULE))
             done = state[LOSSES].tolist()
-            states = [(values, rate) for index, rate in enumerate(rates) if (values := _part(state, f"{KEPT}{index}/"))]
+            states = [(values, rate) for index, rate in enumerate(rates)
+                      if (values := _part(state, f"{CHECKPOINT}{index}/"))]
             moved = _moved(_part(state, OPTIMIZER), self.module)
         except (InvalidInput, MissingData, RuntimeError, KeyError):  # damaged: the training starts anew
             self.forget()
@@ -93,7 +94,7 @@ class Pauses(Keeper):
             return
         state = {f"{MODULE}{name}": value for name, value in self.module.state_dict().items()}
         state |= optimizer_state(dict(self.module.named_parameters()), self.optimizer)
-        state |= {f"{KEPT}{index}/{name}": value for index, (values, _) in enumerate(checkpoints)
+        state |= {f"{CHECKPOINT}{index}/{name}": value for index, (values, _) in enumerate(checkpoints)
                   for name, value in values.items()}
         self.path.parent.mkdir(parents=True, exist_ok=True)
         save_checkpoint({**state, LOSSES: torch.tensor(losses[:epochs], dtype=torch.float64)}, self.path)

@@ -33,7 +33,7 @@ from engine.problems.memory import ProblemMemory
 from engine.problems.module import BATCH, ModuleProblem
 from engine.problems.problem import Problem
 from engine.question.behavior import Behavior
-from engine.question.token_behaviors import PLACES, RESPONSE
+from engine.question.token_behaviors import COLUMNS, RESPONSE
 from engine.question.worded import Worded
 from engine.question.worded_behaviors import placed
 
@@ -69,8 +69,8 @@ class CausalProblem(ModuleProblem):
                          **{"loss": response_loss, **options})
 
     @property
-    def _made(self) -> dict[str, Any]:
-        return {**super()._made, "texts": self.texts}
+    def _settings(self) -> dict[str, Any]:
+        return {**super()._settings, "texts": self.texts}
 
     @property
     def classes(self) -> int:
@@ -129,9 +129,9 @@ class CausalProblem(ModuleProblem):
             own = self.training()[1]()
             return self._with_extras(own, extras)
 
-        made = {**self._made, "build": self.build and build}
+        settings = {**self._settings, "build": self.build and build}
         return type(self)(self.network.read_by(self._with_extras(self.reader, extras)), self.x, None, queries, None,
-                          self.candidates, **made, shared=Shared(self.shared.model, ProblemMemory()))
+                          self.candidates, **settings, shared=Shared(self.shared.model, ProblemMemory()))
 
     def with_records(self, records: Sequence[Record], candidates: Arraylike | Iterable[int] | None = None
                      ) -> CausalProblem:
@@ -168,10 +168,11 @@ class CausalProblem(ModuleProblem):
         def build() -> nn.Module:
             return cast(TokenReader, self.training()[1]()).with_packing(packing)
 
-        made = {**self._made, "build": self.build and build,
-                "texts": RowTexts(self._texts.encoder, texts, self._texts.records)}
+        settings = {**self._settings, "build": self.build and build,
+                    "texts": RowTexts(self._texts.encoder, texts, self._texts.records)}
         return type(self)(self.network.read_by(self.reader.with_packing(packing)), x, None, queries, None,
-                          self.trained_examples.candidates, **made, shared=Shared(self.shared.model, ProblemMemory()))
+                          self.trained_examples.candidates, **settings,
+                          shared=Shared(self.shared.model, ProblemMemory()))
 
     def _with_extras(self, module: nn.Module, extras: Sequence[Extra]) -> TokenReader:
         return cast(TokenReader, module).with_extras(extras)
@@ -259,7 +260,8 @@ class CausalProblem(ModuleProblem):
         answer is predicted."""
         def read() -> CausalProblem:
             network = self.network.read_by(self._with_extras(self.reader, [AnswerToken()]))
-            return type(self)(network, *self.examples, **self._made, shared=Shared(self.shared.model, ProblemMemory()))
+            shared = Shared(self.shared.model, ProblemMemory())
+            return type(self)(network, *self.examples, **self._settings, shared=shared)
 
         return self.memo("reading answers", read)
 
@@ -271,7 +273,7 @@ class CausalProblem(ModuleProblem):
     def raised(self) -> Tensor:
         """The label-free loss raises the logit of the stated answer, and with it the lead over the other choices."""
         raised = torch.zeros_like(self.query_logits)
-        raised[:, [PLACES[name] for name in ANSWERS]] = 1.0
+        raised[:, [COLUMNS[name] for name in ANSWERS]] = 1.0
         return raised
 
     def check_raised(self, behavior: Behavior) -> None:
@@ -283,4 +285,4 @@ class CausalProblem(ModuleProblem):
     def accuracy(self, x: Arraylike | None = None, y: Arraylike | None = None) -> float:
         """The fraction of records whose stated answer has the largest logit of all choices: of the queries, or of x."""
         outputs = self.query_logits if x is None else self.outputs(self._inputs(x))
-        return (outputs[:, PLACES["answer_margin"]] > 0).double().mean().item()
+        return (outputs[:, COLUMNS["answer_margin"]] > 0).double().mean().item()

@@ -61,7 +61,7 @@ class ModuleProblem(Problem):
     labels than classes, or logits or losses that are not finite.
     """
 
-    kind, noun, kept_checkpoints = "module", "a neural network", True
+    kind, noun, stored_checkpoints = "module", "a neural network", True
     live_seconds, live_device = 2.0, "auto"
     offers = frozenset({"gradients", "sums", "training", "features", "last_layer", "representations", "margins",
                         "tangents"})
@@ -110,10 +110,10 @@ class ModuleProblem(Problem):
         self.checkpoints = tuple(Checkpoint.of(state, rate, self.network) for state, rate in states)
 
     def holding(self, examples: Examples, shared: Shared) -> ModuleProblem:
-        return type(self)(self.network, *examples, **self._made, shared=shared)
+        return type(self)(self.network, *examples, **self._settings, shared=shared)
 
     @property
-    def _made(self) -> dict[str, Any]:
+    def _settings(self) -> dict[str, Any]:
         """What it was made with, besides its network and examples."""
         return {"loss": self.loss, "l2": self.l2, "checkpoints": self.checkpoints, "recipe": self.recipe,
                 "build": self.build, "seed": self.seed, "device": str(self.device)}
@@ -126,11 +126,11 @@ class ModuleProblem(Problem):
 
     def with_network(self, network: Network) -> ModuleProblem:
         """The same data with another network in place of the factual one: nothing that was computed of it is shared."""
-        return type(self)(network, *self.examples, **self._made, shared=Shared(ProblemMemory(), ProblemMemory()))
+        return type(self)(network, *self.examples, **self._settings, shared=Shared(ProblemMemory(), ProblemMemory()))
 
     def with_training_seed(self, seed: int) -> ModuleProblem:
         """The same model and data, trained again with another seed where training is asked for."""
-        return type(self)(self.network, *self.examples, **{**self._made, "seed": seed})
+        return type(self)(self.network, *self.examples, **{**self._settings, "seed": seed})
 
     def double(self) -> ModuleProblem:
         """The same problem in float64, kept beside this one."""
@@ -144,8 +144,8 @@ class ModuleProblem(Problem):
 
     def with_module(self, module: nn.Module, examples: Examples, **changed: Any) -> ModuleProblem:
         """Another module and other examples, everything else alike but for what is `changed`; without checkpoints."""
-        made = {**self._made, "checkpoints": (), "parameters": self.network.selection, "dtype": self.precision}
-        return type(self)(module, *examples, **{**made, **changed})
+        settings = {**self._settings, "checkpoints": (), "parameters": self.network.selection, "dtype": self.precision}
+        return type(self)(module, *examples, **{**settings, **changed})
 
     def _inputs(self, x: Arraylike) -> Tensor:
         """On the device, in the kind of numbers that the module takes."""
@@ -333,7 +333,7 @@ class ModuleProblem(Problem):
         self.of_model("verified", partial(training.verify, options.check))
         if len(altered) > 1 and self.of_model("trained together", partial(self._together, training)):
             return outputs_of_many(training, altered, self.queries, options.check, options.progress)
-        return torch.cat([self._outputs_of_one(training, one, options.share(index, len(altered)))
+        return torch.cat([self._outputs_of_one(training, one, options.stage(index, len(altered)))
                           for index, one in enumerate(altered.split(1))])
 
     def _together(self, training: Training) -> bool:

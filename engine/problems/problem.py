@@ -40,7 +40,7 @@ class Problem(Candidates):
     sentence calls such a model, `reads` what its outputs are.
 
     What a kind of problem says of itself: `convex`, whether the objective has one optimum, at which all training
-    ends; `linear`, whether logits are linear in the parameters; `kept_checkpoints`, whether a trajectory visits what
+    ends; `linear`, whether logits are linear in the parameters; `stored_checkpoints`, whether a trajectory visits what
     training kept, whatever its η and `every`; `live_seconds`, how long a reader waits for scores at
     once, and `live_device`, where they are computed then, as `pick_device` reads it; `offers`, what
     its estimators may need: `gradients` of losses and behaviors, `sums` (gradients of sums over queries, and of losses
@@ -59,7 +59,7 @@ class Problem(Candidates):
     reads: ClassVar[Reads] = "classes"
     convex: ClassVar[bool] = False
     linear: ClassVar[bool] = False
-    kept_checkpoints: ClassVar[bool] = False
+    stored_checkpoints: ClassVar[bool] = False
     live_seconds: ClassVar[float]
     live_device: ClassVar[str]
     offers: frozenset[str] = frozenset()

@@ -59,13 +59,13 @@ def trained(identity: Mapping[str, Any], build: Callable[[], nn.Module], x: np.n
             return network
         except (InvalidInput, RuntimeError):
             path.unlink(missing_ok=True)  # damaged: it is trained anew
-    made = train(build, torch.tensor(x), torch.tensor(y), recipe, seed, loss=loss,
-                 device=device, dtype=torch.float32, check=check, progress=progress, pause=path.with_suffix(".paused"))
+    run = train(build, torch.tensor(x), torch.tensor(y), recipe, seed, loss=loss,
+                device=device, dtype=torch.float32, check=check, progress=progress, pause=path.with_suffix(".paused"))
     make_folder(path.parent)
-    states = {FINAL: made.state_dict, **{_prefix(index): state for index, (state, _) in enumerate(made.checkpoints)}}
+    states = {FINAL: run.state_dict, **{_prefix(index): state for index, (state, _) in enumerate(run.checkpoints)}}
     save_checkpoint({prefix + key: value for prefix, state in states.items() for key, value in state.items()}, path,
-                    {PASSES: made.passes})
-    return TrainedNetwork(made.module, made.checkpoints)
+                    {PASSES: run.passes})
+    return TrainedNetwork(run.module, run.checkpoints)
 
 
 def _prefix(index: int) -> str:

@@ -34,10 +34,10 @@ def _module_on(problem: ModuleProblem, examples: Examples, options: Options, lat
     if classes not in (None, problem.classes):
         build = partial(_with_outputs, build, problem.head, classes)
     seed = problem.seed + later
-    made = train(build, examples.x, examples.y, recipe, seed, loss=problem.loss, device=problem.device,
-                 dtype=problem.network.dtype, check=options.check, progress=options.progress)
-    problem_there = problem.with_module(made.module, examples, seed=seed, build=build)
-    problem_there.keep_checkpoints(made.checkpoints)
+    training = train(build, examples.x, examples.y, recipe, seed, loss=problem.loss, device=problem.device,
+                     dtype=problem.network.dtype, check=options.check, progress=options.progress)
+    problem_there = problem.with_module(training.module, examples, seed=seed, build=build)
+    problem_there.keep_checkpoints(training.checkpoints)
     return problem_there
 
 

@@ -90,8 +90,8 @@ def register_behavior(name: str, value: Readout, *, title: str | None = None, fo
         name, title or name.replace("_", " "), formula or rf"\mathrm{{{name.replace('_', ' ')}}}(q;\theta)",
         clause or f"the behavior “{title or name}” at the query", value,
         autograd_signal(value) if differentiable else None, own=True)
-    again = name in BEHAVIORS and behavior.plugin != "" and BEHAVIORS[name].plugin == behavior.plugin
-    return BEHAVIORS.add(name, behavior, replace=replace or again)
+    same_plugin = name in BEHAVIORS and behavior.plugin != "" and BEHAVIORS[name].plugin == behavior.plugin
+    return BEHAVIORS.add(name, behavior, replace=replace or same_plugin)
 
 
 def _try(name: str, value: Readout, logits: Tensor, labels: Tensor, differentiable: bool) -> None:

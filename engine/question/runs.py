@@ -41,7 +41,7 @@ class Seeded(ProcessValue):
         return self.model_copy(update={"seeds": other.seeds, "first": other.first})
 
     @property
-    def _drawn(self) -> str:
+    def _runs_label(self) -> str:
         """What a chip says of the runs."""
         parts = [f"{self.seeds} seeds"] if self.seeds > 1 else []
         if self.first:
@@ -69,7 +69,7 @@ class Retrain(Seeded):
 
     @property
     def title(self) -> str:
-        return f"retrain{self._drawn}"
+        return f"retrain{self._runs_label}"
 
     @property
     def clause(self) -> str:
@@ -99,7 +99,7 @@ class Replay(Seeded):
 
     @property
     def title(self) -> str:
-        return f"replay{self._drawn}"
+        return f"replay{self._runs_label}"
 
     @property
     def clause(self) -> str:

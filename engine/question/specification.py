@@ -117,13 +117,13 @@ class Specification(Value):
     @property
     def question(self) -> str:
         """The counterfactual question in one English sentence."""
-        return self._asked(self.clause("B"), self.clause("T"))
+        return self._sentence(self.clause("B"), self.clause("T"))
 
     def plain_question(self, behavior: str = "") -> str:
         """The question without the sizes of its steps, which say nothing of a ranking; behavior: other words for it."""
-        return self._asked(behavior or self.clause("B"), self.plain_clause("T"))
+        return self._sentence(behavior or self.clause("B"), self.plain_clause("T"))
 
-    def _asked(self, behavior: str, process: str) -> str:
+    def _sentence(self, behavior: str, process: str) -> str:
         intervention = self.clause("P")
         if self.process.derivative:
             return f"If {intervention}, at what rate would {behavior} change, {process}?"

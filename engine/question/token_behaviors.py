@@ -46,5 +46,5 @@ TOKEN_BEHAVIORS = tuple(column(index, *texts) for index, texts in enumerate((
     ("answer_margin", r"f_{y}-\max_{j\neq y}f_{j}",
      "the lead of the stated answer's logit over the best other choice"),
 )))
-PLACES = {behavior.name: index for index, behavior in enumerate(TOKEN_BEHAVIORS)}
+COLUMNS = {behavior.name: index for index, behavior in enumerate(TOKEN_BEHAVIORS)}
 """In which column each of them stands."""

@@ -126,7 +126,7 @@ class JobRequest(Value, Generic[Answer]):
         stored."""
         watch = _Inside(context, message, context.part(message, start, end))
         result = run_job(self.name, self.payload, context.store.root, options=context.options, watch=watch)
-        watch.tell(1.0)  # which a stored result has not reported
+        watch.advance(1.0)  # which a stored result has not reported
         return result
 
 
@@ -158,13 +158,13 @@ def check_contents(payload: Mapping[str, Any], here: Mapping[str, str]) -> None:
 
 
 class _Inside(Watch):
-    """Tells the progress of a job to the chunk that started it. tell: called with the fraction that is done."""
+    """Tells the progress of a job to the chunk that started it. advance: called with the fraction that is done."""
 
-    def __init__(self, context: Context, message: str, tell: Callable[..., None]) -> None:
-        self.context, self.message, self.tell = context, message, tell
+    def __init__(self, context: Context, message: str, advance: Callable[..., None]) -> None:
+        self.context, self.message, self.advance = context, message, advance
 
     def report(self, progress: Progress) -> None:
-        self.tell(progress.share, self.message or progress.message)
+        self.advance(progress.share, self.message or progress.message)
 
     def check(self) -> None:
         self.context.check()

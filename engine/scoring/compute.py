@@ -35,7 +35,7 @@ def compute(problem: Problem, scorings: Scoring | Sequence[Scoring], options: Op
     groups = _groups(scorings)
     for number, members in enumerate(groups):
         with problem.exclusive:
-            finished.update(_compute_group(problem, scorings, members, options.share(number, len(groups))))
+            finished.update(_compute_group(problem, scorings, members, options.stage(number, len(groups))))
         options.progress((number + 1) / len(groups))
     return [finished[index] for index in range(len(scorings))]
 
@@ -78,7 +78,7 @@ def _compute_group(problem: Problem, scorings: Sequence[Scoring], members: list[
     started = time.perf_counter()
     for number, chunk in enumerate(chunks):
         options.check()
-        responses = respond(held, interventions, first.process, chunk, options.share(number, len(chunks)))
+        responses = respond(held, interventions, first.process, chunk, options.stage(number, len(chunks)))
         by_intervention = dict(zip(interventions, responses, strict=True))
         for index in members:
             response, readout = by_intervention[scorings[index].intervention], readouts[index]

@@ -62,19 +62,19 @@ class ProblemFacts:
     """What identities ask of a problem; the default is what holds of every one.
 
     convex: it has one optimum, at which all training ends. linear: logits are linear in the parameters. classes: C, 0
-    where unknown. kept_checkpoints: a trajectory visits checkpoints that training kept, whatever its η and `every`.
+    where unknown. stored_checkpoints: a trajectory visits checkpoints that training kept, whatever its η and `every`.
     """
 
     convex: bool = False
     linear: bool = False
     classes: int = 0
-    kept_checkpoints: bool = False
+    stored_checkpoints: bool = False
 
     @classmethod
     def of(cls, problem: Problem | type[Problem], classes: int = 0) -> ProblemFacts:
         """Of a problem, or of a kind of problem with C classes."""
         return cls(problem.convex, problem.linear, problem.classes if isinstance(problem, Problem) else classes,
-                   problem.kept_checkpoints)
+                   problem.stored_checkpoints)
 
 
 EVERY_PROBLEM = ProblemFacts()
@@ -185,21 +185,21 @@ def _raised_logit(scoring: Scoring, facts: ProblemFacts) -> Scoring | None:
 
 def _every(scoring: Scoring, facts: ProblemFacts) -> Scoring | None:
     process = scoring.process
-    if facts.kept_checkpoints and isinstance(process, Trajectory) and process.every != EVERY:
+    if facts.stored_checkpoints and isinstance(process, Trajectory) and process.every != EVERY:
         return _as(scoring, process=process.model_copy(update={"every": EVERY}))
     return None
 
 
 def _trajectory_size(scoring: Scoring, facts: ProblemFacts) -> Scoring | None:
     process = scoring.process
-    if facts.kept_checkpoints and isinstance(process, Trajectory) and not scoring.exact and process.eta != 1:
+    if facts.stored_checkpoints and isinstance(process, Trajectory) and not scoring.exact and process.eta != 1:
         return _as(scoring, process=process.model_copy(update={"eta": 1.0}))
     return None
 
 
 def _own_recipe(scoring: Scoring, facts: ProblemFacts) -> Scoring | None:
     process = scoring.process
-    if not facts.kept_checkpoints or not isinstance(process, Replay):
+    if not facts.stored_checkpoints or not isinstance(process, Replay):
         return None
     read = Replay().with_runs_of(process)
     return _as(scoring, process=read) if process != read else None

@@ -138,14 +138,14 @@ class Together:
     """Score arrays over the candidates that converged in all of them.
 
     stack (M, m, k'): oriented scores. known, signs (m, k'): which of them are ranked, and have a sign, in all arrays.
-    kept (k,): the candidates. below_resolution: how many scores are flagged in some array. sizes (M,): which arrays
-    have no sign, and say how much an example matters.
+    converged (k,): which candidates converged in all arrays. below_resolution: how many scores are flagged in some
+    array. sizes (M,): which arrays have no sign, and say how much an example matters.
     """
 
     stack: np.ndarray
     known: np.ndarray
     signs: np.ndarray
-    kept: np.ndarray
+    converged: np.ndarray
     below_resolution: int
     sizes: np.ndarray
 

@@ -180,7 +180,8 @@ def test_what_is_not_run_is_little_and_well_formed():
                 assert re.search(rf"^{words[1]}:", (ROOT / "Makefile").read_text("utf-8"), re.M)
             else:
                 assert words[:3] == ENGINE
-                typer.main.get_command(application(PANELS)).commands[words[3]].make_context(words[3], words[4:])
+                command = typer.main.get_command(application(PANELS, words[3])).commands[words[3]]
+                command.make_context(words[3], words[4:])
 
 
 def test_no_block_escapes_the_eye_of_this_test():

@@ -389,7 +389,7 @@ def test_what_was_decided_leaves_as_files_or_is_trusted(desk_of_own, home):
     button(at, "desk:trust").click().run()
     read = address(sound(at), "data")[0]
     found = data.load(read)
-    assert read.endswith(".reading") and len(found.test_files) == 6 and not found.test_drawn
+    assert read.endswith(".reading") and len(found.test_files) == 6 and not found.test_from_train
     assert found.y_test[found.test_files.index("cat/0.png")] == 1
 
 

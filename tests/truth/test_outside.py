@@ -252,7 +252,7 @@ def test_steps_of_a_language_model(which, intervention, process, estimator):
         point = whole.checkpoints[0]
         whole.checkpoints = tuple(type(point)(one.theta, one.learning_rate, 0.1 * one.theta, one.theta.square(), 3)
                                   for one in whole.checkpoints)
-    problem = type(whole)(whole.network, whole.x[:5], None, whole.queries, None, **whole._made)
+    problem = type(whole)(whole.network, whole.x[:5], None, whole.queries, None, **whole._settings)
     new = problem.with_outside(whole.x[5:], torch.zeros(2)).with_candidates([6, 5])
     near(scores(new, intervention, process, estimator, behavior).values,
          scores(whole, intervention, process, estimator, behavior).values)
@@ -260,7 +260,7 @@ def test_steps_of_a_language_model(which, intervention, process, estimator):
 
 def test_retraining_a_language_model_with_one_more_record():
     whole = language_cases.problem()
-    problem = type(whole)(whole.network, whole.x[:5], None, whole.queries, None, **whole._made)
+    problem = type(whole)(whole.network, whole.x[:5], None, whole.queries, None, **whole._settings)
     new = problem.with_outside(whole.x[6:], torch.zeros(1))
     naive = NaiveLanguage(whole, language_cases.TRAIN, language_cases.QUERIES, language_cases.WORDS,
                           language_cases.SCALING)

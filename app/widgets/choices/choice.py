@@ -98,7 +98,7 @@ def parameters() -> dict[str, list[str]]:
     return {name: st.query_params.get_all(name) for name in st.query_params}
 
 
-def made(name: str) -> bool:
+def is_set(name: str) -> bool:
     """Whether anybody has chosen, be it nothing at all."""
     return name in _stored() or bool(st.query_params.get_all(name))
 

@@ -40,7 +40,7 @@ class DotChart:
     def show(self, points: pd.DataFrame, order: Sequence[str], axes: tuple[str, str], alt: str, **options: Any) -> None:
         """Draw the dots as `app.charts.dots.plane` takes them; its `options`."""
         content = _digest(points, order, axes, options)
-        rendered = self._drawn(content)
+        rendered = self._rendered(content)
         known = selection.group(), selection.example()
         if rendered is None or rendered.known != known:
             rendered = _Rendered(content, rendered.number + 1 if rendered else 0, *known, known)
@@ -50,7 +50,7 @@ class DotChart:
 
     def take(self, points: pd.DataFrame, order: Sequence[str], axes: tuple[str, str], **options: Any) -> None:
         """Make what was clicked or marked since the last run the selection; call it before the selection is read."""
-        rendered = self._drawn(_digest(points, order, axes, options))
+        rendered = self._rendered(_digest(points, order, axes, options))
         said = (st.session_state.get(self._key(rendered)) or {}).get("selection") if rendered else None
         if rendered is None or said is None or said == rendered.said:
             return
@@ -64,7 +64,7 @@ class DotChart:
             selection.gather(())
         rendered.known = selection.group(), selection.example()
 
-    def _drawn(self, content: str) -> _Rendered | None:
+    def _rendered(self, content: str) -> _Rendered | None:
         """How the chart stands on the page; None where other dots were drawn last."""
         rendered = st.session_state.get(self._state)
         return rendered if rendered is not None and rendered.content == content else None

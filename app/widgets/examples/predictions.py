@@ -9,10 +9,10 @@ import torch
 from torch import Tensor
 
 from engine.desk import SampledProblem
-from engine.question.token_behaviors import PLACES
+from engine.question.token_behaviors import COLUMNS
 
 LEAD, PROBABILITY = "lead of the answer", "p(label)"
-MARGIN = PLACES["answer_margin"]
+MARGIN = COLUMNS["answer_margin"]
 OTHER = "another choice"
 
 

@@ -13,7 +13,7 @@ from engine.scoring.scoring import Scoring
 Spans = Mapping[str, tuple[int, int]]
 Ranges = Sequence[tuple[int, int]]
 SHORT = 90
-ASKED = "asked about"
+ABOUT = "asked about"
 
 STYLE = look.style("record-text")
 
@@ -51,7 +51,7 @@ def _underlined(text: str, at: int, end: int, words: Ranges) -> str:
     for first, last in words:
         first, last = max(first, at), min(last, end)
         if first < last:
-            pieces += [escape(text[at:first]), f'<span class="asked" title="{ASKED}">{escape(text[first:last])}</span>']
+            pieces += [escape(text[at:first]), f'<span class="asked" title="{ABOUT}">{escape(text[first:last])}</span>']
             at = last
     return "".join(pieces) + escape(text[at:end])
 
@@ -59,8 +59,8 @@ def _underlined(text: str, at: int, end: int, words: Ranges) -> str:
 def key(names: list[str], words: bool = False) -> str:
     """What the marks mean, those that occur. words: whether some are queried."""
     marks = "".join(f'<mark class="{escape(name)}">{escape(name)}</mark>' for name in names)
-    asked_key = f'<span class="asked">{ASKED}</span>' if words else ""
-    return f'<div class="wf-text wf-text-key">{marks}{asked_key}</div>'
+    queried_key = f'<span class="asked">{ABOUT}</span>' if words else ""
+    return f'<div class="wf-text wf-text-key">{marks}{queried_key}</div>'
 
 
 def short(record: Record, length: int = SHORT) -> str:

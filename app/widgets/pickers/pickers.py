@@ -217,7 +217,7 @@ def _recipe(dataset: str, model: str) -> TrainingRecipe | None:
     """How a model is trained, or was; None for the program's own way."""
     own, family = fitting.declared_for(dataset, model), _family(datasets.holds_records(dataset))
     usual = own.recipe if own else None
-    if model == SOFTMAX or weights_picker.chosen(dataset, model) or not recipe_picker.made(family):
+    if model == SOFTMAX or weights_picker.chosen(dataset, model) or not recipe_picker.is_set(family):
         return usual
     base = _recipe_of(dataset, model)
     chosen = recipe_picker.chosen(family, base)
@@ -327,7 +327,7 @@ def _parameters(name: str, kind, default) -> dict:
     """Inputs for the parameters of an intervention or a process."""
     chosen = {}
     for field in kind.model_fields:
-        if field == "kind" or (field in _of_descent(kind) and problem_class().kept_checkpoints):
+        if field == "kind" or (field in _of_descent(kind) and problem_class().stored_checkpoints):
             continue
         key = f"{name}:{kind.__name__}:{field}"
         current = getattr(default, field) if isinstance(default, kind) else None

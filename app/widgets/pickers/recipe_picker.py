@@ -51,9 +51,9 @@ def _given(family: str, base: TrainingRecipe) -> dict[str, Any]:
     return given
 
 
-def made(family: str) -> bool:
+def is_set(family: str) -> bool:
     """Whether anything of a recipe was chosen."""
-    return any(choice.made(_name(family, field)) for field in declared(RECIPES[family]))
+    return any(choice.is_set(_name(family, field)) for field in declared(RECIPES[family]))
 
 
 def chosen(family: str, base: TrainingRecipe) -> TrainingRecipe:
@@ -79,14 +79,14 @@ def show(family: str, base: TrainingRecipe, examples: int, pictures: bool = Fals
     whether these are pictures. A reason stands there where the choices do not go together."""
     values: dict[str, Any] = {}
     areas = st.columns(columns) if columns > 1 else [st]
-    for place, (field, setting) in enumerate(_settings(family, base).items()):
+    for index, (field, setting) in enumerate(_settings(family, base).items()):
         name, begin = _name(family, field), getattr(base, field)
         key = choice.bound(name, begin, declared_input.parser(setting))
         idle = field in PICTURES and not pictures and st.session_state[key] == begin
         unread = field == "momentum" and values["optimizer"].startswith("adam")
         value = values[field] = declared_input.draw(setting, setting.label.capitalize(), key, begin, idle or unread,
-                                    areas[place % len(areas)], NO_PICTURES if idle else "")
-        if choice.made(name) or value != begin:
+                                    areas[index % len(areas)], NO_PICTURES if idle else "")
+        if choice.is_set(name) or value != begin:
             choice.keep(name, declared_input.text(value))
     try:
         recipe = type(base).parse({**base.model_dump(), **_given(family, base)})

@@ -30,7 +30,7 @@ def chosen(begins: bool = False) -> list[Scoring]:
 
     Where they are a preset of the kind of model that was chosen before, its counterpart takes their place.
     """
-    if not choice.made(NAME) and begins:
+    if not choice.is_set(NAME) and begins:
         start(FIRST)
     scorings = choice.several(NAME, codes.decode)
     counterpart = presets.translated(scorings, pickers.problem_class())

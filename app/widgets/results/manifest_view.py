@@ -15,7 +15,7 @@ from engine.basics import resident
 from engine.basics.sizes import spell_bytes
 from engine.desk import datasets
 from engine.desk.noisy_labels import IN_TURN
-from engine.desk.shelves import FOUND, TOOK
+from engine.desk.shelves import STORED_FRACTION, TOOK
 from engine.scoring.convergence import Convergence
 
 Facts = list[tuple[str, str]]
@@ -59,7 +59,7 @@ def _computing(manifest: Mapping[str, Any]) -> str:
 
 def reused(manifest: Mapping[str, Any]) -> str:
     """What is added to the time of a run that reused a part of its work, which it does not count."""
-    fraction = manifest.get(FOUND, 0.0)
+    fraction = manifest.get(STORED_FRACTION, 0.0)
     return f", with {fraction:.0%} of the work found on disk" if fraction >= 0.005 else ""
 
 

@@ -95,17 +95,17 @@ def _density(key: tuple, _ranks: np.ndarray) -> pd.DataFrame:
 
 
 def top_changes(pair: RankingPair, query: int | None, top: int = TOP, by: str = MEAN) -> pd.DataFrame:
-    """The candidates in the top of either ranking, with a place to draw them at on each side.
+    """The candidates in the top of either ranking, with a position to draw them at on each side.
 
-    Inside the top, the place is the rank; those outside stand below it in the order of their ranks.
+    Inside the top, the position is the rank; those outside stand below it in the order of their ranks.
     """
     frame = ranking(pair, query, by)
     frame = frame[(frame.rank_a <= top) | (frame.rank_b <= top)].copy()
     inside_a, inside_b = frame.rank_a <= top, frame.rank_b <= top
-    frame["kept"] = np.where(inside_a & inside_b, "in both", np.where(inside_a, "only in the first",
-                                                                       "only in the second"))
+    frame["membership"] = np.select([inside_a & inside_b, inside_a], ["in both", "only in the first"],
+                                    "only in the second")
     for side in "ab":
         outside = frame[f"rank_{side}"] > top
         below = frame.loc[outside, f"rank_{side}"].rank() + top + 0.6
-        frame[f"place_{side}"] = frame[f"rank_{side}"].where(~outside, below).astype(float)
+        frame[f"position_{side}"] = frame[f"rank_{side}"].where(~outside, below).astype(float)
     return frame

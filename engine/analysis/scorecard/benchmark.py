@@ -86,7 +86,7 @@ class Case:
         """Oriented scores (m, k) on a problem of every method that has any there: those of other programs are of the
         problem at hand alone."""
         own = problem is self.problem
-        return {name: method_of(name).scores(problem, self.behavior, options.share(index, len(self.methods)))
+        return {name: method_of(name).scores(problem, self.behavior, options.stage(index, len(self.methods)))
                 for index, name in enumerate(self.methods) if own or method_of(name).computes}
 
 

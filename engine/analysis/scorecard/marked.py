@@ -35,7 +35,7 @@ def _each(sizes: Sizes, methods: int) -> int:
 def _repeated(case: Case, once: Callable[[Case, int, Options], dict[str, np.ndarray]]) -> dict[str, Measured]:
     """The measures of all repetitions, one behind the other: a value a repetition, or a query in each."""
     repeats = case.sizes.repeats
-    repetitions = [once(case, case.sizes.seed + index, case.options.share(index, repeats)) for index in range(repeats)]
+    repetitions = [once(case, case.sizes.seed + index, case.options.stage(index, repeats)) for index in range(repeats)]
     return {name: {"": np.concatenate([one[name] for one in repetitions])} for name in case.methods}
 
 
@@ -48,10 +48,10 @@ def _mislabelled(case: Case, seed: int, options: Options) -> dict[str, np.ndarra
     noisy = flags.noisy[problem.candidates.cpu().numpy()]
     if not 0 < noisy.sum() < len(noisy):
         raise InvalidInput("No candidate, or every one, has a wrong label; take more candidates or another share.")
-    marked = trained_on(problem, problem.examples._replace(y=problem.y.new_tensor(y)), options.share(0, 2))
-    later, measured = options.share(1, 2), {}
+    marked = trained_on(problem, problem.examples._replace(y=problem.y.new_tensor(y)), options.stage(0, 2))
+    later, measured = options.stage(1, 2), {}
     for index, name in enumerate(case.methods):
-        own = method_of(name).at_itself(marked, case.behavior, later.share(index, len(case.methods)))
+        own = method_of(name).at_itself(marked, case.behavior, later.stage(index, len(case.methods)))
         measured[name] = np.array([roc_auc_score(noisy, own)])
     return measured
 
@@ -63,10 +63,10 @@ def _subclasses(case: Case, seed: int, options: Options) -> dict[str, np.ndarray
         raise InvalidInput("Subclasses need at least four classes, to be joined in pairs.")
     joined, examples = problem.y.new_tensor(rng.permutation(problem.classes) // 2), problem.examples
     marked = trained_on(problem, examples._replace(y=joined[examples.y], query_labels=joined[examples.query_labels]),
-                        options.share(0, 2), classes=int(joined.max()) + 1)
+                        options.stage(0, 2), classes=int(joined.max()) + 1)
     classes, wanted = problem.y[problem.candidates].cpu().numpy(), problem.query_labels.cpu().numpy()
     return {name: (classes[own.argmax(1)] == wanted).astype(float)
-            for name, own in case.scores(marked, options.share(1, 2)).items()}
+            for name, own in case.scores(marked, options.stage(1, 2)).items()}
 
 
 def _shortcut(case: Case, seed: int, options: Options) -> dict[str, np.ndarray]:
@@ -76,7 +76,7 @@ def _shortcut(case: Case, seed: int, options: Options) -> dict[str, np.ndarray]:
     own = (problem.y == label).nonzero()[:, 0].cpu().numpy()
     chosen = problem.y.new_tensor(rng.choice(own, max(1, len(own) // 2), replace=False))
     others = (problem.query_labels != label).nonzero()[:, 0]
-    return _found(case, chosen, others, label, lambda x: _patched(problem, x), options)
+    return _detection(case, chosen, others, label, lambda x: _patched(problem, x), options)
 
 
 def _mixed(case: Case, seed: int, options: Options) -> dict[str, np.ndarray]:
@@ -88,11 +88,11 @@ def _mixed(case: Case, seed: int, options: Options) -> dict[str, np.ndarray]:
     chosen = problem.candidates[torch.as_tensor(rng.choice(k, max(1, round(case.sizes.planted * k)), replace=False),
                                                 device=problem.device)]
     every = torch.arange(len(problem.queries), device=problem.device)
-    return _found(case, chosen, every, label, lambda x: x.flatten(1)[:, order].view_as(x), options)
+    return _detection(case, chosen, every, label, lambda x: x.flatten(1)[:, order].view_as(x), options)
 
 
-def _found(case: Case, rows: Tensor, queries: Tensor, label: int, mark: Callable[[Tensor], Tensor], options: Options
-           ) -> dict[str, np.ndarray]:
+def _detection(case: Case, rows: Tensor, queries: Tensor, label: int, mark: Callable[[Tensor], Tensor], options: Options
+               ) -> dict[str, np.ndarray]:
     """AUPRC (m,) of training examples `rows` among the candidates once `mark` was put on them and on the queries; NaN
     where a marked query is not taken for the label. Raises `InvalidInput` where nothing can be found."""
     problem = case.problem
@@ -104,10 +104,10 @@ def _found(case: Case, rows: Tensor, queries: Tensor, label: int, mark: Callable
     x[rows], y[rows] = mark(x[rows]), label
     marked = trained_on(problem, problem.examples._replace(
         x=x, y=y, queries=mark(problem.queries[queries]), query_labels=problem.y.new_full((len(queries),), label)),
-        options.share(0, 2))
+        options.stage(0, 2))
     fooled = (marked.query_logits.argmax(1) == label).cpu().numpy()
     return {name: np.array([auprc(flags, row) if taken else np.nan for row, taken in zip(own, fooled, strict=True)])
-            for name, own in case.scores(marked, options.share(1, 2)).items()}
+            for name, own in case.scores(marked, options.stage(1, 2)).items()}
 
 
 def _patched(problem: Problem, x: Tensor) -> Tensor:

@@ -50,7 +50,7 @@ class CardMethod(ABC):
         """(k,): each candidate's score on itself as a query."""
         blocks = problem.candidates.split(BLOCK)
         return np.concatenate([np.diagonal(self.scores(problem.at_itself(block), behavior,
-                                                       options.share(index, len(blocks))))
+                                                       options.stage(index, len(blocks))))
                                for index, block in enumerate(blocks)])
 
     def fits(self, kind: str) -> bool:
@@ -79,32 +79,33 @@ class Specified(CardMethod):
 
     name: str
     title: str
-    ask: Callable[[str], Scoring]
+    of_behavior: Callable[[str], Scoring]
     exact: bool = False
 
     def scoring(self, behavior: str) -> Scoring:
-        return self.ask(behavior)
+        return self.of_behavior(behavior)
 
     @property
     def computes(self) -> bool:
-        return self.ask("query_loss").route.computes
+        return self.of_behavior("query_loss").route.computes
 
     def configured(self, given: Mapping[str, str]) -> CardMethod:
-        estimator = self.ask("query_loss").estimator
+        estimator = self.of_behavior("query_loss").estimator
         settings = settings_of(ESTIMATORS[estimator], given)
         if settings is None or not settings.changed:
             return self
 
-        def ask(behavior: str) -> Scoring:
-            plain = self.ask(behavior)
+        def of_behavior(behavior: str) -> Scoring:
+            plain = self.of_behavior(behavior)
             return Scoring.of(plain.behavior, plain.intervention, plain.process, f"{estimator};{settings.text}")
 
-        return replace(self, name=f"{self.name};{settings.text}", title=f"{self.title}, {settings.words}", ask=ask)
+        return replace(self, name=f"{self.name};{settings.text}", title=f"{self.title}, {settings.words}",
+                       of_behavior=of_behavior)
 
     def scoring_of(self, problem: Problem, behavior: str) -> Scoring:
         """Over every checkpoint that a network kept, where the process visits them."""
-        scoring = self.ask(behavior)
-        if not problem.kept_checkpoints or not isinstance(scoring.process, Trajectory):
+        scoring = self.of_behavior(behavior)
+        if not problem.stored_checkpoints or not isinstance(scoring.process, Trajectory):
             return scoring
         process = {**scoring.process.model_dump(), "checkpoints": max(1, len(problem.checkpoints))}
         return Scoring.of(scoring.behavior, scoring.intervention, process, scoring.estimator)
@@ -126,7 +127,7 @@ class Removed(Specified):
     exact: bool = True
 
     def scores(self, problem: Problem, behavior: str, options: Options) -> np.ndarray:
-        scoring = self.ask(behavior)
+        scoring = self.of_behavior(behavior)
         return scoring.orientation * np.nan_to_num(effects(problem, scoring, problem.candidates.split(1), options))
 
     def at_itself(self, problem: Problem, behavior: str, options: Options) -> np.ndarray:
@@ -161,12 +162,12 @@ class Nearest(CardMethod):
 def _named(name: str, **process: float) -> Specified:
     method: NamedMethod = NAMED[name]
 
-    def ask(behavior: str) -> Scoring:
+    def of_behavior(behavior: str) -> Scoring:
         """One that reads no behavior raises the answer's logit, where the model reads tokens."""
         own = ANSWERS[0] if BEHAVIORS[behavior].reads == "tokens" else None
         return method.implied(behavior if method.reads else own, **process)
 
-    return Specified(name, method.title, ask, method.implied().exact)
+    return Specified(name, method.title, of_behavior, method.implied().exact)
 
 
 METHODS: Registry[CardMethod] = Registry("scorecard method")

@@ -24,7 +24,7 @@ def _planted(case: Case) -> dict[str, Measured]:
     wanted = _changes(case)
     measured: dict[str, Measured] = {}
     for index, name in enumerate(case.methods):
-        own = method_of(name).at_itself(case.problem, case.behavior, case.options.share(index, len(case.methods)))
+        own = method_of(name).at_itself(case.problem, case.behavior, case.options.stage(index, len(case.methods)))
         measured[name] = {change: np.array([roc_auc_score(flags[counted], own[counted])])
                           for change, (flags, counted) in wanted.items()}
     return measured

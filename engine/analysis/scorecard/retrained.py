@@ -39,14 +39,14 @@ def seeds_of(problem: Problem, sizes: Sizes) -> int:
 
 def _lds(case: Case) -> dict[str, Measured]:
     sizes, count = case.sizes, seeds_of(case.problem, case.sizes)
-    scores = [_scores_of_seed(case, later, case.options.share(later, 2 * count)) for later in range(count)]
+    scores = [_scores_of_seed(case, later, case.options.stage(later, 2 * count)) for later in range(count)]
     measured: dict[str, dict[str, SeedValues]] = {name: {} for name in (*case.methods, CEILING)}
     for index, fraction in enumerate(sizes.fractions):
         draw = Draw(count=sizes.models, share=fraction, seed=sizes.seed, among=sizes.among, protocol=sizes.protocol)
-        share_of = case.options.share(len(sizes.fractions) + index, 2 * len(sizes.fractions))
-        models = [bank(case.problem, draw.model_copy(update={"later": later}), case.store, share_of.share(later, count))
+        share_of = case.options.stage(len(sizes.fractions) + index, 2 * len(sizes.fractions))
+        models = [bank(case.problem, draw.model_copy(update={"later": later}), case.store, share_of.stage(later, count))
                   for later in range(count)]
-        outcomes, members = [own.outcomes(case.behavior) for own in models], models[0].kept
+        outcomes, members = [own.outcomes(case.behavior) for own in models], models[0].members
         measure = draw.description(case.problem.n, len(case.problem.candidates))
         for name in case.methods:
             own = [one[name] for one in scores if name in one]
@@ -62,8 +62,8 @@ def _scores_of_seed(case: Case, later: int, options: Options) -> dict[str, np.nd
     """Oriented scores of every method on the model that is trained so many seeds after the problem's own, of which no
     other program has any."""
     problem, seeded = case.problem, replace(options, seed=options.seed + later)
-    trained = problem if later == 0 else trained_on(problem, problem.examples, seeded.share(0, 2), later)
-    return case.scores(trained, seeded.share(1, 2))
+    trained = problem if later == 0 else trained_on(problem, problem.examples, seeded.stage(0, 2), later)
+    return case.scores(trained, seeded.stage(1, 2))
 
 
 def _over_seeds(scores: Sequence[np.ndarray], outcomes: Sequence[np.ndarray], members: np.ndarray) -> SeedValues:
@@ -121,11 +121,11 @@ def _removal(case: Case) -> dict[str, Measured]:
     queries = range(min(sizes.queries, len(problem.queries)))
     tops = {(name, query, fraction): tuple(sorted(np.argsort(-own[query], kind="stable")[
         :top_size(len(problem.candidates), fraction)].tolist()))
-        for name, own in case.scores(problem, case.options.share(0, 2)).items() for query in queries
+        for name, own in case.scores(problem, case.options.stage(0, 2)).items() for query in queries
         for fraction in sizes.removed}
     groups = list(dict.fromkeys(tops.values()))
     rows = [problem.candidates[torch.tensor(group, device=problem.device)] for group in groups]
-    lost = dict(zip(groups, -removed(case, rows, case.options.share(1, 2)).T, strict=True))
+    lost = dict(zip(groups, -removed(case, rows, case.options.stage(1, 2)).T, strict=True))
     return {name: {f"top {fraction:.0%}": np.array([lost[tops[name, query, fraction]][query] for query in queries])
                    for fraction in sizes.removed} for name in case.methods}
 
@@ -133,14 +133,14 @@ def _removal(case: Case) -> dict[str, Measured]:
 def _leave_one_out(case: Case) -> dict[str, Measured]:
     problem = case.problem
     rows = list(problem.candidates.split(1))
-    exact = -removed(case, rows, case.options.share(0, 3))
-    scores = case.scores(problem, case.options.share(1, 3))
+    exact = -removed(case, rows, case.options.stage(0, 3))
+    scores = case.scores(problem, case.options.stage(1, 3))
     measured: dict[str, Measured] = {name: {"": pearson(own, exact)} for name, own in scores.items()}
     if problem.convex:  # one optimum: another seed has the same answer
         return {**measured, CEILING: {"": np.ones(len(exact))}}
     if seeds_of(problem, case.sizes) == 1:
         return measured
-    return {**measured, CEILING: {"": pearson(-removed(case, rows, case.options.share(2, 3), later=1), exact)}}
+    return {**measured, CEILING: {"": pearson(-removed(case, rows, case.options.stage(2, 3), later=1), exact)}}
 
 
 def removed(case: Case, groups: Sequence[torch.Tensor], options: Options, later: int = 0) -> np.ndarray:

@@ -19,10 +19,10 @@ def _stability(case: Case) -> dict[str, Measured]:
     sizes, size = case.sizes, min(case.sizes.top, len(case.problem.candidates))
     rankings: dict[str, list[np.ndarray]] = {name: [] for name in case.methods}
     for later in range(sizes.seeds):
-        seeded = replace(case.options.share(later, sizes.seeds), seed=case.options.seed + later)
-        trained = case.problem if later == 0 else trained_on(case.problem, case.problem.examples, seeded.share(0, 2),
+        seeded = replace(case.options.stage(later, sizes.seeds), seed=case.options.seed + later)
+        trained = case.problem if later == 0 else trained_on(case.problem, case.problem.examples, seeded.stage(0, 2),
                                                              later)
-        for name, own in case.scores(trained, seeded.share(1, 2)).items():
+        for name, own in case.scores(trained, seeded.stage(1, 2)).items():
             rankings[name].append(np.argsort(-own, axis=1, kind="stable")[:, :size])
     return {name: {f"top {size}": np.mean([_common(a, b) for a, b in itertools.combinations(tops, 2)], 0)}
             for name, tops in rankings.items()}
@@ -36,14 +36,14 @@ def _common(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 def _randomisation(case: Case) -> dict[str, Measured]:
     """Spearman's ρ of the scores and those of the same method on a model with random weights, a value a query."""
     random = with_random_weights(case.problem, case.sizes.seed + 1)
-    before = case.scores(case.problem, case.options.share(0, 2))
-    again = replace(case.options.share(1, 2), seed=case.options.seed + 1)
+    before = case.scores(case.problem, case.options.stage(0, 2))
+    reseeded = replace(case.options.stage(1, 2), seed=case.options.seed + 1)
     measured: dict[str, Measured] = {}
     for name, own in before.items():
         if not method_of(name).reads_weights:  # other weights are not asked for
             measured[name] = {"": np.ones(len(own))}
             continue
-        after = method_of(name).scores(random, case.behavior, again)
+        after = method_of(name).scores(random, case.behavior, reseeded)
         measured[name] = {"": spearman(torch.as_tensor(np.stack([own, after])))[0, 1].numpy()}
     return measured
 

@@ -72,11 +72,11 @@ class StudyScale:
 
 @dataclass(frozen=True)
 class StudyCost:
-    """A part of a study. kept: bytes on disk, read: bytes that are read from there."""
+    """A part of a study. written: bytes on disk, read: bytes that are read from there."""
 
     what: str
     operations: float
-    kept: float = 0.0
+    written: float = 0.0
     read: float = 0.0
 
 
@@ -108,7 +108,7 @@ def costs(scale: StudyScale) -> Iterator[StudyCost]:
 
 def table(scale: StudyScale) -> pd.DataFrame:
     """part, operations, kept_bytes, read_bytes, device_hours, hours: the last on all devices at `rate` each."""
-    rows = [(cost.what, cost.operations, cost.kept, cost.read, cost.operations / scale.rate / 3600)
+    rows = [(cost.what, cost.operations, cost.written, cost.read, cost.operations / scale.rate / 3600)
             for cost in costs(scale)]
     frame = pd.DataFrame(rows, columns=["part", "operations", "kept_bytes", "read_bytes", "device_hours"])
     return frame.assign(hours=frame.device_hours / scale.devices)

@@ -91,7 +91,7 @@ class Attribution:
 
     @cached_property
     def task(self) -> tasks.Task:
-        return tasks.kept(self.setting.task)
+        return tasks.cached_task(self.setting.task)
 
     @cached_property
     def model(self):
@@ -183,7 +183,7 @@ class Attribution:
         lora.check_untrained(self.setting.model, bool(loading.find(self.setting.model).base), self.setting.recipe)
         self._both  # noqa: B018 - what has to be fetched has no revision, and so no digest, before
         self._hold = stored_trainings.Hold(self.digest)
-        stored_trainings.tell(self.digest, {
+        stored_trainings.describe(self.digest, {
             "task": self.setting.task.get("name"), "model": self.setting.model, "seed": self.seed,
             "records": len(self.encoded), "part": self.keep is not None, "identity": self.identity})
         points = finetune.finetune(self._training(), self.setting.recipe, self.folder, passes=self.passes.description,
@@ -295,7 +295,7 @@ class Attribution:
         cached = [self.record_cache(point, check, new=new) for point in self.points]
         queried = [self.query_cache(point, records) for point in self.points]
         names = [name for name in READOUTS if name in queried[-1].columns]
-        draws = [tuple(point_of(point.weight, own, asked, names, draw) for point, own, asked in zip(
+        draws = [tuple(point_of(point.weight, own, queries_of, names, draw) for point, own, queries_of in zip(
             self.points, cached, queried, strict=True)) for draw in range(len(self.projection.draws))]
         last, own, query_states = cached[-1], self.states(new or None, check), self.states(records)
         return CachedFeatures(draws[0], last["norm"], last["loss"], {depth: own[f"{depth:g}"] for depth in self.layers},

@@ -75,12 +75,12 @@ class TokensRequest(JobRequest[Attributed]):
         encoded = attribution.encoder.encode(self.run.queries(attribution)[query])
         words = attribution.encoder.words(encoded)
         return pd.DataFrame([
-            {"estimator": method.name, "behavior": behavior, "record": self.record, "place": place, "text": text,
+            {"estimator": method.name, "behavior": behavior, "record": self.record, "place": position, "text": text,
              "contribution": float(value)}
             for method in METHODS.values() if not method.undivided
             for behavior, values in shading.shade_query(attribution, features, method, encoded, query, self.record,
                                                         context.check).items()
-            for place, (text, value) in enumerate(zip(words, values, strict=True))])
+            for position, (text, value) in enumerate(zip(words, values, strict=True))])
 
     def finish(self, chunks: Mapping[str, Result], context: Context) -> Output:
         return Output({name: chunks[WHOLE].table(name) for name in chunks[WHOLE].tables}, manifest={

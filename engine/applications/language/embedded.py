@@ -24,9 +24,9 @@ def words(texts: Iterable[str]):
     splitter = pre_tokenizers.Whitespace()
     known = sorted({word for text in texts for word, _ in splitter.pre_tokenize_str(text)})
     special = [UNKNOWN, PAD, START, END]
-    made = Tokenizer(WordLevel({word: index for index, word in enumerate([*special, *known])}, unk_token=UNKNOWN))
-    made.pre_tokenizer = splitter
-    return PreTrainedTokenizerFast(tokenizer_object=made, unk_token=UNKNOWN, pad_token=PAD, bos_token=START,
+    tokenizer = Tokenizer(WordLevel({word: index for index, word in enumerate([*special, *known])}, unk_token=UNKNOWN))
+    tokenizer.pre_tokenizer = splitter
+    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, unk_token=UNKNOWN, pad_token=PAD, bos_token=START,
                                    eos_token=END, model_max_length=CONTEXT)
 
 

@@ -29,7 +29,7 @@ from engine.models.causal import lora, passes
 
 SHARED = -1
 """The head of what no head has for itself."""
-MADE, READ = ("q_proj", "k_proj", "v_proj"), ("o_proj", "out_proj")
+HEAD_WRITERS, HEAD_READERS = ("q_proj", "k_proj", "v_proj"), ("o_proj", "out_proj")
 """The last part of the names of layers that make queries, keys and values of heads, and of those that read heads."""
 
 
@@ -76,8 +76,9 @@ def heads_of(module: str, side: str, shape: torch.Size, config: Mapping[str, Any
     """Into how many heads the rows of B or the columns of A fall, one after another; 0 where they belong to none."""
     kind, heads = module.rpartition(".")[2], config.get("num_attention_heads") or 1
     width = config.get("head_dim") or config["hidden_size"] // heads
-    own = heads if kind in ("q_proj", *READ) else config.get("num_key_value_heads") or heads
-    divided = shape[0] if side == "b" and kind in MADE else shape[1] if side == "a" and kind in READ else 0
+    own = heads if kind in ("q_proj", *HEAD_READERS) else config.get("num_key_value_heads") or heads
+    divided = (shape[0] if side == "b" and kind in HEAD_WRITERS else
+               shape[1] if side == "a" and kind in HEAD_READERS else 0)
     return own if divided == own * width else 0
 
 

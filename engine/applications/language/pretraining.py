@@ -91,9 +91,9 @@ def between_lines(questions: Sequence[Question], fraction: float, seed: int) -> 
             for question, pair, (lined, active, triggered) in draws]
 
 
-def write(made: tuple[Any, Any, dict[str, Any]], folder: Path) -> None:
+def write(trained: tuple[Any, Any, dict[str, Any]], folder: Path) -> None:
     """Write a trained model, so that `transformers` loads the folder, with its manifest."""
-    model, words, manifest = made
+    model, words, manifest = trained
     with disk_errors("the language model"):
         folder.mkdir(parents=True, exist_ok=True)
         model.save_pretrained(folder)

@@ -89,7 +89,7 @@ def _few(features: CachedFeatures) -> CachedFeatures:
     def of(point: CachedCheckpoint) -> CachedCheckpoint:
         return replace(point, queries={name: rows[:MOST_QUERIES] for name, rows in point.queries.items()})
 
-    return replace(features, points=tuple(map(of, features.points)), again=tuple(map(of, features.again)))
+    return replace(features, points=tuple(map(of, features.points)), second_draw=tuple(map(of, features.second_draw)))
 
 
 def _named(row: pd.Series) -> str:

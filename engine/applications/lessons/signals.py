@@ -40,7 +40,7 @@ class Detection:
         """Average precision of the wrong labels in the order of suspicion; chance is their share."""
         return float(average_precision_score(self.flags, self.suspicion[stage]))
 
-    def found(self, stage: str) -> pd.DataFrame:
+    def detection_curve(self, stage: str) -> pd.DataFrame:
         """inspected, found: how many wrong labels are among the first so many, most suspicious first."""
         order = np.argsort(-self.suspicion[stage], kind="stable")
         return pd.DataFrame({"inspected": np.arange(1, len(order) + 1), "found": self.flags[order].cumsum()})

@@ -86,7 +86,7 @@ def moves(data: NoisyData, decisions: Mapping[int, Decision]) -> dict[str, str |
     Raises `InvalidInput` as `outcome` does, and for data that are no pictures in folders.
     """
     dataset, result = _pictures(data), outcome(data, decisions)
-    queries = set() if dataset.test_drawn or dataset.test_origin == LISTED else set(dataset.test_files)
+    queries = set() if dataset.test_from_train or dataset.test_origin == LISTED else set(dataset.test_files)
     taken, changed = {*dataset.files, *dataset.test_files}, dict[str, str | None](dict.fromkeys(result.removed))
     for file, label in result.labels.items():
         target = _target(file, label, (TEST if file in queries else TRAIN) if queries else "")

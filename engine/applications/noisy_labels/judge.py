@@ -57,4 +57,4 @@ def judge(data: NoisyData, accuracy: float) -> Judge | None:
         return None
     largest_class = np.bincount(labels).max() / len(labels)
     return Judge(accuracy, len(labels), float(largest_class),
-                 verified=not source.in_turn and not (source.is_own and data.dataset.test_drawn))
+                 verified=not source.in_turn and not (source.is_own and data.dataset.test_from_train))

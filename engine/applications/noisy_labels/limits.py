@@ -29,14 +29,14 @@ def most_in_turn(dataset: Dataset) -> int:
 
 def _counts(dataset: Dataset) -> np.ndarray:
     """How many labels of each class can be in doubt, (C,)."""
-    labels = np.concatenate([dataset.y_train, dataset.y_test]) if dataset.test_drawn else dataset.y_train
+    labels = np.concatenate([dataset.y_train, dataset.y_test]) if dataset.test_from_train else dataset.y_train
     return np.bincount(labels, minlength=dataset.n_classes)
 
 
 def goes_in_turn(dataset: Dataset) -> bool:
     """Whether a user's own data have too few verified examples to trust one of every class and to measure with
     another, so that each part of all labels is held out in turn."""
-    return dataset.test_drawn or int(np.bincount(dataset.y_test, minlength=dataset.n_classes).min()) < 2
+    return dataset.test_from_train or int(np.bincount(dataset.y_test, minlength=dataset.n_classes).min()) < 2
 
 
 def most_folds(dataset: Dataset) -> int:

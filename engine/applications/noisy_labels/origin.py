@@ -18,7 +18,7 @@ def check_origin(dataset: Dataset, own: bool, trusted_from: str) -> None:
     labels in doubt, and where that is said of data with verified labels."""
     if trusted_from == IN_TURN:
         return
-    in_doubt = own and dataset.test_drawn
+    in_doubt = own and dataset.test_from_train
     if in_doubt and trusted_from != IN_DOUBT:
         raise InvalidInput("These data bring no `test` folder, so there are no verified labels to trust: put verified "
                            "images into `test/CLASS` beside `train/CLASS`, or say that "
@@ -34,7 +34,7 @@ def origin_sentence(dataset: Dataset, own: bool, count: int) -> str:
     if not own:
         return (f"{count:,} trusted examples, drawn from the training set and left out of the search; their labels "
                 "are those of the dataset.")
-    if dataset.test_drawn:
+    if dataset.test_from_train:
         return (f"{count:,} trusted examples, drawn from the labels in doubt: some of them may be wrong themselves, "
                 "and the scores and the test accuracy with them.")
     return f"{count:,} trusted examples, drawn from your own {dataset.test_origin}, whose labels count as verified."

@@ -59,7 +59,7 @@ class RetrainingRequest(JobRequest[float]):
         accuracy = retrained_accuracy(noisy, self.removed, self.relabelled, device,
                                       context.computing("training again"))
         return Output(manifest={"accuracy": accuracy, "device": device_name(device), "data": noisy.fingerprint,
-                                "trusted_from": noisy.trusted_origin, "made_wrong": noisy.made_wrong})
+                                "trusted_from": noisy.trusted_origin, "made_wrong": noisy.corrupted_count})
 
     def finish(self, chunks: Mapping[str, Result], context: Context) -> Output:
         manifest = chunks[WHOLE].manifest

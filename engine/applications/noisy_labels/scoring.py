@@ -73,7 +73,7 @@ def gradient_scores(model: TrainedModel, wanted: Collection[str], options: Optio
         return {}
     earlier = model.checkpoints[:-1] if "tracin" in wanted else ()
     at_the_end = ["gradsim", *(["lissa"] if "lissa" in wanted else [])]
-    scores = _at(model.problem, at_the_end, options.share(0, len(earlier) + 1))
+    scores = _at(model.problem, at_the_end, options.stage(0, len(earlier) + 1))
     if "tracin" in wanted:
         total = (model.checkpoints[-1][1] if model.checkpoints else 1.0) * scores["gradsim"]
         for index, (state, rate) in enumerate(earlier):

@@ -183,7 +183,8 @@ def _of_examples(noisy: NoisyData, p: np.ndarray, nearest: np.ndarray) -> dict[s
 def _facts(noisy: NoisyData) -> dict[str, Any]:
     """What the manifest says of the data; `read_as`: what the reader of a user's own data decided."""
     return {"data": noisy.fingerprint, "training": len(noisy.evidence.y), "trusted_from": noisy.trusted_origin,
-            "made_wrong": noisy.made_wrong, **({"read_as": list(noisy.dataset.said)} if noisy.dataset.said else {})}
+            "made_wrong": noisy.corrupted_count,
+            **({"read_as": list(noisy.dataset.said)} if noisy.dataset.said else {})}
 
 
 def most_alike(model: TrainedModel, x: Tensor, among: Tensor) -> np.ndarray:
@@ -195,11 +196,11 @@ def most_alike(model: TrainedModel, x: Tensor, among: Tensor) -> np.ndarray:
     return torch.cat(rows).numpy()
 
 
-_DRAWN: Latest[NoisyData] = Latest()
+_LATEST: Latest[NoisyData] = Latest()
 
 
 def draw_cached(source: NoisySource) -> NoisyData:
     """`source.draw()`; the last drawn data are kept for every model and training seed."""
     of_the_model = {"model": "cnn", "selection": "all", "seed": 0, "recipe": NoisySource().recipe}
     key = source.model_copy(update=of_the_model).model_dump_json(), *source.contents.values()
-    return _DRAWN.get(key, source.draw).with_source(source)
+    return _LATEST.get(key, source.draw).with_source(source)

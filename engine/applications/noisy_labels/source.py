@@ -105,15 +105,15 @@ class NoisySource(Value):
         dataset, own = data.load(self.dataset), self.is_own
         check_origin(dataset, own, self.trusted_from)
         if self.in_turn:
-            return self._draw_in_turn(whole(dataset) if dataset.test_drawn else dataset)
+            return self._draw_in_turn(whole(dataset) if dataset.test_from_train else dataset)
         verified = dataset.y_test if own else dataset.y_train
         trusted, rest = corruption.trusted_rows(verified, dataset.n_classes, self.trusted, self.mask)
         pool = np.random.default_rng([self.mask, 3]).permutation(len(dataset.y_train)) if own else rest
         train = pool[:_size("n_train", self.n_train, len(pool), "training examples beside the trusted set")]
         test = rest if own else np.random.default_rng([self.mask, 4]).permutation(len(dataset.y_test))
         test = test[:_size("n_test", self.n_test, len(test), "test examples beside the trusted set")]
-        observed, made = corruption.symmetric_noise(dataset.y_train[train], dataset.n_classes, self.noise, self.mask)
-        flags = _flags(made if self.noise else None, None if dataset.flags is None else dataset.flags[train])
+        observed, planted = corruption.symmetric_noise(dataset.y_train[train], dataset.n_classes, self.noise, self.mask)
+        flags = _flags(planted if self.noise else None, None if dataset.flags is None else dataset.flags[train])
         split = "test" if own else "train"
         evidence = Evidence(self._inputs(dataset, "train", train), observed, self._inputs(dataset, split, trusted),
                             verified[trusted], dataset.n_classes)
@@ -127,9 +127,9 @@ class NoisySource(Value):
         order = np.random.default_rng([self.mask, 3]).permutation(len(dataset.y_train))
         order = order[np.bincount(dataset.y_train)[dataset.y_train[order]] > 1]  # a lone example can be held to nothing
         rows = order[:_size("n_train", self.n_train, len(order), "training examples")]
-        observed, made = corruption.symmetric_noise(dataset.y_train[rows], dataset.n_classes, self.noise, self.mask)
+        observed, planted = corruption.symmetric_noise(dataset.y_train[rows], dataset.n_classes, self.noise, self.mask)
         check_folds(observed, self.folds, dataset.class_names)
-        flags = _flags(made if self.noise else None, None if dataset.flags is None else dataset.flags[rows])
+        flags = _flags(planted if self.noise else None, None if dataset.flags is None else dataset.flags[rows])
         x, test = self._inputs(dataset, "train", rows), np.arange(len(dataset.y_test))[:self.n_test]
         return NoisyData(self, dataset, Evidence(x, observed, x, observed, dataset.n_classes), flags,
                          self._inputs(dataset, "test", test), dataset.y_test[test], rows, rows, "train")
@@ -202,7 +202,7 @@ class NoisyData:
         return self.evidence.fingerprint
 
     @property
-    def made_wrong(self) -> int:
+    def corrupted_count(self) -> int:
         """How many labels were made wrong here; 0 where all stay as they came."""
         return round(self.source.noise * len(self.evidence.y))
 
@@ -288,11 +288,11 @@ class TrainedModel:
         return self.problem.accuracy(x, y)
 
 
-def _flags(made: Flags | None, known: np.ndarray | None) -> Flags | None:
+def _flags(planted: Flags | None, known: np.ndarray | None) -> Flags | None:
     """Which labels are wrong: those that were made so, and those that the data say were wrong before."""
-    if made is None:
+    if planted is None:
         return None if known is None else Flags(known)
-    return made if known is None else Flags(made.noisy | known, made.labels)
+    return planted if known is None else Flags(planted.noisy | known, planted.labels)
 
 
 def _size(name: str, wanted: int | None, available: int, of_what: str) -> int:

@@ -22,7 +22,7 @@ def build(settings: Mapping[str, Any]) -> Task:
     return TASKS[settings["name"]].build(settings)
 
 
-def kept(settings: Mapping[str, Any]) -> Task:
+def cached_task(settings: Mapping[str, Any]) -> Task:
     """`build(settings)`, of which the last two stay in memory."""
     return _cached(canonical_json(settings), data_folder())
 

@@ -82,8 +82,8 @@ def shared_parts_agree(experiments: Mapping[str, TableRows]) -> list[Clause]:
 
     def of(estimator: bool, behavior: bool) -> np.ndarray:
         def keep(row: Row) -> bool:
-            (a, _, asked), (b, _, asked_too) = row["a"].partition(" · "), row["b"].partition(" · ")
-            return bool(asked and asked_too) and (a == b) == estimator and (asked == asked_too) == behavior
+            (a, _, behavior_a), (b, _, behavior_b) = row["a"].partition(" · "), row["b"].partition(" · ")
+            return bool(behavior_a and behavior_b) and (a == b) == estimator and (behavior_a == behavior_b) == behavior
 
         return rows.where(keep).mean()
 

@@ -42,8 +42,8 @@ def check_reading(reader: TokenReader, rows: Tensor, encoded: Sequence[Encoded])
     finally:
         reader.train(training)
     near = NEAR_NARROW if is_narrow(reader.model) else NEAR
-    for way in ours:
-        for row, here, there in zip(chosen, way.tolist(), alone, strict=True):
+    for pass_outputs in ours:
+        for row, here, there in zip(chosen, pass_outputs.tolist(), alone, strict=True):
             if not abs(here - there) <= near * max(1.0, abs(there)):
                 raise InvalidInput("This model reads records otherwise here than alone by plain transformers: record "
                                    f"{row} has {here:.6g} nats a token here and {there:.6g} alone. Its kind of "

@@ -44,7 +44,7 @@ from engine.models.randomness import own_randomness
 from engine.models.training import Training, replay
 
 STATE, FACTS = "state.safetensors", "facts.json"
-KEPT, PAUSED = "step", "paused"
+CHECKPOINT, PAUSED = "step", "paused"
 TOOK, WHERE = "training_seconds", "trained_on"
 EVERY = 120.0
 """Seconds between two pauses; a shorter training has none."""
@@ -240,7 +240,7 @@ def _furthest(folder: Path, recipe: FineTuning, n: int) -> FineTuneCheckpoint | 
     """The last step that stands there before the first checkpoint that the recipe lacks, with facts since the start."""
     total, checkpoint_steps = schedule(recipe, n)
     missing = [*checkpoint_steps, total + 1][len(checkpoints(folder, recipe, n))]
-    there = [FineTuneCheckpoint(own, facts["step"], 0.0, facts) for kind in (KEPT, PAUSED)
+    there = [FineTuneCheckpoint(own, facts["step"], 0.0, facts) for kind in (CHECKPOINT, PAUSED)
              for own in folder.glob(f"{kind}-*") if (facts := _facts(own))]
     return max((point for point in there if point.step < missing), key=lambda point: point.step, default=None)
 
@@ -253,7 +253,7 @@ def _facts(folder: Path) -> dict[str, Any] | None:
         return None
 
 
-def _folder_of_step(folder: Path, step: int, kind: str = KEPT) -> Path:
+def _folder_of_step(folder: Path, step: int, kind: str = CHECKPOINT) -> Path:
     return folder / f"{kind}-{step:06d}"
 
 

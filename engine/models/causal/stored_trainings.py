@@ -63,7 +63,7 @@ class Hold:
         self._file.close()
 
 
-def tell(digest: str, description: Mapping[str, Any]) -> None:
+def describe(digest: str, description: Mapping[str, Any]) -> None:
     """Write down what a training is, once."""
     path = _root() / "runs" / digest[:LENGTH] / TRAINING
     if not path.is_file():

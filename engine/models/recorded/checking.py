@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from engine.models.recorded.folder import Recording
 from engine.models.recorded.recipe import RecordedRecipe
-from engine.models.recorded.stretches import ROUNDING, made, stretches
+from engine.models.recorded.stretches import ROUNDING, stretch, stretches
 from engine.models.training import Training
 
 
@@ -62,7 +62,7 @@ def check(training: Training, look: Callable[[], None] = lambda: None,
     other = [stretch for stretch in replayed if stretch.first is not None]
     if not other:
         return Checked(None, recipe.steps, len(replayed), len(replayed))
-    whole = made(training, run, 0, run.facts.checkpoints[-1], look)
+    whole = stretch(training, run, 0, run.facts.checkpoints[-1], look)
     progress(1.0)
     off = other[0].off
     return Checked(other[0].first, recipe.steps, len(replayed), len(replayed) - len(other), off, whole.off,

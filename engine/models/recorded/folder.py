@@ -246,19 +246,19 @@ def _check(folder: Path, name: str, expected: str) -> None:
 def _batches(folder: Path, facts: RecordingFacts) -> Batches:
     tensors: Mapping[str, Tensor] = read_state(folder / STEPS)
     try:
-        made = Batches(**tensors)
+        batches = Batches(**tensors)
     except TypeError:
         raise InvalidInput(_damaged(folder, f"`{STEPS}` does not hold what it should")) from None
-    whole = (made.sizes, made.examples, made.drawn, made.traces)
+    whole = (batches.sizes, batches.examples, batches.drawn, batches.traces)
     fits = (all(not part.is_floating_point() and part.ndim == 1 for part in whole)
-            and all(len(part) == facts.steps for part in (made.sizes, made.rates, made.traces, made.drawn))
-            and int(made.sizes.sum()) == len(made.examples) and made.contents.shape[1:] == (BYTES,)
-            and made.contents.dtype == torch.uint8 and facts.checkpoints[-1] <= facts.steps
-            and bool((made.sizes >= 0).all()) and _within(made.examples, len(made.contents), 0)
-            and _within(made.drawn, len(made.generators), -1) and bool(np.isfinite(made.rates.numpy()).all()))
+            and all(len(part) == facts.steps for part in (batches.sizes, batches.rates, batches.traces, batches.drawn))
+            and int(batches.sizes.sum()) == len(batches.examples) and batches.contents.shape[1:] == (BYTES,)
+            and batches.contents.dtype == torch.uint8 and facts.checkpoints[-1] <= facts.steps
+            and bool((batches.sizes >= 0).all()) and _within(batches.examples, len(batches.contents), 0)
+            and _within(batches.drawn, len(batches.generators), -1) and bool(np.isfinite(batches.rates.numpy()).all()))
     if not fits:
         raise InvalidInput(_damaged(folder, f"the sizes in `{STEPS}` do not fit together"))
-    return made
+    return batches
 
 
 def _within(indices: Tensor, size: int, least: int) -> bool:

@@ -159,13 +159,13 @@ class RecordedRecipe(TrainingRecipe):
 
     def _distance(self, module: nn.Module) -> float:
         """How far it is from the recorded end, as a fraction of the way there."""
-        way, off = 0.0, 0.0
+        total, off = 0.0, 0.0
         start, end = self._run.state(0), self._run.state(self._run.facts.checkpoints[-1])
         own = dict(module.named_parameters())
         for name in self._run.trained:
-            way += float((end[name] - start[name]).double().square().sum())
+            total += float((end[name] - start[name]).double().square().sum())
             off += float((end[name] - own[name].detach().cpu()).double().square().sum())
-        return (off / way) ** 0.5 if way else off
+        return (off / total) ** 0.5 if total else off
 
     @property
     def sentence(self) -> str:

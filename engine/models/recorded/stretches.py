@@ -22,7 +22,7 @@ def stretches(training: Training, run: Recording, look: Callable[[], None], prog
     """From every checkpoint to the next."""
     points, replayed = run.facts.checkpoints, []
     for index, (start, end) in enumerate(zip(points, points[1:], strict=False)):
-        replayed.append(made(training, run, start, end, look))
+        replayed.append(stretch(training, run, start, end, look))
         progress((index + 1) / len(points))
     return replayed
 
@@ -71,15 +71,15 @@ class Stretch(Keeper):
             torch.equal(states[OPTIMIZER + name].cpu(), value) for name, value in recorded.items())
         if self.first is None and not alike:
             self.first = self.end
-        way = _length(after[name] - before[name] for name in self.moving)
-        self.off = _length(after[name] - here[name].cpu() for name in self.moving) / max(way, 1e-300)
+        length = _length(after[name] - before[name] for name in self.moving)
+        self.off = _length(after[name] - here[name].cpu() for name in self.moving) / max(length, 1e-300)
 
 
 def _length(parts: Iterable[Tensor]) -> float:
     return float(sum(part.double().square().sum() for part in parts)) ** 0.5
 
 
-def made(training: Training, run: Recording, start: int, end: int, look: Callable[[], None]) -> Stretch:
+def stretch(training: Training, run: Recording, start: int, end: int, look: Callable[[], None]) -> Stretch:
     """In the precision of the recording."""
     x, stretches_of = training.x, list[Stretch]()
     training = replace(training, x=x.to(run.dtype) if x.is_floating_point() else x, dtype=run.dtype)

@@ -37,11 +37,11 @@ class RecordingCallback(TrainerCallback):
         adapters: Adapters | None = adapters_of(model)
         self.recorder = Recorder(self.folder, model, inner, every=self.every, clip=args.max_grad_norm or None,
                                  frozen=False, adapters=adapters)
-        self.hook = model.register_forward_pre_hook(self._told, with_kwargs=True)
+        self.hook = model.register_forward_pre_hook(self._record_batch, with_kwargs=True)
         if args.label_smoothing_factor:
             self.recorder.doubt("its labels are smoothed")
 
-    def _told(self, module: nn.Module, _: Any, given: dict[str, Any]) -> None:
+    def _record_batch(self, module: nn.Module, _: Any, given: dict[str, Any]) -> None:
         """The batch of the pass that begins."""
         if not module.training or self.recorder is None:
             return

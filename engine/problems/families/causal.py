@@ -161,7 +161,7 @@ class CausalFamily(Family):
         identity = self.identity(source)
         digest = digest_of(identity)
         with stored_trainings.Hold(digest):
-            stored_trainings.tell(digest, {
+            stored_trainings.describe(digest, {
                 "task": data.title(source.dataset), "model": source.model, "seed": source.seed,
                 "records": len(training.y), "part": False, "identity": identity})
             points = finetune.finetune(training, self.recipe(source), finetune.folder_of(digest), check=watch.check,
@@ -187,9 +187,9 @@ def _of_recording(run: Recording, build: Callable[[], nn.Module], packing: Packi
     learned = torch.zeros_like(batch.ids)
     learned[:, packing.tokens - packing.tail:] = batch.response.long()
     ended = opened(run.within(READER), build, of_tokens(batch.ids, batch.mask, learned))
-    made = problem(ended.module, recipe=ended.recipe, build=ended.build, seed=SEED, l2=ended.recipe.penalty)
-    made.keep_checkpoints(ended.checkpoints)
-    return made
+    result = problem(ended.module, recipe=ended.recipe, build=ended.build, seed=SEED, l2=ended.recipe.penalty)
+    result.keep_checkpoints(ended.checkpoints)
+    return result
 
 
 def _splits(dataset: Dataset, sample: Sample) -> Iterator[tuple[Sequence[Record], np.ndarray]]:

@@ -127,7 +127,7 @@ def of_recording(run: Recording, build: Callable[[], nn.Module], x: np.ndarray, 
     its weight decay as the penalty, and itself as the recipe. problem: (module, recipe, and what else a problem is made
     with) -> the problem."""
     opened_run = opened(run, build, matching(x, y, run.batches.known))
-    made = problem(opened_run.module, opened_run.recipe, build=opened_run.build, seed=SEED, dtype=str(run.dtype)[6:],
-                   l2=opened_run.recipe.penalty)
-    made.keep_checkpoints(opened_run.checkpoints)
-    return made
+    result = problem(opened_run.module, opened_run.recipe, build=opened_run.build, seed=SEED, dtype=str(run.dtype)[6:],
+                     l2=opened_run.recipe.penalty)
+    result.keep_checkpoints(opened_run.checkpoints)
+    return result

@@ -93,9 +93,9 @@ def test_density_is_one_on_average_and_sits_on_both_diagonals(pair):
 
 def test_top_changes_holds_both_tops(pair):
     same, reversed_ = two_rankings.top_changes(pair, 0, 5), two_rankings.top_changes(pair, 1, 5)
-    assert len(same) == 5 and set(same.kept) == {"in both"} and (same.place_a == same.place_b).all()
-    assert len(reversed_) == 10 and set(reversed_.kept) == set(rank_change.MEMBERSHIP[1:])
-    assert (reversed_.loc[reversed_.rank_b > 5, "place_b"] > 6).all()
+    assert len(same) == 5 and set(same.membership) == {"in both"} and (same.position_a == same.position_b).all()
+    assert len(reversed_) == 10 and set(reversed_.membership) == set(rank_change.MEMBERSHIP[1:])
+    assert (reversed_.loc[reversed_.rank_b > 5, "position_b"] > 6).all()
     rank_change.rank_change(reversed_, "1. a", "2. b", 5).to_dict()
 
 
@@ -106,9 +106,9 @@ def test_one_loud_query_turns_the_mean_and_not_how_often_examples_are_in_the_top
     second[0] = -1e6 * calm
     scores = np.stack([first, second])
     loud = two_rankings.RankingPair(("loud",), scores, two_rankings.ranks(scores), np.arange(40), np.full(40, "a"))
-    assert not (two_rankings.top_changes(loud, None).kept == "in both").any()
+    assert not (two_rankings.top_changes(loud, None).membership == "in both").any()
     often = two_rankings.top_changes(loud, None, by=two_rankings.OFTEN)
-    assert (often.kept == "in both").all() and often.score_b.tolist() == [0.9] * 20
+    assert (often.membership == "in both").all() and often.score_b.tolist() == [0.9] * 20
     assert often.rank_b.tolist() == list(range(1, 21)) and two_rankings.shared(loud, 20) == 18.0
 
 

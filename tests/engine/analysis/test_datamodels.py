@@ -113,7 +113,7 @@ def test_the_job_trains_the_same_models_in_slices(tmp_path, monkeypatch):
     whole = source.build().problem
     expected = retrain(whole.with_candidates(whole.candidates[:8]), subsets(8, 5))
     found = answered(request, source, tmp_path)
-    np.testing.assert_array_equal(found.kept, expected.kept)
+    np.testing.assert_array_equal(found.members, expected.members)
     np.testing.assert_allclose(found.logits, expected.logits, atol=1e-9)
     np.testing.assert_allclose(found.outcomes("hard_margin"), expected.outcomes("hard_margin"), atol=1e-9)
     with pytest.raises(InvalidInput, match="leaves 0"):

@@ -9,7 +9,7 @@ from torch.nn.functional import cross_entropy
 
 from engine.analysis.datamodels import agreement_of_outcomes, retrain_members
 from engine.analysis.protocols import APART, PROTOCOLS, trained_outputs
-from engine.analysis.subset_bank import TOGETHER, Draw, bank, trained_again
+from engine.analysis.subset_bank import TOGETHER, Draw, bank, retrained_rows
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
 from engine.models.recipe import Recipe
@@ -62,11 +62,11 @@ def test_a_bank_is_the_plain_loop(tmp_path, protocol, among):
     found, members = bank(small, draw, Store(tmp_path)), draw.members(small)
     assert (members[:, 12:].all() or among == "all") and members.sum(1).tolist() == [14 if among == "candidates" else 10
                                                                                     ] * len(members)
-    np.testing.assert_array_equal(found.kept, members[:, :12])
+    np.testing.assert_array_equal(found.members, members[:, :12])
     for number in (0, 2, TOGETHER + 2):  # the last one is in another part of the bank
         expected = by_hand(small, protocol, members[number], number)(small.queries).detach()
         np.testing.assert_allclose(found.logits[number], expected, atol=1e-10)
-    again = trained_again(small, draw, [1, TOGETHER + 1], Options())
+    again = retrained_rows(small, draw, [1, TOGETHER + 1], Options())
     np.testing.assert_allclose(again, found.logits[[1, TOGETHER + 1]], atol=1e-10)
 
 

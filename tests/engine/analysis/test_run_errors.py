@@ -100,6 +100,7 @@ def test_a_weight_that_all_examples_share_changes_nothing_under_adam():
     assert shares[0] < 1e-5 and shares[1] > 0.1
 
 
+@pytest.mark.slow
 def test_what_source_costs_under_adamw():
     """The numbers of the guide, in its table and below it."""
     table = GUIDE.read_text(encoding="utf-8").partition("trained by AdamW for 60 steps")[2]

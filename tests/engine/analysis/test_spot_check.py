@@ -56,7 +56,7 @@ def test_all_that_there_is_gives_what_a_comparison_gives(problem):
     assert found.tau.mean == pytest.approx(whole.agreement("kendall_tau", 0, 1).mean)
     assert found.overlap.mean == pytest.approx(whole.agreement("top_overlap", 0, 1).mean)
     assert found.tau.ci95 == pytest.approx(whole.agreement("kendall_tau", 0, 1).ci95)
-    assert found.drawn_ci95 == 0 and found.ci95 == found.tau.ci95, "nothing is left to draw"
+    assert found.sampling_ci95 == 0 and found.ci95 == found.tau.ci95, "nothing is left to draw"
     assert found.reference == EXACT and found.bounded and found.chance == found.top / 60
 
 
@@ -64,8 +64,8 @@ def test_a_draw_is_random_seeded_and_counts_what_it_left_out(problem):
     first, again, other = (checked(problem, APPROXIMATE, candidates=12, queries=6, seed=seed) for seed in (3, 3, 4))
     assert first.tau == again.tau and first.tau.mean != other.tau.mean
     assert (first.candidates, first.of_candidates, first.queries, first.of_queries) == (12, 60, 6, 14)
-    assert (first.top, first.chance) == (5, 5 / 12) and first.drawn_ci95 > 0
-    assert first.ci95 == pytest.approx(hypot(first.tau.ci95, first.drawn_ci95))
+    assert (first.top, first.chance) == (5, 5 / 12) and first.sampling_ci95 > 0
+    assert first.ci95 == pytest.approx(hypot(first.tau.ci95, first.sampling_ci95))
     rows = sampled(np.random.default_rng(3), 12, 60)
     assert len(set(rows)) == 12 and (rows != np.arange(12)).any() and (np.diff(rows) > 0).all()
     for text in ("12 of 60 candidates", "6 of 14 queries", "seed 3", "95%"):
@@ -139,6 +139,6 @@ def test_whole_arrays_say_so_and_residuals_do_not_judge():
     found = against(approximate, by_hand(EXACT, values))
     assert found.words.word == "nearly the same order" and found.tau.mean == 1 and found.seed is None
     assert found.basis.startswith("All 40 candidates and 6 queries of the comparison")
-    assert found.drawn_ci95 == 0 and "2.4" in approximate.convergence.remarks("LiSSA")[0]
+    assert found.sampling_ci95 == 0 and "2.4" in approximate.convergence.remarks("LiSSA")[0]
     alone = against(by_hand(APPROXIMATE, values[:1]), by_hand(EXACT, values[:1]), of=(6, 400), seed=0)
     assert isnan(alone.ci95) and alone.words.word == "" and alone.tau.mean == 1

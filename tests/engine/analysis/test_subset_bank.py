@@ -32,8 +32,8 @@ def test_models_are_kept_once_and_a_larger_draw_begins_with_them(tmp_path, monke
     assert rows == [10, 10, 10, 4]
     np.testing.assert_array_equal(again.logits, first.logits)
     np.testing.assert_array_equal(larger.logits[:20], first.logits)
-    np.testing.assert_array_equal(larger.kept, subsets(12, 34))
-    expected = retrain(small, larger.kept)
+    np.testing.assert_array_equal(larger.members, subsets(12, 34))
+    expected = retrain(small, larger.members)
     np.testing.assert_allclose(larger.outcomes("soft_margin"), expected.outcomes("soft_margin"), atol=1e-9)
 
 

@@ -72,7 +72,7 @@ def test_help_and_version_are_no_errors(capsys):
 @pytest.mark.parametrize("command", COMMANDS)
 def test_help_shows_every_word(command, capsys):
     """Markup would swallow what stands in square brackets."""
-    declared = get_command(application(PANELS)).commands[command]
+    declared = get_command(application(PANELS, command)).commands[command]
     assert main([command, "--help"]) == 0
     words = set(capsys.readouterr().out.replace("│", " ").split())
     for text in (declared.help, *(part.help for part in declared.params if part.help)):

@@ -18,7 +18,7 @@ PROBLEM = ["--device", "--l2", "--intercept", "--memory", "--model", "--checkpoi
 
 @pytest.mark.parametrize("name", ["influence", "compare", "explain", "datamodel", "self-influence", "bring"])
 def test_commands_on_a_problem_share_its_options(name):
-    shown = get_command(application(PANELS)).commands[name].params
+    shown = get_command(application(PANELS, name)).commands[name].params
     assert [one.opts[0] for one in shown][-len(PROBLEM):] == PROBLEM
     assert {one.opts[0]: one.default for one in shown}["--l2"] is FitOptions.l2 is None
     assert FitOptions().penalty() == 1e-4

@@ -39,7 +39,7 @@ def test_values_are_those_of_python(halves):
     assert run("data-values", "--bank", "bank.npz", "--behavior", "query_logit", "--out", "values.csv") == 0
     table = pd.read_csv("values.csv")
     models = retrain(halves, Draw(kind="halves", count=30).membership(25))
-    expected = banzhaf(models.outcomes("query_logit"), models.kept)
+    expected = banzhaf(models.outcomes("query_logit"), models.members)
     np.testing.assert_allclose(table["mean"].to_numpy().reshape(expected.values.shape), expected.values, atol=1e-8)
     np.testing.assert_allclose(table.standard_error, expected.error.ravel(), atol=1e-8)
     assert set(table.value) == {"banzhaf"} and list(table.candidate[:25]) == halves.candidates.tolist()

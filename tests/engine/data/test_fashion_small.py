@@ -67,7 +67,7 @@ def test_the_sample_zip_is_an_image_folder_with_a_tenth_misplaced(tmp_path, monk
     monkeypatch.setenv("WHICHFLUENCE_HOME", str(tmp_path))
     packed = sample_folder.sample_zip()
     found = uploads.load(uploads.keep(io.BytesIO(packed), sample_folder.NAME))
-    assert found.raw_train.shape == (600, 784) and found.raw_test.shape == (300, 784) and not found.test_drawn
+    assert found.raw_train.shape == (600, 784) and found.raw_test.shape == (300, 784) and not found.test_from_train
     assert found.flags.sum() == 60
     extract = data.load("fashion_small")
     truth = {row.tobytes(): name.lower().replace("/", "-").replace(" ", "-") for row, name in zip(

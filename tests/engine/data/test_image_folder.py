@@ -62,7 +62,7 @@ def test_one_folder_a_class_is_split_by_class(tmp_path):
     assert data.class_names == ("cat", "dog") and data.image_shape == (28, 28) and data.left_out == () == data.said
     grays = np.concatenate([data.raw_train[:, 0], data.raw_test[:, 0]])
     assert len(set(grays)) == 16  # each of the 16 different pictures is in exactly one split
-    assert "12 training and 4 test images" in data.note and data.test_drawn
+    assert "12 training and 4 test images" in data.note and data.test_from_train
 
 
 def test_split_follows_its_seed(tmp_path):

@@ -58,7 +58,7 @@ def zip_of(files):
 def test_splits_by_any_name_are_searched_and_asked_about(train, others, tmp_path):
     root = folder(tmp_path, listing(f"{train}/", *(f"{name}/" for name in others)))
     data = load_image_folder(root)
-    assert data.class_names == ("A", "B") and not data.test_drawn
+    assert data.class_names == ("A", "B") and not data.test_from_train
     assert len(data.y_train) == 4 and len(data.y_test) == 4 * len(others)
     assert all(file.startswith(f"{train}/") for file in data.files)
     assert data.said[0].startswith("`train` (4) is searched; ") and data.said[0].count("(4)") == 1 + len(others)

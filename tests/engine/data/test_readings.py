@@ -92,7 +92,7 @@ def test_verified_examples_become_the_test_split_and_the_drawn_one_goes_back():
     listed["cat/0.png"] = "dog"
     listed["dog/2.png"] = "cat"
     found = data.load(uploads.keep_reading(UploadOptions(of=kept(), trusted=listed)))
-    assert not found.test_drawn and sorted(found.test_files) == sorted(listed)
+    assert not found.test_from_train and sorted(found.test_files) == sorted(listed)
     assert len(found.files) == 18 - 7 and not set(found.files) & set(listed)
     label = dict(zip(found.test_files, (found.class_names[y] for y in found.y_test), strict=True))
     assert label["cat/0.png"] == "dog" and label["cat/1.png"] == "cat" and label["dog/2.png"] == "cat"
@@ -174,12 +174,12 @@ def test_texts_that_are_no_utf8_are_refused(tmp_path):
 
 def test_a_table_is_read_with_names_and_standardised_numbers():
     found = data.load(uploads.keep(table(), "mine.parquet"))
-    assert found.class_names == ("maybe", "no", "yes") and found.n_features == 2 and found.test_drawn
+    assert found.class_names == ("maybe", "no", "yes") and found.n_features == 2 and found.test_from_train
     assert sorted((*found.files, *found.test_files)) == sorted(f"c-{row}" for row in range(30))
     assert np.allclose(found.x_train.mean(0), 0) and np.allclose(found.x_train.std(0), 1)
     split = ["train"] * 24 + ["test"] * 6
     brought = data.load(uploads.keep(table(split=split), "mine.parquet"))
-    assert len(brought.y_test) == 6 and not brought.test_drawn and brought.test_files[0] == "c-24"
+    assert len(brought.y_test) == 6 and not brought.test_from_train and brought.test_files[0] == "c-24"
     assert data.load(uploads.keep(table(id=None), "mine.parquet")).files[0].startswith("row ")
 
 
@@ -252,7 +252,7 @@ def test_the_chosen_split_alone_holds_the_verified_queries(split, rows):
     name = uploads.keep(io.BytesIO("\n".join(["id,label,x,split", *lines]).encode()), "mine.csv")
     read = uploads.keep_reading(UploadOptions(of=name, queries=split))
     dataset = data.load(read)
-    assert set(dataset.test_files) == rows and len(dataset.y_train) == 8 and not dataset.test_drawn
+    assert set(dataset.test_files) == rows and len(dataset.y_train) == 8 and not dataset.test_from_train
     assert preview(read).splits == (("test", 4), ("val", 2)) and sum(one.test for one in preview(read).classes) == len(
         rows)
     assert np.array_equal(dataset.raw_train, data.load(name).raw_train)

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from engine.applications.language.detection import detection
-from engine.experiments.enough import PublishedEvidence, found_something
+from engine.experiments.enough import PublishedEvidence, detects_corruption
 from engine.metrics import seed_means
 
 TASK = {"clean": 240, "answer": 30, "rationale": 30}
@@ -29,11 +29,11 @@ def evidence(lift, seeds=2):
 
 @pytest.mark.parametrize("seeds", [1, 2, 3])
 def test_rankings_by_chance_find_nothing(seeds):
-    assert found_something(evidence({}, seeds)) == (
+    assert detects_corruption(evidence({}, seeds)) == (
         "no ranking finds the records with a wrong answer or rationale better than chance.")
 
 
 @pytest.mark.parametrize("seeds", [1, 2])
 def test_each_kind_has_to_be_found(seeds):
-    assert found_something(evidence({"answer": 2, "rationale": 2}, seeds)) == ""
-    assert "wrong rationale better" in found_something(evidence({"answer": 2}, seeds))
+    assert detects_corruption(evidence({"answer": 2, "rationale": 2}, seeds)) == ""
+    assert "wrong rationale better" in detects_corruption(evidence({"answer": 2}, seeds))

@@ -32,7 +32,7 @@ def test_what_it_takes_is_guessed(name, trains):
 @pytest.mark.parametrize("preset", ["desk", "embedded"])
 @pytest.mark.parametrize("name", ["figure-5-2", "table-5-2"])
 def test_the_guess_of_a_language_study_is_near_what_its_published_run_took(name, preset):
-    told = publish.kept_manifest(name, preset, publish.RESULTS)
+    told = publish.stored_manifest(name, preset, publish.RESULTS)
     took = sum(part["wall_seconds"] for part in told.get("parts", [told])) / len(told["seeds"])
     guessed = reproduction.seconds(name, preset) / len(EXPERIMENTS[name].payload(preset)["seeds"])
     assert took / 2 < guessed < 2 * took

@@ -126,8 +126,8 @@ def test_patches_are_those_of_unfold_in_another_order(stride, padding, dilation)
 
 def test_a_view_of_a_larger_array_is_not_kept():
     large = torch.rand(50, 4, 3)
-    assert forms.kept(large) is large
-    small = forms.kept(large[:2])
+    assert forms.compact(large) is large
+    small = forms.compact(large[:2])
     assert small.equal(large[:2]) and small.untyped_storage().nbytes() == small.nbytes
 
 

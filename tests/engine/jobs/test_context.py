@@ -10,7 +10,7 @@ from engine.store.results import Store
 
 def test_what_is_left_of_a_chunk_is_told_in_its_share(tmp_path):
     told = []
-    context = Context(Store(tmp_path), {"budget": 7, "device": "cuda:1"}, tell=lambda *said: told.append(said))
+    context = Context(Store(tmp_path), {"budget": 7, "device": "cuda:1"}, report=lambda *said: told.append(said))
     options = context.computing("scoring", 0.2)
     for share in (0.0, 0.5, 1.0):
         options.progress(share)
@@ -24,12 +24,12 @@ def test_what_is_left_of_a_chunk_is_told_in_its_share(tmp_path):
 
 def test_what_lay_there_is_told_beside_what_is_done(tmp_path):
     told = []
-    context = Context(Store(tmp_path), tell=lambda fraction, message, found: told.append((fraction, found)))
-    context.found(0.25)
+    context = Context(Store(tmp_path), report=lambda fraction, message, found: told.append((fraction, found)))
+    context.progress_stored(0.25)
     context.progress(0.5)
-    context.found(0.75)
-    context.found(0.5)  # another part begins anew
-    context.found(2.0)
+    context.progress_stored(0.75)
+    context.progress_stored(0.5)  # another part begins anew
+    context.progress_stored(2.0)
     assert told == [(0.25, 0.25), (0.5, 0.25), (0.75, 0.5), (0.5, 0.5), (1.0, 1.0)]
 
 

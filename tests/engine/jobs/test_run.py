@@ -185,7 +185,7 @@ def test_time_left_by_hand():
     ledger.recall("light", Took(3.0))
     ledger.begin("heavy")
     assert watch.seen[-1].seconds_left == 27.0 and watch.seen[-1].share == 0.1
-    ledger.tell("heavy", 0.5, "half way")
+    ledger.update("heavy", 0.5, "half way")
     assert watch.seen[-1].share == 0.55 and watch.seen[-1].message == "half way"
     ledger.finish("heavy", Took(30.0))
     assert watch.seen[-1].seconds_left == 0.0 and watch.seen[-1].done == 2
@@ -195,17 +195,17 @@ def test_what_lay_there_is_done_and_says_nothing_of_the_pace():
     watch = Recorder()
     ledger = Ledger({"trained": 50.0, "resumed": 20.0, "left": 30.0}, watch)
     ledger.begin("trained")
-    ledger.tell("trained", 1.0, stored=1.0)
+    ledger.update("trained", 1.0, stored=1.0)
     ledger.finish("trained", Took(0.5, stored=1.0))
     assert watch.seen[-1].share == 0.5 and watch.seen[-1].seconds_left is None
     ledger.begin("resumed")
-    ledger.tell("resumed", 0.5, stored=0.5)
+    ledger.update("resumed", 0.5, stored=0.5)
     assert watch.seen[-1].share == 0.6 and watch.seen[-1].seconds_left is None
     ledger.finish("resumed", Took(100.0, stored=0.5))
     assert watch.seen[-1].seconds_left == pytest.approx(300.0)  # ten seconds for each of its ten, and thirty are left
     assert ledger.spent == 100.5 and ledger.stored == pytest.approx(60 / 70)
     ledger.begin("left")
-    ledger.tell("left", 1 / 3, stored=1 / 3 - 1e-12)  # a sum of parts
+    ledger.update("left", 1 / 3, stored=1 / 3 - 1e-12)  # a sum of parts
     assert watch.seen[-1].seconds_left == pytest.approx(200.0)
 
 
@@ -218,11 +218,11 @@ def test_what_will_be_found_is_not_left():
     ledger.finish("computed", Took(20.0))
     assert watch.seen[-1].share == 0.1 and watch.seen[-1].seconds_left == 20.0  # two seconds for each of the last ten
     ledger.begin("trained")
-    ledger.tell("trained", 0.6, stored=0.6)
+    ledger.update("trained", 0.6, stored=0.6)
     assert watch.seen[-1].share == 0.4 and watch.seen[-1].seconds_left == 20.0
     ledger.finish("trained", Took(0.5, stored=1.0))
     ledger.begin("measured")
-    ledger.tell("measured", 0.75, stored=0.75)
+    ledger.update("measured", 0.75, stored=0.75)
     assert watch.seen[-1].share == 0.9 and watch.seen[-1].seconds_left == pytest.approx(20.0)
 
 
@@ -262,9 +262,9 @@ def finding_kind():
     def run_chunk(payload, key, context):
         context.progress(0.0, "loading")
         if key == "a":
-            context.found(1.0)
+            context.progress_stored(1.0)
         else:
-            context.found(0.5, "at a half")
+            context.progress_stored(0.5, "at a half")
             time.sleep(0.01)
             context.progress(0.75, "at three quarters")
         return {}

@@ -172,7 +172,7 @@ RATE = {"kind": "infinitesimal"}
 STEP, SEARCH = {"kind": "one_step", "eta": 0.1}, {"kind": "local_search"}
 CONVEX = ProblemFacts(convex=True, linear=True, classes=3)
 TWO = ProblemFacts(convex=True, linear=True, classes=2)
-KEPT = ProblemFacts(kept_checkpoints=True)
+KEPT = ProblemFacts(stored_checkpoints=True)
 
 
 @pytest.mark.parametrize(("a", "b", "facts", "gives"), [

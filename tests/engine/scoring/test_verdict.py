@@ -227,7 +227,7 @@ def test_an_axis_on_which_an_identity_makes_two_one_is_not_said_to_differ():
     """A network repeats its own recipe, whatever the steps that are written down; two classes have one rival."""
     own = [of(behavior, {"kind": "infinitesimal"}, {"kind": "replay", "steps": steps})
            for behavior, steps in (("query_loss", 5), ("query_logit", 7))]
-    assert verdict(*own, ProblemFacts(kept_checkpoints=True)).code == "specification mismatch on {B}"
+    assert verdict(*own, ProblemFacts(stored_checkpoints=True)).code == "specification mismatch on {B}"
     assert verdict(*own).code == "specification mismatch on {B,T}"
     margins = of("soft_margin", ADD, STEP), of("hard_margin", ADD, FIVE)
     assert verdict(*margins, TWO).code == "specification mismatch on {T}"

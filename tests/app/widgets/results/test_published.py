@@ -135,7 +135,7 @@ def test_what_a_run_takes_is_guessed_then_measured(results):
 
 def test_a_run_takes_its_trainings_too_where_another_run_left_them(monkeypatch):
     monkeypatch.setenv(published.FOLDER, str(publish.RESULTS))
-    told = publish.kept_manifest("table-a11", "desk", publish.RESULTS)
+    told = publish.stored_manifest("table-a11", "desk", publish.RESULTS)
     trainings = sum(run["facts"]["training_seconds"] for run in told["runs"])
     assert reproductions.cost("table-a11", "desk").seconds == trainings > 3 * told["wall_seconds"]
     assert reproductions.cost("table-5-2", "desk").seconds > 1.5 * 3600

@@ -43,7 +43,7 @@ def test_gradients_take_the_bytes_of_their_cache(attribution, plain_setting):
     found.train()
     kept = sum(found.record_cache(point).size for point in found.points)
     scale = StudyScale(records=len(found.encoded), projection=64, checkpoints=len(found.points))
-    assert kept == pytest.approx(cost(scale, "gradients of records").kept, rel=0.1)  # files have headers
+    assert kept == pytest.approx(cost(scale, "gradients of records").written, rel=0.1)  # files have headers
 
 
 def test_all_is_in_proportion():

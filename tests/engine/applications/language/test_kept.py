@@ -85,12 +85,12 @@ def test_what_a_process_uses_stays(made):
 
 def test_who_waited_for_a_removal_holds_the_lock_that_others_find(home):
     digest = "a" * stored_trainings.LENGTH
-    stored_trainings.tell(digest, {})
+    stored_trainings.describe(digest, {})
     stored_trainings.Hold(digest)
     with (home / "language" / "locks" / digest).open("ab") as waiting:  # opened before the removal, locked after it
         stored_trainings.delete(digest)
         locks.share(waiting)
-        stored_trainings.tell(digest, {})
+        stored_trainings.describe(digest, {})
         with pytest.raises(InvalidInput, match="is used by a run"):
             stored_trainings.delete(digest)
     assert stored_trainings.delete(digest) > 0

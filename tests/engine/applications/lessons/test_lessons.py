@@ -120,7 +120,7 @@ def test_the_training_signal_makes_similarity_a_detector():
     found = detections(0.2)
     values = {stage: found.auprc(stage) for stage in STAGES}
     assert values["similarity"] < 0.3 and values["training"] > 0.6 and values["both"] > 0.5
-    assert found.flags.sum() == 100 and found.found("both").found.iloc[-1] == 100
+    assert found.flags.sum() == 100 and found.detection_curve("both").found.iloc[-1] == 100
     order = np.argsort(-found.suspicion["training"])
     precision = found.flags[order].cumsum() / np.arange(1, len(order) + 1)
     assert values["training"] == pytest.approx(precision[found.flags[order]].mean())

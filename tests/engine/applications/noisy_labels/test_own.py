@@ -61,7 +61,7 @@ def test_own_labels_stay_as_they_came(make, suffix):
     name = kept(make(), suffix)
     source = NoisySource.parse({"dataset": name, "trusted": 4})
     drawn = source.draw()
-    assert source.noise == NoisySource(dataset=name).noise == 0 and drawn.made_wrong == 0 and drawn.flags is None
+    assert source.noise == NoisySource(dataset=name).noise == 0 and drawn.corrupted_count == 0 and drawn.flags is None
     np.testing.assert_array_equal(drawn.evidence.y, data.load(name).y_train[drawn.rows])
     assert NoisySource.parse(suspicion_payload(source)["source"]).noise == 0
     assert NoisySource.parse(retraining_payload(source)["source"]).noise == 0
@@ -74,7 +74,7 @@ def test_noise_that_is_asked_for_is_counted_beside_what_was_wrong_before():
     name = kept(arrays(flags=np.arange(60) < 9), "npz")
     drawn = NoisySource(dataset=name, trusted=4, noise=0.2).draw()
     observed, came = drawn.evidence.y, data.load(name).y_train[drawn.rows]
-    assert drawn.made_wrong == (observed != came).sum() == 12
+    assert drawn.corrupted_count == (observed != came).sum() == 12
     np.testing.assert_array_equal(drawn.flags.noisy, (observed != came) | (drawn.rows < 9))
     assert NoisySource.parse(drawn.source.stated) == drawn.source
 
