@@ -11,7 +11,7 @@ from app.noisy_labels import review_bulk, review_example, review_filter, review_
 from app.widgets.examples import cards
 from app.widgets.jobs import job_panel
 from app.widgets.jobs import review as desk_review
-from app.widgets.pickers import pickers
+from app.widgets.pickers import upload
 from app.widgets.results import downloads
 from app.widgets.words import glossary, look
 from engine.basics.csv_text import csv_text
@@ -154,7 +154,7 @@ def _own(sample: NoisyData, decisions: Mapping[int, Decision]) -> None:
 def _trust(sample: NoisyData, known: Mapping[str, str]) -> None:
     """Read the data with what was decided as verified examples."""
     chosen = datasets.reading(sample.source.dataset)
-    pickers.take(datasets.keep_reading(chosen.model_copy(update={"trusted": {**chosen.trusted, **known}})))
+    upload.take(datasets.keep_reading(chosen.model_copy(update={"trusted": {**chosen.trusted, **known}})))
 
 
 def _import(review: Review) -> None:

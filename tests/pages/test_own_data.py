@@ -70,7 +70,7 @@ def test_few_pictures_are_no_fault(page, files):
     assert not dropped("mine.zip", zipped(*files), page).error
 
 
-OPEN = pd.DataFrame({"w": np.arange(24) / 7, "kind": ["x", "y", "z"] * 8, "made": ["lo", "hi"] * 12})
+OPEN = pd.DataFrame({"kind": ["x", "y", "z"] * 8, "made": ["lo", "hi"] * 12, "w": np.arange(24) / 7})
 
 
 @pytest.mark.parametrize(("table", "why", "offered"), [

@@ -68,6 +68,7 @@ def _ask(file: BinaryIO, why: str, choices: Mapping[str, str]) -> None:
         with guarded("This table"):
             file.seek(0)
             take(datasets.keep(file, file.name, label=label))
+            st.session_state[UNCLEAR] = None
             st.rerun()
 
 
