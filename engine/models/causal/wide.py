@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
-from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 
@@ -35,10 +34,10 @@ def widen(model: Any) -> None:
             part.__class__ = _wide(XGLMAttention)
 
 
-def _wide(kind: type[nn.Module]) -> type[nn.Module]:
-    class Wide(kind):  # type: ignore[valid-type, misc]
-        def forward(self, *given: Any, **options: Any) -> tuple[Tensor, ...]:
-            with WideConstants():
-                return super().forward(*given, **options)
+def _wide(kind: Any) -> Any:
+    """A kind of attention with `WideConstants` around its passes."""
+    def forward(self: Any, *given: Any, **options: Any) -> Any:
+        with WideConstants():
+            return kind.forward(self, *given, **options)
 
-    return Wide
+    return type(f"Wide{kind.__name__}", (kind,), {"forward": forward})
