@@ -15,6 +15,7 @@ from app.widgets.choices import choice
 from app.widgets.choices.selectors import pick, segments
 from app.widgets.examples import looks, pictures, record_text, sampled_examples, selection
 from app.widgets.jobs.desk import desk
+from app.widgets.pickers import pickers
 from app.widgets.results import agreements, downloads, two_rankings
 from app.widgets.results.two_rankings import RankingPair
 from app.widgets.words import chips, glossary
@@ -80,8 +81,9 @@ def small_print(compared: Compared, lost: LeftOut | None = None) -> str:
     sizes = compared.scores[0][0].provenance["sizes"]
     lost = lost or LeftOut.joined(compared.comparison.lost)
     seeds = [source.seed for source in compared.sources]
+    alone = " alone, to which scores of other programs belong" if pickers.seed_count() > len(seeds) else ""
     over = (f"means over seeds {', '.join(map(str, seeds))}, ± is a 95% t interval over seeds" if len(seeds) > 1
-            else f"seed {seeds[0]}, ± is a 95% t interval over queries")
+            else f"seed {seeds[0]}{alone}, ± is a 95% t interval over queries")
     mark = f" ({word})" if (word := sampled_examples.mark(compared.sources[0])) else ""
     text = (f"{sizes['train']:,} training examples · {sizes['candidates']:,} candidates{mark} · {sizes['queries']:,} "
             f"queries · {over}")

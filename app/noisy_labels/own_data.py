@@ -8,7 +8,7 @@ import streamlit as st
 from app.widgets.choices import inputs
 from app.widgets.examples import pictures
 from app.widgets.frame.guard import guarded
-from app.widgets.pickers import pickers, upload_reading
+from app.widgets.pickers import upload, upload_reading
 from app.widgets.words import glossary
 from app.widgets.words.plain_text import plain, sentence
 from engine.desk import datasets
@@ -42,7 +42,7 @@ def show(source: NoisySource, done: bool) -> None:
             if pressed:
                 trusted = parse_trusted(listed) if listed.strip() else {}
                 upload_reading.read(chosen, {"color": color, "size": side or None, "classes": classes, **more,
-                                             "trusted": trusted}, pickers.take)
+                                             "trusted": trusted}, upload.take)
         _left_out(understood)
 
 

@@ -9,7 +9,7 @@ import streamlit as st
 from app.widgets.choices import choice, inputs
 from app.widgets.choices.pair_choice import PairChoice
 from app.widgets.choices.selectors import pick, segments, toggle
-from app.widgets.pickers import pickers
+from app.widgets.pickers import pickers, upload
 from app.widgets.words import glossary, labels
 from engine.desk import datasets
 from engine.desk.models import FORMS, OWN, own_models
@@ -58,7 +58,7 @@ def source() -> NoisySource:
     """The sidebar; returns what it chose. Raises the engine's error where the data cannot be had."""
     with st.sidebar:
         name = pickers.dataset_picker((*SIZES, *FILTERS, AT), texts=False)
-        pickers.upload(texts=False)
+        upload.show(texts=False)
         dataset = datasets.load(name)
         own = datasets.is_upload(name)
         noise = _corruption_rate(dataset, own)

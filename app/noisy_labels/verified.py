@@ -11,7 +11,7 @@ import streamlit as st
 from app.widgets.examples import pictures
 from app.widgets.jobs import job_panel
 from app.widgets.jobs import review as desk_review
-from app.widgets.pickers import pickers
+from app.widgets.pickers import upload
 from app.widgets.words import glossary
 from engine.desk import datasets
 from engine.desk.analyses import FINE, UNSURE, WRONG, Decision
@@ -124,7 +124,7 @@ def _trust(sample: NoisyData, decisions: Mapping[int, Decision]) -> None:
     """Read the data with the sample as verified examples."""
     name = datasets.keep_reading(trusting(sample, decisions))
     st.session_state[CARRIED] = by_file(sample, decisions)
-    pickers.take(name)
+    upload.take(name)
 
 
 def _picture(sample: NoisyData, at: int) -> str:

@@ -58,7 +58,8 @@ def _run(kind: type[Request], data: Path, setting: ProblemOptions, **given: Any)
     from engine.cli.readers import Inputs
 
     files = {output: path for output in kind.outputs if (path := given[output]) is not None}
-    _check(kind, files, [data, *(one for name, one in given.items() if isinstance(one, Path) and name not in files)])
+    _check(kind, files, [data, *setting.reading.inputs,
+                         *(one for name, one in given.items() if isinstance(one, Path) and name not in files)])
     command = command_line(kind.command or kind.name, {"data": data, **given}, setting.arguments)
     inputs = Inputs(data, setting)
     request = kind.parse(_fields(kind, given, inputs))

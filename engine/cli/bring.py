@@ -72,7 +72,8 @@ def bring(
     sources = _sources(scores, layout, spec or [], out)
     for source in sources:
         new = source.out != out and not out.exists()
-        check_scores_output(out.parent / source.out.name if new else source.out, (source.path, data, *(spec or [])))
+        check_scores_output(out.parent / source.out.name if new else source.out, (source.path, data, *(spec or []),
+                                                                                     *setting.reading.inputs))
     _check(layout, matching.AXES, importing.SIGNS, matching.ORDERS)
     problem, options = read_problem(data, setting), setting.options()
     written = [(source, *_imported(source, layout, problem, options, len(sources))) for source in sources]

@@ -42,7 +42,8 @@ def datamodel(
     from engine.cli.spec_files import read_specs
     from engine.scoring.compute import compute
 
-    check_output(out, ".csv", inputs=(data, specs, *(scores or ()), *(one for one in (bank, other) if one)))
+    check_output(out, ".csv", inputs=(data, specs, *(scores or ()), *(one for one in (bank, other) if one),
+                                      *setting.reading.inputs))
     draw = sampling.draw()
     named, problem = read_specs(specs, least=1), read_problem(data, setting)
     if bank is None:

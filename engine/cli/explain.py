@@ -40,7 +40,7 @@ def explain(
     from engine.scoring.verdict import verdict
 
     files = scores or ()
-    check_output(out, ".json", inputs=(*data, *([specs] if specs else []), *files))
+    check_output(out, ".json", inputs=(*data, *([specs] if specs else []), *files, *setting.reading.inputs))
     if len(data) > 1 and files:
         raise InvalidInput("Score files belong to one problem, but --data is given several times; explain them on the "
                            "problem that they were made for.")

@@ -35,7 +35,7 @@ def influence(
     from engine.cli.score_files import check_scores_output, write_scores
     from engine.cli.spec_files import read_spec
 
-    check_scores_output(out, inputs=(data, spec, *filter(None, [new_candidates])))
+    check_scores_output(out, inputs=(data, spec, *filter(None, [new_candidates]), *setting.reading.inputs))
     scoring = read_spec(spec)
     setting.options()
     with noting() as notes:
@@ -64,7 +64,7 @@ def stream(
     from engine.question import direction
     from engine.scoring.streaming import streamed
 
-    check_output(out, ".csv", inputs=(data, spec, new_candidates), also=(manifest_of(out),))
+    check_output(out, ".csv", inputs=(data, spec, new_candidates, *setting.reading.inputs), also=(manifest_of(out),))
     scoring = read_spec(spec)
     options = setting.options()
     with noting() as notes:
@@ -99,7 +99,7 @@ def compare(
     from engine.scoring import resolution
     from engine.scoring.left_out import LeftOut
 
-    check_output(out, ".csv", inputs=(data, specs, *(scores or ())))
+    check_output(out, ".csv", inputs=(data, specs, *(scores or ()), *setting.reading.inputs))
     metrics = dict.fromkeys((*METRICS, *(agreement_metric(name).name for name in metric or ())))
     named = read_specs(specs, least=1 if scores else 2)
     setting.options()

@@ -45,7 +45,7 @@ class SearchedData(OwnData):
             raise InvalidInput("--source is no JSON object; write {\"dataset\": …, \"model\": …}.")
         if self.trust_labels_in_doubt:
             given = {**given, "trusted_from": IN_DOUBT}
-        reading = self.reading
+        reading = self.fields
         if self.data is None:
             return NoisySource.parse(given)
         if "dataset" in given:

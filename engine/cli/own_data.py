@@ -21,13 +21,12 @@ def preview_data(read: OwnData = OwnData()) -> None:
     from engine.cli.progress import progress
     from engine.data import records, uploads
     from engine.data.preview import preview
-    from engine.data.upload_options import UploadOptions
 
     if read.data is None:
         raise InvalidInput("There is nothing to look at; give --data.")
-    given = read.reading
+    given = read.fields
     with progress("read") as move, records.reporting(move):
-        name = uploads.keep_reading(UploadOptions.parse({**given, "of": uploads.keep_path(read.data, **given)}))
+        name = uploads.keep_path(read.data, **given)
     read_as, dataset = preview(name), uploads.load(name)
     say(dataset)
     print(read_as.sentence)
@@ -62,7 +61,7 @@ def clean_data(
     if read.data.suffix == RECORDS and are_records(read_whole(read.data, "file")):
         return _clean_records(read, changes, out)
     listed = read_decisions(changes)
-    noisy = own_source(read.data, {}, read.reading).draw()
+    noisy = own_source(read.data, {}, read.fields).draw()
     say(noisy.dataset)
     form = cleaning.format_of(noisy)
     check_output(out, SCRIPT if out.suffix == SCRIPT else form.suffix, inputs=[changes, *read.inputs])

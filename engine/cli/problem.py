@@ -89,7 +89,7 @@ def _own(data: Path, setting: ProblemOptions) -> SampledProblem:
                            "--checkpoint.")
     recipe = read_training(network.recipe, network.model) if network.recipe else None
     for sentence in declare(model="" if network.model == SOFTMAX else network.model, checkpoint=network.checkpoint,
-                            data=data, shape=parse_shape(network.shape), recipe=recipe):
+                            data=data, read=setting.reading.fields, shape=parse_shape(network.shape), recipe=recipe):
         print(sentence, file=sys.stderr)
     own = declared()
     assert own is not None, "just declared"
@@ -108,6 +108,7 @@ def _own(data: Path, setting: ProblemOptions) -> SampledProblem:
 
 def _of_arrays(data: Path, setting: ProblemOptions) -> Problem:
     fit, network = setting.fit, setting.network
+    setting.reading.refuse("an npz holds what is read.")
     if network.model == SOFTMAX:
         if network != NetworkOptions():
             raise InvalidInput("--checkpoint, --shape, --parameters, --trajectory and --recipe are of a network; name "
@@ -120,6 +121,7 @@ def _of_arrays(data: Path, setting: ProblemOptions) -> Problem:
 
 def _named(data: Path, setting: ProblemOptions) -> SampledProblem:
     fit, network = setting.fit, setting.network
+    setting.reading.refuse(f"`{data}` names data that are read already.")
     folder = recorded_folder(network)
     if (fit, network) != (FitOptions(fit.device), NetworkOptions(trajectory=network.trajectory if folder else None)):
         raise InvalidInput(f"`{data}` says itself what is trained, and how; leave out --l2, --intercept and the "

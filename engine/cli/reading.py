@@ -6,6 +6,7 @@ import csv
 import io
 import sys
 from dataclasses import dataclass, fields
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,6 +15,7 @@ import typer
 from engine.basics.delimited import plain
 from engine.basics.errors import InvalidInput
 from engine.basics.files import read_whole
+from engine.cli.program import short
 
 if TYPE_CHECKING:
     from engine.data import Dataset
@@ -21,51 +23,46 @@ if TYPE_CHECKING:
 MOST_BYTES = 50_000_000
 CHANGES = ("The decisions, as `noisy-labels` writes them with the columns verdict and right_label filled in, or as the "
            "review desk does.")
+_option = partial(typer.Option, rich_help_panel="How your own data are read")
 
 
 @dataclass(frozen=True)
-class OwnData:
-    """A user's own data by their path, and how they are read."""
+class ReadingOptions:
+    """How a user's own data are read: options of every command that takes them."""
 
-    data: Annotated[Path | None, typer.Option(help="Your own data: a zip or a folder of pictures, an npz, or a table "
-                                                   "(CSV, TSV, Parquet, Arrow, JSONL). Their labels stay as they are.",
-                                              metavar="PATH")] = None
-    trusted: Annotated[Path | None, typer.Option(help="A text file with the verified examples of --data, a file a "
-                                                      "line, and where its label is another one a tab and the "
-                                                      "right class.",
-                                                 metavar="TXT")] = None
-    classes: Annotated[Path | None, typer.Option(help="A CSV with the columns class and use_as: the name that a class "
-                                                      "of --data gets, the same for several to merge them, or nothing "
-                                                      "to leave it out.", metavar="CSV")] = None
-    color: Annotated[str, typer.Option(help="How pictures of --data are read: \"as they are\", grayscale or rgb.",
-                                       metavar="COLOR")] = "as they are"
-    size: Annotated[int | None, typer.Option(help="Pixels a side to which they are resized (default: 64 for photos, "
-                                                  "else 32 in colour, 28 in grey).")] = None
-
-    label: Annotated[str, typer.Option(help="The column of a table that holds the labels (default: told by its name).",
-                                       metavar="COLUMN")] = ""
-
-    verified: Annotated[str, typer.Option(help="The split of --data whose examples are the verified queries, val or "
-                                               "test; other ones are left out (default: both).", metavar="SPLIT")] = ""
-    embeddings: Annotated[Path | None, typer.Option(help="Embeddings that are the features of pictures or a table: npy "
-                                                         "(n, d) in their order, npz with embeddings and names, or a "
-                                                         "table with a column of lists, or a number a column.",
-                                                    metavar="NPY")] = None
-    turns: Annotated[str, typer.Option(help="Of conversations, whether the last answer is a record or every one.",
-                                       metavar="last|every")] = "last"
-    answer_pattern: Annotated[str, typer.Option(help="A regular expression that marks the answer in a response, as "
-                                                     "\"The answer is ([A-Z])\".", metavar="PATTERN")] = ""
-    explanation_pattern: Annotated[str, typer.Option(help="The same for the explanation.", metavar="PATTERN")] = ""
+    trusted: Annotated[Path | None, _option(
+        help="A text file with the verified examples of --data, a file a line, and where its label is another one a "
+             "tab and the right class.", metavar="TXT")] = None
+    classes: Annotated[Path | None, _option(
+        help="A CSV with the columns class and use_as: the name that a class of --data gets, the same for several to "
+             "merge them, or nothing to leave it out.", metavar="CSV")] = None
+    color: Annotated[str, _option(help="How pictures of --data are read: \"as they are\", grayscale or rgb.",
+                                  metavar="COLOR")] = "as they are"
+    size: Annotated[int | None, _option(help="Pixels a side to which they are resized (default: 64 for photos, else 32 "
+                                             "in colour, 28 in grey).")] = None
+    label: Annotated[str, _option(help="The column of a table that holds the labels (default: by its name or its "
+                                       "values).", metavar="COLUMN")] = ""
+    verified: Annotated[str, _option(help="The split of --data whose examples are the verified queries, val or test; "
+                                          "other ones are left out (default: both).", metavar="SPLIT")] = ""
+    embeddings: Annotated[Path | None, _option(
+        help="Embeddings that are the features of pictures or a table: npy (n, d) in their order, npz with embeddings "
+             "and names, or a table with a column of lists, or a number a column.", metavar="NPY")] = None
+    turns: Annotated[str, _option(help="Of conversations, whether the last answer is a record or every one.",
+                                  metavar="last|every")] = "last"
+    answer_pattern: Annotated[str, _option(
+        help="A regular expression that marks the answer in a response, as \"The answer is ([A-Z])\".",
+        metavar="PATTERN")] = ""
+    explanation_pattern: Annotated[str, _option(help="The same for the explanation.", metavar="PATTERN")] = ""
 
     @property
-    def reading(self) -> dict[str, Any]:
-        """Fields of `UploadOptions`. Raises `MissingData` or `InvalidInput` for the files."""
+    def fields(self) -> dict[str, Any]:
+        """Fields of `UploadOptions`; none where nothing is chosen. Raises `MissingData` or `InvalidInput` for the
+        files."""
         from engine.data import embeddings
         from engine.data.upload_options import parse_trusted
 
-        if self.data is None and any(getattr(self, own.name) != own.default for own in fields(OwnData)):
-            raise InvalidInput("--trusted, --classes, --color, --size, --label, --verified, --embeddings, --turns and "
-                               "the patterns say how --data is read; give --data.")
+        if self == ReadingOptions():
+            return {}
         read: dict[str, Any] = {"color": self.color, "size": self.size, "label": self.label, "queries": self.verified,
                                 "turns": self.turns}
         patterns = {"answer": self.answer_pattern, "explanation": self.explanation_pattern}
@@ -79,10 +76,47 @@ class OwnData:
             read["classes"] = dict(read_columns(self.classes, "class", "use_as"))
         return read
 
+    def refuse(self, why: str) -> None:
+        """Raises `InvalidInput`, with the sentence `why` behind the options, where any is given."""
+        given = self.arguments[::2]
+        if given:
+            raise InvalidInput(f"{' and '.join(given)} {'says' if len(given) == 1 else 'say'} how your own data are "
+                               f"read; {why}")
+
     @property
     def inputs(self) -> list[Path]:
         """The files that are read, which no output may overwrite."""
-        return [path for path in (self.data, self.trusted, self.classes, self.embeddings) if path is not None]
+        return [path for path in (self.trusted, self.classes, self.embeddings) if path is not None]
+
+    @property
+    def arguments(self) -> list[str]:
+        """As on the command line."""
+        given = {field.name: getattr(self, field.name) for field in fields(self)
+                 if getattr(self, field.name) != field.default}
+        return [word for name, value in given.items() for word in (
+            f"--{name.replace('_', '-')}", short(value) if isinstance(value, Path) else str(value))]
+
+
+@dataclass(frozen=True)
+class OwnData:
+    """A user's own data by their path, and how they are read."""
+
+    data: Annotated[Path | None, typer.Option(help="Your own data: a zip or a folder of pictures, an npz, or a table "
+                                                   "(CSV, TSV, Parquet, Arrow, JSONL). Their labels stay as they are.",
+                                              metavar="PATH")] = None
+    reading: ReadingOptions = ReadingOptions()
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """`ReadingOptions.fields`. Raises as it does, and where there are no data."""
+        if self.data is None:
+            self.reading.refuse("give --data.")
+        return self.reading.fields
+
+    @property
+    def inputs(self) -> list[Path]:
+        """The files that are read, which no output may overwrite."""
+        return [*([self.data] if self.data else []), *self.reading.inputs]
 
 
 def say(dataset: Dataset) -> None:

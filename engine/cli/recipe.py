@@ -24,7 +24,7 @@ def recipe(
     from engine.cli.spec_files import read_source
     from engine.external.score_recipes import SCORE_RECIPES
 
-    check_output(out, ".zip", inputs=(data,))
+    check_output(out, ".zip", inputs=(data, *setting.reading.inputs))
     chosen = SCORE_RECIPES[program]
     model = read_source(data).model if data.suffix.lower() == ".json" else setting.network.model
     atomic_write(out, chosen.packed(read_problem(data, setting), model))

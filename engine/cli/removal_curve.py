@@ -38,7 +38,7 @@ def removal_curve(
     from engine.question.behaviors import BEHAVIORS
     from engine.scoring.compute import compute
 
-    check_output(out, ".csv", inputs=(data, specs, *(scores or ())))
+    check_output(out, ".csv", inputs=(data, specs, *(scores or ()), *setting.reading.inputs))
     named, problem = read_specs(specs, least=1), read_problem(data, setting)
     if query and max(query) >= len(problem.queries):
         raise InvalidInput(f"There is no query {max(query)}; give 0 to {len(problem.queries) - 1}.")

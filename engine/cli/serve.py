@@ -11,8 +11,12 @@ from typing import Annotated, Any
 import typer
 
 from engine.basics.errors import InvalidInput
+from engine.cli.reading import ReadingOptions
 from engine.cli.setting import Checkpoint, RecipeFile, parse_shape
 
+WRITTEN = {"whole": (bool, "true or false"), "size": (int, "a whole number")}
+"""Options that a configuration does not write as text."""
+PATHS = ("checkpoint", "data", "recipe", "trusted", "classes", "embeddings")
 ENTRY = Path(__file__).parents[2] / "app" / "main.py"
 
 
@@ -27,6 +31,7 @@ class OwnModel:
     checkpoint: Checkpoint = None
     data: Annotated[Path | None, typer.Option(help="A folder of pictures, a zip of one, a table, an npz of arrays, or "
                                                    "records as JSONL.", metavar="PATH")] = None
+    reading: ReadingOptions = ReadingOptions()
     shape: Annotated[str, typer.Option(help="The shape of one input, such as 1,28,28 (default: channels, height and "
                                             "width of a picture, else flat).", metavar="C,H,W")] = ""
     whole: Annotated[bool, typer.Option("--whole", help="Inputs are whole numbers, such as token ids.")] = False
@@ -55,8 +60,10 @@ def _declare(own: OwnModel) -> None:
     from engine.problems.own_model import declare
 
     own = _configured(own)
+    if own.data is None:
+        own.reading.refuse("give --data.")
     for sentence in declare(model=own.model, name=own.name, checkpoint=own.checkpoint, data=own.data,
-                            shape=parse_shape(own.shape), whole=own.whole,
+                            read=own.reading.fields, shape=parse_shape(own.shape), whole=own.whole,
                             recipe=read_training(own.recipe, own.model) if own.recipe else None):
         print(sentence, file=sys.stderr)
 
@@ -75,24 +82,29 @@ def _configured(own: OwnModel) -> OwnModel:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InvalidInput(f"`{own.config}` is not TOML ({error}); write lines such as model = "
                            '"my_module.py:make".') from None
-    usual = OwnModel()
-    known = {name: type(value) for name, value in vars(usual).items() if name != "config"}
-    if strangers := sorted(set(given) - set(known)):
-        raise InvalidInput(f"`{own.config}` has the key `{strangers[0]}`; it may have {', '.join(known)}.")
+    now, usual = _values(own), _values(OwnModel())
+    if strangers := sorted(set(given) - set(usual)):
+        raise InvalidInput(f"`{own.config}` has the key `{strangers[0]}`; it may have {', '.join(usual)}.")
     values: dict[str, Any] = {}
     for name, value in given.items():
-        wanted = bool if name == "whole" else str
-        if not isinstance(value, wanted):
-            raise InvalidInput(f"`{name}` in `{own.config}` is {value!r}; give "
-                               f"{'true or false' if wanted is bool else 'text'}.")
-        if getattr(own, name) == getattr(usual, name):
+        wanted, words = WRITTEN.get(name, (str, "text"))
+        if type(value) is not wanted:
+            raise InvalidInput(f"`{name}` in `{own.config}` is {value!r}; give {words}.")
+        if now[name] == usual[name]:
             values[name] = _beside(own.config.parent, name, value)
-    return replace(own, **values)
+    of_data = {name: values.pop(name) for name in vars(own.reading) if name in values}
+    return replace(own, **values, reading=replace(own.reading, **of_data))
+
+
+def _values(own: OwnModel) -> dict[str, Any]:
+    """Option -> its value, but for the configuration."""
+    values = {**vars(own), **vars(own.reading)}
+    return {name: value for name, value in values.items() if name not in ("config", "reading")}
 
 
 def _beside(folder: Path, name: str, value: Any) -> Any:
     """A value of the configuration as the option takes it."""
-    if name in ("checkpoint", "data", "recipe"):
+    if name in PATHS:
         return folder / value
     return str(folder / value) if name == "model" and value.partition(":")[0].endswith(".py") else value
 

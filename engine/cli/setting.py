@@ -12,6 +12,7 @@ import typer
 from engine.basics import options
 from engine.basics.errors import InvalidInput
 from engine.cli.program import short
+from engine.cli.reading import ReadingOptions
 
 PRECISIONS = get_args(options.Precision)
 MOST_MEMORY = 1_000_000
@@ -138,6 +139,7 @@ class ProblemOptions:
     memory: Memory = 4.0
     network: NetworkOptions = NetworkOptions()
     precision: Precision = "auto"
+    reading: ReadingOptions = ReadingOptions()
 
     @property
     def budget(self) -> int:
@@ -157,5 +159,5 @@ class ProblemOptions:
         exactly = ["--precision", self.precision] if self.precision != "auto" else []
         flags = ["--intercept"] if self.fit.intercept else []
         penalty = [] if self.fit.l2 is None else ["--l2", repr(self.fit.l2)]
-        return ["--device", self.fit.device, *penalty, *flags, *self.network.arguments, "--memory", repr(self.memory),
-                *exactly]
+        return ["--device", self.fit.device, *penalty, *flags, *self.network.arguments, *self.reading.arguments,
+                "--memory", repr(self.memory), *exactly]

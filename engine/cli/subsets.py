@@ -43,7 +43,7 @@ def subsets(
     from engine.cli.score_files import check_scores_output
     from engine.store.results import Store
 
-    check_scores_output(out, inputs=(data,))
+    check_scores_output(out, inputs=(data, *setting.reading.inputs))
     draw = sampling.draw(kind=kind, later=later)
     problem = read_problem(data, setting)
     with progress(f"{draw.count} models on subsets") as move:
@@ -83,7 +83,7 @@ def data_values(
     from engine.question import direction
     from engine.question.behaviors import BEHAVIORS
 
-    check_output(out, ".csv", inputs=(data, bank))
+    check_output(out, ".csv", inputs=(data, bank, *setting.reading.inputs))
     problem = read_problem(data, setting)
     problem.check_behavior(BEHAVIORS[behavior])
     draw, models = read_bank(bank, problem, [BEHAVIORS[behavior]])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from engine.basics.errors import InvalidInput
@@ -15,6 +16,19 @@ SPLITS = ("split", "set", "subset", "partition")
 NAMES = ("path", "file", "id", "name")
 """Columns that may name an example, the first of them that is there."""
 MOST_CLASSES = 30
+MOST_CHOICES = 500
+
+
+class UnclearLabels(InvalidInput):
+    """No column is sure to hold the labels, or the one that was taken cannot.
+
+    choices: every column with what it holds, in words, those that look like classes first; the first is the guess.
+    """
+
+    def __init__(self, sentence: str, frame: pd.DataFrame):
+        super().__init__(sentence)
+        order = sorted(list(frame.columns)[:-MOST_CHOICES - 1:-1], key=_unlike(frame))
+        self.choices = {str(one): _described(frame[one]) for one in order}
 
 
 def find(frame: pd.DataFrame, names: tuple[str, ...]) -> str | None:
@@ -30,7 +44,7 @@ def label_column(frame: pd.DataFrame, chosen: str = "") -> tuple[str, str]:
     """
     if chosen:
         if chosen not in frame.columns:
-            raise InvalidInput(f"The table has no column `{chosen[:60]}`; it has {_listed(frame)}.")
+            raise UnclearLabels(f"The table has no column `{chosen[:60]}`; it has {_listed(frame)}.", frame)
         return chosen, f"The labels are the column `{chosen[:60]}`, as chosen."
     named = find(frame, LABELS) or next((one for one in frame.columns if set(LABELS[:4]) & set(
         re.split(r"[^a-z]+", str(one).casefold()))), None)
@@ -47,8 +61,8 @@ def label_column(frame: pd.DataFrame, chosen: str = "") -> tuple[str, str]:
         raise InvalidInput(f"The names of the columns, {_listed(frame)}, look like a row of data; put a row of names "
                            "above the data.")
     if guess is None:
-        raise InvalidInput(f"The table has no column `label`, and none of {_listed(frame)} is sure to hold the labels; "
-                           "name it `label`, or say which it is.")
+        raise UnclearLabels(f"The table has no column `label`, and none of {_listed(frame)} is sure to hold the "
+                            "labels; name it `label`, or say which it is.", frame)
     why = "the only one of a few texts" if len(texts) == 1 else "the last one"
     return guess, f"The labels are the column `{guess[:60]}`, {why}; choose another one if they are not."
 
@@ -76,6 +90,21 @@ def _is_like_classes(values: pd.Series) -> bool:
         return 2 <= values.nunique() <= min(MOST_CLASSES, max(2, len(values) // 2))
     except TypeError:  # arrays and objects, which tell nothing
         return False
+
+
+def _unlike(frame: pd.DataFrame) -> Callable[[str], int]:
+    """How little a column looks like labels: 0 for a few texts, 1 for a few numbers, 2 for what names a row or a split,
+    3 for anything else."""
+    others = find(frame, NAMES), find(frame, SPLITS)
+    return lambda column: 2 if column in others else 3 if not _is_like_classes(frame[column]) else int(
+        frame[column].dtype.kind in "iu")
+
+
+def _described(values: pd.Series) -> str:
+    """How many values there are, with some of them."""
+    unlike = values.dropna().astype(str).drop_duplicates()
+    some = ", ".join(value[:20] for value in unlike.head(3))
+    return f"{len(unlike):,} value{'' if len(unlike) == 1 else 's'}: {some}{', …' if len(unlike) > 3 else ''}"
 
 
 def _listed(frame: pd.DataFrame) -> str:

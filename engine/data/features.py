@@ -181,7 +181,7 @@ def _numeric(values: pd.Series, kind: str, name: str) -> np.ndarray:
         days = known if known.dtype.kind == "M" else _dates(known.astype(str))
         assert days is not None, "a column of dates"
         days = pd.to_datetime(days, utc=True).reindex(values.index)
-        since = (days - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(days=1)
+        since = (days.dt.as_unit("us") - pd.Timestamp(0, tz="UTC").as_unit("us")) / pd.Timedelta(days=1)
         return np.stack([since, days.dt.month, days.dt.weekday], 1).astype(np.float64)
     x = pd.to_numeric(values).to_numpy(dtype=np.float64, na_value=np.nan)[:, None]
     _check_finite(x, name)

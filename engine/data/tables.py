@@ -100,10 +100,11 @@ def load_table(path: Path, *, name: str = "table", title: str = "Your table", ma
     labels = [str(value) for value in given]
     classes = tuple(sorted(set(labels)))
     if columns.are_measured(given) and len(classes) > min(columns.MOST_CLASSES, len(given) // 2):
-        raise InvalidInput(f"The column `{table.label[:60]}` holds {len(classes):,} different numbers, no classes; put "
-                           "them into a few groups, or choose another column.")
+        raise columns.UnclearLabels(f"The column `{table.label[:60]}` holds {len(classes):,} different numbers, no "
+                                    "classes; put them into a few groups, or choose another column.", frame)
     if len(classes) < 2:
-        raise InvalidInput(f"All labels of the table are `{classes[0][:60]}`; give two classes or more.")
+        raise columns.UnclearLabels(f"All values of the column `{table.label[:60]}` are `{classes[0][:60]}`; give two "
+                                    "classes or more, or choose another column.", frame)
     number = {label: index for index, label in enumerate(classes)}
     y, files = np.array([number[label] for label in labels], dtype=np.int64), table.names
     train, test, origin, said = _splits(frame, table.split, y, classes)
@@ -134,8 +135,9 @@ def read_table(path: Path, max_bytes: int = MAX_BYTES, label: str = "") -> Label
     if not len(frame):
         raise InvalidInput("The table has no rows below the names of its columns; give one row an example.")
     if frame[column].isna().any():
-        raise InvalidInput(f"The column `{column[:60]}` is empty in {int(frame[column].isna().sum()):,} of "
-                           f"{len(frame):,} rows; fill it in every row, or leave those rows out.")
+        raise columns.UnclearLabels(f"The column `{column[:60]}` is empty in {int(frame[column].isna().sum()):,} of "
+                                    f"{len(frame):,} rows; fill it in every row, leave those rows out, or choose "
+                                    "another column.", frame)
     split = columns.find(frame, columns.SPLITS)
     if split is not None and split.casefold() != columns.SPLITS[0] and not frame[split].map(split_of).notna().all():
         split = None

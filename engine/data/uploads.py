@@ -67,10 +67,11 @@ def holds_pictures(name: str) -> bool:
 
 
 def keep(file: BinaryIO, filename: str, **read_as: Any) -> str:
-    """Check an uploaded file, keep it, and return its dataset name `upload-<digest>` with its suffix.
+    """Check an uploaded file, keep it, and return its dataset name `upload-<digest>` with its suffix, or that of the
+    reading by `read_as`, fields of `UploadOptions`.
 
-    read_as: fields of `UploadOptions` without which it does not load, such as the label of a table. Raises
-    `InvalidInput` for another kind of file, one that is too large, or one that does not load; nothing is stored then.
+    Raises `InvalidInput` for another kind of file, one that is too large, or one that does not load, and
+    `UnclearLabels` where another column may hold the labels of a table; nothing is stored then.
     """
     suffix = ALIASES.get(ending := Path(filename).suffix.lower(), ending)
     if suffix not in TITLES:
@@ -84,7 +85,7 @@ def keep(file: BinaryIO, filename: str, **read_as: Any) -> str:
         suffix = ROWS
     name = _store(content, suffix, read_as)
     atomic_write(_named(name), Path(filename).name[:LONGEST_FILE])
-    return name
+    return keep_reading(UploadOptions.parse({**read_as, "of": name})) if read_as else name
 
 
 def entries() -> list[Stored]:

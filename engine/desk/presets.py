@@ -93,7 +93,7 @@ APPROXIMATED = ("What a whole training does with a little more weight on an exam
 def _softmax() -> tuple[Preset, ...]:
     return (
         Preset("first", "First look", "Three behaviors after the same step, and the influence function: four exact "
-               "answers to four questions. Look at how little the influence function agrees with the steps.",
+               "answers to four questions. See how far the influence function agrees with the steps.",
                (*steps(*FIRST), controlled.response_scoring("query_loss", 0.0)), (0, 3)),
         VARY_B,
         Preset("vary-p", "Vary P", "What is done to the example: removed, upweighted a little or a lot, relabelled; "
@@ -118,7 +118,7 @@ def _softmax() -> tuple[Preset, ...]:
 def _networks() -> tuple[Preset, ...]:
     return (
         Preset("first", "First look", "Three behaviors after the same step, exactly, and the influence function with "
-               "EK-FAC. Look at how little the influence function agrees with the steps.",
+               "EK-FAC. See how far the influence function agrees with the steps.",
                (*steps(*FIRST), controlled.response(solver="ekfac")), (0, 3)),
         VARY_B,
         Preset("vary-p", "Vary P", "What is done to the example: removed, upweighted a little or a lot, relabelled; "

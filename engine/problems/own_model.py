@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 from engine import data as datasets
 from engine.basics.errors import InvalidInput
@@ -15,12 +17,14 @@ from engine.problems.source import SOFTMAX, ProblemSource
 
 
 def declare(*, model: str = "", name: str = "", checkpoint: Path | None = None, data: Path | None = None,
-            shape: tuple[int, ...] = (), whole: bool = False, recipe: TrainingRecipe | None = None) -> Iterator[str]:
+            read: Mapping[str, Any] = MappingProxyType({}), shape: tuple[int, ...] = (), whole: bool = False,
+            recipe: TrainingRecipe | None = None) -> Iterator[str]:
     """Keep data and weights, export a `Declaration` to the processes that are started from here, and yield sentences
     that say what is understood. The model is built and tried on the data, so that nothing starts where it does not fit.
 
     model: FILE.py:FUNCTION, MODULE:FUNCTION or a name; empty for softmax regression. checkpoint: its weights, or the
-    folder of a recorded training; they need data to be tried on. Raises `InvalidInput` or `MissingData`.
+    folder of a recorded training; they need data to be tried on. read: how the data are read, fields of
+    `UploadOptions`. Raises `InvalidInput` or `MissingData`.
     """
     if not model and (checkpoint or name or shape or whole or recipe):
         raise InvalidInput("A checkpoint, a name, a shape, whole numbers and a recipe belong to a model; name the "
@@ -31,7 +35,7 @@ def declare(*, model: str = "", name: str = "", checkpoint: Path | None = None, 
     if ":" not in function and name not in ("", function):
         raise InvalidInput(f"`{function}` is called so on every page; give it no other name.")
     called = name or (function.partition(":")[0].rpartition(".")[2] if ":" in function else function)
-    dataset = datasets.uploads.keep_path(data) if data else ""
+    dataset = datasets.uploads.keep_path(data, **read) if data else ""
     own = Declaration(name=called, function=function, shape=shape, whole=whole, recipe=recipe, data=dataset)
     own.export()
     register(own)

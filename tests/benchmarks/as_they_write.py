@@ -21,18 +21,47 @@ WRITES = {
 what it returns."""
 FILES = {"captum": ("captum.pt", "captum_self.pt"), "dattri": ("dattri.pt",), "pydvl": ("pydvl.npy",),
          "kronfluence": ("by_kronfluence/study/scores_pairwise/pairwise_scores.safetensors",),
-         "trak": ("by_trak/scores/queries.mmap",), "bergson": ("bergson/info.json", "bergson/scores.bin")}
+         "trak": ("by_trak/scores/queries.mmap",), "bergson": ("run/scores/info.json", "run/scores/scores.bin")}
 BERGSON = """
-import numpy as np, torch
+import json
+import os
+import subprocess
+import sys
 from pathlib import Path
-from bergson.score.score_writer import MemmapSequenceScoreWriter
-scores = torch.as_tensor(np.load("dattri.npz")["scores"])
-writer = MemmapSequenceScoreWriter(Path("bergson"), scores.shape[1], scores.shape[0], dtype=torch.bfloat16,
-                                   distributed=False)
-writer(list(range(scores.shape[1])), scores.T)
-writer.flush()
+
+import numpy as np
+import torch
+from tokenizers import Tokenizer, models, pre_tokenizers
+from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+
+WORDS = "red green blue round square flat sky grass wheel table is a the like".split()
+words = Tokenizer(models.WordLevel({word: at for at, word in enumerate(["<eos>", "<unk>", *WORDS])}, "<unk>"))
+words.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+PreTrainedTokenizerFast(
+    tokenizer_object=words, eos_token="<eos>", pad_token="<eos>", unk_token="<unk>",
+    chat_template="{% for m in messages %}{{ m.content }} {% endfor %}").save_pretrained("model")
+torch.manual_seed(0)
+made = LlamaForCausalLM(LlamaConfig(vocab_size=len(WORDS) + 2, hidden_size=8, intermediate_size=16, num_hidden_layers=1,
+                                    num_attention_heads=2, max_position_embeddings=64, eos_token_id=0, pad_token_id=0,
+                                    bos_token_id=0, initializer_range=0.3))
+made.save_pretrained("model")
+draw = np.random.default_rng(0)
+for name, count in (("train", 24), ("queries", 4)):
+    rows = [{"prompt": " ".join(draw.choice(WORDS, 4)), "completion": " ".join([*draw.choice(WORDS, 2), "<eos>"])}
+            for _ in range(count)]
+    Path(f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+data = {"prompt_column": "prompt", "completion_column": "completion"}
+config = {"steps": [{"ekfac": {
+    "index_cfg": {"run_path": "run", "model": "./model", "precision": "fp32", "token_batch_size": 64,
+                  "data": {"dataset": "train.jsonl", **data}, "distributed": {"nproc_per_node": 1}},
+    "hessian_cfg": {"method": "kfac", "ev_correction": True, "use_dataset_labels": True},
+    "score_cfg": {}, "preprocess_cfg": {},
+    "hessian_pipeline_cfg": {"query": {"dataset": "queries.jsonl", "aggregation": "none", **data}}}}]}
+Path("config.yaml").write_text(json.dumps(config))
+subprocess.run([Path(sys.executable).with_name("bergson"), "./config.yaml"], check=True,
+               env={**os.environ, "HF_HUB_OFFLINE": "1", "CUDA_VISIBLE_DEVICES": ""})
 """
-"""bergson computes scores of language models alone: its own writer writes those of another program here."""
+"""bergson scores language models: EK-FAC over the linear maps of a tiny one, made here, for 4 records of 24."""
 
 
 def tiny():

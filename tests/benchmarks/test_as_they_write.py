@@ -21,8 +21,6 @@ def test_a_library_writes_what_is_stored(name, tmp_path):
     python = PEER if name == "pydvl" and PEER.exists() else Path(sys.executable)
     if python == Path(sys.executable) and importlib.util.find_spec(name) is None:
         pytest.skip(f"{name} is not installed")
-    if name == "bergson":
-        write("dattri", python, tmp_path)
     for file in write(name, python, tmp_path):
         stored = WRITTEN / (Path("bergson") / file.name if name == "bergson" else file.name)
         if file.name == "info.json" or not stored.exists():

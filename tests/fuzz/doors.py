@@ -71,7 +71,7 @@ def _pictures() -> bytes:
     return buffer.getvalue()
 
 
-def _zip(files: Mapping[str, bytes]) -> bytes:
+def zip_of(files: Mapping[str, bytes]) -> bytes:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
         for name, content in files.items():
@@ -84,7 +84,7 @@ def _labelled() -> bytes:
     with zipfile.ZipFile(io.BytesIO(_pictures())) as archive:
         files = {name.replace("/", "-"): archive.read(name) for name in archive.namelist()}
     rows = "".join(f"{name},{name[:3]}\n" for name in files)
-    return _zip({"labels.csv": f"file,label\n{rows}".encode(), "wrong_labels.txt": b"cat-0.png\n", **files})
+    return zip_of({"labels.csv": f"file,label\n{rows}".encode(), "wrong_labels.txt": b"cat-0.png\n", **files})
 
 
 def _recorded() -> bytes:
@@ -97,7 +97,7 @@ def _recorded() -> bytes:
         torch.nn.functional.cross_entropy(model(x), y).backward()
         optimizer.step()
         recorder.close()
-        return _zip({path.name: path.read_bytes() for path in sorted(run.iterdir())})
+        return zip_of({path.name: path.read_bytes() for path in sorted(run.iterdir())})
 
 
 def _score_folder() -> bytes:
@@ -107,7 +107,7 @@ def _score_folder() -> bytes:
     rows["score_0"], rows["written_0"] = np.arange(4), True
     info = {"num_rows": 4, "num_scores": 1, "dtype": {
         "names": list(kind.names), "formats": ["float32", "bool"], "offsets": [0, 4], "itemsize": 8}}
-    return _zip({"info.json": json.dumps(info).encode(), "scores.bin": rows.tobytes()})
+    return zip_of({"info.json": json.dumps(info).encode(), "scores.bin": rows.tobytes()})
 
 
 def _at_home(read: Callable[[Path, io.BytesIO], object]) -> Callable[[Path], object]:

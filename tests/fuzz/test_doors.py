@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from engine.basics.errors import WhichfluenceError
 from tests.fuzz.doors import DOORS
+from tests.fuzz.drawn import DRAWN
 
 SECONDS = float(os.environ.get("WHICHFLUENCE_FUZZ_SECONDS", "3"))
 LONGEST = 30.0
@@ -62,10 +63,25 @@ def test_the_corpus_is_read(name, tmp_path):
 def test_no_content_is_unforeseen(name, tmp_path):
     door, path = DOORS[name], tmp_path / f"file{DOORS[name].suffix}"
 
-    @settings(max_examples=50, deadline=None, database=None, suppress_health_check=list(HealthCheck))
-    @given(mutated(door.corpus) | st.binary(max_size=200))
-    def once(content):
+    def tried(content):
         refused_or_read(door, path, content)
+
+    again(mutated(door.corpus) | st.binary(max_size=200), tried)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", DRAWN)
+def test_what_people_write_is_read_or_refused(name, tmp_path):
+    kind = DRAWN[name]
+    again(kind.files, lambda file: refused_or_read(kind, tmp_path / f"file{file[0]}", file[1]))
+
+
+def again(contents, try_one):
+    """Tries one content after another, for so many seconds."""
+    @settings(max_examples=50, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+    @given(contents)
+    def once(content):
+        try_one(content)
 
     until = time.monotonic() + SECONDS
     while time.monotonic() < until:

@@ -172,7 +172,8 @@ def test_scores_belong_to_the_data_that_they_were_imported_for(home):
     view = address(imported(opened()))
     at = sound(open("compare", **{**view, "seed": 1}))
     assert any("“captum” belong to other data" in error.value for error in at.error)
-    assert says(sound(open("compare", **{**view, "nseeds": 3})), "seed 0, ± is")
+    assert says(sound(open("compare", **{**view, "nseeds": 3})),
+                "seed 0 alone, to which scores of other programs belong, ± is")
 
 
 def test_a_link_of_an_earlier_version_opens_with_its_table_in_the_list(home):

@@ -70,6 +70,24 @@ def test_few_pictures_are_no_fault(page, files):
     assert not dropped("mine.zip", zipped(*files), page).error
 
 
+OPEN = pd.DataFrame({"kind": ["x", "y", "z"] * 8, "made": ["lo", "hi"] * 12, "w": np.arange(24) / 7})
+
+
+@pytest.mark.parametrize(("table", "why", "offered"), [
+    (OPEN, "is sure to hold the labels", "made (2 values: lo, hi)"),
+    (OPEN.assign(target=np.arange(24) * 1.7), "24 different numbers", "made (2 values: lo, hi)")],
+    ids=["open", "numbers"])
+def test_a_table_whose_labels_nothing_tells_is_asked_for_them(table, why, offered):
+    at = dropped("mine.csv", table.to_csv(index=False).encode())
+    column = at.selectbox(key="upload:label")
+    assert why in at.info[0].value and column.options[0] == offered
+    column.select("kind")
+    at = sound(next(button for button in at.button if button.label == "Read it this way").click().run())
+    chosen = uploads.reading(data_of(at))
+    assert chosen.label == "kind" and uploads.load(data_of(at)).class_names == ("x", "y", "z")
+    assert not any(box.key == "upload:label" for box in at.selectbox)
+
+
 def test_records_are_no_data_for_this_page():
     assert "records of a language model" in said(dropped("r.jsonl", b'{"prompt": "a", "response": "b"}\n' * 12))
 

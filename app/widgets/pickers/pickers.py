@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from io import BytesIO
-from typing import BinaryIO
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from app.widgets.choices import choice, inputs, selectors
 from app.widgets.examples import selection
-from app.widgets.frame.guard import guarded, once
+from app.widgets.frame.guard import guarded
 from app.widgets.jobs.desk import desk
 from app.widgets.pickers import (
     layers_picker,
     new_picker,
     recipe_picker,
     settings_picker,
+    upload,
     upload_reading,
     weights_picker,
     worded_picker,
 )
-from app.widgets.results import downloads
 from app.widgets.words import glossary, labels
 from app.widgets.words.plain_text import sentence
 from engine.basics.errors import WhichfluenceError
@@ -44,10 +42,6 @@ SIZES = ("train", "queries", "candidates", "pool")
 TRAINED = ("Softmax regression has one optimum and exact answers. A network is trained by stochastic gradient descent "
            "and is at no optimum: its answers are exact for steps and retraining; of re-optimised candidates those "
            "that reach no optimum are left out.")
-UPLOADED = ("A zip of pictures (a folder a class, or a table of files and labels), an npz with x_train, y_train, "
-            "x_query, y_query, or a table with a column `label` (CSV, TSV, Parquet, Arrow, JSONL)")
-UPLOADED_TEXTS = ", or texts as JSONL (prompt and response, messages, or instruction and output)."
-TYPES = ("npz", "zip", "parquet", "csv", "tsv", "txt", "arrow", "feather", "json", "jsonl")
 TUNED = "The model starts from what it has learned before, and is fine-tuned on the texts."
 TUNED_HERE = f"{TUNED} It knows questions of its own small world only."
 LANGUAGE = (f"{TUNED} Steps and retraining are answered exactly. Models that are offered here are on this machine.")
@@ -82,7 +76,7 @@ def problem_picker() -> None:
         model_picker(name)
         if (pool := fitting.pool(name, chosen_model(name))) > 1:
             glossary.caption(f"The model reads averages over {pool} × {pool} pixels, so that answers come live.")
-        upload()
+        upload.show()
         with st.expander("Sizes and seed"):
             _sizes(name)
 
@@ -106,7 +100,7 @@ def _decided(name: str) -> None:
     if datasets.is_upload(name):
         for said in datasets.load(name).said:
             st.caption(sentence(said))
-        upload_reading.show(name, take)
+        upload_reading.show(name, upload.take)
 
 
 def took(name: str, value: str, forgotten: tuple[str, ...]) -> None:
@@ -200,48 +194,6 @@ def _uploads() -> list[str]:
             except WhichfluenceError as error:
                 choice.drop("data", str(error))
     return uploads
-
-
-def upload(texts: bool = True) -> None:
-    """Takes the user's own data and chooses it. texts: whether they may be those of a language model."""
-    with st.expander("Use my own data"):
-        file = st.file_uploader(UPLOADED + (UPLOADED_TEXTS if texts else "."),
-                                type=list(TYPES), key="upload")
-        if file is None:
-            _sample()
-            return
-        once("upload", file.file_id, lambda: _take(file, texts))
-
-
-def _take(file: BinaryIO, texts: bool) -> None:
-    name = datasets.keep(file, file.name)
-    if datasets.holds_records(name) and not texts:
-        st.warning("These are records of a language model: ask about them on **Compare** or **Language models**.",
-                   icon=":material/chat:")
-        return
-    take(name)
-    st.rerun()
-
-
-def take(name: str) -> None:
-    """Choose a kept upload, or a reading of one."""
-    uploads = st.session_state.setdefault("uploads", [])
-    if name not in uploads:
-        uploads.append(name)
-    choice.put("data", name)
-
-
-def _sample() -> None:
-    """A zip to try the way of one's own pictures with."""
-    st.button("Try with a sample zip", key="upload:sample", icon=":material/checkroom:", on_click=_try,
-              help=f"{datasets.EACH} pictures of each of ten kinds of clothing, a tenth of them in the wrong "
-                   "folder. It is read as a zip of your own would be.")
-    downloads.file_button("The sample zip", datasets.sample_zip, datasets.SAMPLE_ZIP, "application/zip",
-                          "upload:sample:file")
-
-
-def _try() -> None:
-    take(datasets.keep(BytesIO(datasets.sample_zip()), datasets.SAMPLE_ZIP))
 
 
 def source(seed_offset: int = 0) -> ProblemSource:

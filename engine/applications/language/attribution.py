@@ -176,7 +176,7 @@ class Attribution:
               ) -> list[FineTuneCheckpoint]:
         """The checkpoints; a training that was finished, or begun, is not repeated. It is held while this object
         lives, so that nobody removes it. progress: as `finetune.finetune` has it."""
-        loading.check(self.setting.model, lora=True)
+        loading.check(self.setting.model, lora=True, recipe=self.setting.recipe)
         lora.check_untrained(self.setting.model, bool(loading.find(self.setting.model).base), self.setting.recipe)
         self._both  # noqa: B018 - what has to be fetched has no revision, and so no digest, before
         self._hold = stored_trainings.Hold(self.digest)

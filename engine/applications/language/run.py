@@ -89,7 +89,7 @@ class AttributionRequest(JobRequest[Attributed]):
 
     def check_queued(self) -> None:
         """Raises one sentence for a model that cannot be had, or not be attributed."""
-        loading.check(self.setting.model, lora=True)
+        loading.check(self.setting.model, lora=True, recipe=self.setting.recipe)
 
     def queries(self, attribution: Attribution) -> tuple[Record, ...]:
         """The records that are explained."""

@@ -13,7 +13,6 @@ from engine.applications.noisy_labels.origin import IN_TURN
 from engine.applications.noisy_labels.source import NoisyData, NoisySource
 from engine.data import uploads
 from engine.data.image_folder import UNREADABLE
-from engine.data.upload_options import UploadOptions
 from engine.models.catalogue import LOGISTIC, PRETRAINED
 from engine.problems.families.pretrained import reads_pretrained
 
@@ -26,8 +25,7 @@ def own_source(path: Path, given: Mapping[str, Any], read: Mapping[str, Any] | N
     of the scarcest class; where the data bring no verified labels, none is trusted, and each part of them is held out
     in turn. Raises `InvalidInput` or `MissingData` with what to do.
     """
-    read = read or {}
-    name = uploads.keep_reading(UploadOptions.parse({**read, "of": uploads.keep_path(path, **read)}))
+    name = uploads.keep_path(path, **read or {})
     return NoisySource.parse({**usual(data.load(name), given.get("model", "")), **given, "dataset": name})
 
 

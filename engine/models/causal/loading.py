@@ -22,7 +22,9 @@ from engine.basics.errors import InvalidInput, MissingData, WhichfluenceError
 from engine.basics.folders import shared_folder
 from engine.basics.strict_json import parse_json
 from engine.models.causal.catalogue import EMBEDDED_FOLDER, EMBEDDED_MODEL, HUB, model_title
+from engine.models.causal.lora import check_targets
 from engine.models.causal.narrow import narrow_matrices, ready_passes
+from engine.models.causal.recipe import FineTuning
 from engine.models.causal.supported import WEIGHTS, check_config, check_lora, check_prompts
 
 MODELS = "WHICHFLUENCE_MODELS"
@@ -101,9 +103,10 @@ def is_causal(name: str) -> bool:
     return "/" in name or name.endswith(".gguf") or model_title(name) in HUB or bool(name.strip()) and find(name).local
 
 
-def check(name: str, *, lora: bool = False) -> None:
+def check(name: str, *, lora: bool = False, recipe: FineTuning | None = None) -> None:
     """Raises one sentence for a model on this machine that `load` refuses by its configuration or tokenizer, without
-    loading weights; with `lora` also for adapters that are more than LoRA's A and B. Others are checked when fetched.
+    loading weights; with `lora` also for adapters that are more than LoRA's A and B; with a recipe also where its
+    adapters cannot be attached. Others are checked when fetched.
     """
     files = find(name)
     if files.base:
@@ -111,7 +114,9 @@ def check(name: str, *, lora: bool = False) -> None:
             check_lora(name, Path(files.source))
         check(files.base)
     elif files.local and not files.gguf:
-        _checked(name, files)
+        config = _checked(name, files)
+        if recipe is not None and recipe.rank:
+            check_targets(config.to_json_string(use_diff=False), recipe)
 
 
 def _checked(name: str, files: ModelFiles) -> Any:

@@ -2,11 +2,13 @@ r"""Low-rank adapters by PEFT: W x becomes W x + s·B(A x), and only A (r, in) a
 
 from __future__ import annotations
 
+import json
 import math
 import re
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import torch
@@ -40,6 +42,9 @@ def attach(model: Any, recipe: FineTuning, options: Mapping[str, Any] | None = N
         raise InvalidInput("Records are attributed by gradients of adapters, and `rank` is 0; give at least 1, and "
                            "`epochs` 0 for a model as it is; `influence` reads all parameters.")
     targets: str | list[str] = recipe.targets if recipe.targets == "all-linear" else recipe.targets.split(",")
+    head = model.get_output_embeddings()
+    maps = sorted({name.rpartition(".")[2] for name, module in model.named_modules()
+                   if isinstance(module, nn.Linear) and module is not head})
     given = {"r": recipe.rank, "lora_dropout": 0.0, "target_modules": targets, "lora_alpha": recipe.scaling,
              **(options or {})}
     try:
@@ -51,7 +56,19 @@ def attach(model: Any, recipe: FineTuning, options: Mapping[str, Any] | None = N
                 config._register_custom_module({nn.Linear: Adapted})
             return get_peft_model(model, config)
     except (ValueError, TypeError) as error:
-        raise InvalidInput(f"Adapters cannot be attached to `{recipe.targets}` of this model ({error}).") from None
+        raise InvalidInput(f"Adapters cannot be attached to `{recipe.targets}` of this model ({error}); name others of "
+                           f"its maps as `targets` ({', '.join(maps[:12])}), or give the recipe `rank` 0.") from None
+
+
+@lru_cache(maxsize=64)
+def check_targets(config: str, recipe: FineTuning) -> None:
+    """Raises `InvalidInput` where the recipe's adapters cannot be attached to a model whose configuration is the JSON
+    `config`, as transformers writes it. No weight is allocated."""
+    from transformers import AutoConfig, AutoModelForCausalLM
+
+    fields = json.loads(config)
+    with torch.device("meta"):
+        attach(AutoModelForCausalLM.from_config(AutoConfig.for_model(**fields)), recipe)
 
 
 def check_untrained(name: str, adapters: bool, recipe: FineTuning) -> None:

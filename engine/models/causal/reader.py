@@ -16,6 +16,7 @@ from engine.models.causal.alone import alone, causal, logits_alone, padding
 from engine.models.causal.encoding import Batch
 from engine.models.causal.packed import Packing
 from engine.models.causal.readouts import READOUTS
+from engine.models.causal.wide import widen
 from engine.question.token_behaviors import RESPONSE
 
 Read = Callable[["TokenReader", Batch], Tensor]
@@ -66,10 +67,10 @@ class TokenReader(nn.Module):
         return TokenReader(self.model, self.packing, extras)
 
     def to(self, *args: Any, **options: Any) -> TokenReader:
-        """As any module. In float64 experts run one after another: what runs all at once has no such precision."""
-        moved, model = super().to(*args, **options), causal(self.model)
-        if next(self.parameters()).dtype == torch.float64 and hasattr(model.config, "num_experts_per_tok"):
-            model.set_experts_implementation("eager")
+        """As any module, in float64 as `widen` has it."""
+        moved = super().to(*args, **options)
+        if next(self.parameters()).dtype == torch.float64:
+            widen(causal(self.model))
         return moved
 
 

@@ -13,13 +13,11 @@ WEIGHTS = "adapter_model.safetensors"
 """The file of PEFT's adapters."""
 LORA = (".lora_A.weight", ".lora_B.weight")
 """How the names of the matrices A and B end there."""
-SINGLE = ("xglm",)
-"""Kinds whose code in transformers stops in float64, in which differences are computed."""
 
 
 def check_config(name: str, config: Any) -> None:
     """Raises one sentence for a configuration of transformers that is of no causal model, or of one that is not read
-    here: an encoder, an encoder with its decoder, quantised weights, float32 alone."""
+    here: an encoder, an encoder with its decoder, quantised weights."""
     from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING, MODEL_FOR_MASKED_LM_MAPPING
 
     given = config.to_dict()
@@ -33,8 +31,6 @@ def check_config(name: str, config: Any) -> None:
     if quantised := given.get("quantization_config"):
         raise InvalidInput(f"The weights of `{name}` are quantised ({quantised.get('quant_method')}), which is not "
                            "read here; give the model in float32 or bfloat16, or as a GGUF file.")
-    if config.model_type in SINGLE:
-        raise InvalidInput(f"`{name}` is of the kind {kind}, which transformers cannot compute in float64; {INSTEAD}.")
 
 
 def check_prompts(name: str, adapters: dict[str, Any]) -> None:

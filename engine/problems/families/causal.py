@@ -61,7 +61,7 @@ class CausalFamily(Family):
 
     def check(self, source: SourceFields, dataset: Dataset) -> None:
         super().check(source, dataset)
-        loading.check(source.model)
+        loading.check(source.model, recipe=None if source.weights else self.recipe(source))
 
     def recipe(self, source: SourceFields) -> FineTuning:
         """The source's own; of a recorded training what its adapters are."""

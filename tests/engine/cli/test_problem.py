@@ -72,3 +72,14 @@ def test_a_table_of_ones_own_is_the_problem_with_which_the_pages_begin(folder, c
     expected = compute(ProblemSource(dataset=name, n_train=30, n_queries=10, n_test=10).build().problem, STEP)[0]
     np.testing.assert_allclose(np.load("scores.npz")["scores"], expected.values, rtol=1e-9)
     assert influence("--intercept", data="mine.csv") == 2 and influence(data="nowhere.csv") == 2
+
+
+def test_every_command_takes_how_own_data_are_read(folder, capsys):
+    rows = [f"{k % 7},{'xy'[k % 2]},{'ab'[k % 3 == 0]}" for k in range(40)]
+    Path("mine.csv").write_text("\n".join(["age,kind,made", *rows]))
+    assert influence(data="mine.csv") == 2 and "is sure to hold the labels" in capsys.readouterr().err
+    assert influence("--device", "cpu", "--label", "kind", data="mine.csv") == 0
+    assert "The labels are the column `kind`, as chosen." in capsys.readouterr().err
+    assert "--label kind" in json.loads(Path("scores.json").read_text())["command"]
+    assert influence("--label", "kind", "--turns", "every") == 2
+    assert "--label and --turns say how your own data are read; `problem.json` names" in capsys.readouterr().err

@@ -5,6 +5,7 @@ import os
 import pytest
 
 from engine.cli import main, serve
+from engine.data import uploads
 from engine.models.own_architecture import declared
 from tests.engine.models.test_own_architecture import folder  # noqa: F401
 from tests.engine.problems.test_own_model import files  # noqa: F401
@@ -28,11 +29,20 @@ def test_a_configuration_counts_from_its_folder_and_options_come_first(files, st
 
 @pytest.mark.parametrize(("text", "words"), [
     ("model = 3\n", "`model`"), ("modle = 'x'\n", "the key `modle`"), ("model\n", "not TOML"),
-    ("whole = 'yes'\n", "true or false")])
+    ("whole = 'yes'\n", "true or false"), ("size = true\n", "a whole number"),
+    ("label = 'kind'\n", "--label says how your own data are read; give --data.")])
 def test_a_configuration_that_is_wrong_starts_nothing(files, started, capsys, text, words):  # noqa: F811
     (files / "run.toml").write_text(text)
     assert main(["run", "--config", f"{files}/run.toml"]) == 2
     assert words in capsys.readouterr().err and not started
+
+
+def test_a_configuration_says_how_the_data_are_read(files, started):  # noqa: F811
+    rows = [f"{row / 7},{'xyz'[row % 3]},{row % 2}" for row in range(24)]
+    (files / "t.csv").write_text("\n".join(["a,kind,made", *rows]))
+    (files / "run.toml").write_text('data = "t.csv"\nlabel = "kind"\n')
+    assert main(["run", "--config", f"{files}/run.toml"]) == 0
+    assert uploads.reading(declared().data).label == "kind" and started
 
 
 def test_without_options_the_workbench_starts_as_ever(started):

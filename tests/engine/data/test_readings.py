@@ -184,7 +184,7 @@ def test_a_table_is_read_with_names_and_standardised_numbers():
 
 
 @pytest.mark.parametrize(("changes", "said"), [
-    ({"label": None}, "no column `label`, and none of"), ({"label": ["yes"] * 30}, "All labels"),
+    ({"label": None}, "no column `label`, and none of"), ({"label": ["yes"] * 30}, "All values of the column `label`"),
     ({"label": ["yes", None] * 15}, "is empty in 15"),
     ({"c": [{"x": 1}] * 30}, "column `c` holds neither numbers nor texts"),
     ({"a": [np.inf] * 30}, "`a` has an infinite or huge number in row 0"),
@@ -270,12 +270,12 @@ def test_pictures_have_splits_to_choose_from_and_others_have_none():
 
 def test_embeddings_are_the_features_of_their_examples(home):
     rows = np.random.default_rng(0).normal(size=(12, 3)).astype(np.float32)
-    table = uploads.keep(io.BytesIO("\n".join(["id,label,text", *(f"e{at},{at % 2},w" for at in range(12))]).encode()),
-                         "mine.csv", embeddings=(by_order := embeddings.keep(saved(embeddings=rows), "e.npz")))
+    table = "\n".join(["id,label,text", *(f"e{at},{at % 2},w" for at in range(12))]).encode()
+    by_order = embeddings.keep(saved(embeddings=rows), "e.npz")
     shuffled = np.random.default_rng(1).permutation(12)
     by_name = embeddings.keep(saved(embeddings=rows[shuffled], names=np.array([f"e{at}" for at in shuffled])), "e.npz")
     for stored in (by_order, by_name):
-        dataset = data.load(uploads.keep_reading(UploadOptions(of=table, embeddings=stored)))
+        dataset = data.load(uploads.keep(io.BytesIO(table), "mine.csv", embeddings=stored))
         train = np.array([int(name[1:]) for name in dataset.files])
         wide = rows.astype(np.float64)
         expected = (wide - wide[train].mean(0)) / wide[train].std(0)

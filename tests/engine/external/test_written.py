@@ -1,20 +1,30 @@
 """Files as the real libraries wrote them (`tests/benchmarks/as_they_write.py`) are read with claim, axes and sign."""
 
+import json
 from pathlib import Path
 
 import numpy as np
 import pytest
+from transformers import AutoModelForCausalLM, AutoTokenizer
 
+from engine.data.records import Record
 from engine.external.files import read_table
 from engine.external.guess import guess
 from engine.external.header_row import Numbering
 from engine.external.matching import CANDIDATES, QUERIES
-from engine.external.reading import preview
+from engine.external.reading import preview, references
+from engine.models.causal import lora
+from engine.models.causal.encoding import Encoder
+from engine.models.causal.learning import LearningReader
+from engine.models.causal.packed import Packing
+from engine.problems import CausalProblem
+from engine.question.specification import Specification
 from engine.scoring.compute import compute
 from tests.benchmarks.as_they_write import tiny
 from tests.engine.single_thread import one_thread  # noqa: F401
 
 WRITTEN = Path(__file__).parent / "written"
+BERGSON = WRITTEN / "bergson"
 
 
 @pytest.mark.parametrize(("file", "axes", "least"), [
@@ -27,10 +37,32 @@ def test_what_a_library_wrote_is_read_with_its_claim_its_axes_and_its_sign(file,
     assert seen.certain and (seen.likely.axes, seen.likely.sign) == (axes, "plus") and seen.likely.agreement > least
 
 
-def test_a_folder_of_bergson_holds_what_was_written_into_it():
-    """By bergson's own writer, in float16: the scores that dattri computed."""
-    np.testing.assert_allclose(read_table(WRITTEN / "bergson").values, read_table(WRITTEN / "dattri.pt").values,
-                               rtol=2e-3, atol=1e-6)
+def records(name):
+    rows = map(json.loads, (BERGSON / f"{name}.jsonl").read_text().splitlines())
+    return [Record(id=str(row), prompt=one["prompt"], response=one["completion"].removesuffix(" <eos>"))
+            for row, one in enumerate(rows)]
+
+
+@pytest.fixture(scope="module")
+def language():
+    """The model that bergson scored, through the linear maps that it differentiates."""
+    encoder = Encoder(AutoTokenizer.from_pretrained(BERGSON / "model"), 64)
+    train, queries = ([encoder.encode(record) for record in records(name)] for name in ("train", "queries"))
+    packing = Packing.of([*train, *queries])
+    reader = LearningReader(AutoModelForCausalLM.from_pretrained(BERGSON / "model"), packing)
+    return CausalProblem(reader, packing.pack(encoder, train), None, packing.pack(encoder, queries), None,
+                         parameters=lora.selection(reader, "layers:*_proj"), dtype="float64")
+
+
+def test_scores_of_a_language_model_by_bergson_are_told_by_what_is_computed_here(language):
+    """Its EK-FAC against ours of the same question: the damping is not the same, and the order nearly is."""
+    table = read_table(BERGSON)
+    claim = guess(table, "runs/ekfac/scores", CausalProblem).claim.specification
+    claim = Specification.of(claim.behavior, claim.intervention, {"kind": "local_response", "damping": 0.01})
+    assert [one.estimator for one in references(claim, CausalProblem)] == ["cg_gauss_newton", "ekfac"]
+    ours = compute(language, [references(claim, CausalProblem)[-1]])[0]
+    seen = preview(language, table, ours)
+    assert seen.certain and (seen.likely.axes, seen.likely.sign) == (CANDIDATES, "plus") and seen.likely.agreement > 0.7
 
 
 def test_self_influence_is_one_score_for_each_example():

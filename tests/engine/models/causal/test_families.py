@@ -15,6 +15,7 @@ from engine.models.causal.learning import LearningReader
 from engine.models.causal.packed import Packing
 from engine.models.causal.readouts import mean_response_likelihood
 from engine.models.causal.recipe import FineTuning
+from engine.models.causal.wide import widen
 from engine.problems import CausalProblem
 from engine.question.token_behaviors import RESPONSE
 
@@ -41,6 +42,7 @@ FAMILIES = {
     "mpt": {"d_model": 32, "n_heads": 4, "n_layers": 2, "max_seq_len": 64},
     "mixtral": {**EXPERTS, "sliding_window": WINDOW}, "qwen2_moe": {**EXPERTS, "shared_expert_intermediate_size": 16},
     "gpt_oss": {**EXPERTS, "head_dim": 8, "sliding_window": WINDOW},
+    "xglm": {"d_model": 32, "num_layers": 2, "attention_heads": 4, "ffn_dim": 48, "max_position_embeddings": 64},
     "mamba": {"hidden_size": 32, "num_hidden_layers": 2, "state_size": 4},
     "recurrent_gemma": {**SIZES, "attention_window_size": WINDOW, "lru_width": 32},
     "rwkv": {"hidden_size": 32, "num_hidden_layers": 2, "context_length": 64}}
@@ -78,8 +80,12 @@ def moved(made):
 
 def alone(made, record):
     """(loss, its gradient by every free parameter, by name) by plain transformers, without padding or mask."""
-    ids = torch.tensor(record.ids)
-    logits = made(input_ids=ids[None], use_cache=False).logits[0]
+    ids, default = torch.tensor(record.ids), torch.get_default_dtype()
+    torch.set_default_dtype(made.dtype)  # without it transformers cannot compute XGLM in float64
+    try:
+        logits = made(input_ids=ids[None], use_cache=False).logits[0]
+    finally:
+        torch.set_default_dtype(default)
     at = torch.arange(record.response, len(ids))
     loss = -logits.log_softmax(-1)[at - 1, ids[at]].mean()
     named = {name: value for name, value in made.named_parameters() if value.requires_grad}
@@ -118,8 +124,7 @@ def test_gradients_of_adapters_are_those_of_each_record_alone(family, records, e
     made = lora.attach(model(family), FineTuning(rank=2, scaling=4)).eval()
     moved(made)
     right, packing = made.double(), Packing.of(records)
-    if getattr(made.config, "num_experts_per_tok", None):
-        made.get_base_model().set_experts_implementation("eager")
+    widen(made.get_base_model())
     expected = [alone(right, record)[1] for record in records]
     found = {}
     with gradients.tapped(made) as tap:

@@ -6,6 +6,8 @@ import pytest
 from peft import IA3Config, LoraConfig, PrefixTuningConfig, get_peft_model
 from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForSeq2SeqLM, BertConfig, BertLMHeadModel
 
+from engine.applications.language.attribution import Setting
+from engine.applications.language.run import AttributionRequest
 from engine.basics.errors import InvalidInput
 from engine.desk import language
 from engine.models.any_recipe import read_recipe
@@ -18,7 +20,7 @@ ENCODER = {"vocab_size": 40, "hidden_size": 16, "num_hidden_layers": 1, "num_att
 T5 = AutoConfig.for_model("t5", vocab_size=40, d_model=16, d_kv=8, num_layers=1, num_heads=2, d_ff=16)
 BART = AutoConfig.for_model("bart", vocab_size=40, d_model=16, encoder_layers=1, decoder_layers=1, encoder_ffn_dim=16,
                             decoder_ffn_dim=16, encoder_attention_heads=2, decoder_attention_heads=2)
-XGLM = AutoConfig.for_model("xglm", vocab_size=40, d_model=16, num_layers=1, attention_heads=2, ffn_dim=16)
+MAMBA = AutoConfig.for_model("mamba", vocab_size=40, hidden_size=16, num_hidden_layers=1, state_size=4)
 
 
 @pytest.fixture
@@ -31,8 +33,7 @@ def no_weights(monkeypatch):
     (lambda: AutoModelForSeq2SeqLM.from_config(T5), "T5ForConditionalGeneration, which does not write text"),
     (lambda: AutoModelForSeq2SeqLM.from_config(BART), "BartForConditionalGeneration, which does not write text"),
     (lambda: BertLMHeadModel(BertConfig(**ENCODER)), "BertLMHeadModel, which does not write text"),
-    (lambda: AutoModelForCausalLM.from_config(XGLM), "XGLMForCausalLM, which transformers cannot compute in float64"),
-], ids=["t5", "bart", "bert with a head", "xglm"])
+], ids=["t5", "bart", "bert with a head"])
 def test_models_that_are_not_read(build, sentence, tmp_path, no_weights):
     build().save_pretrained(tmp_path)
     for door in (loading.check, language.check_model, loading.load):
@@ -76,6 +77,23 @@ def test_adapters_beyond_a_and_b_are_read_by_problems_alone(options, extra, tmp_
         return
     with pytest.raises(InvalidInput, match=f"more than LoRA's matrices A and B .*{extra}"):
         language.check_model(str(tmp_path))
+
+
+@pytest.mark.parametrize(("targets", "sentence"), [
+    ("all-linear", r"Adapters cannot be attached to `all-linear` .*out_proj.* as `targets` \(dt_proj, in_proj"),
+    ("q_proj", "Adapters cannot be attached to `q_proj`"), ("in_proj,x_proj", "")])
+def test_adapters_that_cannot_be_attached_are_refused_before_a_weight_is_loaded(
+        targets, sentence, tmp_path, model_folder, no_weights):
+    AutoModelForCausalLM.from_config(MAMBA).save_pretrained(tmp_path)
+    (tmp_path / "tokenizer.json").write_bytes((model_folder / "tokenizer.json").read_bytes())
+    recipe = FineTuning(rank=2, targets=targets)
+    loading.check(str(tmp_path), recipe=recipe.model_copy(update={"rank": 0}))
+    request = AttributionRequest(setting=Setting(model=str(tmp_path), task={"name": "own"}, recipe=recipe), seed=0)
+    if not sentence:
+        request.check_queued()
+        return
+    with pytest.raises(InvalidInput, match=sentence):
+        request.check_queued()
 
 
 def test_learned_prompts_are_refused(tmp_path, model_folder):

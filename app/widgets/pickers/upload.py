@@ -1,0 +1,85 @@
+"""Takes a user's own data: a file, or the sample. Where a table leaves open which column holds its labels, asks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from io import BytesIO
+from typing import BinaryIO
+
+import streamlit as st
+
+from app.widgets.choices import choice, inputs
+from app.widgets.frame.guard import guarded, once
+from app.widgets.results import downloads
+from app.widgets.words.plain_text import sentence
+from engine.desk import datasets
+
+ACCEPTED = ("A zip of pictures (a folder a class, or a table of files and labels), an npz with x_train, y_train, "
+            "x_query, y_query, or a table with a column of labels (CSV, TSV, Parquet, Arrow, JSONL)")
+ACCEPTED_TEXTS = ", or texts as JSONL (prompt and response, messages, or instruction and output)."
+TYPES = ("npz", "zip", "parquet", "csv", "tsv", "txt", "arrow", "feather", "json", "jsonl")
+UNCLEAR, LABEL = "upload:unclear", "upload:label"
+"""Where a session holds what is unclear of its last upload, None where nothing is, and the column that is chosen."""
+
+
+def show(texts: bool = True) -> None:
+    """Takes the user's own data and chooses it. texts: whether they may be those of a language model."""
+    with st.expander("Use my own data"):
+        file = st.file_uploader(ACCEPTED + (ACCEPTED_TEXTS if texts else "."), type=list(TYPES), key="upload")
+        if file is None:
+            _sample()
+            return
+        once("upload", file.file_id, lambda: _take(file, texts))
+        if unclear := st.session_state[UNCLEAR]:
+            _ask(file, *unclear)
+
+
+def take(name: str) -> None:
+    """Choose a kept upload, or a reading of one."""
+    uploads = st.session_state.setdefault("uploads", [])
+    if name not in uploads:
+        uploads.append(name)
+    choice.put("data", name)
+
+
+def _take(file: BinaryIO, texts: bool) -> None:
+    st.session_state[UNCLEAR] = None
+    try:
+        name = datasets.keep(file, file.name)
+    except datasets.UnclearLabels as error:
+        st.session_state.update({UNCLEAR: (str(error), error.choices), LABEL: next(iter(error.choices))})
+        return
+    if datasets.holds_records(name) and not texts:
+        st.warning("These are records of a language model: ask about them on **Compare** or **Language models**.",
+                   icon=":material/chat:")
+        return
+    take(name)
+    st.rerun()
+
+
+def _ask(file: BinaryIO, why: str, choices: Mapping[str, str]) -> None:
+    """Which column of a table holds the labels. choices: column -> what it holds, the guess first."""
+    st.info(sentence(why), icon=":material/help:")
+    with st.form("upload:labels", border=False):
+        label = inputs.selectbox("Column of the labels", list(choices), key=LABEL,
+                                 format_func=lambda column: f"{column[:60]} ({choices[column]})")
+        pressed = st.form_submit_button("Read it this way", icon=":material/check:")
+    if pressed:
+        with guarded("This table"):
+            file.seek(0)
+            take(datasets.keep(file, file.name, label=label))
+            st.session_state[UNCLEAR] = None
+            st.rerun()
+
+
+def _sample() -> None:
+    """A zip to try the way of one's own pictures with."""
+    st.button("Try with a sample zip", key="upload:sample", icon=":material/checkroom:", on_click=_try,
+              help=f"{datasets.EACH} pictures of each of ten kinds of clothing, a tenth of them in the wrong "
+                   "folder. It is read as a zip of your own would be.")
+    downloads.file_button("The sample zip", datasets.sample_zip, datasets.SAMPLE_ZIP, "application/zip",
+                          "upload:sample:file")
+
+
+def _try() -> None:
+    take(datasets.keep(BytesIO(datasets.sample_zip()), datasets.SAMPLE_ZIP))
