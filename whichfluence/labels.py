@@ -27,8 +27,9 @@ def noisy_labels(data: str | Path = "digits", methods: Sequence[str] = tuple(MAI
             of your own data what is left out fits the data.
 
     Returns:
-        One row a label, in the order of the training set: row, dataset_row, label, what the model predicts, and a
-        column a ranking with the suspicion of the label, larger where it is more likely wrong.
+        One row a label, in the order of the training set: row, dataset_row, label, empty columns for decisions,
+        what the model predicts, and a column a ranking with the suspicion of the label, larger where it is more likely
+        wrong.
 
     Raises:
         InvalidInput: for settings that do not fit the data.
@@ -36,7 +37,7 @@ def noisy_labels(data: str | Path = "digits", methods: Sequence[str] = tuple(MAI
 
     >>> import whichfluence as wf
     >>> table = wf.noisy_labels("digits", ["repsim"], n_train=60, n_test=20, trusted=2, model="mlp")
-    >>> table.columns[4], len(table)
+    >>> table.columns[6], len(table)
     ('RepSim', 60)
     """
     source = NoisySource.parse({"dataset": data, **settings}) if data in DATASETS else own_source(Path(data), settings)

@@ -105,7 +105,7 @@ def test_how_data_are_read_needs_data(tmp_path, capsys):
     assert main(["preview-data"]) == 2 and "give --data" in capsys.readouterr().err
     assert main(["noisy-labels", "--source", '{"dataset": "digits"}', "--size", "32", "--out",
                  str(tmp_path / "x.csv")]) == 2
-    assert "say how --data is read" in capsys.readouterr().err
+    assert "--size says how your own data are read; give --data." in capsys.readouterr().err
 
 
 def test_a_chosen_split_embeddings_turns_and_patterns_by_command(tmp_path, capsys):

@@ -75,8 +75,8 @@ def test_a_table_of_ones_own_is_the_problem_with_which_the_pages_begin(folder, c
 
 
 def test_every_command_takes_how_own_data_are_read(folder, capsys):
-    rows = [f"{k % 7},{'xy'[k % 2]},{'ab'[k % 3 == 0]}" for k in range(40)]
-    Path("mine.csv").write_text("\n".join(["age,kind,made", *rows]))
+    rows = [f"{'xy'[k % 2]},{'ab'[k % 3 == 0]},{k / 7:.3f}" for k in range(40)]
+    Path("mine.csv").write_text("\n".join(["kind,side,height", *rows]))
     assert influence(data="mine.csv") == 2 and "is sure to hold the labels" in capsys.readouterr().err
     assert influence("--device", "cpu", "--label", "kind", data="mine.csv") == 0
     assert "The labels are the column `kind`, as chosen." in capsys.readouterr().err

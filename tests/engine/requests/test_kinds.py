@@ -11,6 +11,7 @@ from engine.applications.language.decomposition import TokensRequest
 from engine.applications.language.new_records import NewRecordsRequest
 from engine.applications.language.run import AttributionRequest
 from engine.applications.noisy_labels.duplicates import DuplicatesRequest
+from engine.applications.noisy_labels.pairs import MAIN
 from engine.applications.noisy_labels.reasons import LabelReasonsRequest
 from engine.applications.noisy_labels.retraining import RetrainingRequest, WhatIfRequest
 from engine.applications.noisy_labels.search import SuspicionRequest
@@ -71,7 +72,7 @@ def others():
     return {"2f168d99f6bd2873": ScoresRequest(scorings=(LOO,), candidates=12, source=SOURCE),
             "ceac2b577109fcc2": ScoresRequest(scorings=(LOO,), precision="float64", source=SOURCE),
             "2dd02ba9e7627e0d": TrainingRequest().of(SOURCE.model_copy(update={"model": "mlp", "recipe": recipe})),
-            "bc522e2d04b685ec": SuspicionRequest(source=NOISY),
+            "bc522e2d04b685ec": SuspicionRequest(source=NOISY, methods=tuple(sorted(MAIN))),
             "e0d245e10d310d4b": SuspicionRequest(source=NOISY, methods=("repsim", "gradsim")),
             "33a5a177e6d80b69": RetrainingRequest(source=NOISY, removed=[4, 1, 4], relabelled={7: 2, 3: 0}),
             "9d4d5b203e17cca9": WhatIfRequest(training=RetrainingRequest(source=NOISY, removed=[4, 1],

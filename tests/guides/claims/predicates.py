@@ -457,10 +457,3 @@ def first_order_of_a_network_over_eta() -> Found:
     own = table[table["curve"] == "eta"].assign(eta=lambda rows: rows["parameter"].str.partition("=")[2].astype(float))
     curves = own.pivot(index="behavior", columns="eta", values="mean")
     return bool("query_logit" in curves.index and (curves.diff(axis=1).iloc[:, 1:] < 0).all(axis=None))
-
-
-@claim
-def inverse_hessian_beside_a_step() -> Found:
-    soft, cnn = (table[table["comparison"].str.contains("one-step vs. inverse-Hessian")]["mean"].item()
-                 for table in (taus("table-a6", "paper"), taus("table-a7", "desk")))
-    return max(soft, cnn) < 0.1

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from engine.applications.noisy_labels import augmented, confident, scoring
 from engine.applications.noisy_labels.evidence import Evidence
 from engine.applications.noisy_labels.scoring import suspicions
-from engine.applications.noisy_labels.source import NoisySource, TrainedModel
+from engine.applications.noisy_labels.source import NoisySource, Refitting, TrainedModel
 from engine.basics.errors import InvalidInput
 from engine.data.corruption import Flags
 from tests.engine.applications.noisy_labels.sources import drawn, model, source
@@ -32,7 +32,7 @@ def test_scores_do_not_change_when_flags_are_permuted():
 
 def test_no_type_that_a_scorer_takes_has_a_place_for_flags():
     assert {field.name for field in dataclasses.fields(Evidence)} == {"x", "y", "trusted_x", "trusted_y", "classes"}
-    reachable, seen = [model()], set()
+    reachable, seen = [model(), model().refitting], set()
     while reachable:
         thing = reachable.pop()
         if id(thing) in seen:
@@ -44,7 +44,7 @@ def test_no_type_that_a_scorer_takes_has_a_place_for_flags():
             reachable += [*thing.values()] if isinstance(thing, dict) else list(thing) if isinstance(
                 thing, (list, tuple)) else []
     for scorer in (scoring.suspicions, augmented.augmented_scores, confident.out_of_sample):
-        assert inspect.get_annotations(scorer, eval_str=True)["model"] is TrainedModel
+        assert inspect.get_annotations(scorer, eval_str=True)["model"] in (TrainedModel, Refitting)
 
 
 def test_a_scorer_refuses_flags_in_place_of_evidence():

@@ -18,6 +18,7 @@ def test_gradients_of_tokens_that_a_model_is_certain_of(read):
     targets = torch.randint(VOCABULARY, (40, TOKENS), generator=generator)
     logits.scatter_add_(2, targets[..., None], torch.linspace(14, 34, 40)[:, None, None].expand(-1, TOKENS, 1))
     batch = SimpleNamespace(targets=targets, response=torch.ones(40, TOKENS, dtype=torch.bool))
+    batch.scored = batch.response
 
     def pulled(at):
         leaf = at.requires_grad_()
