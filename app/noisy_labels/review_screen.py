@@ -37,9 +37,8 @@ class Screen:
 
     @property
     def view(self) -> str:
-        """A name for what is shown of each row."""
-        known = "" if self.reasons is None else "with reasons "
-        return f"{known}{self.pair.title} {self.sample.fingerprint} {self.sample.source.model_dump_json()}"
+        """A name for what is shown of each row; reasons are added to it when they are known."""
+        return f"{self.pair.title} {self.sample.fingerprint} {self.sample.source.model_dump_json()}"
 
     def page(self, rows: Sequence[int]) -> dict[str, dict]:
         """Some rows as the browser draws them; cached."""
@@ -50,7 +49,7 @@ class Screen:
             return {str(row): review_example.drawn(self.sample, self.scored, ranks, self.pair, row, frame, self.reasons)
                     for row in rows}
 
-        return desk().memory.cached(("review rows", self.view, tuple(rows)), draw)
+        return desk().memory.cached(("review rows", self.view, self.reasons is None, tuple(rows)), draw)
 
 
 def show(screen: Screen, review: Review, taken: Taken, decisions: Mapping[int, Decision], focus: int | None) -> None:

@@ -157,7 +157,7 @@ function draw_row(desk, find) {
   find('mark').className = `wf-review-mark wf-mark-${known?.verdict}`;
   find('done').hidden = row !== null;
   find('example').hidden = row === null;
-  const drawn = shown ? `${desk.view} ${row}` : '';
+  const drawn = shown ? `${desk.view} ${row} ${shown.reasons}` : '';
   if (desk.drawn !== drawn) {
     find('looks').innerHTML = shown?.looks ?? '';
     find('reasons').innerHTML = shown?.reasons ?? '';

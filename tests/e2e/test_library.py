@@ -35,7 +35,7 @@ def test_a_comparison_is_saved_found_opened_and_deleted(open_page, settle, home,
 
     page.locator('a[href$="/library"]').first.click()
     settle(page)
-    page.get_by_label("Find").fill("march talk")
+    page.get_by_label("Find", exact=True).fill("march talk")
     page.keyboard.press("Enter")
     settle(page)
     card = page.locator('[class*="st-key-wf-entry-"]')
