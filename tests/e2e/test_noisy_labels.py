@@ -57,7 +57,7 @@ def typed(page, count):
 
 
 def agree(presses, found):
-    """Every key decided the row whose name was on the screen when it was pressed; while none was, it decided nothing."""
+    """Every key decided the row whose name was on the screen when it was pressed, and nothing while none was."""
     presses = [(key, name) for key, name in presses if SHOWN.search(name)]
     shown = [int(SHOWN.search(name)[1].replace(",", "")) for _, name in presses]
     assert shown == [row for row, _ in found]
