@@ -10,8 +10,7 @@ import typer
 from engine.basics.errors import InvalidInput
 from engine.basics.files import atomic_write
 from engine.basics.sizes import spell_bytes
-from engine.basics.strict_json import parse_json
-from engine.basics.values import LARGEST_SEED
+from engine.cli.language_run import LanguageRun
 from engine.cli.setting import Machine
 
 if TYPE_CHECKING:
@@ -45,9 +44,6 @@ def caches(
 
 
 def attribute(
-    run: Annotated[str, typer.Option(help="Language model, task, recipe, seed and, if you like, records to explain, as "
-                                          "JSON or a file of it, as the Language models page gives them.",
-                                     metavar="JSON")],
     out: Annotated[Path, typer.Option(help="Every training record with its score under each estimator and behavior, "
                                            "the mean over the queries.", metavar="CSV")],
     by_query: Annotated[Path | None, typer.Option(help="The same scores for each query apart: a row a query and a "
@@ -61,6 +57,7 @@ def attribute(
     new_candidates: Annotated[Path | None, typer.Option(
         help="Records as JSONL that are not trained on, to score in place of the training records by the methods "
              "whose intervention adds.", metavar="JSONL")] = None,
+    run: LanguageRun = LanguageRun(),
     machine: Machine = Machine(),
 ) -> None:
     """Fine-tune a language model, and score its training records for queries (resumable)."""
@@ -70,7 +67,7 @@ def attribute(
     for path in filter(None, (out, by_query)):
         check_output(path, ".csv", inputs=tuple(filter(None, [new_candidates])))
     METHODS[method]
-    request = read_run(run)
+    request = run.request
     if new_candidates:
         if by_query or query is not None:
             raise InvalidInput("Scores of each query are those of training records; leave out --new-candidates, or "
@@ -115,8 +112,6 @@ def _attribute(request: AttributionRequest, out: Path, by_query: Path | None, ra
 
 
 def attribute_record(
-    run: Annotated[str, typer.Option(help="The run, as `attribute` takes it; what it trained and cached is used again.",
-                                     metavar="JSON")],
     record: Annotated[int, typer.Option(help="The training record, by its row in the file of records, counted from 0.",
                                         min=0)],
     out: Annotated[Path, typer.Option(help="Its response tokens with what each adds to its score under each estimator "
@@ -127,6 +122,7 @@ def attribute_record(
                                                    "mean over the queries).", min=0)] = None,
     query_tokens: Annotated[Path | None, typer.Option(help="With --query: what each of its response tokens adds.",
                                                       metavar="CSV")] = None,
+    run: LanguageRun = LanguageRun(),
     machine: Machine = Machine(),
 ) -> None:
     """Take the score of one training record apart into tokens, layers and attention heads; the parts add up to it."""
@@ -140,7 +136,7 @@ def attribute_record(
         raise InvalidInput("--query-tokens are those of one query; name it by --query.")
     for path in filter(None, files.values()):
         check_output(path, ".csv", inputs=())
-    request = TokensRequest(run=read_run(run), record=record, query=query)
+    request = TokensRequest(run=run.request, record=record, query=query)
     result = run_shown("decomposition", request.name, request.payload, machine)
     for name, file in files.items():
         if file is not None:
@@ -154,38 +150,6 @@ def _known(query: int, count: int) -> int:
     if query >= count:
         raise InvalidInput(f"There is no query {query}; choose one of 0 to {count - 1:,}.")
     return query
-
-
-def read_run(text: str) -> AttributionRequest:
-    """The run of the JSON that the page gives, or of the file that it names. Where it says nothing of a projection,
-    gradients are stored as a run of the page stores them."""
-    from engine.applications.language.attribution import Setting
-    from engine.applications.language.run import AttributionRequest
-    from engine.data.records import Record
-    from engine.experiments.language_study import BUDGET
-
-    data = parse_json(text if text.lstrip().startswith(("{", "[")) else _content(text), "--run",
-                      "copy it from the page, quotes included")
-    if not isinstance(data, dict):
-        raise InvalidInput("--run is no JSON object; write {\"model\": …, \"task\": …}.")
-    rest = {key: value for key, value in data.items() if key not in ("seed", "asked")}
-    seed, explained = data.get("seed", 0), data.get("asked", [])
-    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed <= LARGEST_SEED:
-        raise InvalidInput(f"`seed` is {str(seed)[:40]}; give a whole number from 0 to {LARGEST_SEED:,}.")
-    if not isinstance(explained, list):
-        raise InvalidInput("`asked` is no list; give the records to explain, each with a prompt and a response.")
-    return AttributionRequest(setting=Setting.parse({"projection": {"budget": BUDGET}, **rest}), seed=seed,
-                              explained=tuple(Record.parse(item) for item in explained))
-
-
-def _content(name: str) -> bytes:
-    """What the file holds that --run names."""
-    try:
-        return Path(name).read_bytes()
-    except (OSError, ValueError) as error:  # a name may also be too long, or hold a zero byte
-        reason = error.strerror if isinstance(error, OSError) else "no name of a file"
-        raise InvalidInput(f"--run names `{name[:80]}`, which cannot be read ({reason}); give JSON, or a file of "
-                           "it.") from None
 
 
 def _delete(given: list[str]) -> None:

@@ -24,6 +24,11 @@ MOST_BYTES = 50_000_000
 CHANGES = ("The decisions, as `noisy-labels` writes them with the columns verdict and right_label filled in, or as the "
            "review desk does.")
 _option = partial(typer.Option, rich_help_panel="How your own data are read")
+Turns = Annotated[str, _option(help="Of conversations, whether the last answer is a record or every one.",
+                               metavar="last|every")]
+AnswerPattern = Annotated[str, _option(help="A regular expression that marks the answer in a response, as \"The answer "
+                                            "is ([A-Z])\".", metavar="PATTERN")]
+ExplanationPattern = Annotated[str, _option(help="The same for the explanation.", metavar="PATTERN")]
 
 
 @dataclass(frozen=True)
@@ -47,12 +52,9 @@ class ReadingOptions:
     embeddings: Annotated[Path | None, _option(
         help="Embeddings that are the features of pictures or a table: npy (n, d) in their order, npz with embeddings "
              "and names, or a table with a column of lists, or a number a column.", metavar="NPY")] = None
-    turns: Annotated[str, _option(help="Of conversations, whether the last answer is a record or every one.",
-                                  metavar="last|every")] = "last"
-    answer_pattern: Annotated[str, _option(
-        help="A regular expression that marks the answer in a response, as \"The answer is ([A-Z])\".",
-        metavar="PATTERN")] = ""
-    explanation_pattern: Annotated[str, _option(help="The same for the explanation.", metavar="PATTERN")] = ""
+    turns: Turns = "last"
+    answer_pattern: AnswerPattern = ""
+    explanation_pattern: ExplanationPattern = ""
 
     @property
     def fields(self) -> dict[str, Any]:

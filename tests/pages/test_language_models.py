@@ -14,7 +14,7 @@ from engine.applications.language.decomposition import TokensRequest
 from engine.applications.language.review import RecordReview
 from engine.applications.language.run import AttributionRequest
 from engine.applications.language.typed import typed
-from engine.cli.language import read_run
+from engine.cli.language_run import read_run
 from engine.data import tasks as data_tasks
 from engine.desk import published as app_published
 from engine.desk.language import attributed

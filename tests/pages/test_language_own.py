@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.cli.language import read_run
+from engine.cli.language_run import read_run
 from engine.data import record_files
 from engine.desk.language import Study
 from tests.pages.support import open, says, sound

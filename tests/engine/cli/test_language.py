@@ -1,11 +1,14 @@
 """`attribute` and `attribute-record`: scores of each query, a chosen ranking, and parts that add up to the score."""
 
 import json
+from pathlib import Path
 
 import pandas as pd
 import pytest
 
+from engine.basics.errors import InvalidInput
 from engine.cli import main
+from engine.cli.language_run import LanguageRun, read_run
 from tests.engine.cli.commands import one_line
 
 RUN = {"task": {"name": "response_corruption", "seed": 0, "clean": 4, "answer": 2, "rationale": 2, "validation": 2},
@@ -39,6 +42,27 @@ def test_scores_of_each_query_have_the_means_as_their_average_and_parts_add_up(r
         table = pd.read_csv(file, keep_default_na=False)
         part = table[(table["estimator"] == "gradsim") & (table["behavior"] == "response_loss")]
         assert part["contribution"].sum() == pytest.approx(own[3], rel=2e-3, abs=1e-8), file
+
+
+def test_options_say_the_run_that_its_json_says(tmp_path):
+    by_json = read_run(json.dumps({
+        "model": "m", "seed": 3, "recipe": {"epochs": 2}, "task": {
+            "name": "own", "train": "a.jsonl", "held": 4, "turns": "every", "mark": {"answer": "is (.)"}}}))
+    by_options = LanguageRun(model="m", train=Path("a.jsonl"), held=4, turns="every", answer_pattern="is (.)", seed=3,
+                             recipe='{"epochs": 2}')
+    assert by_options.request.payload == by_json.payload
+    everything = LanguageRun(model="m", train=Path("a.jsonl"), queries=Path("b.jsonl")).request
+    assert everything.setting.task == {"name": "own", "train": "a.jsonl", "queries": "b.jsonl"}
+
+
+@pytest.mark.parametrize(("options", "sentence"), [
+    ({"model": "m"}, "A run needs --model and --train"),
+    ({"run": "{}", "held": 3}, "--run says the whole run"),
+    ({"model": "m", "train": Path("a"), "queries": Path("b"), "held": 3}, "give one of them"),
+    ({"model": "m", "train": Path("a"), "recipe": "{epochs"}, "--recipe is")])
+def test_options_that_say_no_run_or_two_are_refused(options, sentence):
+    with pytest.raises(InvalidInput, match=sentence):
+        _ = LanguageRun(**options).request
 
 
 @pytest.mark.parametrize(("options", "sentence"), [

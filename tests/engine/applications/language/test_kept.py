@@ -13,7 +13,7 @@ from engine.applications.language.run import AttributionRequest
 from engine.basics import locks
 from engine.basics.errors import InvalidInput
 from engine.cli import main
-from engine.cli.language import read_run
+from engine.cli.language_run import read_run
 from engine.data import scienceqa
 from engine.experiments import language, response_corruption
 from engine.jobs import JobQueue
