@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from engine.basics.errors import InvalidInput
 from engine.basics.strict_json import noun, parse_json
 
 Turns = Literal["last", "every"]
-FIELDS = ("id", "prompt", "response", "spans", "choices", "marks", "flags", "metadata")
+FIELDS = ("id", "prompt", "response", "spans", "choices", "marks", "flags", "metadata", "before_response")
 """The keys of a record as it is stored; all others are its metadata."""
 SYSTEM = ("system", "system_prompt")
 TALKS = ("messages", "conversations", "conversation")
@@ -20,11 +20,21 @@ ROLES = {"user": "User", "human": "User", "prompter": "User", "assistant": "Assi
          "model": "Assistant", "bot": "Assistant", "chatgpt": "Assistant", "system": "System",
          "developer": "System", "tool": "Tool", "function": "Tool"}
 _OWN = frozenset(FIELDS)
+
 BY_KEY = {"answer": ("answer", "final_answer", "label", "target", "answerKey"),
           "explanation": ("explanation", "rationale", "reasoning", "thinking", "cot")}
 """Keys whose text, where it stands in the response, marks a span; an answer is one letter or digit."""
 NONE = ("no form of a record: give `prompt` and `response` (or `completion`), `messages`, `conversations`, or "
         "`instruction` and `output`")
+
+
+class Pair(NamedTuple):
+    """An answer and what stands before it: as one text, and where that is more than a turn of the user, by turns (the
+    speaker's role, the words)."""
+
+    prompt: str
+    response: str
+    turns: tuple[tuple[str, str], ...] = ()
 
 
 def are_records(content: bytes) -> bool:
@@ -55,13 +65,13 @@ def records_of(data: Mapping[str, Any], turns: Turns = "last") -> Iterator[dict[
     """
     data = {key: value for key, value in data.items() if value is not None}
     if {"prompt", "response"} <= data.keys() and all(isinstance(data[key], str) for key in ("prompt", "response")):
-        used, pairs = {"prompt", "response"}, [(data["prompt"], data["response"])]
+        used, pairs = {"prompt", "response"}, [Pair(data["prompt"], data["response"])]
     else:
         used, pairs = _pairs(data)
     if before := _before(data):
         used |= {key for key in (*SYSTEM, "history") if key in data}
         talk = data[next(iter(used & set(TALKS)))] if used & set(TALKS) else [
-            {"role": "user", "content": pairs[-1][0]}, {"role": "assistant", "content": pairs[-1][1]}]
+            {"role": "user", "content": pairs[-1].prompt}, {"role": "assistant", "content": pairs[-1].response}]
         pairs = _turns([*before, *talk])[-len(pairs):]
     own = {key: data[key] for key in FIELDS if key in data and key not in used}
     if isinstance(own.get("id"), int) and not isinstance(own["id"], bool):
@@ -71,9 +81,11 @@ def records_of(data: Mapping[str, Any], turns: Turns = "last") -> Iterator[dict[
         own["metadata"] = {**own.get("metadata", {}), **metadata} if isinstance(own.get("metadata", {}), dict) else {
             **metadata, "metadata": own["metadata"]}
     chosen = pairs if turns == "every" else pairs[-1:]
-    for turn, (prompt, response) in enumerate(chosen):
-        name = {"id": f"{own['id']}.{turn}"} if len(chosen) > 1 and "id" in own else {}
-        yield {**own, **name, "prompt": prompt, "response": response, **_spans(own, response, metadata)}
+    for turn, pair in enumerate(chosen):
+        name = {"id": f"{own['id']}#{turn}"} if len(chosen) > 1 and "id" in own else {}
+        spoken = {"before_response": pair.turns} if pair.turns else {}
+        yield {**own, **name, "prompt": pair.prompt, "response": pair.response, **spoken,
+               **_spans(own, pair.response, metadata)}
 
 
 def _before(data: Mapping[str, Any]) -> list[dict[str, str]]:
@@ -88,7 +100,7 @@ def _before(data: Mapping[str, Any]) -> list[dict[str, str]]:
                       for role, words in zip(("user", "assistant"), pair, strict=True)] if paired else [])
 
 
-def _pairs(data: Mapping[str, Any]) -> tuple[set[str], list[tuple[str, str]]]:
+def _pairs(data: Mapping[str, Any]) -> tuple[set[str], list[Pair]]:
     """(the keys that are read, every prompt with its response)."""
     talk = next((key for key in TALKS if isinstance(data.get(key), list)), None)
     if talk is not None:
@@ -96,7 +108,7 @@ def _pairs(data: Mapping[str, Any]) -> tuple[set[str], list[tuple[str, str]]]:
     answer = next((key for key in ANSWERS if key in data), None)
     if "instruction" in data and answer is not None:
         given = [str(data[key]) for key in ("instruction", "input", "context") if data.get(key)]
-        return {"instruction", "input", "context", answer}, [("\n\n".join(given), _text(data[answer]))]
+        return {"instruction", "input", "context", answer}, [Pair("\n\n".join(given), _text(data[answer]))]
     question = next((key for key in QUESTIONS if key in data and key != answer), None)
     if question is None or answer is None:
         if "prompt" in data:
@@ -105,7 +117,7 @@ def _pairs(data: Mapping[str, Any]) -> tuple[set[str], list[tuple[str, str]]]:
     if isinstance(data[question], list):
         reply = data[answer] if isinstance(data[answer], list) else [{"role": "assistant", "content": data[answer]}]
         return {question, answer}, _turns([*data[question], *reply])
-    return {question, answer}, [(_text(data[question]), _text(data[answer]))]
+    return {question, answer}, [Pair(_text(data[question]), _text(data[answer]))]
 
 
 def _text(value: Any) -> Any:
@@ -121,10 +133,10 @@ def _text(value: Any) -> Any:
     return value
 
 
-def _turns(talk: Sequence[Any]) -> list[tuple[str, str]]:
+def _turns(talk: Sequence[Any]) -> list[Pair]:
     """Every answer of a conversation with what stands before it: the words alone where that is one turn of the user,
-    else each turn after its speaker."""
-    said, pairs = list[tuple[str, str]](), list[tuple[str, str]]()
+    else each turn after its speaker, and the turns themselves."""
+    said, pairs = list[tuple[str, str]](), list[Pair]()
     for one in talk:
         if not isinstance(one, Mapping):
             raise InvalidInput("a message is no object; write {\"role\": …, \"content\": …}.")
@@ -135,7 +147,9 @@ def _turns(talk: Sequence[Any]) -> list[tuple[str, str]]:
         words = _text(one.get("content", one.get("value", one.get("text"))))
         if speaker == "Assistant" and said and one.get("weight") != 0:  # no loss is taken of an answer of weight zero
             plain = len(said) == 1 and said[0][0] != "Assistant"
-            pairs.append((said[0][1] if plain else "\n\n".join(f"{who}: {what}" for who, what in said), words))
+            pairs.append(Pair(said[0][1], words) if plain else Pair(
+                "\n\n".join(f"{who}: {what}" for who, what in said), words,
+                tuple((who.lower(), what) for who, what in said)))
         said.append((speaker, words))
     if not pairs:
         raise InvalidInput("the conversation has no answer after a question; give one turn of the assistant.")

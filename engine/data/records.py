@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 from pydantic_core import from_json
@@ -38,10 +38,11 @@ class Record(Sparse):
     spans: `answer` (the letter) and `explanation`, as characters [start, end) of the response; either may be missing.
     choices: the letters that the answer competes with. marks: spans of the prompt that a page highlights.
     flags: what was done to the record; metadata: what else its file says of it. Only evaluation and display read them:
-    they are no part of `content`.
+    they are no part of `content`. before_response: of a conversation the turns, as (role, words), that a chat template
+    writes in place of the prompt.
     """
 
-    unwritten: ClassVar = ("metadata",)
+    unwritten: ClassVar = ("metadata", "before_response")
     id: str = ""
     prompt: Annotated[str, Field(min_length=1)]
     response: Annotated[str, Field(min_length=1)]
@@ -50,6 +51,7 @@ class Record(Sparse):
     marks: dict[str, Span] = Field(default_factory=dict)
     flags: tuple[str, ...] = ()
     metadata: dict[str, Any] = Field(default_factory=dict)
+    before_response: tuple[tuple[Literal["system", "user", "assistant", "tool"], str], ...] = ()
 
     @model_validator(mode="after")
     def _inside(self) -> Record:
@@ -72,7 +74,7 @@ class Record(Sparse):
     @property
     def content(self) -> dict:
         """What a model, a behavior or an estimator may see."""
-        return self.model_dump(mode="json", include={"prompt", "response", "spans", "choices"})
+        return self.model_dump(mode="json", include={"prompt", "response", "spans", "choices", "before_response"})
 
 
 def fingerprint(records: Iterable[Record]) -> str:

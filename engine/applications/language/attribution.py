@@ -97,7 +97,8 @@ class Attribution:
 
     @cached_property
     def encoder(self) -> Encoder:
-        return Encoder(self._both[1], self.setting.recipe.context)
+        model, tokenizer = self._both
+        return Encoder(tokenizer, self.setting.recipe.context, loading.vocabulary(model))
 
     @cached_property
     def _both(self):

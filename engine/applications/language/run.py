@@ -48,7 +48,7 @@ class AttributionRequest(JobRequest[Attributed]):
     """Fine-tune a model, and score every record for the task's queries, or for those in `explained`."""
 
     name: ClassVar = "language_run"
-    numerics: ClassVar = 4
+    numerics: ClassVar = 5  # turns of a conversation are written by the chat template
 
     setting: Setting
     seed: Seed = 0

@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import Any
 
 import torch
+from jinja2 import TemplateError
 from torch import Tensor
 
 from engine.basics.errors import InvalidInput
@@ -75,28 +76,45 @@ class Batch:
 
 
 class Encoder:
-    """Encodes records for one tokenizer, at most `context` tokens each."""
+    """Encodes records for one tokenizer, at most `context` tokens each.
 
-    def __init__(self, tokenizer: Any, context: int = 1024) -> None:
+    known: how many tokens the model has embeddings of (default: all that the tokenizer writes).
+    """
+
+    def __init__(self, tokenizer: Any, context: int = 1024, known: int | None = None) -> None:
         if not tokenizer.is_fast:
             raise InvalidInput("This model's tokenizer does not say which characters a token covers; use a model that "
                                "has a fast tokenizer (tokenizer.json).")
-        self.tokenizer, self.context = tokenizer, context
+        self.tokenizer, self.context, self.known = tokenizer, context, known
         self._tails: dict[tuple[str, str], int] = {}
         self.chat = bool(getattr(tokenizer, "chat_template", None))
         self.end = self._end_of_turn()
 
     @property
     def pad(self) -> int:
-        """The token that fills up a batch; the mask hides it."""
+        """The token that fills up a batch; the mask hides it. A padding token is often added to a tokenizer alone."""
         return next((token for token in (self.tokenizer.pad_token_id, self.tokenizer.eos_token_id)
-                     if token is not None), 0)
+                     if token is not None and (self.known is None or token < self.known)), 0)
 
-    def opening(self, prompt: str) -> str:
-        """The text before the response, as the model's template has it; thinking is off where it can be."""
+    def opening(self, record: Record) -> str:
+        """The text before the response, as the model's template has it; thinking is off where it can be.
+
+        Raises `InvalidInput` for turns that the template does not take. Where it takes no system, its words begin the
+        user's first turn.
+        """
         if not self.chat:
-            return f"{self.tokenizer.bos_token or ''}{prompt}\n"
-        return self._turned([{"role": "user", "content": prompt}], add_generation_prompt=True)
+            return f"{self.tokenizer.bos_token or ''}{record.prompt}\n"
+        spoken = record.before_response or (("user", record.prompt),)
+        turns = [{"role": role, "content": words} for role, words in spoken]
+        try:
+            return self._turned(turns, add_generation_prompt=True)
+        except TemplateError as error:
+            if len(turns) > 1 and (turns[0]["role"], turns[1]["role"]) == ("system", "user"):
+                words = "\n\n".join(turn["content"] for turn in turns[:2])
+                merged = (("user", words), *record.before_response[2:])
+                return self.opening(record.model_copy(update={"before_response": merged}))
+            raise InvalidInput(f"The model's chat template does not take the turns of record `{record.id}` "
+                               f"({' '.join(str(error).split())[:120].rstrip('.')}); leave those turns out.") from None
 
     @property
     def facts(self) -> dict[str, str]:
@@ -110,9 +128,13 @@ class Encoder:
 
     def encode(self, record: Record) -> Encoded:
         """Raises `InvalidInput` for a response that does not fit, or a span or letter that no token holds."""
-        opening = self.opening(record.prompt)
+        opening = self.opening(record)
         start = len(opening)
         ids, offsets = self._tokens(opening + record.response + self.end)
+        if self.known is not None and max(ids, default=0) >= self.known:
+            raise InvalidInput(f"Record `{record.id}` holds the token “{self.tokenizer.decode([max(ids)])}” (number "
+                               f"{max(ids):,}), but the model has embeddings of {self.known:,} tokens; use the model's "
+                               "own tokenizer, or resize its embeddings to this one and save both.")
         first = next((position for position, (_, end) in enumerate(offsets) if end > start), len(ids))
         if first == len(ids):
             raise InvalidInput(f"The response of record `{record.id}` has no tokens; give the text that the model "
@@ -133,7 +155,7 @@ class Encoder:
     def covered(self, record: Record, spans: Iterable[tuple[int, int]]) -> list[int]:
         """The tokens that cover a character of the response's spans [start, end), each by how many tokens it stands
         before the record's end: 1 is the last."""
-        opening = self.opening(record.prompt)
+        opening = self.opening(record)
         ids, offsets = self._tokens(opening + record.response + self.end)
         positions = {position for start, end in spans
                      for position in _covering(offsets, len(opening) + start, len(opening) + end)}

@@ -149,6 +149,11 @@ def load(name: str, device: str = "cpu", *, narrow: bool = False) -> tuple[Any, 
     return model.eval(), tokenizer
 
 
+def vocabulary(model: Any) -> int:
+    """How many tokens the model has embeddings of."""
+    return int(model.get_input_embeddings().weight.shape[0])
+
+
 def _read(files: ModelFiles, dtype: torch.dtype, spread: bool) -> tuple[Any, Any]:
     """(model, tokenizer) of files that were checked. Raises `InvalidInput` where weights are missing, which
     transformers would draw at random."""

@@ -127,7 +127,7 @@ def _stated(words: Contrast, record: Record, query: int) -> Record:
     if response == record.response.strip():
         raise InvalidInput(f"The other response is that of query {query} itself; write another one, or contrast one "
                            "query alone, as in `contrast@0:…`.")
-    return Record(id=record.id, prompt=record.prompt, response=response)
+    return Record(id=record.id, prompt=record.prompt, response=response, before_response=record.before_response)
 
 
 def _with_choice(words: Contrast, record: Record, query: int) -> str:

@@ -109,7 +109,7 @@ class CausalFamily(Family):
     def build(self, source: SourceFields, dataset: Dataset, sample: Sample, device: str, watch: Observer) -> Problem:
         recipe = self.recipe(source)
         model, tokenizer = _base(source.model, loading.identity(source.model)["files"])
-        encoder = Encoder(tokenizer, recipe.context)
+        encoder = Encoder(tokenizer, recipe.context, loading.vocabulary(model))
         records = [[own[row] for row in rows] for own, rows in _splits(dataset, sample)]
         encoded = [[encoder.encode(record) for record in split] for split in records]
         packing = Packing.of([item for split in encoded for item in split])

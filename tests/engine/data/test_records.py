@@ -83,7 +83,9 @@ def test_conversations_give_the_last_answer_or_every_one(tmp_path):
     last, every = (read_jsonl(tmp_path / "r.jsonl", turns) for turns in ("last", "every"))
     assert [(record.id, record.response) for record in last] == [("x", "d")]
     assert last[0].prompt == "System: Be brief.\n\nUser: a\n\nAssistant: b\n\nUser: c"
-    assert [(record.id, record.response) for record in every] == [("x.0", "b"), ("x.1", "d")]
+    assert [(record.id, record.response) for record in every] == [("x#0", "b"), ("x#1", "d")]
+    assert every[0].before_response == (("system", "Be brief."), ("user", "a"))
+    assert Record.parse(json.loads(last[0].model_dump_json())) == last[0]
 
 
 def test_spans_are_marked_by_key_and_by_pattern(tmp_path):

@@ -1,16 +1,21 @@
 """Spans of characters become the right tokens under every template, and what cannot be encoded is one sentence."""
 
+import json
+
 import pytest
 import torch
 
 from engine.basics.errors import InvalidInput
-from engine.data.records import Record
+from engine.data.records import Record, read_jsonl
 from engine.data.tasks import build
 from engine.models.causal.encoding import Encoder
 
 pytestmark = pytest.mark.usefixtures("own_questions")
 CORRUPTION = {"name": "response_corruption", "clean": 6, "answer": 2, "rationale": 2, "validation": 2, "seed": 0}
 NAMES = ("chatml", "turns", "headers", "plain")
+HI = Record(prompt="hi", response="hello")
+TALK = [("system", "Be brief."), ("user", "Is ice a solid?"), ("assistant", "Yes."), ("user", "Why?"),
+        ("assistant", "It has a shape of its own.")]
 
 
 @pytest.fixture(params=NAMES)
@@ -28,13 +33,46 @@ def test_tokens_of_every_span_spell_its_text(encoder):
         assert decode([found.ids[found.answer]]).strip() == record.answer
         assert [decode([token]).strip() for token in found.letters] == list(record.choices)
         assert found.letters[found.stated] == found.ids[found.answer]
-        assert decode(found.ids[:found.response]).endswith(encoder.opening(record.prompt)[-8:])
+        assert decode(found.ids[:found.response]).endswith(encoder.opening(record)[-8:])
 
 
 def test_thinking_is_off_and_turns_are_closed(make_tokenizer):
     ends = {name: Encoder(make_tokenizer(name)).end for name in NAMES}
     assert ends == {"chatml": "<|im_end|>", "turns": "<end_of_turn>", "headers": "<|eot_id|>", "plain": "<eos>"}
-    assert Encoder(make_tokenizer("chatml")).opening("hi").endswith("<think>\n\n</think>\n\n")
+    assert Encoder(make_tokenizer("chatml")).opening(HI).endswith("<think>\n\n</think>\n\n")
+
+
+@pytest.mark.parametrize("name", ["turns", "headers"])
+def test_a_conversation_is_written_by_the_template_turn_by_turn(name, make_tokenizer, tmp_path):
+    (tmp_path / "r.jsonl").write_text(json.dumps({"messages": [{"role": who, "content": what} for who, what in TALK]}))
+    tokenizer = make_tokenizer(name)
+    [record] = read_jsonl(tmp_path / "r.jsonl")
+    encoded = Encoder(tokenizer).encode(record)
+    whole = tokenizer.apply_chat_template([{"role": who, "content": what} for who, what in TALK], return_dict=True)
+    assert list(encoded.ids) == whole["input_ids"][:len(encoded.ids)]
+    assert tokenizer.decode(whole["input_ids"][len(encoded.ids):]).strip() == ""
+    assert tokenizer.decode(encoded.ids[encoded.response:]).strip().startswith(TALK[-1][1])
+
+
+def test_a_template_without_system_gets_its_words_in_the_first_turn_and_one_that_refuses_is_quoted(make_tokenizer):
+    tokenizer = make_tokenizer("headers")
+    tokenizer.chat_template = ("{% for m in messages %}{% if m.role == 'system' %}{{ raise_exception('no system') }}"
+                               "{% elif m.role == 'tool' %}{{ raise_exception('no tools') }}{% endif %}"
+                               "[{{ m.role }}: {{ m.content }}]{% endfor %}")
+    record = HI.model_copy(update={"before_response": tuple(TALK[:4])})
+    assert Encoder(tokenizer).opening(record) == (
+        "[user: Be brief.\n\nIs ice a solid?][assistant: Yes.][user: Why?]")
+    with pytest.raises(InvalidInput, match="does not take the turns of record `7` \\(no tools\\)"):
+        Encoder(tokenizer).encode(Record(id="7", prompt="p", response="r", before_response=[("tool", "4")]))
+
+
+def test_tokens_that_the_model_has_no_embedding_of_are_refused_and_never_pad(make_tokenizer):
+    tokenizer = make_tokenizer("plain")
+    known = len(tokenizer)
+    tokenizer.add_special_tokens({"pad_token": "[PAD]"})
+    assert Encoder(tokenizer).pad == known and Encoder(tokenizer, known=known).pad == tokenizer.eos_token_id
+    with pytest.raises(InvalidInput, match=rf"the token “\[PAD\]” .number {known}., but the model has embeddings of"):
+        Encoder(tokenizer, known=known).encode(HI.model_copy(update={"response": "a [PAD]"}))
 
 
 def test_a_batch_says_where_everything_is(encoder):
@@ -88,5 +126,5 @@ def test_a_template_that_writes_the_date_writes_the_same_one_every_day(make_toke
     assert Encoder(tokenizer).facts == {}
     tokenizer.chat_template = "{{ strftime_now('%d %b %Y') }} " + tokenizer.chat_template
     found = Encoder(tokenizer)
-    assert found.opening("hi").startswith("26 Jul 2024 ") and found.facts == {"template_date": "2024-07-26"}
+    assert found.opening(HI).startswith("26 Jul 2024 ") and found.facts == {"template_date": "2024-07-26"}
     assert found.end == Encoder(make_tokenizer("chatml")).end
