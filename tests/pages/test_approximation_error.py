@@ -222,7 +222,7 @@ def test_approximations_of_a_descent_are_compared_by_a_job():
     run_job(RunErrorsRequest.name, RunErrorsRequest(candidates=50, process=process).of(
         ProblemSource(n_train=60, n_queries=20, n_test=500)).payload)
     at = sound(at.run())
-    assert says(at, "its largest single cause is") and says(at, "When did this example matter?")
+    assert says(at, "its largest single cause is") and says(at, "Influence of one example by training time")
     assert any("run-errors" in code.value and "--parts moments.csv" in code.value for code in at.code)
     example = at.selectbox(key="choice:moment")
     example.set_value(example.options[1]).run()

@@ -1,4 +1,4 @@
-"""*What if all of these?* on the Examples page: the group, its effect, and the curve of the rankings."""
+"""*Group influence* on the Examples page: the group, its effect, and the curve of the rankings."""
 
 import numpy as np
 import pytest
