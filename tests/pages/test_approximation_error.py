@@ -89,7 +89,7 @@ def test_the_logit_stays_exact():
 def test_alpha_point_is_live_while_the_curves_are_queued():
     at = sound(open("approximation_error", panel="alpha", draws=1, alpha="0.001", **SMALL))
     assert 0.5 < metrics(at)["Kendall tau"] <= 1.0
-    assert says(at, "0 of 1 draws are ready") and says(at, "Error curves over α on Handwritten digits, seed 0")
+    assert says(at, "0 of 1 seeds are ready") and says(at, "Error curves over α on Handwritten digits, seed 0")
     assert says(at, "8 of 8 converged")
 
 
@@ -102,7 +102,7 @@ def test_alpha_curves_of_a_finished_run_show_every_solver(tmp_path, monkeypatch)
     assert sorted(set(table["x"])) == list(alphas())
     residuals = next(frame.value for frame in at.dataframe if "median residual" in frame.value.columns)
     assert len(residuals) == len(HESSIANS) and residuals["largest residual"].notna().all()
-    assert not says(at, "draws are ready")
+    assert not says(at, "seeds are ready")
 
 
 def test_complete_curves_stay_while_a_point_is_waited_for(monkeypatch):
@@ -111,7 +111,7 @@ def test_complete_curves_stay_while_a_point_is_waited_for(monkeypatch):
     at = sound(open("approximation_error", draws=1, eta=0.33, **SMALL))
     assert drawn(at, "at_place")
     assert len(curve_table(at)) == len(differentiable()) * len(ETAS) and not at.metric
-    assert says(at, "would be missed by")
+    assert says(at, "Interpolating a left-out computed point errs by")
 
 
 def published_on(dataset, monkeypatch):
@@ -172,7 +172,7 @@ def test_a_behavior_of_this_page_is_no_fault_of_the_address_on_another():
 
 def test_plain_words():
     said = " ".join(texts(sound(open("approximation_error", draws=1, **SMALL))))
-    assert "Same question: how an approximate answer leaves the exact one as the step grows" in said
+    assert "Same question: the distance of an approximation from the exact answer" in said
     assert "query logit** is linear" in said
 
 

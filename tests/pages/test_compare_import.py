@@ -74,7 +74,7 @@ def test_several_files_are_read_at_once_each_with_its_name_its_claim_and_its_sig
     at = upload(opened(), ("captum.npy", scores(sign=-1)), ("theirs.csv", scores(turned=True)))
     assert says(at, "The name says captum") and says(at, "sign read as minus") and says(at, "one row a query")
     assert widget(at, "selectbox", ":claim").value == codes.encode(STEP)
-    assert widget(at, "selectbox", ":claim", 1).value is None and says(at, "Nothing in the file says which question")
+    assert widget(at, "selectbox", ":claim", 1).value is None and says(at, "The file does not state which question")
     assert not any(button.label.startswith("Add all") for button in at.button)
     sound(widget(at, "selectbox", ":claim", 1).set_value(codes.encode(STEP)).run())
     at = press(at, "Add all 2 to the comparison")
@@ -173,7 +173,7 @@ def test_scores_belong_to_the_data_that_they_were_imported_for(home):
     at = sound(open("compare", **{**view, "seed": 1}))
     assert any("“captum” belong to other data" in error.value for error in at.error)
     assert says(sound(open("compare", **{**view, "nseeds": 3})),
-                "seed 0 alone, to which scores of other programs belong, ± is")
+                "seed 0 alone, as imported scores belong to one seed, ± is")
 
 
 def test_a_link_of_an_earlier_version_opens_with_its_table_in_the_list(home):

@@ -513,5 +513,5 @@ def test_scores_of_another_program_are_ranked_and_measured_beside_the_methods(fi
     assert table.loc["self & influence", "AUPRC"] == table.loc[CONSENSUS.method, "AUPRC"]
     again = sound(open("noisy_labels", **{name: at.query_params[name] for name in at.query_params}))
     assert says(again, "self & influence")
-    at = sound(next(one for one in again.button if one.label == "Leave out").click().run())
+    at = sound(next(one for one in again.button if one.label == "Exclude").click().run())
     assert not says(at, "self & influence") and "theirs" not in at.query_params
