@@ -122,12 +122,22 @@ class Explanation:
         if not self.links:
             return "Both are the same scores, so there is nothing to explain."
         if self.path == 0:
-            return "Both rank every training example alike, so there is no way to share out."
+            return "Both rank every training example alike, so there is no difference to attribute."
         ranked = sorted(zip([round(100 * link.share) for link in self.links], self.links, strict=True),
                         key=lambda pair: -pair[0])
         terms = [f"{percent}% {link.title}" for percent, link in ranked if percent]
         remarks = f" ({'; '.join(self._remarks)})" if self._remarks else ""
-        return ", ".join([terms[0].replace("%", "% of the way is", 1), *terms[1:]]) + f"{remarks}."
+        return ", ".join([terms[0].replace("%", "% of the path is", 1), *terms[1:]]) + f"{remarks}.{self._unmoved}"
+
+    @property
+    def _unmoved(self) -> str:
+        """The axes that differ, so that a verdict names them, and round to 0% of the path."""
+        titles = [link.title for link in self.links if set(link.causes) <= set(PARTS) and not round(100 * link.share)]
+        if not titles:
+            return ""
+        named = f"{titles[0][0].upper()}{titles[0][1:]}" + "".join(f" and {title}" for title in titles[1:])
+        return (f" {named} {'differs' if len(titles) == 1 else 'differ'} too, but "
+                f"{'accounts' if len(titles) == 1 else 'account'} for less than 0.5% of the path.")
 
     @property
     def _remarks(self) -> list[str]:

@@ -55,10 +55,10 @@ def test_the_page_opens_with_a_first_look():
 
 def test_a_list_that_was_emptied_stays_empty_until_something_is_chosen():
     at = sound(open("compare", s=["query_loss/add_occurrence/one_step;eta=0.1"], **SMALL))
-    assert says(at, "One more, please") and charts(at) == 0
+    assert says(at, "Add one more") and charts(at) == 0
     press(at, "remove")
     assert says(at, "Nothing to compare yet") and charts(at) == 0
-    button = next(button for button in at.button if "Four answers" in button.label)
+    button = next(button for button in at.button if "Four questions" in button.label)
     sound(button.click().run())
     assert len(address(at, "s")) == 4 and not says(at, "Nothing to compare yet")
 

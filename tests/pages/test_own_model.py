@@ -59,5 +59,5 @@ def test_a_first_comparison_is_chosen_by_what_it_is_predicted_to_cost(own, monke
     first_look.first_look.cache_clear()
     dear = fitting.first_look(own.data, own.name)
     assert (dear.parameters, dear.candidates) == first_look.TRIED[-1] and dear.seconds < dear.whole
-    assert chosen(sound(open("compare")), "Parameters that count").value == dear.parameters
+    assert chosen(sound(open("compare")), "Differentiated parameters").value == dear.parameters
     first_look.first_look.cache_clear()

@@ -48,7 +48,7 @@ def test_optimizer_schedule_and_augmentation_are_chosen_like_the_rest():
     box(at, "Schedule").set_value("step").run()
     assert says(at, "(step)") and address(at, "fit-schedule") == ["step"]
     number(at, "Batch size").set_value(20).run()
-    assert says(at, "On 60 examples that is 9 steps, and 180 examples passed through the model.")
+    assert says(at, "On 60 examples that is 9 steps, and 180 examples processed.")
     assert "fit-rate" not in at.query_params, "what nobody changed is not in the address"
 
 
