@@ -61,9 +61,9 @@ class SettingSweepRequest(OfCandidates[SettingSweep]):
     shared: ClassVar = True
 
     scoring: StoredScoring
-    vary: Annotated[str, Field(description="Which setting of the estimator is turned; `list` names them.")]
+    vary: Annotated[str, Field(description="The setting of the estimator to vary; see `list`.")]
     values: Annotated[str, Field(description="The values, with commas between (default: a tenth to ten times the "
-                                             "default, or all texts that it may be).")] = ""
+                                             "default, or all allowed texts).")] = ""
 
     def title(self, problem: str) -> str:
         return f"{self.scoring.route.title} over {self.vary.replace('_', ' ')} on {problem}"

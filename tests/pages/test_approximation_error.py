@@ -199,7 +199,7 @@ def asked_run(behavior="query_loss", process=Replay(), **source):
 
 def test_the_derivative_of_a_descent_is_checked_by_a_job():
     at = sound(open("approximation_error", **{**NETWORK, "model": "softmax"}, run_eta=0.5, run_steps=9))
-    assert says(at, "Derivative of the training against real trainings") and not at.get("vega_lite_chart")
+    assert says(at, "Derivative of the training against actual retraining") and not at.get("vega_lite_chart")
     run_job(LinearRangeRequest.name, asked_run(process=Replay(eta=0.5, steps=9)))
     at = sound(at.run())
     assert says(at, "Is this run differentiable at all?") and says(at, "float64 throughout")

@@ -133,7 +133,7 @@ def test_a_sign_that_the_data_do_not_tell_is_asked_once_and_kept(home):
 
 def test_sizes_are_told_from_signed_scores(home):
     at = imported(opened(), values=np.abs(scores()))
-    assert listed(at)[-1].route.unsigned and says(at, "sizes are compared with sizes")
+    assert listed(at)[-1].route.unsigned and says(at, "absolute values are compared")
 
 
 def test_a_first_row_in_doubt_is_asked_for(home):

@@ -150,8 +150,8 @@ def test_marked_words_another_response_and_a_baseline_stand_beside_each_other(lo
     at = sound(open("compare", s=WORDED, pair="1-3", explain=1, **SMALL))
     assert says(at, "No question to compare: BM25 implies no specification")
     assert [error.value for error in at.error] == [
-        "`BM25` implies no specification, so no way leads from its ranking through exact ones; explain two answers to "
-        "questions."]
+        "`BM25` implies no specification, so no path of exact specifications starts at it; explain two scorings that "
+        "have one."]
     at = sound(open("examples", s=WORDED, query=2, example=3, **SMALL))
     assert not at.error and says(at, "baseline · 24 candidates")
     assert says(at, "change of the log-likelihood of “The answer is” per token")

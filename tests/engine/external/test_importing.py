@@ -244,7 +244,7 @@ def test_sizes_without_a_sign_are_told_and_compared_with_sizes(small, exact):
     assert np.isnan(both.agreement("sign_agreement", 0, 1).mean)
     signed = compare([[exact, compute(small, STEP)[0]]])
     assert both.agreement("kendall_tau", 0, 2).mean == signed.agreement("kendall_tau", 0, 1).mean
-    assert "sizes are compared with sizes" in both.verdicts[0][1].reason
+    assert "absolute values are compared" in both.verdicts[0][1].reason
     with pytest.raises(InvalidInput, match="have no sign"):
         explain(small, mine, STEP)
 
