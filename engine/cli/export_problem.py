@@ -12,7 +12,7 @@ from engine.basics.files import atomic_write
 
 
 def export_problem(
-    source: Annotated[str, typer.Option(help="Dataset, sizes and seed as JSON, as a page gives them.",
+    source: Annotated[str, typer.Option(help="Dataset, sizes and seed as JSON, as shown on a page.",
                                         metavar="JSON")],
     out: Annotated[Path, typer.Option(help="The problem to write.", metavar="NPZ")],
 ) -> None:

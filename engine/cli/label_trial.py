@@ -15,7 +15,7 @@ from engine.cli.setting import Machine
 
 
 def label_trial(
-    out: Annotated[Path, typer.Option(help="What each method finds of the flipped labels, and its weight in the "
+    out: Annotated[Path, typer.Option(help="Detection of the flipped labels by each method, and its weight in the "
                                            "consensus.", metavar="CSV")],
     searched: SearchedData = SearchedData(),
     machine: Machine = Machine(),

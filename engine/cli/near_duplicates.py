@@ -15,8 +15,8 @@ from engine.cli.setting import Machine
 
 def near_duplicates(
     out: Annotated[Path, typer.Option(help="The pairs to write.", metavar="CSV")],
-    threshold: Annotated[float, typer.Option(help="How near, as a fraction of the median distance to a nearest "
-                                                  "neighbour.")] = 0.13,
+    threshold: Annotated[float, typer.Option(help="Threshold, as a fraction of the median nearest-neighbour "
+                                                "distance.")] = 0.13,
     searched: SearchedData = SearchedData(),
     machine: Machine = Machine(),
 ) -> None:

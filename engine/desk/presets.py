@@ -104,7 +104,7 @@ def _softmax() -> tuple[Preset, ...]:
                           controlled.response_scoring("query_loss", 0.0), SOLVED), (0, 4)),
         Preset("table-a6", "Table A-6", "Every specification of the paper's Table A-6: four behaviors after one step, "
                "five steps, the damped local response, leave-one-out and five upweightings.", _table_a6(), (6, 11)),
-        Preset("table-1", "Named methods", "The estimators of the paper's Table 1, each with its implied specification.",
+        Preset("table-1", "Named methods", "Estimators of the paper's Table 1, each with its implied specification.",
                _named(), (1, 3)),
         Preset("solvers", "Same question, different solvers", "One question: upweight by α = 0.001 and re-optimise, "
                "answered exactly and by every approximation available. All disagreement here is approximation error.",
@@ -138,7 +138,7 @@ def _networks() -> tuple[Preset, ...]:
         Preset("table-a7", "Table A-7", "Every specification of the paper's Table A-7: four behaviors after one step, "
                "five steps, the damped local response, and 20 L-BFGS iterations after leave-one-out and three "
                "upweightings.", _table_a7(), (0, 1)),
-        Preset("table-1", "Named methods", "The estimators of the paper's Table 1, each with its implied specification; "
+        Preset("table-1", "Named methods", "Estimators of the paper's Table 1, each with its implied specification; "
                "inverse Hessians with damping 0.01.", _named_of_networks(), (2, 4)),
         Preset("solvers", "Same question, different solvers", "One question: the damped local response, exactly and "
                                                               "by every approximation available. The damping of 2 is "

@@ -69,7 +69,7 @@ def test_a_folder_of_the_users_own_is_searched_as_it_came(tmp_path, capsys, monk
     assert len(table) == 20 and sorted(table["row"]) == list(range(20)) and "TracIn · target logit" in table
     assert all(Path(file).parts[1] == label for file, label in zip(table["file"], table["label"], strict=True))
     assert "4 trusted examples, drawn from your own `test` folder" in told and "AUPRC" not in told
-    assert "searched as they came" in told
+    assert "searched as they are" in told
 
 
 def test_without_verified_labels_every_label_is_searched_or_a_part_of_them_is_trusted(tmp_path, capsys, monkeypatch):
@@ -84,7 +84,7 @@ def test_without_verified_labels_every_label_is_searched_or_a_part_of_them_is_tr
 
 
 @pytest.mark.parametrize(("given", "said"), [
-    ([], "There is nothing to search"), (["--data", "nowhere.zip"], "There is no file or folder `nowhere.zip`"),
+    ([], "No data are given"), (["--data", "nowhere.zip"], "There is no file or folder `nowhere.zip`"),
     (["--data", ".", "--source", json.dumps({"dataset": "digits"})], "Both --data and --source name the data"),
     (["--data", "."], "There are no pictures in the folder"), (["--source", "[]"], "--source is no JSON object")])
 def test_what_cannot_be_searched(tmp_path, capsys, monkeypatch, given, said):
