@@ -59,7 +59,7 @@ class EmbeddingMethod:
 
 
 class EmbeddingRequest(Request[Embedding]):
-    """Draw a map of the training set by what the model's last layer reads."""
+    """Map the training set by the inputs of the model's last layer."""
 
     name: ClassVar = "embedding"
     command: ClassVar = "map"

@@ -64,7 +64,7 @@ class GroupTable:
 
 
 class GroupRequest(Request[GroupTable]):
-    """Do something to a whole group of training examples at once, and compare with doing it one by one."""
+    """Group influence: intervene on several training examples at once, and compare with the sum of single effects."""
 
     name: ClassVar = "group-effect"
     command: ClassVar = "group"

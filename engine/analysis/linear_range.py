@@ -127,7 +127,7 @@ def _listed(epsilons: Iterable[float]) -> str:
 
 
 class LinearRangeRequest(OfCandidates[LinearRange]):
-    """Check `replay`: what the derivative of a training tells of real trainings with other weights.
+    """Check `replay`: the derivative of a training against actual retraining with other weights.
 
     Each candidate is trained 2·|EPSILONS| times, in the one run of the process. Raises `InvalidInput` for a behavior
     without a gradient, for several runs, and as `replay` does.

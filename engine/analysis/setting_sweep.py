@@ -49,7 +49,7 @@ class SettingSweep:
 
 
 class SettingSweepRequest(OfCandidates[SettingSweep]):
-    """Turn one setting of an approximation: agreement with the exact answer, and time, at each value.
+    """Vary one setting of an approximation: agreement with the exact answer, and time, at each value.
 
     Raises `InvalidInput` for an estimator without that setting, and for values that it does not take.
     """

@@ -26,7 +26,7 @@ def at_scale(
     devices: Annotated[float, typer.Option(help="Number of devices.")] = 1,
     out: Annotated[Path | None, typer.Option(help="The table.", metavar="CSV")] = None,
 ) -> None:
-    """Count what attribution in a language model costs: operations, bytes, hours."""
+    """Compute the cost of attribution in a language model: operations, bytes, hours."""
     from engine.applications.language.at_scale import StudyScale, table
     from engine.cli.score_files import check_output
 

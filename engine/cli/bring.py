@@ -62,7 +62,7 @@ def bring(
     layout: TableLayout = TableLayout(),
     setting: ProblemOptions = ProblemOptions(),
 ) -> None:
-    """Bring scores of other programs, and see how they agree with the exact answer to what they claim."""
+    """Import scores of other programs, and compare them with the exact answer to their claimed question."""
     from engine.cli.problem import read_problem
     from engine.cli.score_files import check_scores_output, write_scores
     from engine.external import importing, matching

@@ -31,7 +31,7 @@ def explain(
                                                            "the only two).", metavar="NAME")] = None,
     setting: ProblemOptions = ProblemOptions(),
 ) -> None:
-    """Say how much of a disagreement is behavior, intervention, training process, or approximation error."""
+    """Attribute a disagreement to behavior, intervention, training process and approximation error."""
     from engine.analysis import explanation
     from engine.cli.explain_text import as_data, as_text
     from engine.cli.problem import read_problem

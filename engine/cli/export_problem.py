@@ -16,7 +16,7 @@ def export_problem(
                                         metavar="JSON")],
     out: Annotated[Path, typer.Option(help="The problem to write.", metavar="NPZ")],
 ) -> None:
-    """Write the problem that a page shows, for `influence` and `compare`."""
+    """Write the problem of a page, for `influence` and `compare`."""
     from engine.cli.score_files import check_output
     from engine.cli.spec_files import parse_source
     from engine.external.rebuilt import problem_npz

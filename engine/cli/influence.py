@@ -57,7 +57,7 @@ def stream(
     k: Annotated[int, typer.Option(help="How many candidates of each end are written for each query.")] = 50,
     setting: ProblemOptions = ProblemOptions(),
 ) -> None:
-    """Score candidates outside the training set one batch after another, and keep the ends of the ranking."""
+    """Score candidates outside the training set in batches, and write the top and bottom k."""
     from engine.cli.problem import read_stream
     from engine.cli.score_files import check_output, manifest_of, write_vouched
     from engine.cli.spec_files import read_spec

@@ -20,7 +20,7 @@ def label_trial(
     searched: SearchedData = SearchedData(),
     machine: Machine = Machine(),
 ) -> None:
-    """Flip 5% of the labels, of examples that look right, and measure which method finds them (resumable)."""
+    """Flip 5% of the labels that look right, and measure how each method detects them (resumable)."""
     from engine.applications.noisy_labels.search import draw_cached
     from engine.applications.noisy_labels.trial import TrialRequest
     from engine.cli.progress import run_shown

@@ -27,7 +27,7 @@ def caches(
     delete: Annotated[list[str] | None, typer.Option(help="A training to remove with its gradients, by its digest, or "
                                                           "`all`; repeat it for several.", metavar="DIGEST")] = None,
 ) -> None:
-    """List what trainings of language models keep on disk, and remove it."""
+    """List and delete trainings and cached gradients of language models."""
     from engine.applications.language import trainings
     from engine.models.causal import stored_trainings
 
@@ -129,7 +129,7 @@ def attribute_record(
                                                       metavar="CSV")] = None,
     machine: Machine = Machine(),
 ) -> None:
-    """Take the score of one training record apart into tokens, layers and attention heads; the parts add up to it."""
+    """Decompose the score of one training record into tokens, layers and attention heads, which sum to it."""
     from engine.applications.language.decomposition import TokensRequest
     from engine.cli.progress import run_shown
     from engine.cli.score_files import check_output

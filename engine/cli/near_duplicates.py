@@ -20,7 +20,7 @@ def near_duplicates(
     searched: SearchedData = SearchedData(),
     machine: Machine = Machine(),
 ) -> None:
-    """Find examples that are in the data twice, or nearly, and those on both sides of a split (resumable)."""
+    """Find duplicates and near-duplicates in the data, and those on both sides of a split (resumable)."""
     from engine.applications.noisy_labels.duplicates import DuplicatesRequest
     from engine.applications.noisy_labels.search import draw_cached
     from engine.cli.progress import run_shown

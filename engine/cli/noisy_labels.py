@@ -66,7 +66,7 @@ def noisy_labels(
     searched: SearchedData = SearchedData(),
     machine: Machine = Machine(),
 ) -> None:
-    """Train on labels as they are, and rank them by how likely they are wrong (resumable)."""
+    """Rank training labels by how likely they are wrong (resumable)."""
     from engine.applications.noisy_labels.fault import fault
     from engine.applications.noisy_labels.held_out import MISJUDGED, HeldOutRequest
     from engine.applications.noisy_labels.judge import judge
@@ -146,7 +146,7 @@ def what_if_labels(
     searched: SearchedData = SearchedData(),
     machine: Machine = Machine(),
 ) -> None:
-    """Train again without some examples, or with other labels, and compare accuracies (resumable)."""
+    """Retrain without some examples, or with other labels, and compare accuracies (resumable)."""
     from engine.applications.noisy_labels.cross_validation import CrossValidationRequest
     from engine.applications.noisy_labels.decision_file import read_decisions
     from engine.applications.noisy_labels.held_out import FOLDS

@@ -15,7 +15,7 @@ SCRIPT, RECORDS = ".sh", ".jsonl"
 
 
 def preview_data(read: OwnData = OwnData()) -> None:
-    """Say what is understood of your own data: classes, counts, sizes, colour, and what is left out and why."""
+    """Show how your own data are read: classes, counts, sizes, colour, and what is left out and why."""
     import pandas as pd
 
     from engine.cli.progress import progress
@@ -49,7 +49,7 @@ def clean_data(
                                            "shell script of the moves if the name ends in .sh.", metavar="PATH")],
     read: OwnData = OwnData(),
 ) -> None:
-    """Write your own data with corrected labels and without what is removed; the data themselves stay as they are."""
+    """Write a copy of your own data with corrected labels and without removed examples; the original is not changed."""
     from engine.applications.noisy_labels import cleaning
     from engine.applications.noisy_labels.decision_file import read_decisions
     from engine.applications.noisy_labels.own import own_source

@@ -7,7 +7,7 @@ from engine.cli.setting import Data, ProblemOptions
 
 
 def recording(data: Data, setting: ProblemOptions = ProblemOptions()) -> None:
-    """Check a recorded training (--trajectory FOLDER) by making it again from the data."""
+    """Check a recorded training (--trajectory FOLDER) by replaying it from the data."""
     from engine.cli.problem import read_problem
     from engine.cli.progress import progress
     from engine.exact.replay import training_of

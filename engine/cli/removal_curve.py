@@ -28,7 +28,7 @@ def removal_curve(
     seeds: Annotated[int, typer.Option(help="Training seeds to average over.", min=1, max=1_000)] = 1,
     setting: ProblemOptions = ProblemOptions(),
 ) -> None:
-    """Remove the top of rankings and train again: what becomes of a behavior, beside random groups of the same size."""
+    """Remove the top k of rankings and retrain: the change of a behavior, against random groups of the same size."""
     from engine.analysis import removal_curve as curves
     from engine.cli.problem import read_problem
     from engine.cli.progress import progress

@@ -17,7 +17,7 @@ def statements(
     out: Annotated[Path | None, typer.Option(help="The same as a table: every comparison with its seeds, raw and "
                                                   "adjusted interval.", metavar="JSON")] = None,
 ) -> None:
-    """What the paper concludes: confirmed, contradicted or undecided by the published results."""
+    """The paper's conclusions: confirmed, contradicted or undecided by the published results."""
     from engine.cli.score_files import check_output, json_text
     from engine.cli.statements_text import as_data, listed
     from engine.experiments.statements import STATEMENTS

@@ -35,7 +35,7 @@ def subsets(
                                             "the number of the set of seeds.", min=0, max=1_000)] = 0,
     setting: ProblemOptions = ProblemOptions(),
 ) -> None:
-    """Train models on drawn subsets, or take those that are kept, and write them as a bank."""
+    """Train models on random subsets, or reuse stored ones, and write them as a bank."""
     from engine.analysis.subset_bank import bank
     from engine.cli.bank_files import write_bank
     from engine.cli.problem import read_problem
@@ -72,7 +72,7 @@ def data_values(
     behavior: Annotated[str, typer.Option(help="Behavior whose value is attributed; see `list`.")] = "query_loss",
     setting: ProblemOptions = ProblemOptions(),
 ) -> None:
-    """Share a behavior out among the candidates: Banzhaf or Shapley values from models on subsets."""
+    """Banzhaf or Shapley values of the candidates for a behavior, from models on subsets."""
     import numpy as np
     import pandas as pd
 

@@ -319,7 +319,7 @@ def test_own_pictures_of_mixed_sizes_with_an_unreadable_one(empty, tmp_path):
     assert says(at, "No label is trusted: each of 32 is judged by 4 models")
     assert says(at, "32 of 33 examples are searched. Not searched: 1 not readable.")
     at = sound(open("noisy_labels", data=name, epochs=2, trusted=2, doubt=name))
-    assert any("drawn from the labels in doubt" in warning.value for warning in at.warning)
+    assert any("sampled from the unverified labels" in warning.value for warning in at.warning)
     assert any("2 classes with 32 training examples, read in grey at 28 × 28 pixels; 1 file was not read" in one.label
                for one in at.expander)
     assert says(at, "your file says which are wrong")
@@ -406,8 +406,8 @@ def test_own_photos_are_read_anew_with_other_classes(empty):
     button(at, next(one.key for one in at.button if one.label == "Apply")).click().run()
     read = address(sound(at), "data")[0]
     assert read.endswith(".reading") and data.load(read).image_shape == (16, 16, 3)
-    assert says(at, "Verified examples: 6") and says(at, "3 trusted examples, drawn from your own list of verified")
-    assert says(at, "30 of 37 examples are searched. Not searched: 6 verified, or kept to measure accuracy; 1 not "
+    assert says(at, "Verified examples: 6") and says(at, "3 trusted examples, sampled from your own list of verified")
+    assert says(at, "30 of 37 examples are searched. Not searched: 6 verified, or held out to measure accuracy; 1 not "
                     "readable.")
     at.text_area(key=f"own:list:{read}").set_value("cow/1.png")
     button(at, next(one.key for one in at.button if one.label == "Apply")).click().run()

@@ -36,7 +36,7 @@ class Scorecard:
 
 
 class ScorecardRequest(Request[Scorecard]):
-    """Run benchmarks of rankings, and say which question each of them asks.
+    """Run benchmarks of attribution methods, and name the question of each.
 
     methods, benchmarks: their names, a method's with settings where it has any; none: all that fit. scores: of other
     programs, which are measured where a benchmark asks about the problem's own model: those that train it without some

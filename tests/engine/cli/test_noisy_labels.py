@@ -68,7 +68,7 @@ def test_a_folder_of_the_users_own_is_searched_as_it_came(tmp_path, capsys, monk
     table, told = pd.read_csv(out), capsys.readouterr().out
     assert len(table) == 20 and sorted(table["row"]) == list(range(20)) and "TracIn · target logit" in table
     assert all(Path(file).parts[1] == label for file, label in zip(table["file"], table["label"], strict=True))
-    assert "4 trusted examples, drawn from your own `test` folder" in told and "AUPRC" not in told
+    assert "4 trusted examples, sampled from your own `test` folder" in told and "AUPRC" not in told
     assert "searched as they are" in told
 
 
@@ -79,7 +79,7 @@ def test_without_verified_labels_every_label_is_searched_or_a_part_of_them_is_tr
     assert main(asked) == 0 and "No label is trusted: each of 20 is judged by 3 models" in capsys.readouterr().out
     assert len(pd.read_csv(out)) == 20
     assert main([*asked, "--trust-labels-in-doubt"]) == 0
-    assert "4 trusted examples, drawn from the labels in doubt" in capsys.readouterr().out
+    assert "4 trusted examples, sampled from the unverified labels" in capsys.readouterr().out
     assert len(pd.read_csv(out)) == 15
 
 
