@@ -120,7 +120,7 @@ def test_tables_that_do_not_fit_are_a_sentence_each_and_the_others_are_taken(hom
 
 def test_a_sign_that_the_data_do_not_tell_is_asked_once_and_kept(home):
     at = upload(opened(), ("captum.npy", np.random.default_rng(9).normal(size=(20, 60))))
-    assert says(at, "does not tell the sign") and widget(at, "radio", ":sign").value is None
+    assert says(at, "does not determine the sign") and widget(at, "radio", ":sign").value is None
     add = next(button for button in at.button if button.label == "Add to the comparison")
     assert add.disabled
     sound(widget(at, "radio", ":order").set_value("candidates").run())

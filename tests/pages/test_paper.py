@@ -178,7 +178,7 @@ def test_how_a_scale_differs_from_the_paper_is_listed():
 
 
 def test_without_results_no_statement_is_made():
-    assert says(sound(support.open("paper")), "Nothing is published yet")
+    assert says(sound(support.open("paper")), "No results are published yet")
 
 
 def test_a_scale_that_is_too_small_says_why(monkeypatch):

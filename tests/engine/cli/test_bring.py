@@ -53,7 +53,7 @@ def test_bring_tells_axes_and_sign_and_writes_scores(problem, capsys):
     (lambda: bring("--sign", "up"), "give plus, minus, unsigned or auto"),
     (lambda: bring("--axes", "rows"), "give queries, candidates or auto"),
     (lambda: bring("--order", "rows"), "give candidates, training or auto"),
-    (lambda: bring(scores="noise.npy"), "check first that queries and training examples are those of this problem"),
+    (lambda: bring(scores="noise.npy"), "check that queries and training examples are those of this problem"),
     (lambda: bring(scores="header.csv"), "The table is 5 × 25"),
     (lambda: bring("--axes", "queries"), "The table is 25 × 6"),
     (lambda: bring(scores="cube.npy"), "shape"),
