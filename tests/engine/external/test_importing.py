@@ -76,7 +76,8 @@ def test_a_square_table_is_told_by_the_reference():
     reference = compute(square, STEP)[0]
     for axes, values in ((QUERIES, reference.oriented), (CANDIDATES, reference.oriented.T)):
         seen = preview(square, Table(values), reference)
-        assert seen.likely.axes == axes and len(seen.interpretations) == 4 and "fits both orientations" in seen.reasons[0]
+        assert seen.likely.axes == axes and len(seen.interpretations) == 4 \
+            and "fits both orientations" in seen.reasons[0]
 
 
 def test_unrelated_scores_leave_the_sign_open(small, exact):
