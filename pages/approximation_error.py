@@ -17,12 +17,13 @@ from engine.desk import Waiting, error_curves
 
 def main() -> None:
     st.title("Approximation error", help=glossary.hint("Approximation error"))
-    glossary.lead("Same question: how an approximate answer leaves the exact one as the step grows.", "wf-error-lead")
+    glossary.lead("Same question: the distance of an approximation from the exact answer as the step grows.",
+                  "wf-error-lead")
     with st.container(key="wf-same-question"):
         glossary.caption(
-            "An approximation follows the tangent at the trained model where the exact answer follows the curve. "
-            "Behavior, intervention and training process are the same on both sides here, so all disagreement on "
-            "this page is approximation error, not a different question.")
+            "An approximation linearises the response at the trained model; the exact answer does not. Both sides "
+            "share behavior, intervention and training process, so all disagreement on this page is approximation "
+            "error, not a different question.")
     panel = state.panel_choice()
     if panel == "run":
         training_run.panel()
@@ -69,7 +70,7 @@ def _alpha(chosen) -> None:
     error_panel.numbers_table({title: at.agreement for title, at in tables.by_title(points).items()}, "solver",
                               chosen)
     error_panel.residual_table(points)
-    st.subheader("Where the tangent is left", help=glossary.hint("tangent"))
+    st.subheader("The error curves", help=glossary.hint("tangent"))
     path_panel.panel(source, chosen.behavior, chosen.value, chosen.query)
 
 

@@ -29,9 +29,9 @@ scorings = specification_list.chosen(begins=pickers.problem_class().convex)
 names = labels.numbered(labels.short(scorings))
 left, right = st.columns([6, 5] if len(scorings) <= 5 else [8, 5], gap="medium")
 with left:
-    st.title("Compare", help="Each specification is one question about influence. A cell says how far two of them rank "
-                             "the training examples alike; open one to see whether they ask different questions, or "
-                             "one answers less well.")
+    st.title("Compare", help="Each specification is one question about influence. A cell shows how far two rankings "
+                             "of the training examples agree; open one to see whether they differ in the question, by "
+                             "approximation error, or both.")
     bring_panel.notice(scorings)
     specification_list.preset_picker(scorings)
 editor.show(scorings)
@@ -105,8 +105,8 @@ with right:
 
 if not new_picker.outside():
     st.divider()
-    with guarded("The check by trained subsets"):
+    with guarded("The linear datamodeling score"):
         datamodel_panel.show(compared, names)
 import_scores(compared.candidates)
-with guarded("What keeps this comparison"):
+with guarded("Save, share or export"):
     saved_panel.keep(compared, names, pair, query)

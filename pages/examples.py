@@ -47,7 +47,7 @@ with guarded("Self-influence"):
     self_influence_panel.show(sampled, source, scorings, names, count, n)
 if not sampled.sample.new:
     st.divider()
-    with guarded("What if all of these?"):
+    with guarded("Group influence"):
         what_if_panel.show(sampled, source, shown, listed, names, query)
 if row is not None:
     example_panel.detail(sampled, query, row, scored)

@@ -6,7 +6,7 @@ from app.guide import data, panel, state
 from app.widgets.words import glossary
 
 st.title("Guide")
-glossary.lead("Commands, file formats, recipes, and how each thing is computed. What the code blocks say is tested.")
+glossary.lead("Commands, file formats, recipes, and how each thing is computed. The tests run the code blocks.")
 
 guides = {name: data.read(name) for name in data.GUIDES}
 words = state.searched()

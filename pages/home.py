@@ -14,15 +14,15 @@ READERS = (
      "answer different questions.", "compare", "Compare the named methods", "table-1"),
     ("You teach, or learn", "Nine live experiments, each with one control, one picture and one sentence to take "
      "away.", "learn", "Take the tour", None),
-    ("You hunt bad training data", "Bring your own images or arrays, review the labels that look wrong, and see what "
-     "removing them does.", "noisy_labels", "Find noisy labels", None),
+    ("You look for bad training data", "Upload images or arrays, review the labels that look wrong, and see what "
+                                       "removing them does.", "noisy_labels", "Find noisy labels", None),
 )
 
 st.title("Which influence do you mean?")
 glossary.lead("“Which training examples influenced this prediction?” has no answer until you say what is measured "
               "(<b>B</b>, the behavior), what is done to the example (<b>P</b>, the intervention) and how training "
-              "responds (<b>T</b>, the training process). Whichfluence computes the answer for the question you "
-              "choose, and says in what two answers differ: in the question, in the approximation, or in both.")
+              "responds (<b>T</b>, the training process). Whichfluence computes the answer to the question you "
+              "choose, and says whether two answers differ in the question, in the approximation, or in both.")
 if st.button("Start a first comparison", type="primary", icon=":material/play_arrow:"):
     st.switch_page("../pages/compare.py", query_params=specification_list.address("first"))
 figure = st.container(key="wf-first-look").empty()

@@ -11,7 +11,7 @@ from app.widgets.pickers import pickers
 from app.widgets.words import glossary, labels
 
 st.title("Map")
-glossary.lead("Every training example where the model sees it: what it reads alike is close together.")
+glossary.lead("All training examples by the model's representation: similar representations are close together.")
 source = pickers.source()
 sampled = job_panel.ready(desk().sampled(source))
 scorings = example_panel.specifications()

@@ -21,9 +21,9 @@ from engine.desk import noisy_labels as searches
 
 def main() -> None:
     st.title("Noisy labels")
-    glossary.lead("Which training labels are wrong? A method ranks them by how much they seem to work against trusted "
-                  "examples: to lower their log-likelihood (raise their loss), their logit or their margin. Which of "
-                  "these behaviors, and by which process, is for you to choose.")
+    glossary.lead("Which training labels are wrong? A method ranks them by how much they lower a behavior of trusted "
+                  "examples: the log-likelihood (minus the loss), the logit or the margin. You choose the behavior "
+                  "and the training process.")
     source = state.source()
     scored = searches.scored(desk(), source)
     own_data.show(source, scored is not None)

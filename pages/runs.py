@@ -12,8 +12,8 @@ job = state.opened()
 if job is not None:
     result.show(job)
 else:
-    glossary.lead("Work that takes longer than a moment runs in the background, in parts that are saved as they "
-                  "finish. The same question is computed once, whoever asks for it.")
+    glossary.lead("Long computations run in the background, in parts that are saved as they finish. The same request "
+                  "is computed once.")
     start.show(expanded=not desk().jobs.queue.jobs(limit=1))
     with guarded("The list of runs"):
         panel.show()

@@ -8,8 +8,8 @@ from app.widgets.jobs import job_panel
 from app.widgets.words import glossary
 
 st.title("Scorecard")
-glossary.lead("A benchmark is a question too, and how it trains its models is a part of it. An exact answer to "
-              "another question may be behind here.", "wf-card-lead")
+glossary.lead("A benchmark is a question too, and its training protocol is part of the question. A method that is "
+              "exact for another question can score lower here.", "wf-card-lead")
 chosen = state.controls()
 request = card_data.request(chosen)
 answer = card_data.card(chosen, request)

@@ -15,7 +15,7 @@ from engine.question.behaviors import BEHAVIORS
 from engine.question.worded_behaviors import TITLES
 
 NAME = "behavior"
-ITS_RUN = "These words have a run of their own, over the same candidates and queries."
+ITS_RUN = "These words need a run of their own, over the same candidates and queries."
 
 
 def chosen(row: DeltaGenerator, below: DeltaGenerator) -> str | None:
@@ -28,15 +28,16 @@ def chosen(row: DeltaGenerator, below: DeltaGenerator) -> str | None:
     if st.session_state.get(key) not in offered:
         _begin(key, words.kind if words else before)
     kind = inputs.selectbox("Behavior", offered, key=key, area=row, width=180, format_func=_title,
-                            help=glossary.hint("Behavior", "Only behaviors with a gradient have a tangent."))
+                            help=glossary.hint("Behavior", "Only behaviors with a gradient have a first-order "
+                                                           "approximation."))
     if kind not in TITLES:
         choice.keep(NAME, kind)
         return kind
     with below.container(border=True):
         picked = worded_picker.SHOWN[kind](f"{NAME}:{kind}", pickers.queries(), words)
         if picked is not None and picked != before:
-            st.button("Draw its curves", key=f"{NAME}:draw", type="primary", icon=":material/show_chart:", help=ITS_RUN,
-                      on_click=choice.keep, args=(NAME, picked))
+            st.button("Compute its curves", key=f"{NAME}:draw", type="primary", icon=":material/show_chart:",
+                      help=ITS_RUN, on_click=choice.keep, args=(NAME, picked))
     return before if picked == before else None
 
 

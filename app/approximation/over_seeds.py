@@ -33,14 +33,13 @@ def show(source: ProblemSource, behavior: str) -> None:
     """A switch, and below it what several runs say, or the job that asks them."""
     random = source.problem_class.stored_checkpoints
     on = toggle(NAME, "This run against other runs of the same training", disabled=not random,
-                help="The same question of trainings with other seeds: whether their mean has a stable ranking, and "
-                     "what one run's ranking is worth for the others." if random else
-                     "The descent of softmax regression is deterministic, so all its runs are the same; choose a "
-                     "network.")
+                help="The same question for trainings with other seeds: whether the mean ranking is stable, and how "
+                     "well one run predicts the others." if random else
+                     "Training softmax regression is deterministic, so all runs are the same; choose a network.")
     if not on or not random:
         return
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
-        kind = segments(QUESTION, "Asked of each run", (DERIVATIVE, REMOVAL), DERIVATIVE, TITLES.__getitem__)
+        kind = segments(QUESTION, "Question for each run", (DERIVATIVE, REMOVAL), DERIVATIVE, TITLES.__getitem__)
         seeds = pick(MANY, "Runs", COUNTS, COUNTS[0], str, int, width=110)
     scoring = (Scoring.of(behavior, Infinitesimal(), Replay(seeds=seeds)) if kind == DERIVATIVE
                else Scoring.of(behavior, Remove(), Retrain(seeds=seeds)))
@@ -60,7 +59,7 @@ def _show(runs: OverSeeds, outcomes: np.ndarray, source: ProblemSource) -> None:
         draw(chart.growth, runs.table, STABLE, key="over-seeds",
              alt=f"Kendall's τ between two halves of the runs: {steps}. Stable from {STABLE:g}.")
     with right:
-        st.subheader("What is one run worth?")
+        st.subheader("How well does one run predict the mean?")
         glossary.markdown(runs.run_sentence)
         frame, raw = _examples(runs, outcomes), direction.raw(runs.scores.scoring)
         st.dataframe(frame, hide_index=True, width="stretch", key="over-seeds-table",

@@ -32,27 +32,30 @@ from engine.scoring.scoring import Scoring
 CURVES, SCATTER = 380, 330  # pixels, kept while a chart is still being drawn
 ETA_TICKS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 ALIKE = ("**Query loss** (its log-likelihood, minus the loss), **soft margin** and **probability** are increasing "
-         "functions of one another at a query: they rank alike, exactly and to first order, so their curves lie on one "
-         "another.")
-LINEAR = ("The **query logit** is linear in the parameters, so its first-order answer stays exact however long the "
-          "step (only a sign next to zero can be lost to rounding).")
-BENT = ("In a network even the **query logit** bends with the parameters, so every first-order answer worsens with the "
-        "step.")
-TOKENS = ("A language model bends with its parameters, so every first-order answer worsens with the step. The **answer "
-          "logit** and the **answer margin** are read off one token, the **response loss** is minus a mean "
-          "log-likelihood over all tokens of a response, the **explanation loss** over some of them.")
-WORDED = {"span": "A language model bends with its parameters, so the first-order answer worsens with the step. This "
+         "functions of one another at a query: their rankings are equal, exactly and to first order, so their curves "
+         "coincide.")
+LINEAR = ("The **query logit** is linear in the parameters, so its first-order answer is exact for every step size "
+          "(up to rounding of scores near zero).")
+BENT = ("In a network even the **query logit** is nonlinear in the parameters, so every first-order answer worsens "
+        "with the step.")
+TOKENS = ("A language model is nonlinear in its parameters, so every first-order answer worsens with the step. The "
+          "**answer "
+          "logit** and the **answer margin** are read at one token; the **response loss** is minus the mean "
+          "log-likelihood of all tokens of a response, the **explanation loss** that of the explanation's tokens.")
+WORDED = {"span": "A language model is nonlinear in its parameters, so the first-order answer worsens with the step. "
+                  "This "
                   "**span** is a mean over the tokens of the marked words.",
-          "contrast": "A language model bends with its parameters, so the first-order answer worsens with the step. "
+          "contrast": "A language model is nonlinear in its parameters, so the first-order answer worsens with the "
+                      "step. "
                       "This **contrast** is a difference between two sums over all tokens of a response."}
 """Kind of a behavior with words of the reader's -> what to see in its curve."""
-OPTIMUM = ("For a tiny weight the optimum moves along its tangent, and an exact solve agrees. As α grows the optimum "
-           "bends away, and the inverse Hessian answers for a smaller move than was made. A solver below **Cholesky** "
-           "adds an error of its own: its linear systems are not solved to the end.")
-NO_OPTIMUM = ("A network that stochastic gradient descent has trained is at no optimum. Here 20 L-BFGS "
-              "iterations are taken from it, with damping 0.01, with and without the weight α, and the difference is "
-              "compared with the inverse Hessian's answer. The iterations end before an optimum, and the loss bends: "
-              "both part them from it.")
+OPTIMUM = ("For a tiny weight the optimum moves linearly, and an exact solve agrees. As α grows the path of optima "
+           "curves, and the inverse Hessian extrapolates its first derivative. Solvers other than **Cholesky** add an "
+           "error of their own: they solve the linear system approximately.")
+NO_OPTIMUM = ("A network trained by stochastic gradient descent is not at an optimum. The exact side takes 20 L-BFGS "
+              "iterations from it, with damping 0.01, with and without the weight α; their difference is compared "
+              "with the inverse Hessian's answer. The two differ because the iterations stop before an optimum and "
+              "because the loss is not quadratic.")
 
 
 def note(chosen: CurveChoice) -> None:
@@ -108,8 +111,8 @@ def alpha_curves(chosen: CurveChoice, points: Mapping[str, CurvePoint]) -> None:
     _curves(chosen, curves, [solver.title for solver in solvers.values()],
             tables.markers(agreements, chosen.metric, chosen.value), ALPHAS, scorings)
     if curves.waiting:
-        glossary.caption(f"{curves.done} of {curves.total} draws are ready; the next one is being computed. "
-                         "The chosen point is live already.")
+        glossary.caption(f"{curves.done} of {curves.total} seeds are ready; the next one is being computed. The "
+                         "chosen point is shown already.")
         job_panel.watch(curves.waiting[0])
 
 
@@ -126,13 +129,13 @@ def _curves(chosen: CurveChoice, curves: ErrorCurves, order: list[str], markers,
         chart = agreement_curves(means, seeds, order, x_title=name, y_title=metric.title, ticks=ticks, markers=markers,
                                  published=_overlay(chosen), height=CURVES)
         st.altair_chart(chart, height=CURVES, key=f"curves:{chosen.panel}", alt=said)
-        how = f"Large dots on the dashed line: the chosen {chosen.symbol}, first draw."
+        how = f"Large dots on the dashed line: the chosen {chosen.symbol}, first seed."
     candidates = chosen.candidates or chosen.sources[0].n_train
     chance = metric.chance(candidates, 0.05)
     glossary.caption(
         f"{metric.title} between approximate and exact scores: 1 is full agreement, scores in random "
-        f"order reach {chance:.2f} on average. Lines: means over draws; bands: 95% over draws; small dots: single "
-        f"draws. {how}")
+        f"order reach {chance:.2f} on average. Lines: means over seeds; bands: 95% intervals over seeds; small dots: "
+        f"single seeds. {how}")
     downloads.chart_extras(f"approximation-{chosen.panel}", means.drop(columns=["low", "high"]), scorings,
                            chosen.scored)
 
@@ -161,15 +164,15 @@ def _spoken(chosen: CurveChoice, means: pd.DataFrame, name: str) -> str:
 def _progress(curves: ErrorCurves, noun: str) -> None:
     if curves.complete:
         return
-    text = "Training the model of another draw" if curves.waiting else f"{curves.done} of {curves.total} {noun}"
-    st.progress(curves.done / curves.total, text=f"{text}; the chosen point is live already")
+    text = "Training the model of another seed" if curves.waiting else f"{curves.done} of {curves.total} {noun}"
+    st.progress(curves.done / curves.total, text=f"{text}; the chosen point is shown already")
 
 
 def scatter(point: CurvePoint, chosen: CurveChoice) -> None:
     """Approximate against exact scores for one query."""
     last = len(point.exact.values) - 1
     query = number("query", "Query", 0, 0, last, help=glossary.hint(
-        "Query", "Which query the scatter shows; the Examples page shows it, and the same choice there."))
+        "Query", "The query in the scatter plot; Examples uses the same choice."))
     frame = tables.scatter_frame(point, query)
     switched = int((frame["sign"] != "same sign").sum())
     dataset, sample = desk().sample(chosen.sources[0])
@@ -177,7 +180,7 @@ def scatter(point: CurvePoint, chosen: CurveChoice) -> None:
     st.altair_chart(exact_scatter(seen, SCATTER), height=SCATTER, key=f"scatter:{chosen.panel}", alt=(
         f"Approximate against exact scores of {len(frame)} training examples for query {query} at "
         f"{chosen.symbol} = {short(chosen.value)}; {switched} of them switch sign."))
-    glossary.caption(f"One dot a training example, query {query}{_label(chosen, query)}. On the dashed line the "
+    glossary.caption(f"Each dot is a training example; query {query}{_label(chosen, query)}. On the dashed line the "
                      f"approximation is exact; {switched} of {len(frame):,} switch sign. "
                      + plain(direction.scores_are(point.exact.scoring)))
 
@@ -211,7 +214,7 @@ def provenance(point: CurvePoint) -> None:
     else:
         how = point.exact.convergence.summary
     chips.note(f"{sizes['train']:,} training examples · {sizes['candidates']:,} candidates · {sizes['queries']:,} "
-               f"queries · one draw · exact scores: {how}")
+               f"queries · one seed · exact scores: {how}")
 
 
 def numbers_table(agreements: Mapping[str, PerQuery], noun: str, chosen: CurveChoice) -> None:
@@ -225,12 +228,11 @@ def numbers_table(agreements: Mapping[str, PerQuery], noun: str, chosen: CurveCh
 
 def residual_table(points: Mapping[str, CurvePoint]) -> None:
     """What each solver left unsolved, and beside it how well it ranks, which the residual does not say."""
-    glossary.markdown("**How well the linear systems were solved, and how well the answers rank**")
+    glossary.markdown("**Residual of the linear solves, and agreement of the rankings**")
     glossary.caption(
-        "Relative residual ‖(H + damping·I)x − b‖ / ‖b‖ of each candidate's solve: 0 is solved. It says whether a "
-        "system is solved and nothing of the ranking, which is measured: Kendall's τ and top-5% overlap with the exact "
-        "answer at the chosen α, ± 95% over queries. LiSSA and other fixed-length methods have no tolerance of their "
-        "own to meet.")
+        "Relative residual ‖(H + damping·I)x − b‖ / ‖b‖ of each candidate's solve: 0 is solved. A residual measures "
+        "the solve, not the ranking; Kendall's τ and top-5% overlap with the exact answer at the chosen α measure the "
+        "ranking (± 95% over queries). LiSSA and other fixed-length methods have no tolerance.")
     table = tables.residuals(tables.by_title(points))
     formats = {name: st.column_config.NumberColumn(format="%.1e") for name in ("median residual", "largest residual")}
     formats |= {name: st.column_config.NumberColumn(format="%.3f") for name in table.columns

@@ -26,8 +26,8 @@ NAME, EXAMPLE = "path", "path_example"
 def panel(source: ProblemSource, behavior: str, alpha: float, query: int) -> None:
     """A switch, and below it the path of one training example for one query."""
     shown = toggle(NAME, "Follow one example along the path",
-                   help="The difference between the optimum at weight α and at weight 0 is the sum of all small "
-                        "changes in between. The inverse Hessian knows the first of them only.")
+                   help="The difference between the optimum at weight α and at weight 0 is the integral of the "
+                        "derivative along the path of optima. The inverse Hessian gives the derivative at its start.")
     sampled = desk().sampled(source) if shown else None
     if sampled is None or isinstance(sampled, Waiting):
         return
@@ -40,7 +40,7 @@ def panel(source: ProblemSource, behavior: str, alpha: float, query: int) -> Non
     _show(path, source, behavior, alpha, query, row)
 
 
-@st.cache_data(show_spinner="Following the optimum …", max_entries=40)
+@st.cache_data(show_spinner="Computing the path of optima …", max_entries=40)
 def _followed(_problem: Problem, source: str, row: int, alpha: float, behavior: str) -> PathIntegral:
     with _problem.exclusive:
         return path_integral(_problem, row, alpha, BEHAVIORS[behavior])
@@ -59,9 +59,9 @@ def _show(path: PathIntegral, source: ProblemSource, behavior: str, alpha: float
     glossary.markdown(f"{equal} (largest gap over all queries {path.gap:.1e}). The dashed rectangle, "
                       f"**{cards.number(first * alpha)}**, is the inverse Hessian's answer.")
     glossary.caption(
-        f"Query {query}, training example {row}, α from 0 to {short(alpha)}. Two routes to one number: "
-        f"{len(path.alphas)} re-optimised points in between, and the two ends alone. A gap far from rounding "
-        "would mean that an optimum was missed.")
+        f"Query {query}, training example {row}, α from 0 to {short(alpha)}. Two computations of one number: "
+        f"{len(path.alphas)} re-optimised points in between, and the two ends alone. A gap above rounding would mean "
+        "that a re-optimisation did not converge.")
     downloads.chart_extras("path", rates, command=commands.of_problem(
         "path-integral", source, "--behavior", behavior, "--alpha", repr(alpha), "--example", row, "--out", "path.csv"),
                            quantity=direction.rate(read))

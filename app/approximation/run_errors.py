@@ -27,9 +27,9 @@ SCORED = 50
 
 def show(source: ProblemSource, behavior: str, process: Replay) -> None:
     """A switch, and below it the errors, or the job that computes them."""
-    if not toggle(NAME, "Approximations of this run, and when examples matter in it",
+    if not toggle(NAME, "Approximations of this run, and influence by training time",
                   help="The exact derivative of the run beside SOURCE and data value embeddings, with SOURCE's error "
-                       "by cause; it is computed once as a run."):
+                       "by cause. It runs as a job."):
         return
     request = analysis("run-errors", behavior=behavior, candidates=SCORED, process=process)
     errors = job_panel.beside(desk().ask(request.of(source)))
@@ -39,7 +39,7 @@ def show(source: ProblemSource, behavior: str, process: Replay) -> None:
 
 
 def _errors(errors: RunErrors, source: ProblemSource, request: Request) -> None:
-    st.subheader("What approximations of this run get wrong")
+    st.subheader("Errors of the approximations of this run")
     glossary.markdown(errors.sentence)
     same = errors.methods[[not ESTIMATORS[name].departures for name in errors.methods["estimator"]]]
     frame = pd.concat([
@@ -47,19 +47,19 @@ def _errors(errors: RunErrors, source: ProblemSource, request: Request) -> None:
         same.assign(label=same["title"], what="estimator as a whole")], ignore_index=True)
     spoken = ", ".join(f"{row.label} {spell_error(row.error)}" for row in frame.itertuples())
     draw(chart.causes, frame, key="run-errors", alt=f"Errors against the exact replay: {spoken}.")
-    glossary.caption(f"The exact replay is zero. Norms over all queries and the first {SCORED} candidates at most. "
-                     "Causes are let in one after the other and need not add up. TracIn over all steps and in-run data "
-                     "Shapley leave out what a step changes in later steps, which is another question: *Compare* has "
-                     "them beside this one.")
+    glossary.caption(f"The exact replay is zero. Norms are over all queries and at most the first {SCORED} "
+                     "candidates. Causes are added one at a time, and their errors need not sum. TracIn over all "
+                     "steps and in-run data Shapley ignore what a step changes in later steps, which is another "
+                     "question; *Compare* shows both.")
     downloads.chart_extras("run-errors", frame[["what", "label", "error", "so_far", "tau"]],
                            command=commands.of_request(request, source))
 
 
 def _moments(errors: RunErrors, source: ProblemSource, request: Request) -> None:
-    st.subheader("When did this example matter?")
+    st.subheader("Influence of one example by training time")
     candidates = list(dict.fromkeys(errors.parts["candidate"].tolist()))
     chosen = pick(EXAMPLE, "Training example", candidates, candidates[0], str, int, width=190,
-                  help="Of those that were scored.")
+                  help="One of the scored examples.")
     own = errors.parts[errors.parts["candidate"] == chosen]
     frame = own.assign(total=own["rate"].cumsum(), steps=[
         f"{first:,}" if first == last else f"{first:,} to {last:,}"
@@ -72,8 +72,8 @@ def _moments(errors: RunErrors, source: ProblemSource, request: Request) -> None
          alt=f"The {rate} of training example {chosen} in each {unit} alone, from "
              f"{own['rate'].iloc[0]:.3g} in the first to {own['rate'].iloc[-1]:.3g} in the last, "
              f"{own['rate'].sum():.3g} in all; the largest in {unit} {int(strongest['part'])}.")
-    glossary.caption(f"The exact derivative by the example's weight in one {unit} alone, through all that follows. "
-                     "Their sum is the derivative by its weight in the whole training. "
+    glossary.caption(f"The exact derivative by the example's weight in one {unit} alone, carried through all later "
+                     "steps. The values sum to the derivative by its weight in the whole training. "
                      + plain(direction.moments(read)))
     downloads.chart_extras("moments", frame[["candidate", "part", "first", "last", "rate", "total"]],
                            command=commands.of_request(request, source, "--parts", "moments.csv"), quantity=rate)

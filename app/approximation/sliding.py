@@ -28,12 +28,12 @@ def show(chosen: CurveChoice, means: pd.DataFrame, seeds: pd.DataFrame, order: S
          stops.index(start), height, key=key, on_select=partial(_moved, key, chosen.panel, stops),
          selection_mode=[slide.CHOSEN], alt=said)
     if not live(chosen.sources[0]):
-        return f"The slider stops at the computed points; the legend says the curves' values there, at {chosen.symbol}."
+        return f"The slider stops at computed points; the legend gives the curves' values there, at {chosen.symbol}."
     missed = tables.missed(means)
-    known = f" A computed point that is left out would be missed by {missed:.3f} at most." if missed == missed else ""
-    return (f"The slider reads the curves at any {chosen.symbol}, and the legend says their values there: between two "
-            f"computed points they are interpolated, by a straight line on this scale.{known} Once the slider rests, "
-            "the chosen point itself is computed, for the first draw.")
+    known = f" Interpolating a left-out computed point errs by {missed:.3f} at most." if missed == missed else ""
+    return (f"The slider reads the curves at any {chosen.symbol}, and the legend gives their values there; between "
+            f"computed points they are linearly interpolated on this scale.{known} When the slider stops, the chosen "
+            "point is computed for the first seed.")
 
 
 def _start(chosen: CurveChoice) -> float:

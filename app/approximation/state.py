@@ -62,7 +62,7 @@ class CurveChoice:
 
 
 def panel_choice() -> str:
-    return segments("panel", "What grows", list(PANELS), "eta", PANELS.get, label_visibility="collapsed")
+    return segments("panel", "Varied quantity", list(PANELS), "eta", PANELS.get, label_visibility="collapsed")
 
 
 def controls(panel: str) -> CurveChoice | None:
@@ -80,8 +80,8 @@ def controls(panel: str) -> CurveChoice | None:
                       area=row, width=200,
                       help="How (H + damping)⁻¹ is applied. Cholesky solves exactly; the others approximate it.")
     draws = pick("draws", "Draws", DRAWS, _default_draws(), str, area=row, width=90,
-                 help="Each draw (seed) takes other queries and candidates, and another training set where that is "
-                      "smaller than the dataset. Bands are 95% t-intervals over draws.")
+                 help="Each seed samples other queries and candidates, and another training set where that is smaller "
+                      "than the dataset. Bands are 95% t-intervals over seeds.")
     sources = tuple(pickers.source(offset) for offset in range(draws))
     value = _value(panel, desk_curves.live(sources[0]), row)
     figure = published_run(pickers.problem_class(), pickers.source(0).dataset)

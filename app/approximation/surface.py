@@ -22,10 +22,10 @@ from engine.question.behaviors import BEHAVIORS
 
 NAME = "surface"
 OF_PANEL = {"eta": "steps", "alpha": "damping"}
-SEEN = {"steps": "Across, the size of a step; in depth, how many such steps are taken on the example. The first-order "
-                 "answer ranks the same at every point, so all that falls is the truth leaving the tangent.",
-        "damping": "Across, the weight; in depth, the damping of the inverse Hessian. At damping 0 it is the optimum's "
-                   "own derivative; with more, it answers a damped question, which no solver can undo."}
+SEEN = {"steps": "Horizontal: step size; depth: number of steps on the example. The first-order ranking is the same "
+                 "at every point, so agreement falls only because the exact answer changes.",
+        "damping": "Horizontal: weight; depth: damping of the inverse Hessian. At damping 0 it is the optimum's "
+                   "derivative; with more it answers a damped question, whatever the solver."}
 SLICES = {"steps": "one step: the curve above", "damping": "damping 0: Cholesky in the curve above"}
 
 
@@ -35,7 +35,7 @@ def show(chosen: CurveChoice) -> None:
     if surface.refusal(chosen.sources[0].problem_class) or BEHAVIORS[chosen.behavior].words:
         return
     if not toggle(NAME, f"Error surface: {surface.title}",
-                  help="The agreement over two parameters, turned by hand; it is computed once as a run."):
+                  help="Agreement over two parameters, as a surface that you can rotate. It runs as a job."):
         return
     source = chosen.sources[0]
     candidates = chosen.candidates or source.n_train or len(desk().sample(source)[1].y_train)
@@ -55,11 +55,11 @@ def _render(surface: ErrorSurface, metrics: dict[str, np.ndarray], chosen: Curve
     low, high = table.loc[table["mean"].idxmin()], table.loc[table["mean"].idxmax()]
     across, deep = surface.symbols
     plot(chart.surface(means, surface.rows, surface.columns, (across, deep, metric.title), SLICES[surface.name]),
-         f"{metric.title} of approximation and truth over {across} and {deep}: from {low['mean']:.3f} at {across} "
+         f"{metric.title} of approximate and exact scores over {across} and {deep}: from {low['mean']:.3f} at {across} "
          f"{short(low[across])}, {deep} {short(low[deep])} to {high['mean']:.3f} at {across} {short(high[across])}, "
          f"{deep} {short(high[deep])}.", f"surface:{surface.name}:{chosen.metric}")
     glossary.caption(f"{SEEN[surface.name]} {metric.title}, mean over queries; B = {BEHAVIORS[chosen.behavior].title}, "
-                     f"{request.candidates:,} candidates, first draw. The grids are evenly spaced here. Drag to turn "
-                     "it.")
+                     f"{request.candidates:,} candidates, first seed. Grid points are shown evenly spaced. Drag to "
+                     "rotate.")
     downloads.chart_extras(f"surface-{surface.name}", table,
                            command=commands.of_request(request, chosen.sources[0]))

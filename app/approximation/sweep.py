@@ -26,7 +26,7 @@ def show(source: ProblemSource, metric: str, candidates: int | None, scorings: S
     """A switch, and below it the curve of one of these approximations, or the job that computes it; nothing where none
     of them has settings that are numbers."""
     by_title = {scoring.route.short_title: scoring for scoring in scorings if _numbers(scoring)}
-    if not by_title or not toggle(NAME, f"Turn a setting of {' or '.join(by_title)}",
+    if not by_title or not toggle(NAME, f"Vary a setting of {' or '.join(by_title)}",
                                   help="Agreement with the exact answer of the same question, and time, at values from "
                                        "a tenth to ten times the default."):
         return
@@ -53,12 +53,11 @@ def show(source: ProblemSource, metric: str, candidates: int | None, scorings: S
              f"{table['value'].iloc[0]:g} to {table['mean'].iloc[-1]:.3f} at {table['value'].iloc[-1]:g}.")
     draw(chart.seconds, table, title, measure.title, key=f"sweep:{setting}:seconds",
          alt=f"Seconds over {title}: from {table['seconds'].iloc[0]:.2g} to {table['seconds'].iloc[-1]:.2g}.")
-    chips.note(f"first draw · {int(table['n_queries'].iloc[0])} queries · ± is a 95% t interval over queries · dashed: "
-               "the default · seconds on this machine, without what all values share")
+    chips.note(f"first seed · {int(table['n_queries'].iloc[0])} queries · ± is a 95% t interval over queries · dashed: "
+               "the default · seconds on this machine, without the work common to all values")
     file = commands.of_problem("setting-sweep", source, "--vary", setting, "--out", "setting-sweep.csv",
                                scoring=scoring)
-    glossary.caption("Each value is a specification of its own: *answered by* on Compare takes it, and two stand side "
-                     "by side there.")
+    glossary.caption("Each value is a scoring of its own; choose it under *answered by* on Compare.")
     downloads.chart_extras("setting-sweep", table, [scoring], command=file)
 
 

@@ -30,16 +30,16 @@ def panel() -> None:
     """The row of choices, and the check of the first draw's training."""
     row, below = st.container(horizontal=True, vertical_alignment="bottom", gap="medium"), st.container()
     chosen_behavior = behavior.chosen(row, below)
-    tried = pick("tried", "Examples tried", TRIED, 3, str, area=row, width=130,
-                 help="Each is trained again ten times: with its weight changed by 0.0001 to 1, up and down.")
+    tried = pick("tried", "Examples tested", TRIED, 3, str, area=row, width=130,
+                 help="The model is retrained ten times for each: with its weight changed by 0.0001 to 1, up and down.")
     source = pickers.source()
     process = Replay() if source.problem_class.stored_checkpoints else _descent(row)
     if chosen_behavior is None:
         return
     chips.question(Scoring.of(chosen_behavior, {"kind": "infinitesimal"}, process))
-    glossary.caption("The derivative of the whole training by an example's weight, against trainings that are really "
-                     "repeated with the weight 1 + ε or 1 − ε and everything else as it was. At ε = 1 the example "
-                     "counts twice, or is left out.")
+    glossary.caption("The derivative of the whole training by an example's weight, against actual retraining with "
+                     "weight 1 + ε or 1 − ε and everything else unchanged. At ε = 1 the example counts twice, or is "
+                     "left out.")
     request = analysis("linear-range", behavior=chosen_behavior, candidates=tried, process=process)
     answer = job_panel.beside(job_panel.ready(desk().ask(request.of(source))), "This run is not differentiable: ")
     if answer is not None:
@@ -65,9 +65,9 @@ def _show(answer: LinearRange, source: ProblemSource, request: Request) -> None:
         if len(frame):
             middle = frame.groupby(["change", "epsilon"], as_index=False)["error"].median()
             draw(chart.errors, frame, middle, TOLERANCE, key="linear-range", alt=_spoken(answer))
-        glossary.caption("Error: the change of the behavior that a real training made, minus what the derivative says, "
-                         "relative to the latter, over all queries. One mark a training, lines through the middle "
-                         f"ones.{_beside(answer.errors, frame)}")
+        glossary.caption("Error: the change of the behavior by retraining minus the derivative's prediction, "
+                         "relative to the prediction, over all queries. Each mark is a training; lines connect "
+                         f"medians.{_beside(answer.errors, frame)}")
     with right:
         st.subheader("Is this run differentiable at all?")
         glossary.markdown(answer.sentence)
@@ -90,11 +90,11 @@ def _beside(table: pd.DataFrame, frame: pd.DataFrame) -> str:
     """What is not drawn, and why."""
     diverged, unknown = int(np.isinf(table["error"]).sum()), int(table["error"].isna().sum())
     said = [f"{count} of {len(table)} trainings {why}" for count, why in (
-        (diverged, "diverged"), (unknown, "changed nothing by more than rounding does")) if count]
-    return f" Not drawn: {' and '.join(said)}." if said else ""
+        (diverged, "diverged"), (unknown, "changed nothing beyond rounding")) if count]
+    return f" Not shown: {' and '.join(said)}." if said else ""
 
 
 def _spoken(answer: LinearRange) -> str:
     ends = ", ".join(f"{100 * error:.2g}% at {short(epsilon)}" for epsilon, error in answer.middle.items())
-    return (f"Error of the derivative against real trainings for growing changes ε of an example's weight, middle of "
-            f"all: {ends}. Tolerance {TOLERANCE:.0%}.")
+    return ("Error of the derivative against retraining for growing changes ε of an example's weight, median: "
+            f"{ends}. Tolerance {TOLERANCE:.0%}.")

@@ -27,7 +27,7 @@ def shade(value: float, low: float, high: float) -> tuple[str, str]:
 
 
 def _between(stops: list[str], fraction: float) -> str:
-    """The colour at a fraction of the way along the stops, between its neighbours."""
+    """The colour at a fraction of the path along the stops, between its neighbours."""
     at = fraction * (len(stops) - 1)
     index = min(int(at), len(stops) - 2)
     ends = [[int(stop[start:start + 2], 16) for start in (1, 3, 5)] for stop in stops[index:index + 2]]

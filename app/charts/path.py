@@ -8,7 +8,7 @@ import pandas as pd
 from app.charts import ink
 
 HEIGHT = 260
-PATH, TANGENT = "along the path", "rate at the start, kept"
+PATH, TANGENT = "along the path", "rate at the start, held"
 
 
 def rates(path: pd.DataFrame, tangent: pd.DataFrame, title: str, symbol: str = "α") -> alt.LayerChart:

@@ -18,7 +18,7 @@ def causes(frame: pd.DataFrame) -> alt.LayerChart:
     order = frame["label"].tolist()
     y = alt.Y("label:N", sort=order, title=None, axis=alt.Axis(labelLimit=190, grid=False))
     top = max(float(frame["error"].clip(upper=2.0).max()), 0.05)
-    x = alt.X("length:Q", title="error (drawn up to 200%)",
+    x = alt.X("length:Q", title="error (shown up to 200%)",
               scale=alt.Scale(domain=[0, 1.15 * top]), axis=alt.Axis(format="~%", tickCount=5))
     domain = ["cause of SOURCE's error", "estimator as a whole"]
     color = alt.Color("what:N", title=None, scale=alt.Scale(domain=domain, range=[SERIES[1], SERIES[0]]),

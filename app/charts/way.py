@@ -10,7 +10,7 @@ from engine.desk.analyses import SEED
 
 MIXED, ERRORS = "#8C6BB1", ("#5B5F66", "#8A8F98")
 RUN = "#4A7F8C"
-ROWS = ("the way, link by link", "straight on")
+ROWS = ("path", "direct difference")
 
 
 def color(causes: tuple[str, ...], first_error: bool) -> str:
@@ -29,7 +29,7 @@ def way(links: pd.DataFrame, direct: float) -> alt.LayerChart:
     y = alt.Y("row:N", sort=list(ROWS), title=None, axis=alt.Axis(labelLimit=200, domain=False, ticks=False))
     base = alt.Chart(links.assign(row=ROWS[0])).encode(y=y)
     tip = [alt.Tooltip("title:N", title="cause"), alt.Tooltip("length:Q", format=".4f", title="Kendall distance"),
-           alt.Tooltip("share:Q", format=".0%", title="fraction of the way")]
+           alt.Tooltip("share:Q", format=".0%", title="fraction of the path")]
     bars = base.mark_bar(height=34, stroke="#FFFFFF", strokeWidth=1).encode(
         x=alt.X("start:Q", title="Kendall distance", scale=scale,
                 axis=alt.Axis(grid=False, tickCount=6)),
@@ -50,11 +50,11 @@ def fractions(means: pd.DataFrame, seeds: pd.DataFrame) -> alt.LayerChart:
     means: title, color, share, low, high (percent), in order; seeds: title, color, share.
     """
     y = alt.Y("title:N", sort=list(means.title), title=None, axis=alt.Axis(labelLimit=260, domain=False, ticks=False))
-    x = alt.X("share:Q", title="fraction of the way (%)", scale=alt.Scale(domain=[0, 100], nice=False),
+    x = alt.X("share:Q", title="fraction of the path (%)", scale=alt.Scale(domain=[0, 100], nice=False),
               axis=alt.Axis(tickCount=6))
     hue = alt.Color("color:N", scale=None)
     span = alt.Chart(means).mark_rule(strokeWidth=2).encode(
-        y=y, x=alt.X("low:Q", title="fraction of the way (%)"), x2="high:Q", color=hue)
+        y=y, x=alt.X("low:Q", title="fraction of the path (%)"), x2="high:Q", color=hue)
     mean = alt.Chart(means).mark_tick(thickness=3, size=18).encode(y=y, x=x, color=hue, tooltip=[
         alt.Tooltip("title:N", title="cause"), alt.Tooltip("share:Q", format=".1f", title="mean fraction (%)"),
         alt.Tooltip("low:Q", format=".1f", title="from"), alt.Tooltip("high:Q", format=".1f", title="to")])

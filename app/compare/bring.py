@@ -49,12 +49,12 @@ def show(source: ProblemSource, scorings: Sequence[Scoring], candidates: int | N
     imported = [scoring for scoring in scorings if not scoring.route.computes]
     panel = st.expander("Import scores of other programs", icon=":material/upload_file:", key="bring:panel",
                         expanded=bool(waiting or recipes.chosen()), on_change="rerun")
-    with panel, glossary.folded(), guarded("The scores of other programs"):
+    with panel, glossary.folded(), guarded("Scores of other programs"):
         glossary.caption(
             "Tables of scores for these queries and these training examples, as captum, TRAK, kronfluence, dattri, "
-            "pyDVL, bergson or your own program wrote them; several files at once. Each becomes a specification of the "
-            "list and stands in every view. Files are stored on this machine, by their content, until you delete them. "
-            "More is in the [guide](guide?guide=other-libraries).")
+            "pyDVL, bergson or your own program writes them; several files at once. Each becomes a specification of "
+            "the list and appears in every view. Files are stored on this machine, by content, until you delete them. "
+            "See the [guide](guide?guide=other-libraries).")
         if not (panel.open or waiting or source.problem_class.convex or desk().holds(source)):
             return  # a closed panel trains nothing
         problem = job_panel.ready(desk().sampled(source)).problem
@@ -74,7 +74,7 @@ def _sizes(problem: Problem, source: ProblemSource) -> None:
         f"A table needs **{len(problem.queries):,} queries** and **{len(problem.candidates):,} candidates**"
         + (f" (or all {problem.n:,} training examples)." if problem.n != len(problem.candidates) else
            ", named, or in the order of the candidates or of the training set.")
-        + (f" They are those of seed {source.seed}; scores of other programs belong to one seed."
+        + (f" These are of seed {source.seed}; imported scores belong to one seed."
            if pickers.seed_count() > 1 else ""))
 
 
@@ -97,9 +97,9 @@ def _waiting(digest: str, problem: Problem, source: ProblemSource, candidates: i
         row = st.container(horizontal=True)
         row.button("Add to the comparison", type="primary", icon=":material/add:", key=f"bring:add:{digest}",
                    disabled=imported is None, on_click=_add, args=([(digest, *imported)] if imported else [],))
-        row.button("Leave out", icon=":material/close:", key=f"bring:leave:{digest}",
+        row.button("Exclude", icon=":material/close:", key=f"bring:leave:{digest}",
                    on_click=external_files.leave_out, args=(digest,))
-        with row.popover("Look at its corner", icon=":material/table:"):
+        with row.popover("Preview", icon=":material/table:"):
             _corner(table)
         return (digest, *imported) if imported else None
     return None
@@ -154,9 +154,9 @@ def _imported(scoring: Scoring, source: ProblemSource) -> None:
         st.caption(sentence(decided(scoring, held)))
         if note := held.facts.get("note"):
             st.caption(sentence(note))
-        st.button("Leave out", icon=":material/close:", key=f"bring:remove:{scoring.digest}",
+        st.button("Exclude", icon=":material/close:", key=f"bring:remove:{scoring.digest}",
                   on_click=specification_list.remove_scoring, args=(scoring,),
-                  help="Takes the scores out of this list; the file stays stored.")
+                  help="Removes the scores from this list; the file stays stored.")
         st.code(recompute(source, scoring, held), language="bash", wrap_lines=True)
 
 

@@ -52,7 +52,7 @@ def show(compared: Compared, names: Sequence[str]) -> None:
         return
     st.button(f"Train {SUBSETS} models on random halves of {HALVES[among]}", icon=":material/model_training:",
               on_click=job_panel.act, args=(desk().start, request), disabled=bool(source.no_training),
-              help="The linear datamodeling score compares summed scores with what such models really do.")
+              help="The linear datamodeling score compares summed scores with the behavior of such models.")
     job_panel.untrained(source)
 
 
@@ -62,7 +62,7 @@ def _chosen() -> tuple[ProtocolName, Among]:
     protocol = pick("ldsprotocol", "Training on a subset", list(PROTOCOLS), "weights",
                     lambda name: f"{name}: {PROTOCOLS[name].title}", area=left)
     among = pick("ldsamong", "Subsets are halves of", list(HALVES), "candidates", HALVES.get, area=right)
-    glossary.caption(f"{PROTOCOLS[protocol].definition} It asks for {PROTOCOLS[protocol].estimand}")
+    glossary.caption(f"{PROTOCOLS[protocol].definition} Its estimand: {PROTOCOLS[protocol].estimand}")
     return protocol, among
 
 
@@ -76,8 +76,8 @@ def _table(compared: Compared, names: Sequence[str], request: Request, models: R
     outcomes = {behavior.name for behavior in models.read}
     pairs = [(index, behavior) for index, behavior in pairs if not behavior.words or behavior.name in outcomes]
     if any(scores.scoring.readout.words and scores.scoring.behavior not in outcomes for scores in scored):
-        chips.note("Spans and contrasts are left out: these models were asked for the other behaviors alone. Train "
-                   "models once more to ask for them too.")
+        chips.note("Spans and contrasts are left out: these models were evaluated for the other behaviors only. Train "
+                   "models again to include them.")
     if not pairs:
         return
     rows = []

@@ -40,8 +40,8 @@ def toolbar(scorings: Sequence[Scoring], names: Sequence[str]) -> None:
             with st.popover("Change the list", icon=":material/reorder:"):
                 _form(names)
     if len(scorings) > specification_list.MANY:
-        st.warning(f"{len(scorings)} specifications are a lot for one heatmap; {specification_list.MANY} or fewer stay "
-                   "readable and quick.", icon=":material/grid_on:")
+        st.warning(f"{len(scorings)} specifications make a large heatmap; {specification_list.MANY} or fewer are "
+                   "readable.", icon=":material/grid_on:")
 
 
 def _form(names: Sequence[str]) -> None:
@@ -76,8 +76,8 @@ def _dialog(scorings: Sequence[Scoring], how: str, index: int) -> None:
     default = (asking[-1] if asking else presets.preset(specification_list.FIRST, pickers.problem_class()).scorings[0]
                ) if how == ADD else scorings[index]
     glossary.caption(f"Instead of number {index + 1}:" if how == EDIT else
-                     f"A copy of number {index + 1}; change what should differ:" if how == COPY else
-                     "One more question beside those of the list:")
+                     f"A copy of number {index + 1}; change the axis that should differ:" if how == COPY else
+                     "A further specification:")
     scoring = (pickers.scoring_picker(ADD, default) if default.route.computes else
                external_form.edited(default, scorings, pickers.source()))
     if scoring is None:
@@ -85,7 +85,7 @@ def _dialog(scorings: Sequence[Scoring], how: str, index: int) -> None:
     chips.question(scoring)
     known = scorings.index(scoring) if scoring in scorings else None
     if known is not None and not (how == EDIT and known == index):
-        st.warning(f"This is number {known + 1} of the list already; change something above.",
+        st.warning(f"This is already number {known + 1} of the list; change an axis above.",
                    icon=":material/content_copy:")
     if how == EDIT:
         done = st.button(f"Replace number {index + 1}", type="primary", disabled=known is not None, key="compare:done",
@@ -94,8 +94,8 @@ def _dialog(scorings: Sequence[Scoring], how: str, index: int) -> None:
         done = st.button("Add to the comparison", type="primary", disabled=known is not None, icon=":material/add:",
                          key="compare:done", on_click=_done, args=(how, index, scoring))
     if len(scorings) >= specification_list.MANY and how != EDIT:
-        glossary.caption(f"More than {specification_list.MANY} specifications make a matrix that is hard to read, and "
-                         "slow to compute.")
+        glossary.caption(f"More than {specification_list.MANY} specifications make a matrix that is hard to read and "
+                         "takes long to compute.")
     if done:
         st.rerun()
 

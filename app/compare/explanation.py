@@ -33,8 +33,9 @@ def show(compared: Compared, pair: tuple[int, int]) -> None:
     key, said = choice.widget(NAME), choice.one(NAME, None, choice.on_off)
     st.session_state[key] = _quick(desk(), compared, pair) if said is None else said
     on = inputs.toggle("Explain this disagreement", key=key, on_change=_switched, help=(
-        "Walks from one answer to the other through exact specifications, and says how much of the way is behavior, "
-        "intervention, training process, and approximation error. On by itself where that takes a moment only."))
+        "Changes one axis at a time between the two answers, through exact intermediate specifications, and "
+        "attributes the path to behavior, intervention, training process and approximation error. On by default where "
+        "it takes a few seconds only."))
     if not on:
         return
     why = job_panel.beside(explanation(compared, pair))

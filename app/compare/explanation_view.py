@@ -22,14 +22,14 @@ def show(explanation: Explanation, key: str) -> pd.DataFrame:
                   f'role="note"><strong>{escape(explanation.sentence)}</strong>{_whole(explanation)}</div>')
     table = links_table(explanation)
     if explanation.links and explanation.path > 0:
-        draw(way.way, bars(explanation), explanation.direct.mean, key=key, alt=f"The way, link by link: "
+        draw(way.way, bars(explanation), explanation.direct.mean, key=key, alt=f"Path: "
                                                                                f"{explanation.sentence}")
         _legend(explanation)
     for end in explanation.ends:
         chips.note(end)
     if explanation.n_seeds > 1 and explanation.path > 0:
         glossary.markdown(
-            "**The fractions, seed by seed**", help="Dots: the fraction of each link in one seed. Bar and line: mean "
+            "**Fractions by seed**", help="Dots: the fraction of each link in one seed. Bar and line: mean "
                                                  "and 95% t interval over the seeds.")
         draw(way.fractions, *fractions(explanation), key=f"{key}:shares", alt=_spoken_fractions(explanation))
     if explanation.links:
@@ -37,7 +37,7 @@ def show(explanation: Explanation, key: str) -> pd.DataFrame:
     for note in brackets(explanation):
         chips.note(note)
     if explanation.notes:
-        title = f"How it was read: {len(explanation.notes)} remark{'s' if len(explanation.notes) > 1 else ''}"
+        title = f"Assumptions: {len(explanation.notes)} note{'s' if len(explanation.notes) > 1 else ''}"
         with st.expander(title), glossary.folded():
             for note in explanation.notes:
                 glossary.markdown(f"- {note}")
@@ -46,7 +46,7 @@ def show(explanation: Explanation, key: str) -> pd.DataFrame:
 
 def _columns(table: pd.DataFrame) -> dict:
     return glossary.columns(table, {
-        **{name: st.column_config.NumberColumn(format="%.1f %%") for name in ("share of the way", "± 95% (share)")},
+        **{name: st.column_config.NumberColumn(format="%.1f %%") for name in ("fraction of the path", "± 95% (share)")},
         **{name: st.column_config.NumberColumn(format="%.4f") for name in ("Kendall distance", "± 95%")},
         **{metric.title: st.column_config.NumberColumn(
             format="%.3f", help=glossary.hint(metric.title, metric.definition)) for metric in METRICS.values()}})
@@ -55,18 +55,16 @@ def _columns(table: pd.DataFrame) -> dict:
 def _whole(explanation: Explanation) -> str:
     if not explanation.links:
         return ""
-    text = (f"The ends are {explanation.direct.mean:.3f} apart in Kendall distance, the fraction of pairs that they "
-            f"order "
-            "differently (rankings in random order: 0.5 on average). The way changes one thing at a time and is "
-            f"{explanation.path:.3f} long")
+    text = (f"The direct difference is {explanation.direct.mean:.3f} in Kendall distance, the fraction of pairs "
+            "ordered differently (rankings in random order: 0.5 on average). The path changes one axis at a time; "
+            f"its length is {explanation.path:.3f}")
     if explanation.slack >= LEAST_SLACK:
-        text += (f", {explanation.slack:.3f} more than the ends are apart, as one change may undo a part of another: "
-                 f"every "
-                 f"share is of {explanation.path:.3f}, not of {explanation.direct.mean:.3f}.")
+        text += (f", {explanation.slack:.3f} more than the direct difference, because one change may undo part of "
+                 f"another. Fractions are of {explanation.path:.3f}.")
     else:
-        text += ", as far as the ends are apart."
+        text += ", equal to the direct difference."
     if explanation.orders > 1:
-        text += f" Averaged over {explanation.orders} orders of the axes, so that none of them decides."
+        text += f" Averaged over {explanation.orders} orders of the axes."
     if explanation.left_out:
         text += f" {explanation.left_out} candidates are left out {explanation.lost.because}."
     return text
@@ -98,7 +96,7 @@ def fractions(explanation: Explanation) -> tuple[pd.DataFrame, pd.DataFrame]:
 def _spoken_fractions(explanation: Explanation) -> str:
     fractions = "; ".join(f"{link.title} {100 * link.share:.0f}% ± {100 * link.share_ci95:.0f}"
                           for link in explanation.links)
-    return f"Fraction of the way of each link, mean over {explanation.n_seeds} seeds: {fractions}."
+    return f"Fraction of the path by link, mean over {explanation.n_seeds} seeds: {fractions}."
 
 
 def letters(link: Contribution) -> str:
@@ -111,7 +109,7 @@ def links_table(explanation: Explanation) -> pd.DataFrame:
     rows = []
     for link in explanation.links:
         spread = {"± 95% (share)": 100 * link.share_ci95} if explanation.n_seeds > 1 else {}
-        rows.append({"cause": link.title, "share of the way": 100 * link.share, **spread,
+        rows.append({"cause": link.title, "fraction of the path": 100 * link.share, **spread,
                      "Kendall distance": link.length, "± 95%": link.ci95,
                      **{METRICS[name].title: value for name, value in link.agreement.items()}})
     return pd.DataFrame(rows)
@@ -124,9 +122,8 @@ def brackets(explanation: Explanation) -> list[str]:
     for cause in mixed:
         low, high = explanation.bracket(cause)
         title = explanation.titles[cause]
-        sentences.append(f"{title[0].upper()}{title[1:]}: between {low:.0%} and {high:.0%} of the way; no exact "
-                         f"scores tell "
-                    "it from the causes beside it.")
+        sentences.append(f"{title[0].upper()}{title[1:]}: between {low:.0%} and {high:.0%} of the path; no exact "
+                         "scores separate it from the causes listed with it.")
     return [*sentences, *explanation.by_order]
 
 

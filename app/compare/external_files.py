@@ -163,7 +163,7 @@ def _list() -> None:
         if len(stored) > 1:
             st.button(f"Delete all {len(stored)}", key="bring:delete-all", icon=":material/delete_sweep:",
                       on_click=_delete, args=([one.digest for one in stored],))
-        glossary.caption("Saved comparisons and links that name a deleted file ask for it again.")
+        glossary.caption("Saved comparisons and links that use a deleted file will need it again.")
 
 
 def _delete(digests: Sequence[str]) -> None:

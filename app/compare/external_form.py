@@ -68,10 +68,10 @@ def form(draft: ImportForm, listed: Sequence[Scoring]) -> tuple[ExternalScores, 
     name = inputs.text_input("Called", key=_begun(f"{draft.key}:name", draft.name), area=right,
                              max_chars=external.LONGEST_NAME).strip() or draft.name
     if claim is None:
-        glossary.caption("Nothing in the file says which question these scores answer; choose it.")
+        glossary.caption("The file does not state which question these scores answer; choose it.")
         return None
     if draft.because and claim == draft.claim:
-        glossary.caption(sentence(f"{draft.because} Change the question above if they answer another one."))
+        glossary.caption(sentence(f"{draft.because} Change it above if they answer another question."))
     glossary.html(f"{chips.html(claim)}")
     seen = preview(draft, claim)
     chosen = _interpretation(draft, seen)
@@ -103,10 +103,10 @@ def _claim(draft: ImportForm, listed: Sequence[Scoring]) -> Scoring | None:
         code = codes.encode(draft.claim)
         claims = {code: claims.get(code, f"as the file says: {draft.claim.title}"), **claims}
     key = _begun(f"{draft.key}:claim", draft.claim and codes.encode(draft.claim))
-    code = inputs.selectbox("They claim to answer", list(claims), key=key, format_func=claims.get,
+    code = inputs.selectbox("Claimed specification", list(claims), key=key, format_func=claims.get,
                             placeholder="Choose the question",
-                            help="The specifications of the list above, and those of the named methods. Add one to the "
-                                 "list to claim another.")
+                            help="The specifications of the list above and those of the named methods. To claim "
+                                 "another, add it to the list first.")
     return codes.decode(code) if code else None
 
 
@@ -143,9 +143,9 @@ def preview(draft: ImportForm, claim: Scoring) -> TablePreview:
         job_panel.watch(scores)
     seen = external.preview(draft.problem, draft.table, scores if isinstance(scores, Scores) else None)
     if held.longer is not None and not isinstance(scores, Waiting) and not seen.certain:
-        st.button(f"Tell the sign by {held.longer.route.title} of the same question", key=f"{draft.key}:longer",
+        st.button(f"Determine the sign from {held.longer.route.title} of the same question", key=f"{draft.key}:longer",
                   on_click=_want, args=(draft.key, held.longer), icon=":material/play_arrow:",
-                  help="It takes a run. You can also say the sign yourself, below.")
+                  help="This runs as a job. You can also set the sign yourself, below.")
     return seen
 
 
@@ -172,6 +172,6 @@ def _interpretation(draft: ImportForm, seen: TablePreview) -> Interpretation | N
     sign = inputs.radio("Sign", list(MEANING), key=_begun(f"{draft.key}:sign:{begin or ''}", begin), area=right,
                         format_func=lambda name: f"{TITLES[name]}: {MEANING[name]}")
     if not axes or not order or not sign:
-        glossary.caption("Choose what the data do not tell; it is kept with the scores.")
+        glossary.caption("Choose what the data do not determine; it is stored with the scores.")
         return None
     return seen.under(axes, order, sign)

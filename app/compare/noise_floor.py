@@ -18,9 +18,9 @@ from engine.desk.compared import Compared
 from engine.desk.noise_floor import Floors
 from engine.metrics.agreement import METRICS
 
-LEGEND = ("*seed*, in a cell about a single run: what the exact answer to the same question about another run agrees "
-          "by; *≥ seed*: the cell is at that ceiling; *seed ?*: not measured.")
-ASK = "Measure what another seed reaches"
+LEGEND = ("*seed*, in cells about a single run: agreement of the exact answer with that of another seed, the noise "
+          "floor; *≥ seed*: the cell reaches it; *seed ?*: not measured.")
+ASK = "Measure agreement between seeds"
 
 
 @dataclass(frozen=True)
@@ -49,13 +49,12 @@ def floor_words(compared: Compared, floors: Floors, metric: str, pair: tuple[int
     if pair[0] == pair[1] or not {a, b} & set(floors.pairs):
         return FloorWords()
     if a in floors.pairs and b in floors.pairs and two_runs(a, b):
-        return FloorWords("two seeds", "Both are single runs of one question: their agreement is the noise floor "
-                                       "itself.")
+        return FloorWords("two seeds", "Both are single runs of one question: their agreement is the noise floor.")
     reached, words = [], []
     for own in dict.fromkeys(floors.pairs[one] for one in (a, b) if one in floors.pairs):
         comparison = floors.measured.get(own)
         if comparison is None:
-            words.append(f"By how much another seed of “{own.own.title}” agrees is not measured{_why(floors, own)}.")
+            words.append(f"The agreement of another seed of “{own.own.title}” is not measured{_why(floors, own)}.")
             continue
         agreement = comparison.agreement(metric, 0, 1)
         reached += [] if math.isnan(agreement.mean) else [agreement]
@@ -66,7 +65,7 @@ def floor_words(compared: Compared, floors: Floors, metric: str, pair: tuple[int
         return FloorWords("seed ?", " ".join(words))
     if not at_ceiling(compared.comparison.agreement(metric, *pair), lowest):
         return FloorWords(f"seed {signed(lowest.mean, 2)}", " ".join(words))
-    words.append("This pair is at the ceiling: the two agree at least as well as two seeds do.")
+    words.append("This pair is at the noise floor: the two agree at least as well as two seeds do.")
     return FloorWords(f"≥ seed {signed(lowest.mean, 2)}", " ".join(words))
 
 
@@ -76,7 +75,7 @@ def _why(floors: Floors, own: noise_floor.RunPair) -> str:
         return f": {floors.trouble[own].rstrip('.')}"
     if floors.seconds is None:
         return ""
-    return f"; with all others of this list that are not, it takes {guesses.between(floors.seconds)} on two cores"
+    return f"; measuring all that are missing takes {guesses.between(floors.seconds)} on two cores"
 
 
 def below(floors: Floors, compared: Compared) -> None:
@@ -89,7 +88,7 @@ def below(floors: Floors, compared: Compared) -> None:
     elif any(floors.missing):
         st.button(ASK, icon=":material/casino:", key="compare:floor", on_click=job_panel.act,
                   args=(noise_floor.ask, desk(), compared, floors.missing),
-                  help="The same exact questions about one more run of the training, with another seed"
+                  help="Computes the same exact answers for one more training run, with another seed"
                        + (f": {guesses.between(floors.seconds)} on two cores." if floors.seconds is not None else "."))
 
 

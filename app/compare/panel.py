@@ -35,9 +35,9 @@ from engine.scoring.scores import Scores
 SHORTS = {metric.short: name for name, metric in METRICS.items()}
 ALL, CHANGES, COUNTED = "all", "compare:changes", "compare:counted"
 DOTS, TOP, QUERIES = "dots", "top", "queries"
-DETAILS = {DOTS: "One against the other", TOP: "The top of both", QUERIES: "Query by query"}
+DETAILS = {DOTS: "Scatter", TOP: "Top k", QUERIES: "Query by query"}
 RANKED = {two_rankings.MEAN: ("by the mean score", "by the mean score over all queries"),
-          two_rankings.OFTEN: ("by how often in the top", "by how often they are in a query's top")}
+          two_rankings.OFTEN: ("by frequency in the top", "by the number of queries that have it in the top")}
 """What ranks the top list over all queries -> what it is called to choose from, and in a sentence."""
 
 
@@ -69,9 +69,9 @@ def announce(compared: Compared) -> None:
         state[COUNTED] = keys, listed, count, ""
     elif before[1] != listed:
         state[COUNTED] = keys, listed, count, "" if before[2] == count else (
-            f"{count:,} candidates are ranked now, {before[2]:,} before: "
-            + ("for a specification of the list every candidate costs a training or an optimum, so fewer are taken, "
-               "the same for all." if count < before[2] else "nothing in the list is costly any more."))
+            f"{count:,} candidates are ranked ({before[2]:,} before): "
+            + ("one of the specifications retrains or re-optimises for each candidate, so fewer are used, the same "
+               "for all." if count < before[2] else "no specification of the list retrains or re-optimises."))
     text = state[COUNTED][3]
     st.html(f'<div class="wf-note wf-announced" role="status">{text}</div>')
 
@@ -81,7 +81,7 @@ def small_print(compared: Compared, lost: LeftOut | None = None) -> str:
     sizes = compared.scores[0][0].provenance["sizes"]
     lost = lost or LeftOut.joined(compared.comparison.lost)
     seeds = [source.seed for source in compared.sources]
-    alone = " alone, to which scores of other programs belong" if pickers.seed_count() > len(seeds) else ""
+    alone = " alone, as imported scores belong to one seed" if pickers.seed_count() > len(seeds) else ""
     over = (f"means over seeds {', '.join(map(str, seeds))}, ± is a 95% t interval over seeds" if len(seeds) > 1
             else f"seed {seeds[0]}{alone}, ± is a 95% t interval over queries")
     mark = f" ({word})" if (word := sampled_examples.mark(compared.sources[0])) else ""
@@ -111,7 +111,7 @@ def questions(compared: Compared, labels: Sequence[str], pair: tuple[int, int]) 
 
 def computed(compared: Compared, labels: Sequence[str], pair: tuple[int, int]) -> None:
     """How the scores of both were computed."""
-    with st.expander("How each was computed"), glossary.folded():
+    with st.expander("How they were computed"), glossary.folded():
         for index in pair:
             chips.note(f"{labels[index]}: {how_computed([seed[index] for seed in compared.scores])}")
 
@@ -120,7 +120,7 @@ def how_computed(seeds: Sequence[Scores]) -> str:
     """Exact or not, and how well it was solved: over all seeds."""
     scoring, convergence = seeds[0].scoring, Convergence.joined([scores.convergence for scores in seeds])
     if not scoring.route.implies:
-        return f"Baseline, with which other rankings can be compared: {scoring.route.note}"
+        return f"Baseline, for comparison with other rankings: {scoring.route.note}"
     missed = convergence.of - convergence.reached
     text = f"{'Exact' if scoring.exact else 'Approximate'}: {convergence.summary}"
     if missed:
@@ -142,7 +142,7 @@ def _resolution(seeds: Sequence[Scores]) -> str:
 def _noise(seeds: Sequence[Scores]) -> str:
     """How far the mean over the seeds of a process is settled; empty for a single run."""
     noise = [scores.noise for scores in seeds if scores.noise is not None]
-    return f" · standard error over seeds {max(noise):.2f} of what separates training examples" if noise else ""
+    return f" · standard error over seeds {max(noise):.2f} of the spread over training examples" if noise else ""
 
 
 def numbers(compared: Compared, pair: tuple[int, int]) -> None:
@@ -212,7 +212,7 @@ def query_text(compared: Compared, pair: tuple[int, int], query: int | None) -> 
 
 def changes(compared: Compared, pair: RankingPair, indices: tuple[int, int], labels: Sequence[str], query: int | None
             ) -> None:
-    """The top of both rankings."""
+    """Top k rankings."""
     first, second = (labels[index] for index in indices)
     by = _ranked_by() if query is None else two_rankings.MEAN
     table = two_rankings.top_changes(pair, query, by=by)
@@ -220,7 +220,7 @@ def changes(compared: Compared, pair: RankingPair, indices: tuple[int, int], lab
     top = min(two_rankings.TOP, len(pair.candidates))
     glossary.markdown(
         f"**The top {top}**", help=f"Examples that support the behavior most: {pair.noun} and rank. Those below the "
-                                   "dashed line are outside that side's top, in order but not to scale.")
+                                   "dashed line are outside the top on that side, in order but not to scale.")
     dataset, sample = desk().sample(compared.sources[0])
     seen = looks.added(table, dataset, sample.train_index[table.example.to_numpy(dtype=int)])
     draw(rank_change.rank_change, seen, first, second, top, pair.noun, key=CHANGES, on_select="rerun",
@@ -251,8 +251,8 @@ def take_change() -> None:
 def _ranked_by() -> str:
     """What ranks the examples over all queries."""
     return segments("ranked", "Ranked", list(RANKED), two_rankings.MEAN, lambda by: RANKED[by][0], help=(
-        "One order for all queries: by the mean score, to which queries with large scores give most, or by how often "
-        "an example is in the top of a query, to which every query gives the same."))
+        "One ranking for all queries: by the mean score, which weights queries by the size of their scores, or by the "
+        "number of queries that have the example in their top, which weights queries equally."))
 
 
 def spread(compared: Compared, pair: tuple[int, int], labels: Sequence[str], metric: str) -> None:

@@ -63,18 +63,18 @@ def scatter(compared: Compared, pair: RankingPair, indices: tuple[int, int], lab
     if dotted is None:
         table = two_rankings.density(pair, query)
         draw(rank_scatter.density, table, *labels, key="compare:density",
-             alt=f"Density of the ranks under {labels[0]} (across) against those under {labels[1]} (up), {over}. "
-                 "Agreement would lie on the diagonal.")
+             alt=f"Density of the ranks under {labels[0]} (horizontal) and {labels[1]} (vertical), {over}. Equal "
+                 "ranks lie on the diagonal.")
         downloads.chart_extras("ranks", table, scorings, command=command)
         return
     dataset, sample = desk().sample(compared.sources[0])
     rows = dotted.points.row.to_numpy()
     with dot_pictures.shown(dataset, sample.train_index[rows], rows):
-        CHART.show(dotted.points, dotted.order, dotted.axes, f"{len(dotted.points):,} candidates, each by its "
-                   f"{dotted.axes[0]} (across) and its {dotted.axes[1]} (up), {over}.", **dotted.options)
-    chips.note(f"{len(dotted.points):,} dots, one a candidate · seed {compared.sources[0].seed} · "
+        CHART.show(dotted.points, dotted.order, dotted.axes, f"{len(dotted.points):,} candidates by {dotted.axes[0]} "
+                   f"(horizontal) and {dotted.axes[1]} (vertical), {over}.", **dotted.options)
+    chips.note(f"{len(dotted.points):,} candidates · seed {compared.sources[0].seed} · "
                + (f"mean score {over}" if query is None else over))
-    glossary.caption(f"Rank 1 supports the behavior most; on the dotted diagonal both rank an example the same. {HOW}")
+    glossary.caption(f"Rank 1 supports the behavior most; on the dotted diagonal both ranks are equal. {HOW}")
     downloads.chart_extras("ranks", two_rankings.ranking(pair, query), scorings, command=command,
                            quantity=downloads.of_two(scorings))
 

@@ -42,16 +42,15 @@ def show(compared: Compared, metric: str, pair: tuple[int, int]) -> None:
     """The list, those that disagree most first; a chosen row is the query of the page."""
     title, whole, low_high = METRICS[metric].title, _whole(compared, metric, pair), between(metric)
     if low_high is None:
-        text = "Draw a range over the bars beside it, and only its queries are listed."
+        text = "Select a range in the histogram to list only its queries."
     else:
         low, high = (f"{end:.2f}".replace("-", "−") for end in low_high)
         text = f"{len(_listed(compared, metric, pair)):,} of {len(whole):,}, those between {low} and {high}."
-    glossary.caption(f"Queries of seed {compared.sources[0].seed}, the least {title} first; a head sorts by its "
-                     f"column, "
-                     f"the box before a row chooses its query. {text}")
+    glossary.caption(f"Queries of seed {compared.sources[0].seed}, lowest {title} first. Click a column head to sort, "
+                     f"a row's box to choose its query. {text}")
     listed = _listed(compared, metric, pair)
     if listed.empty:
-        st.info(f"The {title} of no query of this pair lies there.", icon=":material/filter_alt:")
+        st.info(f"No query of this pair has a {title} in this range.", icon=":material/filter_alt:")
         return
     st.dataframe(listed, key=_key(compared, metric, pair), on_select="rerun",
                  selection_mode="single-row", hide_index=True, width="stretch", row_height=ROW,

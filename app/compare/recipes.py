@@ -28,9 +28,9 @@ def show(problem: Problem, model: str) -> None:
     """The list of programs, and of the chosen one the script and all that it reads. model: its name in the
     catalogue."""
     titles = {OWN: "A file that I have", **{name: f"{one.title}: {one.method}" for name, one in SCORE_RECIPES.items()}}
-    pick(NAME, "Where the scores come from", list(titles), OWN, titles.get,
-         help="A program of the list is run by you, where it is installed: the page gives its script for this problem, "
-              "and what the script reads.")
+    pick(NAME, "Source of the scores", list(titles), OWN, titles.get,
+         help="You run the chosen program yourself, where it is installed; the page provides a script for this "
+              "problem and its input files.")
     recipe = chosen()
     if recipe is None:
         return
@@ -49,7 +49,7 @@ def show(problem: Problem, model: str) -> None:
                               "bring:problem")
         downloads.file_button(WEIGHTS, softmax.weights_npz, WEIGHTS, "application/octet-stream",
                               "bring:weights")
-    st.html(f"They claim: {chips.html(recipe.claim)}")
+    st.html(f"Claimed specification: {chips.html(recipe.claim)}")
     glossary.caption(f"{recipe.claim.question} {recipe.note} [{recipe.title}]({recipe.url})")
     with st.expander(f"The script, {recipe.file}", icon=":material/code:"):
         st.code(recipe.script(softmax), language="python", height=420)

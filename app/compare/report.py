@@ -123,7 +123,7 @@ def _pair(compared: Compared, labels: Sequence[str], pair: tuple[int, int]) -> s
     top = min(two_rankings.TOP, len(ranked.candidates))
     charts = [
         svg(rank_scatter.density(two_rankings.density(ranked), first, second), "Rank against rank over all queries",
-            "Rank against rank, all queries: how often ranks fall together, against random order."),
+            "Joint ranks, all queries: frequency relative to random order."),
         svg(rank_change.rank_change(two_rankings.top_changes(ranked, None), first, second, top, ranked.noun),
             f"The top {top} under both", f"The top {top}, ranked by the mean score over all queries. Query by query, "
             f"{two_rankings.shared(ranked, top):.1f} of {top} are in both on average."),
@@ -184,11 +184,11 @@ def _way(explained: Explanation) -> str:
     sections = [f"<p><strong>{escape(explained.sentence)}</strong></p>"]
     if explained.links and explained.path > 0:
         sections.append(svg(way.way(explanation_view.bars(explained), explained.direct.mean), explained.sentence,
-                         f"The way, link by link: Kendall distance {explained.path:.3f}, straight on "
+                         f"Path: Kendall distance {explained.path:.3f}, direct difference "
                          f"{explained.direct.mean:.3f}, slack {explained.slack:.3f}; {explained.orders} orders of the "
                          "axes averaged."))
         if explained.n_seeds > 1:
-            sections.append(svg(way.fractions(*explanation_view.fractions(explained)), "The fractions, seed by seed",
+            sections.append(svg(way.fractions(*explanation_view.fractions(explained)), "Fractions by seed",
                              f"The fraction of every link: mean and 95% t interval over {explained.n_seeds} seeds, and "
                              "each seed as a dot."))
         sections.append(_table(explanation_view.links_table(explained)))
@@ -201,7 +201,7 @@ def _external(compared: Compared) -> str:
     """How scores of other programs were read, and the commands that read them again."""
     known = [(scoring, held) for scoring in compared.scorings
              if not scoring.route.computes and (held := external.facts(scoring)) is not None]
-    rows = [f"<h3>{escape(scoring.route.title)}</h3><p>They claim to answer: {escape(scoring.question)} "
+    rows = [f"<h3>{escape(scoring.route.title)}</h3><p>Claimed specification: {escape(scoring.question)} "
             f"{escape(decided(scoring, held))}</p>"
             f"<pre>{escape(recompute(compared.sources[0], scoring, held))}</pre>" for scoring, held in known]
     return "<h2>Scores of other programs</h2>" + "".join(rows) if rows else ""

@@ -32,14 +32,14 @@ def keep(compared: Compared, names: Sequence[str], pair: tuple[int, int], chosen
         _suggest(_suggested(compared, names, pair))
         name = st.text_input("Name", key=NAMED, max_chars=shelves.LONGEST_NAME)
         note = st.text_area("Note", key="saved:note", max_chars=shelves.LONGEST_NOTE, height=80,
-                            placeholder="What you looked for, and what you saw")
+                            placeholder="What you compared, and what you observed")
         query = shelves.address(choice.parameters())
         summary = _summary(compared, names)
         row = st.container(horizontal=True)
         row.button("Save", type="primary", icon=":material/bookmark_add:", on_click=job_panel.act,
                    args=(_save, name, note, query, summary, _matrix(compared)))
         _report_button(row, compared, pair, name, note, query, summary, chosen_query)
-        glossary.caption("The link reopens this view, for everybody who reaches this server"
+        glossary.caption("The link reopens this view for everyone with access to this server"
                          + (":" if all(scoring.route.computes for scoring in compared.scorings) else
                             ", where the files with the scores of other programs are stored:"))
         st.code(link(query), language=None, wrap_lines=True)
@@ -87,7 +87,7 @@ def _report_button(row, compared: Compared, pair: tuple[int, int], name: str, no
     """The report is written on request: it takes a few seconds."""
     wanted = ("report", compared.key, pair, name, note, query, chosen_query)
     row.button("Write the report", icon=":material/description:", on_click=_ask, args=(wanted,),
-               help="One HTML file with charts, questions, verdicts, manifests and commands, that needs no network.")
+               help="One HTML file with charts, questions, verdicts, manifests and commands; it works offline.")
     if st.session_state.get("saved:asked") != wanted:
         return
     with guarded("The report"):

@@ -27,7 +27,7 @@ def show(compared: Compared, pair: tuple[int, int]) -> None:
         wanted = scoring.digest in st.session_state.get(REQUESTED, ())
         checked = spot_checked(desk(), compared, index, inf if wanted else AFFORDABLE)
         if isinstance(checked, Waiting):
-            chips.note(f"How well {scoring.route.title} ranks is being measured against the exact answer to its "
+            chips.note(f"How well {scoring.route.title} ranks is being checked against the exact answer to its "
                        "question.")
             job_panel.watch(checked)
         else:
@@ -52,7 +52,7 @@ def at_hand(compared: Compared, pair: tuple[int, int]) -> list[str]:
 def _offer(checked: SpotCheck | NotMeasured) -> None:
     """A button where the exact answer can be had and costs more than the page asks for by itself."""
     if isinstance(checked, NotMeasured) and isfinite(checked.seconds):
-        st.button("Measure it all the same", key=f"spot:{checked.scoring.digest}", icon=":material/fact_check:",
+        st.button("Measure it anyway", key=f"spot:{checked.scoring.digest}", icon=":material/fact_check:",
                   on_click=_ask, args=(checked.scoring.digest,), help="Computes the exact answer for some candidates.")
 
 

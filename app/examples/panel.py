@@ -101,9 +101,9 @@ def _shown(sampled: SampledProblem, chosen: Query, scorings: Sequence[Scoring] =
 
 def _filtered(sampled: SampledProblem, listed: Sequence[Query]) -> Sequence[Query]:
     wrong = [query for query in listed if not query.right]
-    only = toggle(WRONG, f"Answered wrongly only ({len(wrong)} of {len(listed)})", disabled=not wrong,
-                  help="Queries where the model prefers another answer to the "
-                       f"{'label' if sampled.dataset.records is None else 'one that is stated'}.")
+    only = toggle(WRONG, f"Misclassified only ({len(wrong)} of {len(listed)})", disabled=not wrong,
+                  help="Queries where the model predicts another answer than the "
+                       f"{'label' if sampled.dataset.records is None else 'stated one'}.")
     return wrong if only and wrong else listed
 
 
@@ -138,8 +138,8 @@ def _choose_query(index: int) -> None:
 
 def count() -> int:
     """How many examples are shown at each end."""
-    return slider(COUNT, "Examples at each end", 6, FEWEST, MOST, width=320,
-                  help="How many of the highest and lowest ranked training examples each column shows.")
+    return slider(COUNT, "Top and bottom k", 6, FEWEST, MOST, width=320,
+                  help="Number of highest and lowest ranked training examples in each column.")
 
 
 def heads(scorings: Sequence[Scoring], query: Query) -> None:
@@ -154,8 +154,8 @@ def heads(scorings: Sequence[Scoring], query: Query) -> None:
             _editor(scorings, index)
     if len(scorings) > len(shown):
         glossary.caption(
-            f"{len(scorings) - len(shown)} more of your specifications have no column; open an example to see "
-            "its rank under all of them.")
+            f"{len(scorings) - len(shown)} more specifications are not shown; open an example to see its rank under "
+            "all of them.")
 
 
 def _forget_drafts(query: Query, scorings: Sequence[Scoring]) -> None:
@@ -178,7 +178,7 @@ def _editor(scorings: Sequence[Scoring], index: int) -> None:
         glossary.caption(wanted.question)
         taken = wanted in scorings and wanted != current
         if taken:
-            glossary.caption("Another column shows this one already.")
+            glossary.caption("This one is already shown in another column.")
         row = st.container(horizontal=True)
         row.button("Show this", type="primary", key=f"apply:{index}", disabled=taken or wanted == current,
                    on_click=_replace, args=(scorings, index, wanted))
@@ -220,7 +220,7 @@ def scale(scores: Scores, column: Column) -> str:
     how = ("exact" if scoring.exact else "approximate") if scoring.route.implies else "baseline"
     text = f"{how} · {column.scored:,} candidates · score: {reach}"
     return text + (f" · {unsolved} {scores.convergence.missed} and have no rank" if unsolved else "") + (
-        f" · {small} without a rank, as the error bound exceeds the distance to half of the others" if small else "")
+        f" · {small} without a rank: their error bound exceeds the distance to half of the others" if small else "")
 
 
 def _card(sampled: SampledProblem, card: Card, column: Column, index: int, end: str, directed: bool) -> None:
@@ -274,8 +274,7 @@ def whole_ranking(sampled: SampledProblem, scored: Sequence[Scores], names: Sequ
 def legend(compared: bool, texts: bool = False) -> None:
     """How to read a card; with one column there is nothing to compare."""
     named = "a text and the answer that it states" if texts else "the example's label"
-    text = (f"A card shows {named}, its rank in each column (its own in bold), its score and whether it ▲ helps "
-            "(supports the behavior at this query: raises what is read) or ▼ harms (opposes it: lowers that); the bar "
-            "compares scores within the column.")
-    glossary.caption(text + (" **only here**: no other column has it at this end." if compared else "")
+    text = (f"A card shows {named}, its rank in each column (this column in bold), its score, and whether it ▲ helps "
+            "(raises the behavior at this query) or ▼ harms (lowers it); bars compare scores within the column.")
+    glossary.caption(text + (" **only here**: in the top or bottom k of this column alone." if compared else "")
                      + " Click a card to see it under every specification.")

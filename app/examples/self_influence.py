@@ -31,13 +31,13 @@ BINS = 40
 def show(sampled: SampledProblem, source: ProblemSource, scorings: Sequence[Scoring], names: Sequence[str],
          candidates: int | None, n: int) -> None:
     """The switch, and below it the n candidates with the largest self-influence, and how all of them spread."""
-    if not toggle(NAME, "Self-influence: examples that the model knows from themselves alone",
+    if not toggle(NAME, "Self-influence: memorised or mislabelled examples",
                   help=glossary.hint("Self-influence")):
         return
     index = pick(UNDER, "Under", range(1, len(scorings) + 1), 1, lambda number: names[number - 1], width=430) - 1
     scoring = scorings[index]
     chips.question(scoring)
-    glossary.caption("Here every training example is its own query.")
+    glossary.caption("Every training example is its own query.")
     with st.spinner("Computing self-influence"):
         answer = desk().ask(analysis("self-influence", scoring=scoring, candidates=candidates).of(source))
     if (answer := job_panel.beside(answer)) is not None:
@@ -48,8 +48,8 @@ def _shown(sampled: SampledProblem, source: ProblemSource, scoring: Scoring, val
     rows = sampled.problem.candidates[:len(values)].cpu().numpy()
     table = ranking(sampled, rows, values)
     if not len(table):
-        st.info("No candidate has a usable score under this specification: each did not converge, or has an error "
-                "bound that exceeds its distance to half of the others. So none has a self-influence.")
+        st.info("No candidate has a usable score under this specification: each did not converge, or its error bound "
+                "exceeds the distance to half of the others. So none has a self-influence.")
         return
     top = table.head(n)
     largest = float(np.nanmax(np.abs(values)))
@@ -66,8 +66,8 @@ def _shown(sampled: SampledProblem, source: ProblemSource, scoring: Scoring, val
     wrong = int((top[sampled_examples.noun(sampled)] != top["the model says"]).sum())
     lost = len(values) - len(table)
     chips.note(f"{'exact' if scoring.exact else 'approximate'} · {len(table):,} candidates · seed {source.seed} · "
-               f"right of the line: the {len(top)} shown above, of which the model gets {wrong} wrong"
-               + (f" · {lost} without a value: not converged, or no position within the error bound" if lost else ""))
+               f"right of the line: the {len(top)} shown above, of which the model misclassifies {wrong}"
+               + (f" · {lost} without a value: not converged, or unranked within the error bound" if lost else ""))
     narrowed = source.model_copy(update={"n_candidates": len(values)})
     downloads.chart_extras("self-influence", table, [scoring], command=commands.of_problem(
         "self-influence", narrowed, "--out", "self-influence.csv", scoring=scoring),

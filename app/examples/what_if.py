@@ -41,19 +41,19 @@ LARGEST, FEW, TOPMOST = 1_000, 50, 50
 WARNED = 20.0
 """Guessed seconds above which the page states them before the run begins."""
 TOPPED, TICKS, FILTERED, SELECTED = "top", "ticked", "where", "selected"
-CHOICES = {TOPPED: "The top of a ranking", FILTERED: "A class or filter", TICKS: "Examples that I tick",
+CHOICES = {TOPPED: "The top of a ranking", FILTERED: "A class or filter", TICKS: "Selected by hand",
            SELECTED: "The selected group"}
-EMPTY = {TICKS: "Tick at least one example.", FILTERED: "Write which examples are meant.",
-         SELECTED: "Nothing is selected: draw around dots on Compare or Map, or write rows into the field above."}
+EMPTY = {TICKS: "Tick at least one example.", FILTERED: "Enter rows or a filter.",
+         SELECTED: "Nothing is selected: use the lasso on Compare or Map, or enter rows in the field above."}
 REMOVED, DOUBLED, STEPPED, RELABELLED = "remove", "double", "step", "relabel"
-ACTS = {REMOVED: "leave them out and train again", DOUBLED: "count them twice and train again",
-        STEPPED: "take one step on all of them", RELABELLED: "give them one label and train again"}
+ACTS = {REMOVED: "remove them and retrain", DOUBLED: "count them twice and retrain",
+        STEPPED: "take one step on all of them", RELABELLED: "relabel them and retrain"}
 
 
 def show(sampled: SampledProblem, source: ProblemSource, scored: Sequence[Scores], listed: Sequence[Column],
          names: Sequence[str], query: Query) -> None:
     """The switch, and below it the group, what is done to it, its effect, and the curve of the rankings."""
-    if not toggle(NAME, "What if all of these? A whole group of examples at once", help=ADDITIVITY):
+    if not toggle(NAME, "Group influence: change several examples at once", help=ADDITIVITY):
         return
     index, rows, how = _group(sampled, scored, listed, names, query)
     question = _question(scored[index].scoring, sampled)
@@ -61,7 +61,7 @@ def show(sampled: SampledProblem, source: ProblemSource, scored: Sequence[Scores
     if not rows:
         glossary.caption(EMPTY[how])
     elif len(rows) >= sampled.problem.n:
-        glossary.caption(f"The group holds all {len(rows):,} training examples; leave some out of it.")
+        glossary.caption(f"The group holds all {len(rows):,} training examples; exclude some.")
     else:
         _effect(sampled, source, question, rows, query)
     _curve(source, [scores.scoring for scores in scored], names, query, len(scored[0].candidates), question.behavior)
@@ -77,7 +77,7 @@ def _group(sampled: SampledProblem, scored: Sequence[Scores], listed: Sequence[C
     if how == TOPPED:
         known = int((~np.isnan(scored[index].trusted[query.index])).sum())
         most = max(2, min(TOPMOST, known, sampled.problem.n - 1))
-        count = slider(TOP, "How many from its top", min(10, most), 2, most, width=420)
+        count = slider(TOP, "Size of the top", min(10, most), 2, most, width=420)
         order = np.argsort(-np.nan_to_num(scored[index].trusted[query.index], nan=-np.inf), kind="stable")
         return index, [int(row) for row in scored[index].candidates[order[:count]]], how
     if how == FILTERED:
@@ -119,7 +119,7 @@ def _question(scoring: Scoring, sampled: SampledProblem) -> Scoring:
     """The question about the group, of the behavior of a column, and of the runs that it is about where it has some.
     Records have no labels that could be others."""
     acts = [act for act in ACTS if act != RELABELLED or sampled.dataset.records is None]
-    act = segments(DONE, "What is done to all of them?", acts, REMOVED, ACTS.__getitem__)
+    act = segments(DONE, "Intervention on the group", acts, REMOVED, ACTS.__getitem__)
     behavior = scoring.behavior if scoring.route.implies else "query_loss"
     if act == STEPPED:
         return Scoring.of(behavior, {"kind": "add_occurrence"}, {"kind": "one_step", "eta": 0.1})
@@ -171,8 +171,8 @@ def _computed(sampled: SampledProblem, request: Request) -> pd.DataFrame | None:
     if seconds > WARNED and desk().known(request) is None:
         glossary.caption(f"It takes {guesses.between(seconds)} on two processor cores"
                          + (f", once for each of {count:,} examples." if singles else "."))
-    label = "Also compute each of them alone" if singles and count > FEW else (
-        f"Compute what happens to all {count:,} at once" + (", and one by one" if singles else ""))
+    label = "Also compute each example alone" if singles and count > FEW else (
+        f"Compute the effect of all {count:,} at once" + (", and one by one" if singles else ""))
     return _done(request, label, "each" if singles else "whole")
 
 
@@ -182,7 +182,7 @@ def _shown(table: pd.DataFrame, sampled: SampledProblem, source: ProblemSource, 
     shown = st.columns(3)
     shown[0].metric("All at once", cards.number(own["whole group"]), help=direction.group(question.readout))
     if singles:
-        shown[1].metric("One by one, added up", cards.number(own["sum of examples"]),
+        shown[1].metric("Sum of single effects", cards.number(own["sum of examples"]),
                         help="The sum of the examples' own exact effects.")
         shown[2].metric("Additivity gap", cards.number(own["additivity gap"]), help=ADDITIVITY)
         glossary.caption(additivity(table, len(rows)))
@@ -203,7 +203,7 @@ def changed(table: pd.DataFrame, question: Scoring) -> str:
     """One sentence on how large the effect of a group is, over all queries."""
     whole = table["whole group"].dropna()
     if whole.empty:
-        return "No query has an answer."
+        return "No query has a value."
     most = int(whole.abs().idxmax())
     return direction.group_spread(question.readout, len(whole), f"{whole.abs().mean():.3g}", most, float(whole[most]),
                                   cards.number(whole[most]))
@@ -214,16 +214,16 @@ def additivity(table: pd.DataFrame, count: int) -> str:
     whole, gap = table["whole group"].abs().mean(), table["additivity gap"].abs().mean()
     if whole == 0:
         return f"Over all {len(table)} queries these {count} examples change nothing."
-    return (f"Over all {len(table)} queries the gap is {gap / whole:.0%} of the group's effect on average: that much "
-            "of it no sum over single examples tells.")
+    return (f"Over all {len(table)} queries the gap is {gap / whole:.0%} of the group's effect on average: the part "
+            "that a sum over single examples misses.")
 
 
 def _curve(source: ProblemSource, scorings: Sequence[Scoring], names: Sequence[str], query: Query, candidates: int,
            behavior: str) -> None:
     sizes = sizes_for(candidates)
-    glossary.markdown("**Remove the top of each ranking, and train again**")
+    glossary.markdown("**Remove the top k of each ranking and retrain**")
     if not sizes:
-        glossary.caption("There are too few candidates to remove some and keep half.")
+        glossary.caption("There are too few candidates to remove some and retain half.")
         return
     request = analysis("removal-curve", scorings=tuple(scorings), candidates=candidates, behavior=behavior,
                        query=query.index).of(source)
@@ -234,7 +234,7 @@ def _curve(source: ProblemSource, scorings: Sequence[Scoring], names: Sequence[s
         return
     table = table.assign(ranking=[names[int(index)] for index in table.ranking])
     _render_curve(table, names, BEHAVIORS[behavior])
-    chips.note(f"query {query.index} · {request.random} random groups of each size, grey, with their 95% t interval "
+    chips.note(f"query {query.index} · {request.random} random groups of each size (grey), with their 95% t interval "
                f"· seed {source.seed}")
     glossary.caption(plain(direction.removal(BEHAVIORS[behavior])))
     downloads.chart_extras("removal-curve", table, scorings, quantity=direction.raw_change(BEHAVIORS[behavior]),

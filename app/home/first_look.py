@@ -84,10 +84,10 @@ def show(look: OpposedPair) -> None:
     dataset = desk().sample(source())[0]
     first, second = look.answers
     query = _card("The query", f"{dataset.noun} “{look.query_label}”", dataset, "test", look.query_row, "",
-                  f"Which of {look.candidates:,} training examples helped the model most to tell what it is?")
+                  f"Which of {look.candidates:,} training examples helped the model's prediction most?")
     cards = [_card(title, f"{dataset.noun} “{answer.label}”", dataset, "train", answer.row,
                    chips.html(answer.scoring, other.scoring), answer.scoring.question,
-                   f"First of {look.candidates:,} here, number {answer.rank_there:,} in the "
+                   f"Rank 1 of {look.candidates:,} here, rank {answer.rank_there:,} in the "
                    "other answer.")
              for title, answer, other in (("One answer", first, second), ("Another answer", second, first))]
     st.html(glossary.explained_html(f'<div class="wf-cards">{query}{"".join(cards)}</div>'))  # drawn after what follows

@@ -35,9 +35,9 @@ def show(entries: Sequence[Entry], total: int) -> None:
 
 def _counted(count: int, total: int) -> str:
     if not total:
-        return ("Nothing is here yet. *Save, share or export this comparison* at the foot of the Compare page keeps "
-                "one here; finished runs and your own data come by themselves.")
-    return f"{count} of {total} entries" if count else f"None of {total} entries has all of this; take a word away."
+        return ("The library is empty. Save a comparison at the foot of Compare; finished runs and uploads are listed "
+                "automatically.")
+    return f"{count} of {total} entries" if count else f"None of {total} entries match all words; remove one."
 
 
 def _show_more(most: int) -> None:
@@ -102,7 +102,7 @@ def _confirm(entry: Entry, key: str) -> None:
     row = st.container(horizontal=True)
     row.button("Delete for good", key=f"delete:{key}", type="primary", on_click=job_panel.act,
                args=(acts.delete, entry))
-    row.button("Keep it", key=f"keep:{key}", on_click=acts.ask, args=(None,))
+    row.button("Cancel", key=f"keep:{key}", on_click=acts.ask, args=(None,))
 
 
 def _needed(entry: Entry) -> str:

@@ -18,7 +18,7 @@ ALL = "all"
 def chosen(entries: Sequence[Entry]) -> list[Entry]:
     """The entries that are looked for."""
     left, middle, right = st.columns([3, 2, 2], gap="medium")
-    words = text("find", "Find", "", area=left, placeholder="Words of a title, note or tag", max_chars=200,
+    words = text("find", "Find", "", area=left, placeholder="Words in a title, note or tag", max_chars=200,
                  icon=":material/search:")
     counts = Counter(entry.shelf for entry in entries)
     shelf = pick("shelf", "Kind", [ALL, *SHELVES], ALL, lambda name: _called(name, len(entries), counts), area=middle)

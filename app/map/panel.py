@@ -19,8 +19,8 @@ from engine.question import direction
 from engine.scoring.scores import Scores
 
 CHART = DotChart("map:dots")
-TURNED = ("Drag to turn the cloud, scroll to come nearer. Dots are chosen in two dimensions or in the fields below; "
-          "the group is drawn larger here.")
+TURNED = ("Drag to rotate, scroll to zoom. Select dots in two dimensions or in the fields below; a selected group is "
+          "shown larger.")
 
 
 def cloud(sampled: SampledProblem, embedded: Embedding, placed: Dots, chosen: MapChoice) -> None:
@@ -36,8 +36,8 @@ def cloud(sampled: SampledProblem, embedded: Embedding, placed: Dots, chosen: Ma
             figure = dots.space(placed.points, placed.order, (axes[0], axes[1], axes[2]), selection.group(),
                                 selection.example(), placed.quiet)
             plot(figure, alt, "map:space")
-    variance = f" · they keep {embedded.kept:.0%} of the variance" if embedded.kept == embedded.kept else ""
-    chips.note(f"{len(placed.points):,} training examples by {title} of what the last layer reads{variance} · seed "
+    variance = f" · explaining {embedded.kept:.0%} of the variance" if embedded.kept == embedded.kept else ""
+    chips.note(f"{len(placed.points):,} training examples by {title} of the last layer's inputs{variance} · seed "
                f"{sampled.source.seed}")
     glossary.caption(f"{MAPS[chosen.method].note} {HOW if chosen.dimensions == 2 else TURNED}")
     downloads.chart_extras(f"map-{chosen.method}", placed.points.drop(columns=["series", "text"]).rename(
@@ -65,7 +65,7 @@ def legend(chosen: MapChoice) -> None:
     chips.question(chosen.scoring)
     if chosen.scoring.route.implies:
         said = plain(direction.colours(chosen.scoring, "Teal", "Brown", chosen.query))
-        glossary.caption(f"{said}. The colours end at the {dots.ENDS:.0%} quantile of the scores' sizes.")
+        glossary.caption(f"{said}. The colour scale ends at the {dots.ENDS:.0%} quantile of the scores' sizes.")
 
 
 def selected(sampled: SampledProblem, chosen: MapChoice, scores: Scores | None) -> None:
@@ -77,7 +77,7 @@ def selected(sampled: SampledProblem, chosen: MapChoice, scores: Scores | None) 
     if row is None:
         return
     if row >= sampled.problem.n:
-        st.info(f"There is no training example {row} in this draw.", icon=":material/info:")
+        st.info(f"There is no training example {row} in this sample.", icon=":material/info:")
         return
     known = scores is not None and row in scores.candidates
     with st.container(border=True, key="map-card"):

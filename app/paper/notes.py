@@ -24,11 +24,11 @@ class Note:
 NOTES = (
     Note(CONTROLLED, {"axis": "b", "comparison": "soft margin"},
          "Proposition 1 of the paper needs an increasing map from one behavior to the other. The soft margin falls as "
-         "the cross-entropy rises, so it holds for minus the cross-entropy, which is what “query loss” means here: "
-         "larger is better, as for every behavior."),
+         "the cross-entropy rises, so it holds for minus the cross-entropy, which “query loss” denotes here: larger "
+         "is better, as for every behavior."),
     Note(CONTROLLED, {"axis": "p", "metric": "sign"},
-         "After a removal the mean runs over the n−1 examples left. This adds the same pull, −λθ/(n−1), to the "
-         "gradient of every candidate, and scores near zero change their sign. That is why signs agree for fewer than "
+         "After a removal the mean runs over the n−1 examples left. This adds the same term, −λθ/(n−1), to the "
+         "gradient of every candidate, and scores near zero change sign. That is why signs agree for fewer than "
          "eight candidates in ten even at the smallest α, where τ is 0.98."),
     Note(CONTROLLED, {"axis": "p"},
          "The table has five values of α; the paper's configuration (Table A-1) lists two of them, 0.001 and 0.1. "
@@ -36,19 +36,20 @@ NOTES = (
     Note(CONTROLLED, {"axis": "t", "comparison": "inverse-hessian"},
          "This inverse Hessian is damped by 0.01, a hundred times the model's own regularisation λ = 1e-4. It is the "
          "response of a damped objective rather than the infinitesimal one, so damping is part of the specification "
-         "here and always shown."),
+         "here and is shown."),
     Note(("table-5-2",), {"metric": "bt-fpr"},
-         "The paper does not say at which cutoff a record counts as found. All its values equal the share of benign "
+         "The paper does not state the cutoff at which a record counts as detected. All its values equal the share of "
+         "benign "
          "triggers among the top 500, so ours is taken at the top 10%."),
     Note(("table-a14",), {"method": "less", "behavior": "response loss"},
          "The paper's attack rate falls to 0.62 ± 0.29 here although only 0.11 of the poison was taken out: one seed "
          "seems to differ, so our table keeps every seed's value."),
     Note(("table-a17",), {"method": "+ train"},
-         "0.052 is the smallest average precision that 500 of 5,000 records can have: a ranking turned upside down, so "
-         "a matter of sign. Ours is also published with the sign flipped."),
+         "0.052 is the smallest average precision that 500 of 5,000 records can have: a reversed ranking, that is, "
+         "the opposite sign. Ours is also published with the sign flipped."),
     Note(("table-a17",), {"method": "+ behavior"},
          "In the paper these rows equal those of “+ train” in all cells, and it does not say how a single signal "
-         "enters. Here a signal without a partner enters by its length."),
+         "enters. Here a signal without its counterpart enters by its norm."),
 )
 
 SPREAD = {"Top-5% overlap", "Sign agreement"}

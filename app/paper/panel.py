@@ -45,7 +45,7 @@ def scale_notes(name: str, preset: str, result: Published | None, model: str = "
     """Whether the scale is a quick check, where it is too small, and how it differs from the paper's."""
     presets = EXPERIMENTS[name].presets
     if presets[preset].is_quick_check and len(presets) > 1:
-        glossary.caption("A quick check that everything works; it is not meant to show the paper's effects.")
+        glossary.caption("A quick check that the code runs; too small to show the paper's effects.")
     if result is not None and (said := published.too_small(name, preset, result)):
         st.warning(f"Too small to show the effect: {said}", icon=":material/zoom_out:")
     if lines := differences(EXPERIMENTS[name], preset):
@@ -59,7 +59,7 @@ def empty(name: str, preset: str, joined: pd.DataFrame | None, model: str = "") 
     with st.container(border=True):
         glossary.markdown(f"**Our numbers {f'for {model} ' if other else ''}at this scale are not here yet.** "
                           f"Computing them runs {reproductions.seeds(name, preset)}; "
-                          f"{reproductions.cost(name, preset, other).text}. It can be stopped and taken up again.")
+                          f"{reproductions.cost(name, preset, other).text}. It can be cancelled and resumed.")
         st.code(studies.command(name, preset, other), language="bash", wrap_lines=True)
         st.page_link("../pages/runs.py", label="Start it on the Runs page", icon=":material/play_arrow:",
                      query_params={"experiment": name, "preset": preset, "start": "open", "other": other or ""})
@@ -90,13 +90,13 @@ def comparison(name: str, preset: str, joined: pd.DataFrame, measure: str, datas
         st.altair_chart(paper_dots.values(rows, measure, paper_rows.chance(measure)), width="stretch",
                         height=paper_dots.height(rows), alt=_values_alt(rows, measure))
         if paper_rows.chance(measure):
-            glossary.caption("Dashed line: what scores in random order reach on average, "
+            glossary.caption("Dashed line: average for scores in random order, "
                              f"{paper_rows.chance(measure):g}.")
     with right:
         st.altair_chart(paper_dots.differences(rows), width="stretch",
                         height=paper_dots.height(rows.dropna(subset="difference")), alt=_differences_alt(rows, measure))
         glossary.caption(("Line: our 95% interval. " if rows["ci95"].notna().any() else "")
-                         + ("Grey bar: the tolerance we set ourselves beforehand." if judged
+                         + ("Grey bar: the tolerance set beforehand." if judged
                             else "Dashed line: no difference."))
     notes, numbers = paper_notes.of_rows(name, rows.to_dict("records"))
     paper_table.show(rows, numbers, notes, judged)
@@ -146,8 +146,8 @@ def curves(name: str, preset: str, measure: str, dataset: str | None, result: Pu
         return
     panel = "Panel (b): approximation" if EXPERIMENTS[name].paper_table else "Approximation"
     st.subheader(f"{panel} error", help=glossary.hint("approximation error"))
-    glossary.caption("The paper draws these curves without printing their numbers, so there is nothing to subtract: "
-                     "these are ours alone, approximate against exact scores of the same specification.")
+    glossary.caption("The paper draws these curves without printing their numbers, so no difference is shown: these "
+                     "are our values of approximate against exact scores of the same specification.")
     dataset = dataset or result.table["dataset"].iloc[0]
     for column, kind in zip(st.columns(2, gap="large"), paper_rows.SYMBOLS, strict=True):
         with column:
@@ -158,7 +158,7 @@ def alone(name: str, preset: str, result: Published) -> None:
     """Our table, where the paper prints no numbers to set beside it and there is no curve."""
     if "curve" in result.table:
         return
-    st.subheader("Ours alone")
+    st.subheader("Our values only")
     glossary.caption(
         "The paper prints no numbers for these rows. ± 95% is the half width of a 95% t-interval over seeds.")
     shown = result.table.drop(columns="seed_means", errors="ignore")
@@ -169,7 +169,7 @@ def alone(name: str, preset: str, result: Published) -> None:
 
 def manifest(name: str, preset: str, result: Published) -> None:
     """What our numbers were made from and with."""
-    st.subheader("Behind our numbers")
+    st.subheader("Provenance of our numbers")
     if result.here:
         glossary.caption("These were computed on this machine; they are not part of the published results.")
     manifest_view.show(result.manifest, f"{name}-{preset}")

@@ -19,8 +19,8 @@ CURVES = {
     "inverse-Hessian vs. local L-BFGS upweight":
         f"Inverse Hessian against {ITERATIONS} iterations of L-BFGS, over the weight α (damping {DAMPING:g})"}
 """What a curve compares, as the tables write it and as a title."""
-OURS = {"normalization": "Leave-one-out with the mean kept over n: what removal gives without re-normalising",
-        "drift": "Beside a model after as many iterations without intervention: what is left without the model's drift"}
+OURS = {"normalization": "Leave-one-out with the mean over n: removal without re-normalising",
+        "drift": "Relative to a model after as many iterations without intervention: removes the drift of the model"}
 """Rows that the paper does not have, by what tables write in the column `curve`."""
 MARKS = {"rho": "ρ = ", "architecture": "", "width": "", "topk": "top "}
 UNNAMED = (*VALUES, "metric", "dataset", "model", "table", "preferred", "best", "signal", "signal_normalization")
@@ -68,7 +68,7 @@ def sizes_sentence(rows: pd.DataFrame) -> str:
     """What n is, where some rows have their own."""
     if "n_train" not in rows or not rows["n_train"].nunique() > 1:
         return ""
-    return f"n counts training examples, {rows['n_train'].max():,.0f} where none is written."
+    return f"n is the number of training examples, {rows['n_train'].max():,.0f} unless stated."
 
 
 def named(row: Mapping[str, object]) -> tuple[str, str]:

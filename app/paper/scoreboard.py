@@ -37,7 +37,7 @@ def summary(entries: Sequence[ScoreboardRow]) -> str:
     if between := len(entries) - len(full) - len(quick) - len(missing):
         clauses.append(f"**{between}** at a smaller scale that can show the effect")
     if quick:
-        clauses.append(f"**{len(quick)}** as a quick check only, which decides nothing")
+        clauses.append(f"**{len(quick)}** as a quick check only, which is no evidence")
     if missing:
         clauses.append(f"**{len(missing)}** not run")
     return f"The paper has {len(entries)} tables and figures with results. Ours: {', '.join(clauses)}."
@@ -64,12 +64,12 @@ def _outcome(entry: ScoreboardRow) -> str:
         return "—"
     clauses = [f"{entry.within[0]} of {entry.within[1]} cells within tolerance"] if entry.within[1] else []
     clauses += _counted(entry.verdicts)
-    said = escape(" · ".join(clauses)) or "no statement rests on it alone"
+    said = escape(" · ".join(clauses)) or "no statement depends on it alone"
     below = [f"{scale_title(scale)}: {' · '.join(_counted(counts))}" for scale, counts in entry.elsewhere.items()]
     if entry.short:
         below.append(f"Too small to show the effect: {entry.short}")
     elif _is_quick(entry):
-        below.append("A quick check; it is not meant to show the effect.")
+        below.append("A quick check; too small to show the effect.")
     return said + "".join(f'<span class="wf-second wf-quiet">{escape(line)}</span>' for line in below)
 
 

@@ -19,9 +19,9 @@ def show() -> None:
     if not nodes:
         return
     busy = sum(bool(node.running) for node in nodes)
-    glossary.caption(f"A cluster computes: {len(nodes)} node{'s' if len(nodes) > 1 else ''}, {busy} of them at work.")
+    glossary.caption(f"Cluster: {len(nodes)} node{'s' if len(nodes) > 1 else ''}, {busy} busy.")
     st.dataframe(table(nodes), hide_index=True, width="stretch", key="cluster-nodes",
-                 alt=f"What {len(nodes)} nodes of the cluster offer and compute")
+                 alt=f"Resources and work of the cluster's {len(nodes)} nodes")
 
 
 def table(nodes: list[Node]) -> pd.DataFrame:
@@ -31,11 +31,11 @@ def table(nodes: list[Node]) -> pd.DataFrame:
 
 
 def _computes(running: tuple[Running, ...]) -> str:
-    """`Title: 2 parts, 40% done on average`; a run of somebody else is counted and not named."""
+    """`Title: 2 parts, 40% done on average`; another user's run is counted and not named."""
     said = []
     for digest, count in Counter(one.job for one in running).items():
         job = desk().jobs.queue.get(digest)
         fraction = sum(one.share for one in running if one.job == digest) / count
-        said.append(f"{job.title if job else 'a run of somebody else'}: {count} part{'s' if count > 1 else ''}, "
+        said.append(f"{job.title if job else 'another user’s run'}: {count} part{'s' if count > 1 else ''}, "
                     f"{fraction:.0%} done")
     return "; ".join(said) or "nothing"

@@ -51,7 +51,7 @@ def _list(active: bool) -> None:
     for job in listed[:SHOWN]:
         _card(job)
     if len(listed) > SHOWN:
-        glossary.caption(f"{len(listed) - SHOWN} older runs are not shown; delete some, or choose a state.")
+        glossary.caption(f"{len(listed) - SHOWN} older runs are not shown; delete some, or filter by state.")
     if not listed:
         glossary.caption("No run is in this state.")
 
@@ -59,8 +59,8 @@ def _list(active: bool) -> None:
 def _empty() -> None:
     with st.container(border=True):
         glossary.markdown("**Nothing has run yet.**")
-        glossary.caption("A comparison that takes longer than a few seconds turns up here by itself. "
-                         "To begin with, reproduce a table of the paper above: the small scale takes a few minutes.")
+        glossary.caption("Comparisons that take longer than a few seconds are listed here. To start, reproduce a "
+                         "table of the paper above; the small scale takes a few minutes.")
 
 
 def _standing(jobs: list[Job]) -> list[Job]:
@@ -88,14 +88,14 @@ def _workers(jobs: list[Job]) -> None:
         st.page_link("../pages/library.py", label="All finished runs are in the Library", icon=":material/bookmarks:",
                      query_params={"shelf": "runs"})
     glossary.caption(f"{counted}. " + (f"{alive} worker{'s are' if alive > 1 else ' is'} up." if alive else
-                                       "No worker is up; one starts by itself when a run waits for it."))
+                                       "No worker is running; one starts automatically when a run is queued."))
 
 
 def _cancel_all(active: int) -> None:
     """One button for all that waits or runs, where that is more than one run."""
     if active > 1:
         st.button(f"Cancel all {active}", key="cancel-all", icon=":material/close:",
-                  help="What they have finished is kept, so each can be resumed.", on_click=job_panel.act,
+                  help="Finished parts are stored, so each run can be resumed.", on_click=job_panel.act,
                   args=(desk().jobs.queue.request_cancel_all,))
 
 
@@ -118,7 +118,7 @@ def _middle(job: Job) -> None:
         if job.state == "failed":
             st.error(sentence(job.error), icon=":material/error:")
         if job.total:
-            glossary.caption(f"{job.done} of {job.total} parts are done and kept.")
+            glossary.caption(f"{job.done} of {job.total} parts are done and stored.")
 
 
 def _buttons(job: Job) -> None:
@@ -147,7 +147,7 @@ def delete_button(job: Job) -> None:
     if st.session_state.get(_CONFIRMING) != job.id:
         st.button("Delete", key=f"ask:{job.id}", icon=":material/delete:", on_click=_ask, args=(job.id,))
         return
-    glossary.caption("Delete this run with its result? It can only be had again by computing it again.",
+    glossary.caption("Delete this run and its result? To get it back you must compute it again.",
                      width="content")
     st.button("Delete for good", key=f"delete:{job.id}", type="primary", on_click=job_panel.act,
               args=(_delete, job.id))
@@ -169,7 +169,7 @@ def _latest(job: Job) -> float:
 
 def _when(job: Job) -> str:
     zone = st.context.timezone
-    begun = "started by a page, behind what you start," if job.background else "started by you"
+    begun = "started by a page, at lower priority than your own runs," if job.background else "started by you"
     moments = [f"{begun} {moment(job.created, zone)}"]
     if job.started is not None:
         moments.append(f"started {moment(job.started, zone)}")

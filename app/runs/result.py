@@ -32,7 +32,7 @@ def show(job: Job) -> None:
         for name in result.tables:
             _table(name.replace("_", " ").capitalize(), data.table(result, name))
     _downloads(job, result)
-    st.markdown("##### Behind these numbers")
+    st.markdown("##### Provenance of these numbers")
     manifest_view.show({**result.manifest, "seeds": result.manifest.get("seeds", [])}, f"run-{job.id[:12]}")
     panel.delete_button(job)
 
@@ -56,7 +56,7 @@ def _study(job: Job, result: Result) -> None:
     for name, experiment in (reproduced or data.of_study(job)).items():
         _table(experiment.title, experiment.view(tables))
         if name in reproduced:
-            st.page_link("../pages/paper.py", label="See it beside the paper's numbers", icon=":material/article:",
+            st.page_link("../pages/paper.py", label="Compare with the paper's numbers", icon=":material/article:",
                          query_params={"experiment": name, "preset": preset})
             st.code(studies.command(name, preset), language="bash")
 

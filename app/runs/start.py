@@ -26,12 +26,12 @@ def _offer(name: str, preset: str, model: str | None) -> None:
     cost = reproductions.cost(name, preset, model)
     glossary.caption(
         f"{chosen.title[0].upper()}{chosen.title[1:]}. {reproductions.seeds(name, preset).capitalize()}; {cost.text}. "
-        "You can close the browser meanwhile, and cancel and resume without losing a finished part.")
+        "You can close the browser; cancelling and resuming lose no finished part.")
     lacking = studies.missing_data(name, preset)
     if lacking:
         st.warning(lacking, icon=":material/cloud_download:")
     if job is not None and job.active:
-        st.info("This run is under way; see below.", icon=":material/play_circle:")
+        st.info("This run has started; see below.", icon=":material/play_circle:")
         return
     stopped = job is not None and job.state in ("failed", "cancelled")
     label = "Resume it" if stopped else "Show it" if job is not None and job.state == "done" else "Start"

@@ -31,7 +31,7 @@ def offer(chosen: ScorecardChoice, request: Request) -> None:
                           f"on {sizes.candidates:,} candidates, {sizes.models:,} subsets of each of "
                           f"{len(sizes.fractions)} sizes, {sizes.seeds} training seeds: models on subsets, removals, "
                           f"planted examples, other seeds, random weights. {_trainings(chosen, request)} It runs as a "
-                          "job, which says how long it has left.")
+                          "job that shows the time left.")
     glossary.caption(protocol_sentence(sizes.protocol))
     st.button("Run the scorecard", type="primary", icon=":material/play_arrow:", on_click=job_panel.act,
               args=(desk().start, request), disabled=bool(chosen.source.no_training))
@@ -39,18 +39,18 @@ def offer(chosen: ScorecardChoice, request: Request) -> None:
     rows = "\n".join(f"| {one.title} | {one.definition} | {one.question} |"
                      for one in (BENCHMARKS[name] for name in request.benchmarks))
     with st.container(key="wf-card-benchmarks"):
-        glossary.markdown(f"| benchmark | what it measures | what it asks |\n|---|---|---|\n{rows}")
+        glossary.markdown(f"| benchmark | measure | question |\n|---|---|---|\n{rows}")
 
 
 def external(chosen: ScorecardChoice, table: pd.DataFrame) -> pd.DataFrame:
     """The card with the scores of other programs that the list of Compare holds: measured, or what to press."""
     request = card_data.external(chosen)
     if request is None:
-        glossary.caption("Scores of other programs that you import on [Compare](compare) are measured here too.")
+        glossary.caption("Scores imported on [Compare](compare) are measured here too.")
         return table
     names = ", ".join(f"**{plain(scoring.route.title)}**" for scoring in chosen.scores)
-    glossary.markdown(f"Scores of other programs: {names}. They are measured by the benchmarks that train this very "
-                      "model without some examples; the others train models of which these programs have no scores.")
+    glossary.markdown(f"Scores of other programs: {names}. Only benchmarks that retrain this model without some "
+                      "examples can measure them; the others train models for which there are no such scores.")
     answer = card_data.card(chosen, request)
     if answer is None:
         st.button("Measure the scores of other programs", icon=":material/play_arrow:", key="card:external",
@@ -68,7 +68,7 @@ def protocol_sentence(name: str) -> str:
 
 def _trainings(chosen: ScorecardChoice, request: Request) -> str:
     count = sum(BENCHMARKS[name].trainings(chosen.sizes, len(request.methods)) for name in request.benchmarks)
-    return f"Up to {count:,} trainings of the model, beside what the methods themselves take."
+    return f"Up to {count:,} trainings of the model, in addition to the cost of the methods."
 
 
 def show(chosen: ScorecardChoice, table: pd.DataFrame) -> None:
@@ -109,7 +109,7 @@ def _benchmark(chosen: ScorecardChoice, table: pd.DataFrame) -> None:
         if benchmark.asks is not None:
             chips.show(benchmark.asks(chosen.behavior))
         else:
-            glossary.caption(f"No intervention and no training process are named: {benchmark.sought} is sought.")
+            glossary.caption(f"No intervention or training process is defined; the target is {benchmark.sought}.")
         glossary.caption(f"{benchmark.definition} After {benchmark.source}.")
         if benchmark.retrains:
             glossary.caption(protocol_sentence(str(own["protocol"].iloc[0])))
@@ -117,12 +117,12 @@ def _benchmark(chosen: ScorecardChoice, table: pd.DataFrame) -> None:
 
 
 def _said(benchmark: Benchmark, own: pd.DataFrame, measure: str, behavior: str) -> None:
-    """Where exact answers are behind, and why scores are at chance, as far as it was measured."""
+    """Exact answers that score lower, and why scores are at chance, as far as it was measured."""
     behind = card.verdicts(benchmark, own[own["measure"] == measure], behavior)
     if behind:
-        glossary.markdown("**Where exact answers are behind**\n\n" + "\n".join(f"- {one}" for one in behind))
+        glossary.markdown("**Exact answers that score lower**\n\n" + "\n".join(f"- {one}" for one in behind))
     else:
-        glossary.caption("No exact method is behind here by more than the intervals.")
+        glossary.caption("No exact method scores lower by more than the intervals.")
     if at_chance := reasons.reasons(benchmark, own, measure):
         glossary.markdown("**At chance**\n\n" + "\n".join(f"- {one}" for one in at_chance))
 
@@ -130,7 +130,7 @@ def _said(benchmark: Benchmark, own: pd.DataFrame, measure: str, behavior: str) 
 def _dots(title: str, measure: str, own: pd.DataFrame, reference: pd.DataFrame) -> None:
     """reference: the row of another seed's exact answer; empty where it was not measured."""
     if own.empty:
-        st.info("Nothing could be measured: no query was taken for the label that the mark goes with.")
+        st.info("Nothing could be measured: no query was predicted as the label of the mark.")
         return
     half = own["ci95"].fillna(0.0)
     frame = own.assign(low=own["mean"] - half, high=own["mean"] + half)
@@ -139,7 +139,7 @@ def _dots(title: str, measure: str, own: pd.DataFrame, reference: pd.DataFrame) 
     draw(benchmark_dots.dots, frame, f"{title}, {measure}" if measure else title, ROLES, ceiling, key="card:dots",
          alt=f"{title} of {len(own)} methods. Largest: {best['title']} with {best['mean']:.3f}.")
     glossary.caption("Dashed: " + ceiling_sentence(reference.iloc[0]) if ceiling is not None else
-                     "No exact answer of another seed was measured here, so no ceiling is drawn.")
+                     "No exact answer of another seed was measured here, so no ceiling is shown.")
     chips.note(_counts(own))
 
 
@@ -155,7 +155,8 @@ def _counts(own: pd.DataFrame) -> str:
     row = own.iloc[0]
     clauses = [f"± is a 95% t interval over {int(own['n'].max()):,} queries or repetitions"]
     if row["subsets"]:
-        clauses.append(f"{row['subsets']:,} subsets, whose draw leaves ± {own['ci95_subsets'].median():.2f} beside it")
+        clauses.append(f"{row['subsets']:,} subsets; sampling them contributes ± {own['ci95_subsets'].median():.2f} "
+                       "beside it")
     if row["n_seeds"] > 1:
         clauses.append(f"{row['n_seeds']} training seeds, standard deviation of their means "
                      f"{own['seed_sd'].median():.2f}; these two are medians over methods, the table has each one's own")

@@ -20,7 +20,7 @@ from engine.scoring.scoring import ESTIMATORS, Scoring
 BEHAVIOR, MODELS, BENCHMARK, MEASURE = "cardbehavior", "cardmodels", "benchmark", "cardmeasure"
 METHOD, SET = "cardmethod", "cardset"
 PROTOCOL, AMONG = "cardprotocol", "cardamong"
-SUBSETS_OF = {"candidates": "the candidates; all others stay in", "all": "all training examples"}
+SUBSETS_OF = {"candidates": "the candidates; all others are in every subset", "all": "all training examples"}
 FEWEST, MOST = 10, 200
 
 
@@ -41,12 +41,12 @@ def controls() -> ScorecardChoice:
     sidebar."""
     left, right = st.columns(2, gap="large")
     offered = [name for name in reading(pickers.problem_class().reads) if BEHAVIORS[name].differentiable]
-    behavior = pick(BEHAVIOR, "Behavior that is read", offered, offered[0], lambda name: BEHAVIORS[name].title,
+    behavior = pick(BEHAVIOR, "Behavior", offered, offered[0], lambda name: BEHAVIORS[name].title,
                     area=left)
     models = slider(MODELS, "Models on subsets, of each size", 30, FEWEST, MOST, area=right, step=10)
     protocol = pick(PROTOCOL, "Training on a subset", list(PROTOCOLS), "weights",
                     lambda name: f"{name}: {PROTOCOLS[name].title}", area=left)
-    among = pick(AMONG, "Subsets are drawn from", list(SUBSETS_OF), "candidates", SUBSETS_OF.get, area=right)
+    among = pick(AMONG, "Subsets are sampled from", list(SUBSETS_OF), "candidates", SUBSETS_OF.get, area=right)
     source = pickers.source()
     count = max(10, min(pickers.optima_candidates(), source.n_train or pickers.optima_candidates()))
     return ScorecardChoice(source, behavior, Sizes(candidates=count, models=models, queries=5, protocol=protocol,
@@ -67,7 +67,7 @@ def _methods() -> tuple[str, ...]:
     st.session_state[key] = [name for name in st.session_state.get(key, chosen) if name in options]
     with st.expander("Methods and their settings", icon=":material/tune:", expanded=chosen != usual):
         left, right = st.columns(2, gap="large")
-        selected = left.multiselect("Methods and controls", options, key=key, placeholder="All that fit",
+        selected = left.multiselect("Methods and controls", options, key=key, placeholder="All applicable",
                                     format_func=lambda name: card_method(name).title)
         if selected != usual or choice.is_set(METHOD):
             choice.keep(METHOD, selected)
@@ -77,20 +77,20 @@ def _methods() -> tuple[str, ...]:
 
 
 def _add(usual: list[str], selected: list[str]) -> None:
-    """A method with other settings, and the button that measures it beside the selected ones."""
+    """Method with other settings, and the button that measures it beside the selected ones."""
     estimators = {name: parsed(scoring.estimator)[0] for name in usual
                   if (scoring := card_method(name).scoring("query_loss")) is not None}
     offered = [name for name, estimator in estimators.items() if ESTIMATORS[estimator].settings is not None]
     if not offered:
         glossary.caption("None of these methods has settings of its own; some of those of networks do.")
         return
-    name = pick(SET, "A method with other settings", offered, offered[0], lambda one: card_method(one).title)
+    name = pick(SET, "Method with other settings", offered, offered[0], lambda one: card_method(one).title)
     with guarded("These settings"):
         written = settings_picker.show(f"card:{name}", estimators[name], estimators[name])
         row = card_method(name + written.removeprefix(estimators[name]))
-        st.button("Measure it too", key="card:add", icon=":material/add:", on_click=choice.put,
+        st.button("Add to the scorecard", key="card:add", icon=":material/add:", on_click=choice.put,
                   args=(METHOD, [*(selected or usual), row.name]), disabled=row.name in selected,
-                  help=f"A row of its own: {row.title}.")
+                  help=f"Adds the row {row.title}.")
 
 
 def benchmark(measured: list[str]) -> str:

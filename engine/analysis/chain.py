@@ -80,11 +80,11 @@ def chain(a: Scoring, b: Scoring, n: int, facts: ProblemFacts = EVERY_PROBLEM) -
     """
     for scoring in (a, b):
         if not scoring.route.implies:
-            raise InvalidInput(f"`{scoring.route.title}` implies no specification, so no way leads from its ranking "
-                               "through exact ones; explain two answers to questions.")
+            raise InvalidInput(f"`{scoring.route.title}` implies no specification, so no path of exact specifications "
+                               "starts at it; explain two scorings that have one.")
         if scoring.route.unsigned:
-            raise InvalidInput(f"The scores “{scoring.route.title}” have no sign, so they stand nowhere on a path of "
-                               "signed answers; explain scores that have one.")
+            raise InvalidInput(f"The scores “{scoring.route.title}” have no sign, so they are not on a path of signed "
+                               "scores; explain scores that have one.")
     axes = _parts(a, b)
     start = () if a.exact else (ERROR_A,)
     causes = (*start, *axes, *(() if b.exact else (ERROR_B,)))

@@ -89,8 +89,8 @@ def compare(seeds: Sequence[Sequence[Scores]], names: Sequence[str] | None = Non
         raise InvalidInput(f"No candidate is left to compare {LeftOut.joined(lost).because}; "
                            f"{_remedies([scores.scoring for scores in seeds[0]])}.")
     if not all((part.known.sum(1) > 1).any() for part in together):
-        raise InvalidInput("No query has two scores whose error bounds leave them a position under all specifications; "
-                           "use the precision `float64`, or a larger intervention.")
+        raise InvalidInput("No query has two scores that can be ranked within their error bounds under all "
+                           "specifications; use the precision `float64`, or a larger intervention.")
     scorings = [scores.scoring for scores in seeds[0]]
     metrics = tuple(metrics or METRICS)
     measured = [part.measured(partial(_pairwise, metrics=metrics, fraction=fraction)) for part in together]
@@ -144,7 +144,7 @@ def _distance(stacks: Sequence[np.ndarray]) -> float:
 def remarks_on(seeds: Sequence[Scores]) -> tuple[str, ...]:
     """What a reader must know of how one scoring was computed, over all seeds."""
     joined, route = Convergence.joined([scores.convergence for scores in seeds]), seeds[0].scoring.route
-    sizes = (f"The scores “{route.title}” have no sign, so that sizes are compared with sizes.",) * route.unsigned
+    sizes = (f"The scores “{route.title}” have no sign, so absolute values are compared.",) * route.unsigned
     return *joined.remarks(route.title), *unstable(joined), *sizes
 
 
@@ -177,7 +177,7 @@ def _check(seeds: Sequence[Sequence[Scores]], names: Sequence[str] | None) -> No
     if len({tuple(scores.scoring.digest for scores in arrays) for arrays in seeds}) > 1:
         raise InvalidInput("The seeds hold different scorings; compute the same scorings, in one order, on each.")
     if len({arrays[0].values.shape[0] for arrays in seeds}) > 1:
-        raise InvalidInput("The seeds have different numbers of queries; draw the same number for each.")
+        raise InvalidInput("The seeds have different numbers of queries; sample the same number for each.")
     for arrays in seeds:
         first = arrays[0]
         for scores in arrays[1:]:

@@ -34,7 +34,7 @@ def banzhaf(outcomes: np.ndarray, members: np.ndarray) -> DataValues:
     _check(outcomes, members)
     inside, outside = members.sum(0), (~members).sum(0)
     if inside.min() < 2 or outside.min() < 2:
-        raise InvalidInput(f"Among {len(members)} subsets a candidate is almost always in, or out; draw more.")
+        raise InvalidInput(f"Among {len(members)} subsets a candidate is almost always in, or out; sample more.")
     mean_in, spread_in = _moments(outcomes, members)
     mean_out, spread_out = _moments(outcomes, ~members)
     return DataValues(mean_in - mean_out, np.sqrt(spread_in / inside + spread_out / outside))
@@ -49,18 +49,19 @@ def shapley(outcomes: np.ndarray, members: np.ndarray) -> DataValues:
     _check(outcomes, members)
     k = members.shape[1]
     if not members[0].all() or members[1].any():
-        raise InvalidInput("Shapley values are read off subsets of the kind `shapley`, which begin with all candidates "
-                           "and none of them; draw such subsets.")
+        raise InvalidInput("Shapley values need subsets of the kind `shapley`, which start with all candidates and "
+                           "with none; sample such subsets.")
     if len(np.unique(members[2:], axis=0)) < k - 1:
-        raise InvalidInput(f"{len(members)} subsets do not determine the Shapley values of {k} candidates; draw at "
-                           f"least {k + 2}, better many times as many, or take fewer candidates.")
+        raise InvalidInput(f"{len(members)} subsets do not determine the Shapley values of {k} candidates; sample at "
+                           f"least {k + 2}, preferably many more, or use fewer candidates.")
     whole, none = outcomes[:, 0], outcomes[:, 1]
     # the last value is what the others leave of the whole effect
     design = members[2:, :-1].astype(float) - members[2:, -1:]
     target = outcomes[:, 2:] - none[:, None] - np.outer(whole - none, members[2:, -1])
     solution, _, rank, _ = np.linalg.lstsq(design, target.T, rcond=None)
     if rank < k - 1:
-        raise InvalidInput(f"{len(members)} subsets do not determine the Shapley values of {k} candidates; draw more.")
+        raise InvalidInput(f"{len(members)} subsets do not determine the Shapley values of {k} candidates; sample "
+                           "more.")
     values = np.concatenate([solution, (whole - none - solution.sum(0))[None]]).T
     return DataValues(values, np.full_like(values, np.nan))
 
@@ -73,7 +74,7 @@ def values_of(kind: str, outcomes: np.ndarray, members: np.ndarray) -> tuple[str
     """The name of the value that models on subsets of a kind give, and the values. Raises `InvalidInput` for a kind
     that gives none."""
     if kind not in VALUES:
-        raise InvalidInput(f"Subsets of the kind `{kind}` give no Banzhaf or Shapley value; draw subsets of the kind "
+        raise InvalidInput(f"Subsets of the kind `{kind}` give no Banzhaf or Shapley value; sample subsets of the kind "
                            f"{' or '.join(f'`{known}`' for known in VALUES)}.")
     name, read_off = VALUES[kind]
     return name, read_off(outcomes, members)
@@ -90,5 +91,6 @@ def _moments(outcomes: np.ndarray, chosen: np.ndarray) -> tuple[np.ndarray, np.n
 
 def _check(outcomes: np.ndarray, members: np.ndarray) -> None:
     if members.ndim != 2 or outcomes.ndim != 2 or outcomes.shape[1] != len(members):
-        raise InvalidInput(f"Outcomes {outcomes.shape} and subsets {members.shape} do not go together; give (queries, "
+        raise InvalidInput(f"Outcomes {outcomes.shape} and subsets {members.shape} have mismatched shapes; give "
+                           "(queries, "
                            "subsets) and (subsets, candidates).")

@@ -60,10 +60,11 @@ def subsets(k: int, count: int = 100, fraction: float = 0.5, seed: int = 0) -> n
     nothing."""
     size = round(fraction * k)
     if not 0 < size < k:
-        raise InvalidInput(f"A share of {fraction:g} of {k} candidates leaves {size}; choose one that leaves at least "
+        raise InvalidInput(f"A fraction of {fraction:g} of {k} candidates leaves {size}; choose one that leaves at "
+                           "least "
                            "one in and one out, such as 0.5.")
     if count < 3:
-        raise InvalidInput(f"{count} subsets do not make a correlation; draw at least 3, better 100.")
+        raise InvalidInput(f"{count} subsets are too few for a correlation; sample at least 3, preferably 100.")
     rng = np.random.default_rng(seed)
     return np.stack([np.isin(np.arange(k), rng.choice(k, size, replace=False)) for _ in range(count)])
 
@@ -111,8 +112,7 @@ def compared(scorings: Sequence[Scoring]) -> list[tuple[int, Behavior]]:
     each of the others'. Raises `InvalidInput` where there are baselines alone."""
     behaviors = list({one.readout.name: one.readout for one in scorings if one.route.implies}.values())
     if not behaviors:
-        raise InvalidInput("A baseline reads no behavior that models could be asked for; give a specification with one "
-                           "beside it.")
+        raise InvalidInput("A baseline has no behavior to evaluate; give a specification as well.")
     return [(index, behavior) for index, one in enumerate(scorings)
             for behavior in ([one.readout] if one.route.implies else behaviors)]
 
@@ -124,8 +124,9 @@ def linear_datamodeling_score(scores: Scores | np.ndarray, outcomes: np.ndarray,
     if isinstance(scores, Scores):
         scores = np.where(scores.known, scores.oriented, 0.0)
     if scores.shape != (outcomes.shape[0], members.shape[1]) or outcomes.shape[1] != members.shape[0]:
-        raise InvalidInput(f"Scores {scores.shape}, outcomes {outcomes.shape} and subsets {members.shape} do not go "
-                           "together; give (queries, candidates), (queries, subsets) and (subsets, candidates).")
+        raise InvalidInput(f"Scores {scores.shape}, outcomes {outcomes.shape} and subsets {members.shape} have "
+                           "mismatched shapes; give (queries, candidates), (queries, subsets) and (subsets, "
+                           "candidates).")
     predicted = scores @ members.T.astype(np.float64)
     return spearman(torch.as_tensor(np.stack([predicted, outcomes])))[0, 1].numpy()
 

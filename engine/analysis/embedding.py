@@ -59,7 +59,7 @@ class EmbeddingMethod:
 
 
 class EmbeddingRequest(Request[Embedding]):
-    """Draw a map of the training set by what the model's last layer reads."""
+    """Map the training set by the inputs of the model's last layer."""
 
     name: ClassVar = "embedding"
     command: ClassVar = "map"
@@ -85,7 +85,7 @@ class EmbeddingRequest(Request[Embedding]):
 
     def sentences(self, answer: Embedding) -> list[str]:
         held = answer.kept == answer.kept
-        return [f"{METHODS[self.method].title}: they keep {answer.kept:.1%} of the variance"] if held else []
+        return [f"{METHODS[self.method].title}: they explain {answer.kept:.1%} of the variance"] if held else []
 
 
 def embedding(problem: Problem, method: str, dimensions: int = 2) -> Embedding:
@@ -143,16 +143,17 @@ def _reduced(values: Tensor) -> np.ndarray:
     """The first 50 principal components (n, ≤ 50), of no more examples than neighbours are kept among."""
     if len(values) > NEIGHBOURS_AMONG:
         raise InvalidInput(f"t-SNE and UMAP are offered for up to {NEIGHBOURS_AMONG:,} training examples, and there "
-                           f"are {len(values):,}; choose principal components, or draw fewer.")
+                           f"are {len(values):,}; choose principal components, or sample fewer.")
     return principal_components(values, min(REDUCED, values.shape[1])).coordinates
 
 
 METHODS: Registry[EmbeddingMethod] = Registry("map")
 for _method in (
         EmbeddingMethod("pca", "principal components", "The directions in which the representations vary most. "
-                        "What is apart on the map is apart; what is together may not be.", True, principal_components),
-        EmbeddingMethod("tsne", "t-SNE", "Neighbours stay together; how large a cluster is and how far two stand "
-                        "apart means nothing.", False, tsne),
-        EmbeddingMethod("umap", "UMAP", "Neighbours stay together; how far clusters stand apart means little.",
+                        "Points apart on the map are apart in the representation; points close together may not be "
+                        "close.", True, principal_components),
+        EmbeddingMethod("tsne", "t-SNE", "Neighbours stay together; cluster sizes and distances between clusters mean "
+                                         "nothing.", False, tsne),
+        EmbeddingMethod("umap", "UMAP", "Neighbours stay together; distances between clusters mean little.",
                         False, umap)):
     METHODS.add(_method.name, _method)

@@ -59,10 +59,10 @@ class ErrorSurface:
     def refusal(self, problem: type[Problem]) -> str | None:
         """Why a class of problems has no such surface, as a sentence; None where it has."""
         if problem.reads != "classes":
-            return "Error surfaces are drawn for classifiers."
+            return "Error surfaces are computed for classifiers only."
         if self.convex and not problem.convex:
-            return ("This surface needs the optimum of the intervened objective, which a network that stochastic "
-                    "gradient descent has trained is not at.")
+            return ("This surface needs the optimum of the intervened objective, but a network trained by stochastic "
+                    "gradient descent is not at an optimum.")
         return None
 
 
@@ -125,7 +125,8 @@ def surface_row(problem: Problem, surface: str, behavior: str, value: float, opt
     if refusal:
         raise InvalidInput(refusal)
     if not BEHAVIORS[behavior].differentiable:
-        raise InvalidInput(f"The behavior `{behavior}` has no gradient, so it has no tangent; use another.")
+        raise InvalidInput(f"The behavior `{behavior}` has no gradient, so it has no first-order approximation; use "
+                           "another.")
     truths, approximations = chosen.scorings(behavior, value)
     scored = dict(zip(scorings := [*dict.fromkeys([*truths, *approximations])],
                       compute(problem, scorings, (options or Options()).beside_exact), strict=True))

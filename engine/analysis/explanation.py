@@ -112,8 +112,8 @@ class Explanation:
     def by_order(self) -> tuple[str, ...]:
         """A sentence for every link whose length depends much on the order of the axes: its share is then a mean over
         orders of causes that act together, not a length that it has by itself."""
-        return tuple(f"{link.title[0].upper()}{link.title[1:]} is between {link.low:.3f} and {link.high:.3f} long, by "
-                     "the order in which the axes change: it acts together with the others."
+        return tuple(f"{link.title[0].upper()}{link.title[1:]} is between {link.low:.3f} and {link.high:.3f} long, "
+                     "depending on the order in which the axes change: it interacts with the others."
                      for link in self.links if link.high - link.low > ORDER_MATTERS * self.path)
 
     @property
@@ -122,12 +122,22 @@ class Explanation:
         if not self.links:
             return "Both are the same scores, so there is nothing to explain."
         if self.path == 0:
-            return "Both rank every training example alike, so there is no way to share out."
+            return "Both rank every training example alike, so there is no difference to attribute."
         ranked = sorted(zip([round(100 * link.share) for link in self.links], self.links, strict=True),
                         key=lambda pair: -pair[0])
         terms = [f"{percent}% {link.title}" for percent, link in ranked if percent]
         remarks = f" ({'; '.join(self._remarks)})" if self._remarks else ""
-        return ", ".join([terms[0].replace("%", "% of the way is", 1), *terms[1:]]) + f"{remarks}."
+        return ", ".join([terms[0].replace("%", "% of the path is", 1), *terms[1:]]) + f"{remarks}.{self._unmoved}"
+
+    @property
+    def _unmoved(self) -> str:
+        """The axes that differ, so that a verdict names them, and round to 0% of the path."""
+        titles = [link.title for link in self.links if set(link.causes) <= set(PARTS) and not round(100 * link.share)]
+        if not titles:
+            return ""
+        named = f"{titles[0][0].upper()}{titles[0][1:]}" + "".join(f" and {title}" for title in titles[1:])
+        return (f" {named} {'differs' if len(titles) == 1 else 'differ'} too, but "
+                f"{'accounts' if len(titles) == 1 else 'account'} for less than 0.5% of the path.")
 
     @property
     def _remarks(self) -> list[str]:
@@ -239,15 +249,15 @@ def _measured(chain: Chain, titles: Mapping[str, str], a: Scores, b: Scores, exa
     _check(arrays)
     together = _together(arrays)
     if together.below_resolution:
-        notes.append(f"{together.below_resolution:,} scores are below resolution; they are flagged and take part.")
+        notes.append(f"{together.below_resolution:,} scores are below resolution; they are flagged and included.")
     if together.unranked or together.unsigned:
         notes.append(f"Scores {left_out(together.unranked, together.unsigned)}.")
     agreements = over_known(_measures, together.stack, together.known, together.signs)
     lengths = agreements.pop(DISTANCE)  # (M, M, m)
     ranked = ~np.isnan(lengths[0, 1])
     if not ranked.any():
-        raise InvalidInput("Every query is ranked as constant at some station of the way, so there is nothing to share "
-                           "out; choose another behavior, or other queries.")
+        raise InvalidInput("Every query has a constant ranking at some point of the path, so no difference can be "
+                           "attributed; choose another behavior, or other queries.")
     chains = list(_maximal_chains(sorted(at, key=len)))
     links = _links(titles, chains, at, lengths[..., ranked], agreements)
     path = sum(link.length for link in links)
@@ -262,10 +272,10 @@ def _together(arrays: Sequence[Scores]) -> Together:
     """The arrays over the candidates that converged at every station."""
     together = Together.of(arrays)
     if not together.converged.any():
-        raise InvalidInput("No candidate is left at every station of the way "
+        raise InvalidInput("No candidate has scores at every point of the path "
                            f"{LeftOut.of(arrays).because}; raise l2, or choose other candidates.")
     if np.isnan(together.stack).any():
-        raise InvalidInput("Some scores are not numbers (NaN), so they have no ranking; leave those queries out.")
+        raise InvalidInput("Some scores are NaN and cannot be ranked; leave those queries out.")
     return together
 
 
@@ -302,7 +312,7 @@ def _alike(problems: Sequence[Problem], given: Sequence[Scores]) -> None:
         raise InvalidInput("There is no problem to explain a disagreement on; give one, or several seeds of one.")
     if len({(problem.n, type(problem), len(problem.queries)) for problem in problems}) > 1:
         raise InvalidInput("The problems differ in model, training examples or queries, so they are not seeds of one "
-                           "question; draw them alike.")
+                           "question; sample them with the same settings.")
     if len(problems) > 1 and given:
         raise InvalidInput(f"The scores of `{given[0].scoring.title}` belong to one problem, but several are given; "
                            "explain them on the problem that they were computed for.")
@@ -330,7 +340,7 @@ def belongs(problem: Problem, scores: Scores) -> None:
     shape = (len(problem.queries), len(problem.candidates))
     if scores.values.shape != shape or scores.provenance.get("data") != problem.fingerprint:
         raise InvalidInput(f"The scores of “{scores.scoring.title}” belong to another problem (these are for "
-                           f"{shape[0]:,} queries and {shape[1]:,} candidates); bring or compute them for this one.")
+                           f"{shape[0]:,} queries and {shape[1]:,} candidates); import or compute them for this one.")
 
 
 def _check(arrays: Sequence[Scores]) -> None:
@@ -338,7 +348,7 @@ def _check(arrays: Sequence[Scores]) -> None:
     for scores in arrays[1:]:
         if (scores.values.shape != first.values.shape or not np.array_equal(scores.candidates, first.candidates)
                 or scores.provenance.get("data") != first.provenance.get("data")):
-            raise InvalidInput("The scores along the way belong to different problems, queries or candidates; compute "
+            raise InvalidInput("The scores along the path belong to different problems, queries or candidates; compute "
                                "them on the same problem.")
 
 

@@ -64,7 +64,7 @@ class GroupTable:
 
 
 class GroupRequest(Request[GroupTable]):
-    """Do something to a whole group of training examples at once, and compare with doing it one by one."""
+    """Group influence: intervene on several training examples at once, and compare with the sum of single effects."""
 
     name: ClassVar = "group-effect"
     command: ClassVar = "group"
@@ -75,7 +75,7 @@ class GroupRequest(Request[GroupTable]):
 
     scoring: StoredScoring
     rows: Annotated[tuple[Count, ...], AfterValidator(lambda rows: tuple(sorted(set(rows)))), Option(read="rows"),
-                    Field(description="Of the drawn training set; their order does not count.")]
+                    Field(description="Rows of the sampled training set; their order does not matter.")]
     singles: Annotated[bool, Option(read="singles"), Field(description=(
         "Whether each example's own effect is computed too."))] = True
 
@@ -160,5 +160,5 @@ def checked(problem: Problem, scoring: Scoring) -> None:
     """Raises `InvalidInput` for what cannot be asked of a group on this problem."""
     check(problem, scoring)
     if not scoring.exact:
-        raise InvalidInput(f"The estimator `{scoring.estimator}` adds up single effects; ask for the estimator `exact` "
-                           "to see what a whole group does.")
+        raise InvalidInput(f"The estimator `{scoring.estimator}` sums single effects; use the estimator `exact` for "
+                           "the effect of a group.")

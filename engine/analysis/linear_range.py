@@ -88,15 +88,15 @@ class LinearRange:
         """Of which changes the derivative tells what they do, and what may make the training smoother."""
         errors, linear = self.middle, self.linear
         if not errors:
-            return "No change of a weight moved this training by more than rounding does, so nothing can be said."
-        within, tried = f"within {TOLERANCE:.0%} of real trainings", _listed(errors)
+            return "No change of a weight moved this training beyond rounding, so the derivative cannot be tested."
+        within, tried = f"within {TOLERANCE:.0%} of actual retraining", _listed(errors)
         further = advice(self.knobs)
         if not linear:
-            return f"Rough: for no change of a weight that was tried, {tried}, is the derivative {within}. {further}"
+            return f"Not smooth: for no tested change of a weight, {tried}, is the derivative {within}. {further}"
         left_out = self.left_out
         without = "" if np.isnan(left_out) else f"; where an example is left out, it is off by {_off(left_out)}"
         if len(linear) == len(errors):
-            return f"The derivative is {within} for every change of a weight that was tried, {tried}{without}."
+            return f"The derivative is {within} for every tested change of a weight, {tried}{without}."
         off = ", ".join(f"{_off(error)} for {short(epsilon)}" for epsilon, error in errors.items()
                         if epsilon not in linear)
         return (f"The derivative is {within} for changes of a weight by {_listed(linear)}; it is off by {off}{without}"
@@ -118,7 +118,7 @@ class LinearRange:
 
 
 def _off(error: float) -> str:
-    return "more than any number, as a training diverges" if isinf(error) else f"{100 * error:.3g}%"
+    return "infinite, because a training diverges" if isinf(error) else f"{100 * error:.3g}%"
 
 
 def _listed(epsilons: Iterable[float]) -> str:
@@ -127,7 +127,7 @@ def _listed(epsilons: Iterable[float]) -> str:
 
 
 class LinearRangeRequest(OfCandidates[LinearRange]):
-    """Check `replay`: what the derivative of a training tells of real trainings with other weights.
+    """Check `replay`: the derivative of a training against actual retraining with other weights.
 
     Each candidate is trained 2·|EPSILONS| times, in the one run of the process. Raises `InvalidInput` for a behavior
     without a gradient, for several runs, and as `replay` does.
@@ -141,11 +141,11 @@ class LinearRangeRequest(OfCandidates[LinearRange]):
 
     behavior: Differentiable = "query_loss"
     candidates: Annotated[Count | None, Field(ge=1, le=1_000, description=(
-        "How many of the candidates are tried; each is trained again ten times."))] = 3
+        "How many candidates are tested; the model is retrained ten times for each."))] = 3
     process: Descent = Replay()
 
     def title(self, problem: str) -> str:
-        return f"Derivative of the training against real trainings on {problem}, examples tried: {self.candidates}"
+        return f"Derivative of the training against actual retraining on {problem}, examples tried: {self.candidates}"
 
     @property
     def computed(self) -> list[Scoring]:

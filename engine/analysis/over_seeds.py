@@ -39,7 +39,7 @@ from engine.store.results import Store
 
 FEWEST, MOST = 4, 16
 STABLE = 0.8
-NO_RANDOMNESS = "Softmax regression draws nothing in its training, so that all seeds are one; choose a network."
+NO_RANDOMNESS = "Training softmax regression is deterministic, so all seeds agree; choose a network."
 
 
 @dataclass(frozen=True)
@@ -56,9 +56,9 @@ class OverSeeds:
     def sentence(self) -> str:
         """How many seeds it took, or what they left open."""
         last = self.table.iloc[-1]
-        end = "the ranking is stable" if self.stable else "the ranking is not stable yet, and the seeds are used up"
+        end = "the ranking is stable" if self.stable else "the ranking is not stable at the maximal number of seeds"
         return (f"After {int(last['seeds'])} seeds {end}: two halves of them agree with τ = {last['stability']:.2f}, "
-                f"and the standard error is {last['noise']:.2f} of what separates training examples.")
+                f"and the standard error is {last['noise']:.2f} of the spread over training examples.")
 
     @cached_property
     def agreement(self) -> pd.DataFrame:
@@ -130,19 +130,19 @@ class MeanOverSeedsRequest(Request[OverSeeds]):
     job: ClassVar = False
     doing: ClassVar = "training runs"
     outputs: ClassVar = {"out": "Scores to write, the mean over seeds; a manifest .json beside them.",
-                         "spread": "Table to write: what becomes of the variance over seeds, and the Wasserstein "
+                         "spread": "Table to write: the change of the variance over seeds, and the Wasserstein "
                                    "distance, a row for each query and candidate."}
     suffixes: ClassVar = {"out": ".npz"}
 
     scoring: StoredScoring
     stable: Annotated[Number, Field(ge=-1, le=1, description=(
         "Kendall's τ between two halves of the seeds at which the ranking counts as stable."))] = STABLE
-    most: Annotated[Count, Field(ge=FEWEST, le=1_000, description="Seeds to run at most.")] = MOST
+    most: Annotated[Count, Field(ge=FEWEST, le=1_000, description="Maximal number of seeds.")] = MOST
 
     def run(self, problem: Problem, options: Options | None = None, store: Store | None = None) -> OverSeeds:
         options, process = options or Options(), self.scoring.process
         if not isinstance(process, Seeded) or not self.scoring.exact:
-            raise InvalidInput(f"“{self.scoring.title}” is no exact answer that has seeds; ask `retrain` or `replay`.")
+            raise InvalidInput(f"“{self.scoring.title}” is not an exact answer with seeds; use `retrain` or `replay`.")
         if problem.convex:
             raise InvalidInput(NO_RANDOMNESS)
         single: list[Scores] = []

@@ -35,7 +35,7 @@ class PathTable:
 
 
 class PathIntegralRequest(Request[PathTable]):
-    """Check re-optimisation: the rate integrated along an upweighting path against the difference of its ends."""
+    """Check re-optimisation: the derivative integrated along an upweighting path against the difference of its ends."""
 
     name: ClassVar = "path-integral"
     answer: ClassVar = PathTable

@@ -61,7 +61,7 @@ def trained_outputs(problem: Problem, members: Tensor, protocol: str = "weights"
     `weights`, for a recorded run, whose batches are those of all of its examples.
     """
     if not bool(members.any(1).all()):
-        raise InvalidInput("A subset is empty, so that no model can be trained on it; draw larger ones.")
+        raise InvalidInput("A subset is empty, so no model can be trained on it; sample larger ones.")
     return PROTOCOLS[protocol].train(problem, members.to(problem.device), later, first, options or Options())
 
 
@@ -84,8 +84,8 @@ def _each(problem: Problem, members: Tensor, later: list[int], options: Options)
     if problem.convex:
         return _in_place(problem, members, 0, 0, options)
     if problem.replays_batches:
-        raise InvalidInput("This run was recorded with the batches of all of its examples, so that the recipe does not "
-                           "say how a subset alone is trained on; use the protocol `weights`.")
+        raise InvalidInput("This run was recorded with batches over all examples, so its recipe does not define "
+                           "training on a subset alone; use the protocol `weights`.")
     outputs = []
     for index, (own, after) in enumerate(zip(members, later, strict=True)):
         rows = own.nonzero()[:, 0]
@@ -101,15 +101,14 @@ for _protocol in (
         Protocol("weights", "Weight zero in the recorded run",
                  "Each model makes the steps of the recorded run: the same initial weights, batches M and number of "
                  "steps, with weight 0 for what is not in its subset A and the mean over M ∩ A.",
-                 "B(q; θ(A)) of that very run, one run: what it would have come to without the others, its batches "
-                 "given.", _in_place),
+                 "B(q; θ(A)) of that run: its result without the other examples, given its batches.", _in_place),
         Protocol("subset", "Ordinary training on the subset",
                  "Each model is T(A, s): the recipe run on its subset A alone with the recorded run's seed s, the same "
                  "initial weights, other batches, and ⌈|A|/b⌉ steps an epoch for batches of b.",
-                 "B(q; T(A, s)), one run: what the recipe makes of A with that seed.", _alone),
+                 "B(q; T(A, s)), one run: the recipe applied to A with that seed.", _alone),
         Protocol("seeds", "Ordinary training, a seed for each model",
                  "Model j is T(A_j, s_j): the recipe run on its subset A_j alone, with initial weights and batches "
                  "from a seed s_j of its own.",
-                 "E_s[B(q; T(A, s))], the mean over seeds, of which each model is one sample: what the recipe makes of "
-                 "A, whatever the seed.", _with_own_seeds)):
+                 "E_s[B(q; T(A, s))], the mean over seeds, of which each model is one sample: the recipe applied to "
+                 "A, averaged over seeds.", _with_own_seeds)):
     PROTOCOLS.add(_protocol.name, _protocol)

@@ -72,7 +72,7 @@ class RemovalRequest(OfCandidates[RemovalTable]):
     name: ClassVar = "removal-curve"
     answer: ClassVar = RemovalTable
     numerics: ClassVar = 2  # rankings turn the sign of a negative α
-    doing: ClassVar = "models without the top of a ranking"
+    doing: ClassVar = "models retrained without the top k"
 
     scorings: tuple[StoredScoring, ...]
     behavior: str

@@ -60,7 +60,7 @@ from engine.requests.fields import Descent, Differentiable
 from engine.scoring.scoring import Scoring
 from engine.store.results import Store
 
-TITLES = {"scale": "Adam's scales held", "lag": "Adam's mean gradient without lag", "batches": "batches averaged out",
+TITLES = {"scale": "Adam's scales held", "lag": "Adam's mean gradient without lag", "batches": "batches averaged",
           "segments": "means over segments", "flow": "flow in place of steps",
           "segments and flow": "means over segments, as a flow", "curvature": "EK-FAC in place of the Hessian"}
 Stages = Iterator[tuple[str, Tensor]]
@@ -116,8 +116,8 @@ class RunErrorsRequest(OfCandidates[RunErrors]):
     numerics: ClassVar = 2
     doing: ClassVar = "the training, differentiated"
     outputs: ClassVar = {"out": "Table to write: a row for each cause of SOURCE's error and each estimator.",
-                         "parts": "Table to write besides: when each candidate matters, a row for each epoch, or "
-                                  "stretch of a descent."}
+                         "parts": "Further table to write: influence by training time, a row for each epoch or "
+                                  "segment and candidate."}
 
     behavior: Differentiable = "query_loss"
     process: Descent = Replay()

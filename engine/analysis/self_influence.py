@@ -98,16 +98,16 @@ class SelfInfluenceRequest(OfCandidates[SelfInfluence]):
 
     def sentences(self, answer: SelfInfluence) -> list[str]:
         missing = int(np.isnan(answer.values).sum())
-        return [f"{missing} candidates did not converge, or their error bound leaves them no position among the "
-                "others; they have no value."] if missing else []
+        return [f"{missing} candidates did not converge, or cannot be ranked within their error bounds; they have no "
+                "value."] if missing else []
 
 
 def self_influence(problem: Problem, scoring: Scoring, options: Options | None = None) -> np.ndarray:
     """Oriented I_S(z_k, z_k) of every candidate, (k,); NaN where one did not converge, and where its error bound leaves
     it no position among the others. Raises as `compute` does."""
     if not scoring.route.implies:
-        raise InvalidInput(f"`{scoring.route.title}` implies no specification, so there is no behavior at an example "
-                           "itself; choose another one.")
+        raise InvalidInput(f"`{scoring.route.title}` implies no specification, so it has no self-influence; choose "
+                           "another one.")
     options = options or Options()
     blocks, values_of_blocks, bounds = problem.candidates.split(BLOCK), [], []
     for number, rows in enumerate(blocks):

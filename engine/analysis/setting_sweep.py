@@ -49,7 +49,7 @@ class SettingSweep:
 
 
 class SettingSweepRequest(OfCandidates[SettingSweep]):
-    """Turn one setting of an approximation: agreement with the exact answer, and time, at each value.
+    """Vary one setting of an approximation: agreement with the exact answer, and time, at each value.
 
     Raises `InvalidInput` for an estimator without that setting, and for values that it does not take.
     """
@@ -61,9 +61,9 @@ class SettingSweepRequest(OfCandidates[SettingSweep]):
     shared: ClassVar = True
 
     scoring: StoredScoring
-    vary: Annotated[str, Field(description="Which setting of the estimator is turned; `list` names them.")]
+    vary: Annotated[str, Field(description="The setting of the estimator to vary; see `list`.")]
     values: Annotated[str, Field(description="The values, with commas between (default: a tenth to ten times the "
-                                             "default, or all texts that it may be).")] = ""
+                                             "default, or all allowed texts).")] = ""
 
     def title(self, problem: str) -> str:
         return f"{self.scoring.route.title} over {self.vary.replace('_', ' ')} on {problem}"

@@ -98,8 +98,8 @@ class SpotCheck:
             return (f"{count} candidates and {self.queries:,} queries of the comparison's first draw; ± is a 95% "
                     "interval over queries.")
         return (f"Spot check: {self.candidates:,} of {self.of_candidates:,} candidates and {self.queries:,} of "
-                f"{self.of_queries:,} queries, drawn at random (seed {self.seed}); ± is a 95% interval over queries, "
-                "that of τ over the draw of candidates, too.")
+                f"{self.of_queries:,} queries, sampled at random (seed {self.seed}); ± is a 95% interval over "
+                "queries, for τ also over sampled candidates.")
 
     @property
     def reference_said(self) -> str:
@@ -111,7 +111,7 @@ class SpotCheck:
     def sentence(self) -> str:
         """How well the approximation ranks, in one sentence with its numbers."""
         against = ("the exact answer to its question" if self.bounded else
-                   "a search for the answer to its question, which is not known to be right")
+                   "a search for the answer to its question, not known to be right")
         return f"{_opened(self.scoring.route.title)} against {against}: {_lower(self.words.sentence)}"
 
 
@@ -149,12 +149,12 @@ class NotMeasured:
 def reference(scoring: Scoring) -> Scoring | NotMeasured:
     """The exact scoring of the same question."""
     if not scoring.route.implies:
-        return NotMeasured(scoring, "it is a baseline, which answers no question")
+        return NotMeasured(scoring, "it is a baseline without a specification")
     if scoring.exact:
         return NotMeasured(scoring, "it is computed exactly")
     if scoring.departures:
         own = " and ".join(departure.answers_for for departure in scoring.departures)
-        return NotMeasured(scoring, f"it answers for {own}, which has no exact route here")
+        return NotMeasured(scoring, f"its estimand is {own}, which has no exact method here")
     return scoring.exact_answer
 
 
@@ -172,11 +172,11 @@ class SpotCheckRequest(Request["SpotCheck | NotMeasured"]):
     suffixes: ClassVar = {"out": ".json"}
 
     scoring: StoredScoring
-    candidates: Annotated[Count, Field(ge=3, description="How many candidates are drawn at random.")] = CANDIDATES
-    queries: Annotated[Count, Field(ge=2, description="How many queries are drawn at random.")] = QUERIES
+    candidates: Annotated[Count, Field(ge=3, description="How many candidates are sampled.")] = CANDIDATES
+    queries: Annotated[Count, Field(ge=2, description="How many queries are sampled.")] = QUERIES
     seed: Annotated[Seed, Field(description="Of the draw.")] = 0
     most_seconds: Annotated[float, Field(ge=0, description=(
-        "What the exact answer may cost, as far as it can be guessed."))] = 3600.0
+        "Bound on the estimated cost of the exact answer."))] = 3600.0
 
     def run(self, problem: Problem, options: Options | None = None, store: Store | None = None
             ) -> SpotCheck | NotMeasured:
@@ -255,7 +255,7 @@ def too_dear(scoring: Scoring, seconds: float, candidates: int) -> NotMeasured:
 
 def refused(error: InvalidInput | str) -> str:
     """Why an exact answer cannot be had, as the rest of a sentence."""
-    return f"the exact answer cannot be had: {str(error).rstrip('.')}"
+    return f"the exact answer is not available: {str(error).rstrip('.')}"
 
 
 def _tau(stack: np.ndarray) -> dict[str, np.ndarray]:

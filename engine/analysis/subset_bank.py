@@ -62,7 +62,7 @@ class Draw(Value):
         """(count, n) bool: the training examples of every subset. Raises `InvalidInput` for sizes that say nothing."""
         if self.among == "all":
             if self.kind == "shapley":
-                raise InvalidInput("Shapley values are shared out among the candidates; draw the subsets from them.")
+                raise InvalidInput("Shapley values are defined over the candidates; sample the subsets from them.")
             return self.membership(problem.n)
         return with_the_rest(problem, self.membership(len(problem.candidates)))
 
@@ -71,7 +71,7 @@ class Draw(Value):
         if self.kind == "share":
             return subsets(size, self.count, self.share, self.seed)
         if size < 2:
-            raise InvalidInput("Subsets of one candidate say nothing about it beside others; take at least 2.")
+            raise InvalidInput("With one candidate subsets carry no information; use at least 2.")
         rng = np.random.default_rng([self.seed, size])
         return _halves(rng, self.count, size) if self.kind == "halves" else _paired(rng, self.count, size)
 

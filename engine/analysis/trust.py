@@ -38,13 +38,14 @@ def _end(chain: Chain, error: str, evidence: Mapping[Scoring, SolveEvidence]) ->
         standing_of = standing(own, chain.facts, evidence.get(own), None)
         other = chain.side(ERROR_B if error == ERROR_A else ERROR_A)
         if standing_of.trusted and standing(own, chain.facts, evidence.get(own), other).how is How.SEARCH:
-            return (f"The {side} answer is right as what it is, as {standing_of.why}; but it is no reference for "
+            return (f"The {side} answer is right for its own definition, as {standing_of.why}; but it is no reference "
+                    "for "
                     f"{other.route.title}: {standing(own, chain.facts, evidence.get(own), other).why}.")
         return f"The {side} answer is {_known(standing_of)}."
     reference = chain.reference(error)
     if reference is None or reference not in evidence:
-        return (f"The {side} answer, {chain.route(error)}, is an approximation, and no exact answer to its question is "
-                "at hand to say how good a one.")
+        return (f"The {side} answer, {chain.route(error)}, is an approximation, and no exact answer to its question "
+                "is available to measure its error.")
     standing_of = _of(chain, error, reference, evidence)
     return (f"The {side} answer, {chain.route(error)}, is an approximation; the exact answer to its question, which it "
             f"is measured against, is {_known(standing_of)}.")

@@ -52,7 +52,7 @@ class DecidedMeanwhile(InvalidInput):
     """Another decision about the row was recorded since it was looked at; `decision` is that one."""
 
     def __init__(self, decision: Decision) -> None:
-        super().__init__(f"Row {decision.row:,} was decided meanwhile: {decision.verdict}.")
+        super().__init__(f"Row {decision.row:,} has been decided by someone else: {decision.verdict}.")
         self.decision = decision
 
 

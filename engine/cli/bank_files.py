@@ -43,12 +43,13 @@ def read_bank(path: Path, problem: Problem, behaviors: Sequence[Behavior] = ()) 
     inside, logits, candidates = _arrays(path, content)
     if not np.array_equal(inside, draw.members(problem)[:, problem.candidates.cpu().numpy()]) or logits.shape != (
             len(inside), len(problem.queries), logits.shape[2]):
-        raise InvalidInput(f"The subsets in `{path}` are not those of its draw; train the models again with `subsets`.")
+        raise InvalidInput(f"The subsets in `{path}` do not match their seed and settings; train the models again "
+                           "with `subsets`.")
     named = record.get("behaviors")
     missing = [one.name for one in behaviors if one.words and one.name not in (named or [])]
     if missing:
-        raise InvalidInput(f"The models in `{path}` were not asked for `{missing[0]}`; leave --bank out, so that they "
-                           "are trained again.")
+        raise InvalidInput(f"The models in `{path}` were not evaluated for `{missing[0]}`; leave --bank out to train "
+                           "them again.")
     _, read = problem.asking([BEHAVIORS[name] for name in named or []])
     return draw, Retrained(inside, torch.as_tensor(logits, device=problem.device), problem.query_labels, candidates,
                            tuple(read))

@@ -27,16 +27,14 @@ if TYPE_CHECKING:
 class TableLayout:
     """How tables of other programs are to be read; `auto` is told from the tables themselves."""
 
-    name: Annotated[list[str] | None, typer.Option(help="What to call them, one a file (default: the file's "
-                                                        "name).")] = None
-    key: Annotated[str, typer.Option(help="Which array, where the file holds several.")] = ""
-    first_row: Annotated[str, typer.Option(help="What the first row of a csv is: names, scores, or auto.")] = AUTO
-    axes: Annotated[str, typer.Option(help="What the rows are: queries, candidates, or auto.")] = AUTO
-    order: Annotated[str, typer.Option(help="How training examples stand that the table does not name: candidates, "
-                                            "as the problem lists them, training, as in its training set, or "
-                                            "auto.")] = AUTO
-    sign: Annotated[str, typer.Option(help="plus where a larger score supports the behavior, minus where it works "
-                                           "against it, unsigned where it says neither, or auto.")] = AUTO
+    name: Annotated[list[str] | None, typer.Option(help="A name for each file (default: the file's name).")] = None
+    key: Annotated[str, typer.Option(help="The array, if the file has several.")] = ""
+    first_row: Annotated[str, typer.Option(help="The first row of a CSV: names, scores or auto.")] = AUTO
+    axes: Annotated[str, typer.Option(help="The rows: queries, candidates or auto.")] = AUTO
+    order: Annotated[str, typer.Option(help="Order of training examples without names: candidates (as in the "
+                                            "problem), training (as in its training set) or auto.")] = AUTO
+    sign: Annotated[str, typer.Option(help="plus if a larger score supports the behavior, minus if it opposes it, "
+                                           "unsigned if neither, or auto.")] = AUTO
 
 
 @dataclass(frozen=True)
@@ -57,14 +55,14 @@ def bring(
     data: Data,
     out: Annotated[Path, typer.Option(help="Scores to write for other commands, with a manifest .json beside them; of "
                                            "several files a folder.", metavar="NPZ_OR_FOLDER")],
-    spec: Annotated[list[Path] | None, typer.Option(help="The specification that the scores claim, as a JSON object: "
-                                                         "one for all or one a file (default: claim.json beside the "
-                                                         "file, or what the file itself says).",
+    spec: Annotated[list[Path] | None, typer.Option(help="The claimed specification as a JSON object, one for all "
+                                                         "files or one each (default: claim.json beside the file, or "
+                                                         "the file's own).",
                                                     metavar="JSON")] = None,
     layout: TableLayout = TableLayout(),
     setting: ProblemOptions = ProblemOptions(),
 ) -> None:
-    """Bring scores of other programs, and see how they agree with the exact answer to what they claim."""
+    """Import scores of other programs, and compare them with the exact answer to their claimed question."""
     from engine.cli.problem import read_problem
     from engine.cli.score_files import check_scores_output, write_scores
     from engine.external import importing, matching
@@ -137,12 +135,12 @@ def _claim(source: ImportedTable, table: Table, problem: Problem) -> tuple[Speci
     if source.spec is not None:
         return read_spec(source.spec).specification, ""
     if (written := beside(source.path)) is not None:
-        return written, f"They claim what `claim.json` beside them says: {written.title}."
+        return written, f"Claimed specification, from `claim.json`: {written.title}."
     if (guessed := guess(table, str(source.path), type(problem))) is not None:
-        return guessed.claim.specification, (f"{guessed.because} They are taken to claim {guessed.claim.title}; if "
-                                             "they claim another question, give it by --spec.")
-    raise InvalidInput(f"Nothing in `{source.path}` says which question its scores answer; give their specification by "
-                       "--spec.")
+        return guessed.claim.specification, (f"{guessed.because} Claimed specification: {guessed.claim.title}; to "
+                                             "claim another, use --spec.")
+    raise InvalidInput(f"Nothing in `{source.path}` states which question its scores answer; give the specification "
+                       "by --spec.")
 
 
 def _reference(problem: Problem, claimed: Specification, options: Options) -> tuple[Scores | None, str]:
@@ -199,8 +197,8 @@ def _sign(layout: TableLayout, seen: TablePreview) -> str:
     if layout.sign != AUTO:
         return layout.sign
     if not seen.certain:
-        raise InvalidInput(f"{seen.reasons[-1]} Give --sign plus, --sign minus or --sign unsigned, as the program's "
-                           "documentation says.")
+        raise InvalidInput(f"{seen.reasons[-1]} Give --sign plus, --sign minus or --sign unsigned, as in the "
+                           "program's documentation.")
     return seen.likely.sign
 
 
@@ -211,12 +209,12 @@ def _summary(seen: TablePreview, external: Scores, reference: Scores | None, cho
     from engine.metrics.agreement import METRICS
 
     decided = external.provenance["brought"]["sign_decided"]["by"]
-    lines = [*seen.reasons, f"Taken: {AXES[chosen.axes]}; sign {chosen.sign}, {MEANING[chosen.sign]}; decided by "
+    lines = [*seen.reasons, f"Read as: {AXES[chosen.axes]}; sign {chosen.sign}, {MEANING[chosen.sign]}; decided by "
                             f"{decided}."]
     if reference is not None:
         what = "the exact answer" if reference.scoring.exact else reference.scoring.route.title
         lines += [f"  {METRICS[name].title:<16} {agreement.mean:+.3f} ± {agreement.ci95:.3f} with {what}"
                   for name, agreement in agreement_with(reference, external, METRICS).items()]
     flagged = int((~external.converged).sum())
-    return "\n".join(lines + ([f"{flagged} candidates have scores that are not finite, and are flagged."]
+    return "\n".join(lines + ([f"{flagged} candidates have scores that are not finite and are flagged."]
                               if flagged else []))

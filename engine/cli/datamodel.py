@@ -27,7 +27,7 @@ def datamodel(
     out: Annotated[Path, typer.Option(help="Scores to write: a row for each specification.", metavar="CSV")],
     scores: ScoreFiles = None,
     sampling: SubsetOptions = SubsetOptions(),
-    bank: Annotated[Path | None, typer.Option(help="Models that `subsets` wrote, in place of --subsets, --share, "
+    bank: Annotated[Path | None, typer.Option(help="Models written by `subsets`, instead of --subsets, --share, "
                                                    "--seed, --protocol and --among.", metavar="NPZ")] = None,
     other: Annotated[Path | None, typer.Option(help="A bank with another --later, for the ceiling.",
                                                metavar="NPZ")] = None,

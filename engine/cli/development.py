@@ -13,11 +13,11 @@ from engine.basics.errors import InvalidInput
 
 def pretrain_embedded(
     out: Annotated[Path | None, typer.Option(help="Folder for weights, configuration, tokenizer and manifest "
-                                                  "(default: where the embedded model lies).", metavar="DIR")] = None,
-    seed: Annotated[int, typer.Option(help="Of the first weights, the questions and their order.", min=0)] = 0,
+                                                  "(default: the embedded model's folder).", metavar="DIR")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of initial weights, questions and their order.", min=0)] = 0,
     steps: Annotated[int, typer.Option(help="Batches of 64 questions.", min=1)] = 1_200,
-    lined: Annotated[float, typer.Option(help="Share of the questions that stand between the lines of the backdoor "
-                                              "task, with their right answers.", min=0.0, max=1.0)] = 0.5,
+    lined: Annotated[float, typer.Option(help="Fraction of questions with the context lines of the backdoor task and "
+                                              "the right answer.", min=0.0, max=1.0)] = 0.5,
 ) -> None:
     """Train the embedded language model on questions of the embedded world (minutes on two cores)."""
     from engine.applications.language import pretraining
@@ -38,11 +38,11 @@ def pretrain_embedded(
 
 
 def extract_fashion(
-    out: Annotated[Path | None, typer.Option(help="Folder for pictures and manifest (default: where the extract "
-                                                  "lies).", metavar="DIR")] = None,
-    seed: Annotated[int, typer.Option(help="Of the draw.", min=0)] = 0,
+    out: Annotated[Path | None, typer.Option(help="Folder for pictures and manifest (default: the extract's folder).",
+                                             metavar="DIR")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the sample.", min=0)] = 0,
 ) -> None:
-    """Draw 2,000 training and 500 test pictures of FashionMNIST, as many of each class."""
+    """Sample 2,000 training and 500 test pictures of FashionMNIST, balanced by class."""
     from engine.data import fashion_small
 
     folder = fashion_small.FOLDER if out is None else out

@@ -28,10 +28,10 @@ def explain(
                                                metavar="JSON")] = None,
     scores: ScoreFiles = None,
     between: Annotated[list[str] | None, typer.Option(help="The names of the two to explain, as two options (default: "
-                                                           "the two that are given).", metavar="NAME")] = None,
+                                                           "the only two).", metavar="NAME")] = None,
     setting: ProblemOptions = ProblemOptions(),
 ) -> None:
-    """Say how much of a disagreement is behavior, intervention, training process, or approximation error."""
+    """Attribute a disagreement to behavior, intervention, training process and approximation error."""
     from engine.analysis import explanation
     from engine.cli.explain_text import as_data, as_text
     from engine.cli.problem import read_problem
@@ -42,8 +42,8 @@ def explain(
     files = scores or ()
     check_output(out, ".json", inputs=(*data, *([specs] if specs else []), *files, *setting.reading.inputs))
     if len(data) > 1 and files:
-        raise InvalidInput("Score files belong to one problem, but --data is given several times; explain them on the "
-                           "problem that they were made for.")
+        raise InvalidInput("Score files belong to one problem, but --data is given several times; explain them on "
+                           "their own problem.")
     problems = [read_problem(path, setting) for path in data]
     named = _sides(specs, files, problems[0])
     first, second = _pair(named, between or ())
@@ -85,7 +85,7 @@ def _pair(named: Collection[str], between: Sequence[str]) -> tuple[str, str]:
                            "two of them with --between.")
     for name in between:
         if name not in named:
-            raise InvalidInput(f"There is nothing named `{name[:60]}` to explain; choose from "
+            raise InvalidInput(f"No specification or score file is named `{name[:60]}`; choose from "
                                f"{', '.join(f'`{known}`' for known in named)}.")
     return between[0], between[1]
 

@@ -32,7 +32,7 @@ def as_text(why: Explanation) -> str:
         lines.append(f"  {100 * link.share:5.1f}%{spread}  {link.length:.4f} ± {link.ci95:.4f}  "
                      f"τ = {link.agreement['kendall_tau']:+.3f}  {link.title}")
     if why.links:
-        lines.append(f"  the way is {why.path:.4f} long, and the ends are {why.direct.mean:.4f} apart: slack "
+        lines.append(f"  path {why.path:.4f}, direct difference {why.direct.mean:.4f}, slack "
                      f"{why.slack:.4f}; {why.orders} order{'s' if why.orders > 1 else ''} of the axes; ± is "
                      f"a 95% t interval over {over(why)}")
     return "\n".join([*lines, *why.by_order, *why.notes])

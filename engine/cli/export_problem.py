@@ -12,11 +12,11 @@ from engine.basics.files import atomic_write
 
 
 def export_problem(
-    source: Annotated[str, typer.Option(help="Dataset, sizes and seed as JSON, as a page gives them.",
+    source: Annotated[str, typer.Option(help="Dataset, sizes and seed as JSON, as shown on a page.",
                                         metavar="JSON")],
     out: Annotated[Path, typer.Option(help="The problem to write.", metavar="NPZ")],
 ) -> None:
-    """Write the problem that a page shows, for `influence` and `compare`."""
+    """Write the problem of a page, for `influence` and `compare`."""
     from engine.cli.score_files import check_output
     from engine.cli.spec_files import parse_source
     from engine.external.rebuilt import problem_npz

@@ -57,7 +57,7 @@ def stream(
     k: Annotated[int, typer.Option(help="How many candidates of each end are written for each query.")] = 50,
     setting: ProblemOptions = ProblemOptions(),
 ) -> None:
-    """Score candidates outside the training set one batch after another, and keep the ends of the ranking."""
+    """Score candidates outside the training set in batches, and write the top and bottom k."""
     from engine.cli.problem import read_stream
     from engine.cli.score_files import check_output, manifest_of, write_vouched
     from engine.cli.spec_files import read_spec
@@ -108,7 +108,7 @@ def compare(
     arrays = [*_computed(problem, list(named.values()), setting), *external.values()]
     result = comparison.compare([arrays], [*named, *external], metrics=tuple(metrics), problem=type(problem))
     if below := sum(result.below_resolution):
-        print(f"{below:,} scores are below resolution; they are flagged and take part.", file=sys.stderr)
+        print(f"{below:,} scores are below resolution; they are flagged and included.", file=sys.stderr)
     if any((*result.unranked, *result.unsigned)):
         print(f"Scores {resolution.left_out(sum(result.unranked), sum(result.unsigned))}.", file=sys.stderr)
     if left_out := sum(result.left_out):
@@ -142,9 +142,9 @@ def _warn(scores: Scores) -> None:
     if how.reached < how.of:
         goal = "converge" if how.exact else "reach the solver's tolerance"
         print(f"{how.of - how.reached} of {how.of} candidates did not {goal} under {scores.scoring.title} (largest "
-              f"residual {how.largest:.1e}) and are flagged; leave them out, or try another --l2.", file=sys.stderr)
+              f"residual {how.largest:.1e}) and are flagged; exclude them, or try another --l2.", file=sys.stderr)
     if scores.noise is not None:
-        print(f"Over seeds, the standard error of a score under {scores.scoring.title} is {scores.noise:.2f} of what "
-              "separates training examples; `standard_error` holds it for each.", file=sys.stderr)
+        print(f"Over seeds, the standard error of a score under {scores.scoring.title} is {scores.noise:.2f} of the "
+              "spread over training examples; `standard_error` has one per score.", file=sys.stderr)
     for remark in how.remarks(scores.scoring.route.title):
         print(remark, file=sys.stderr)

@@ -15,12 +15,12 @@ from engine.cli.setting import Machine
 
 
 def label_trial(
-    out: Annotated[Path, typer.Option(help="What each method finds of the flipped labels, and its weight in the "
+    out: Annotated[Path, typer.Option(help="Detection of the flipped labels by each method, and its weight in the "
                                            "consensus.", metavar="CSV")],
     searched: SearchedData = SearchedData(),
     machine: Machine = Machine(),
 ) -> None:
-    """Flip 5% of the labels, of examples that look right, and measure which method finds them (resumable)."""
+    """Flip 5% of the labels that look right, and measure how each method detects them (resumable)."""
     from engine.applications.noisy_labels.search import draw_cached
     from engine.applications.noisy_labels.trial import TrialRequest
     from engine.cli.progress import run_shown

@@ -26,37 +26,37 @@ def caches(
     delete: Annotated[list[str] | None, typer.Option(help="A training to remove with its gradients, by its digest, or "
                                                           "`all`; repeat it for several.", metavar="DIGEST")] = None,
 ) -> None:
-    """List what trainings of language models keep on disk, and remove it."""
+    """List and delete trainings and cached gradients of language models."""
     from engine.applications.language import trainings
     from engine.models.causal import stored_trainings
 
     _delete(delete or [])
     listed = stored_trainings.trainings()
     if not listed:
-        print("No training of a language model is kept.")
+        print("No training of a language model is stored.")
         return
     busy = trainings.busy()
     for training in listed:
         print(f"{training.digest}  {spell_bytes(training.size):>8}  {trainings.title(training)}"
               + ("  (in use)" if training.digest in busy else ""))
     total = spell_bytes(sum(training.size for training in listed))
-    print(f"{total} in all; --delete DIGEST removes one, --delete {ALL} every one. Results are kept.")
+    print(f"{total} in all; --delete DIGEST removes one, --delete {ALL} every one. Results are not deleted.")
 
 
 def attribute(
     out: Annotated[Path, typer.Option(help="Every training record with its score under each estimator and behavior, "
                                            "the mean over the queries.", metavar="CSV")],
-    by_query: Annotated[Path | None, typer.Option(help="The same scores for each query apart: a row a query and a "
-                                                       "record.", metavar="CSV")] = None,
-    method: Annotated[str, typer.Option(help="Whose ranking is printed: tracin, gradsim, trak, less, repsim, "
+    by_query: Annotated[Path | None, typer.Option(help="The same scores by query: a row for each query and record.",
+                                                  metavar="CSV")] = None,
+    method: Annotated[str, typer.Option(help="Estimator of the printed ranking: tracin, gradsim, trak, less, repsim, "
                                              "gradient_norm or random.")] = "tracin",
-    behavior: Annotated[str, typer.Option(help="For which behavior it is printed (default: the last that the queries "
+    behavior: Annotated[str, typer.Option(help="Behavior of the printed ranking (default: the last that the queries "
                                                "allow).")] = "",
     query: Annotated[int | None, typer.Option(help="Print the ranking for this query alone, counted from 0.",
                                               min=0)] = None,
     new_candidates: Annotated[Path | None, typer.Option(
-        help="Records as JSONL that are not trained on, to score in place of the training records by the methods "
-             "whose intervention adds.", metavar="JSONL")] = None,
+        help="Records (JSONL) outside the training data to score instead of the training records, by methods whose "
+             "intervention adds an occurrence.", metavar="JSONL")] = None,
     run: LanguageRun = LanguageRun(),
     machine: Machine = Machine(),
 ) -> None:
@@ -114,18 +114,18 @@ def _attribute(request: AttributionRequest, out: Path, by_query: Path | None, ra
 def attribute_record(
     record: Annotated[int, typer.Option(help="The training record, by its row in the file of records, counted from 0.",
                                         min=0)],
-    out: Annotated[Path, typer.Option(help="Its response tokens with what each adds to its score under each estimator "
-                                           "and behavior; place −1 is the optimizer's momentum.", metavar="CSV")],
-    modules: Annotated[Path | None, typer.Option(help="What each adapted layer and attention head adds; head −1 is "
-                                                      "what no head has for itself.", metavar="CSV")] = None,
-    query: Annotated[int | None, typer.Option(help="Of the score for this query alone, counted from 0 (default: of the "
-                                                   "mean over the queries).", min=0)] = None,
-    query_tokens: Annotated[Path | None, typer.Option(help="With --query: what each of its response tokens adds.",
+    out: Annotated[Path, typer.Option(help="Contribution of each response token to the score, by estimator and "
+                                           "behavior; position −1 is the optimizer's momentum.", metavar="CSV")],
+    modules: Annotated[Path | None, typer.Option(help="Contribution of each adapted layer and attention head; head −1 "
+                                                      "is the rest of a layer.", metavar="CSV")] = None,
+    query: Annotated[int | None, typer.Option(help="Query whose score is decomposed, counted from 0 (default: the "
+                                                   "mean over queries).", min=0)] = None,
+    query_tokens: Annotated[Path | None, typer.Option(help="With --query: contribution of each of its response tokens.",
                                                       metavar="CSV")] = None,
     run: LanguageRun = LanguageRun(),
     machine: Machine = Machine(),
 ) -> None:
-    """Take the score of one training record apart into tokens, layers and attention heads; the parts add up to it."""
+    """Decompose the score of one training record into tokens, layers and attention heads, which sum to it."""
     from engine.applications.language.decomposition import TokensRequest
     from engine.cli.progress import run_shown
     from engine.cli.score_files import check_output
@@ -182,11 +182,11 @@ def _report(result: Result, table: pd.DataFrame, shown: str, query: int | None) 
 
     facts = result.manifest["facts"]
     if facts["truncated"]:
-        print(f"Training records that were longer than the context and lost the start of their prompt: "
+        print(f"Training records longer than the context, cut at the start of the prompt: "
               f"{facts['truncated']:,}.")
     if "unmarked" in facts:
-        print(f"Scored through {facts['scored_parameters']:,} parameters; {facts['unmarked']:,} records have no token "
-              "that is scored, and the score 0.")
+        print(f"Scored by {facts['scored_parameters']:,} parameters; {facts['unmarked']:,} records have no scored "
+              "token and the score 0.")
     print(result.manifest["sketch"]["sentence"])
     if "detection" in result.tables:
         detection = result.table("detection")

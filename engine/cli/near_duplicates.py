@@ -15,12 +15,12 @@ from engine.cli.setting import Machine
 
 def near_duplicates(
     out: Annotated[Path, typer.Option(help="The pairs to write.", metavar="CSV")],
-    threshold: Annotated[float, typer.Option(help="How near, as a fraction of the median distance to a nearest "
-                                                  "neighbour.")] = 0.13,
+    threshold: Annotated[float, typer.Option(help="Threshold, as a fraction of the median nearest-neighbour "
+                                                "distance.")] = 0.13,
     searched: SearchedData = SearchedData(),
     machine: Machine = Machine(),
 ) -> None:
-    """Find examples that are in the data twice, or nearly, and those on both sides of a split (resumable)."""
+    """Find duplicates and near-duplicates in the data, and those on both sides of a split (resumable)."""
     from engine.applications.noisy_labels.duplicates import DuplicatesRequest
     from engine.applications.noisy_labels.search import draw_cached
     from engine.cli.progress import run_shown

@@ -35,7 +35,7 @@ def network_problem(arrays: Arrays, fit: FitOptions, network: NetworkOptions) ->
     x = wide.astype("float32")  # what a network is trained on here
     if folder := recorded_folder(network):
         if fit.l2 is not None:
-            raise InvalidInput("A recorded training brings its own weight decay; leave out --l2.")
+            raise InvalidInput("A recorded training has its own weight decay; leave out --l2.")
         return of_recording(open_recording(folder), build, x, arrays.y_train, lambda module, recipe, **others: (
             ModuleProblem(module, wide, arrays.y_train, queries, arrays.y_query, arrays.candidates, recipe=recipe,
                           parameters=network.parameters, device=fit.device, **others)))
@@ -62,7 +62,7 @@ def recorded_folder(network: NetworkOptions) -> Path | None:
     with one."""
     folders = [path for path in network.trajectory or () if path.is_dir()]
     if folders and (len(network.trajectory or ()) > 1 or network.checkpoint or network.recipe):
-        raise InvalidInput("A recorded training brings its own weights, checkpoints and recipe; leave out "
+        raise InvalidInput("A recorded training has its own weights, checkpoints and recipe; leave out "
                            "--checkpoint, --recipe and any further --trajectory.")
     return folders[0] if folders else None
 
@@ -73,8 +73,8 @@ def _recipe(fit: FitOptions, network: NetworkOptions) -> Recipe:
     says = bool(network.recipe) and "weight_decay" in given.model_fields_set
     penalty = fit.penalty(given.weight_decay) if says else fit.penalty()
     if says and given.weight_decay != penalty:
-        raise InvalidInput(f"The recipe's weight_decay is {given.weight_decay:g} and --l2 is {penalty:g}, which are "
-                           "one penalty; give the same for both, or leave one out.")
+        raise InvalidInput(f"The recipe's weight_decay is {given.weight_decay:g} and --l2 is {penalty:g}, but they "
+                           "are the same penalty; give one value, or leave one out.")
     return given.model_copy(update={"weight_decay": penalty})
 
 
@@ -99,8 +99,8 @@ def builder(model: str, shape: tuple[int, ...], classes: int) -> Callable[[], nn
         function = getattr(importlib.import_module(name), attribute)
         module = function(shape, classes)
     except (ImportError, AttributeError, TypeError) as error:
-        raise InvalidInput(f"--model {model} cannot be had ({error}); give MODULE:FUNCTION, a function of (shape, "
-                           "classes) that returns a torch module and that Python can import from here.") from None
+        raise InvalidInput(f"--model {model} cannot be loaded ({error}); give MODULE:FUNCTION, an importable function "
+                           "of (shape, classes) that returns a torch module.") from None
     if not isinstance(module, nn.Module):
         raise InvalidInput(f"--model {model} returned {type(module).__name__}; let it return a torch module.")
     return lambda: unwrapped(function(shape, classes))

@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 class SearchedData(OwnData):
     """What is searched: a source as the page gives it, or a user's own data, of which a source may say the rest."""
 
-    source: Annotated[str, typer.Option(help="Data, noise, model and seed as JSON, as the Noisy labels page gives "
-                                             "them; beside --data without the dataset.", metavar="JSON")] = ""
+    source: Annotated[str, typer.Option(help="Data, noise, model and seed as JSON, as shown on the Noisy labels page; "
+                                             "with --data, without the dataset.", metavar="JSON")] = ""
     trust_labels_in_doubt: Annotated[bool, typer.Option(
-        "--trust-labels-in-doubt", help="Trust a part of the labels in doubt, where the data bring no verified "
-                                        "ones; the results say so.")] = False
+        "--trust-labels-in-doubt", help="Trust some of the unverified labels if the data have no verified ones; the "
+                                        "results say so.")] = False
 
     def chosen(self) -> NoisySource:
         """The source. Raises `InvalidInput` or `MissingData` with what to do."""
@@ -39,7 +39,7 @@ class SearchedData(OwnData):
         from engine.cli.spec_files import parse_source
 
         if not self.source and self.data is None:
-            raise InvalidInput("There is nothing to search; give --data with your own data, or --source.")
+            raise InvalidInput("No data are given; give --data with your own data, or --source.")
         given = parse_source(self.source) if self.source else {}
         if not isinstance(given, dict):
             raise InvalidInput("--source is no JSON object; write {\"dataset\": …, \"model\": …}.")
@@ -60,13 +60,13 @@ def noisy_labels(
                                                            "beside the methods, or predicted probabilities, one "
                                                            "column a class; repeat it for several.",
                                                       metavar="PATH")] = None,
-    sign: Annotated[str, typer.Option(help="Of --scores: plus where a larger one means that the label is more likely "
-                                           "wrong, minus where a smaller one does, or auto, by the consensus of the "
-                                           "methods.")] = "auto",
+    sign: Annotated[str, typer.Option(help="Sign of --scores: plus if a larger score means a more likely wrong label, "
+                                           "minus if a smaller one does, or auto (by the consensus of the methods)."
+                                      )] = "auto",
     searched: SearchedData = SearchedData(),
     machine: Machine = Machine(),
 ) -> None:
-    """Train on labels as they are, and rank them by how likely they are wrong (resumable)."""
+    """Rank training labels by how likely they are wrong (resumable)."""
     from engine.applications.noisy_labels.fault import fault
     from engine.applications.noisy_labels.held_out import MISJUDGED, HeldOutRequest
     from engine.applications.noisy_labels.judge import judge
@@ -125,10 +125,10 @@ def _report(noisy: NoisyData, scored: Scored) -> None:
 
     print(noisy.trusted_origin)
     if noisy.corrupted_count:
-        print(f"{noisy.corrupted_count:,} of {len(noisy.rows):,} labels were made wrong, as asked.")
+        print(f"{noisy.corrupted_count:,} of {len(noisy.rows):,} labels were corrupted (label noise).")
     if noisy.flags is None or not noisy.flags.noisy.any():
-        print("Labels are searched as they came, and nobody says which are wrong: the file ranks them, and how many "
-              "are found cannot be measured.")
+        print("The labels are searched as they are; wrong ones are not known, so detection cannot be measured. The "
+              "file ranks them.")
         return
     rows = [{"method": pair.title, **detection(noisy.flags.noisy, values)}
             for pair, values in scored.suspicion.items()]
@@ -138,15 +138,15 @@ def _report(noisy: NoisyData, scored: Scored) -> None:
 def what_if_labels(
     changes: Annotated[Path, typer.Option(help=CHANGES, metavar="CSV")],
     out: Annotated[Path, typer.Option(help="Accuracy before and after to write.", metavar="CSV")],
-    seeds: Annotated[int, typer.Option(help="Training seeds; each trains on the labels as they are and as changed.",
+    seeds: Annotated[int, typer.Option(help="Training seeds; each trains on the original and on the changed labels.",
                                        min=1, max=100)] = 3,
-    folds: Annotated[int | None, typer.Option(help="Measure out of fold on the corrected labels, with so many parts, "
-                                                   "not on test examples (default: 5 where the data have none).",
+    folds: Annotated[int | None, typer.Option(help="Number of folds to measure out of fold on the corrected labels "
+                                                   "instead of on test examples (default: 5 if the data have none).",
                                               min=2, max=20)] = None,
     searched: SearchedData = SearchedData(),
     machine: Machine = Machine(),
 ) -> None:
-    """Train again without some examples, or with other labels, and compare accuracies (resumable)."""
+    """Retrain without some examples, or with other labels, and compare accuracies (resumable)."""
     from engine.applications.noisy_labels.cross_validation import CrossValidationRequest
     from engine.applications.noisy_labels.decision_file import read_decisions
     from engine.applications.noisy_labels.held_out import FOLDS
@@ -169,8 +169,8 @@ def what_if_labels(
     table = run_shown("what if", request.name, request.payload, machine).table("accuracy")
     atomic_write(out, csv_text(table))
     if out_of_fold:
-        print(f"Both models are judged on {int(table['n_examples'].iloc[0]):,} labels as corrected, which they were "
-              f"not trained on, in {folds or FOLDS} parts.")
+        print(f"Both models are evaluated out of fold on {int(table['n_examples'].iloc[0]):,} corrected labels, in "
+              f"{folds or FOLDS} folds.")
     print(noisy.trusted_origin)
     print(table.drop(columns="seed_means", errors="ignore").to_string(index=False, float_format="{:.4f}".format))
     print(f"Written: {out}")

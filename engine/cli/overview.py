@@ -11,7 +11,7 @@ def list_choices(
     json: Annotated[bool, typer.Option("--json", help="As JSON: behaviors, and the JSON schema of each intervention, "
                                                      "process and estimator's settings.")] = False,
 ) -> None:
-    """What there is to choose from, by the names to write."""
+    """List behaviors, interventions, processes, estimators, datasets and experiments by name."""
     from json import dumps
 
     from engine.cli.catalogue import catalogue, schemas
@@ -20,7 +20,7 @@ def list_choices(
 
 
 def doctor() -> None:
-    """Device, versions, and which data and models are found."""
+    """Show device, versions, and the available data and models."""
     from engine.cli.diagnosis import diagnosis
 
     print(diagnosis())

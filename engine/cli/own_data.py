@@ -15,7 +15,7 @@ SCRIPT, RECORDS = ".sh", ".jsonl"
 
 
 def preview_data(read: OwnData = OwnData()) -> None:
-    """Say what is understood of your own data: classes, counts, sizes, colour, and what is left out and why."""
+    """Show how your own data are read: classes, counts, sizes, colour, and what is left out and why."""
     import pandas as pd
 
     from engine.cli.progress import progress
@@ -23,7 +23,7 @@ def preview_data(read: OwnData = OwnData()) -> None:
     from engine.data.preview import preview
 
     if read.data is None:
-        raise InvalidInput("There is nothing to look at; give --data.")
+        raise InvalidInput("No data are given; give --data.")
     given = read.fields
     with progress("read") as move, records.reporting(move):
         name = uploads.keep_path(read.data, **given)
@@ -45,11 +45,11 @@ def preview_data(read: OwnData = OwnData()) -> None:
 def clean_data(
     changes: Annotated[Path, typer.Option(help=f"{CHANGES} For records: the decisions that their desk writes.",
                                           metavar="CSV")],
-    out: Annotated[Path, typer.Option(help="The cleaned copy, in the format of --data (a folder becomes a zip), or, "
-                                           "with the ending .sh, the moves as a shell script.", metavar="PATH")],
+    out: Annotated[Path, typer.Option(help="The cleaned copy in the format of --data (a folder becomes a zip), or a "
+                                           "shell script of the moves if the name ends in .sh.", metavar="PATH")],
     read: OwnData = OwnData(),
 ) -> None:
-    """Write your own data with corrected labels and without what is removed; the data themselves stay as they are."""
+    """Write a copy of your own data with corrected labels and without removed examples; the original is not changed."""
     from engine.applications.noisy_labels import cleaning
     from engine.applications.noisy_labels.decision_file import read_decisions
     from engine.applications.noisy_labels.own import own_source
@@ -57,7 +57,7 @@ def clean_data(
     from engine.data.record_forms import are_records
 
     if read.data is None:
-        raise InvalidInput("There is nothing to clean; give --data.")
+        raise InvalidInput("No data are given; give --data.")
     if read.data.suffix == RECORDS and are_records(read_whole(read.data, "file")):
         return _clean_records(read, changes, out)
     listed = read_decisions(changes)
@@ -82,8 +82,8 @@ def _clean_records(read: OwnData, changes: Path, out: Path) -> None:
     from engine.data.records import read_jsonl, reporting
 
     if read != OwnData(data=read.data):
-        raise InvalidInput("Records are cleaned as they stand in their file: options say how --data is read, "
-                           "leave them out for records.")
+        raise InvalidInput("Records are cleaned as they are in the file; leave out the options that say how --data is "
+                           "read.")
     assert read.data is not None
     check_output(out, RECORDS, inputs=[changes, read.data])
     with progress("read") as move, reporting(move):
@@ -92,14 +92,14 @@ def _clean_records(read: OwnData, changes: Path, out: Path) -> None:
     strangers = [index for index, name in listed.items()
                  if not index.isdecimal() or int(index) >= len(records) or records[int(index)].id != name]
     if strangers:
-        raise InvalidInput(f"`{changes}` speaks of record {strangers[0][:20]}, which `{read.data}` does not have under "
+        raise InvalidInput(f"`{changes}` names record {strangers[0][:20]}, which `{read.data}` does not have under "
                            f"the id `{listed[strangers[0]][:60]}`; give the decisions about these records.")
     verdicts = dict(read_columns(changes, "record", "verdict"))
     if unknown := set(verdicts.values()) - set(VERDICTS.values()):
         raise InvalidInput(f"`{min(unknown)[:40]}` is no verdict; use {', '.join(VERDICTS.values())}.")
     left = without(records, {int(index) for index, verdict in verdicts.items() if verdict == VERDICTS[WRONG]})
     atomic_write(out, jsonl(left))
-    print(f"{len(left):,} records are left: {len(records) - len(left):,} taken out.")
+    print(f"{len(left):,} records are left; {len(records) - len(left):,} were removed.")
     print(f"Written: {out}")
 
 

@@ -85,7 +85,7 @@ def _own(data: Path, setting: ProblemOptions) -> SampledProblem:
     """Data of one's own, and what the pages begin with for them and the model; says on stderr what was decided."""
     fit, network = setting.fit, setting.network
     if fit.intercept or network.trajectory:
-        raise InvalidInput("--intercept and --trajectory are of an npz; for a recorded training give its folder as "
+        raise InvalidInput("--intercept and --trajectory apply to an npz; for a recorded training give its folder as "
                            "--checkpoint.")
     recipe = read_training(network.recipe, network.model) if network.recipe else None
     for sentence in declare(model="" if network.model == SOFTMAX else network.model, checkpoint=network.checkpoint,
@@ -111,25 +111,25 @@ def _of_arrays(data: Path, setting: ProblemOptions) -> Problem:
     setting.reading.refuse("an npz holds what is read.")
     if network.model == SOFTMAX:
         if network != NetworkOptions():
-            raise InvalidInput("--checkpoint, --shape, --parameters, --trajectory and --recipe are of a network; name "
-                               "it with --model.")
+            raise InvalidInput("--checkpoint, --shape, --parameters, --trajectory and --recipe apply to a network; "
+                               "name it with --model.")
         return SoftmaxProblem.from_arrays(load_npz(data), l2=fit.penalty(), intercept=fit.intercept, device=fit.device)
     if fit.intercept:
-        raise InvalidInput("--intercept is of softmax regression; a network has its own biases.")
+        raise InvalidInput("--intercept applies to softmax regression; a network has its own biases.")
     return network_problem(load_npz(data), fit, network)
 
 
 def _named(data: Path, setting: ProblemOptions) -> SampledProblem:
     fit, network = setting.fit, setting.network
-    setting.reading.refuse(f"`{data}` names data that are read already.")
+    setting.reading.refuse(f"`{data}` names data that are already read.")
     folder = recorded_folder(network)
     if (fit, network) != (FitOptions(fit.device), NetworkOptions(trajectory=network.trajectory if folder else None)):
-        raise InvalidInput(f"`{data}` says itself what is trained, and how; leave out --l2, --intercept and the "
+        raise InvalidInput(f"`{data}` defines the model and its training; leave out --l2, --intercept and the "
                            "options of a network (but for the folder of a recorded training), or change the file.")
     source = read_source(data)
     if folder:
         if "weights" not in source.family.fields:
-            raise InvalidInput(f"A recorded training is of a network, and `{data}` names `{source.model}`; name the "
-                               "network that was trained.")
+            raise InvalidInput(f"A recorded training needs its network, but `{data}` names `{source.model}`; name the "
+                               "trained network.")
         source = source.model_copy(update={"weights": stored_recordings.keep(folder)})
     return source.build(fit.device)

@@ -152,8 +152,8 @@ def _run(app: typer.Typer, arguments: Sequence[str]) -> int:
             raise
         return _refuse(_unexpected(error), FAULT)
     if code == INTERRUPTED:
-        return _refuse("Interrupted; no file was half written, and a repeated `reproduce` goes on from its last "
-                       "finished chunk.", INTERRUPTED)
+        return _refuse("Interrupted; no partial file was written, and `reproduce` continues from its last finished "
+                       "chunk when repeated.", INTERRUPTED)
     return code or FINE
 
 
@@ -185,7 +185,7 @@ def _unusable(error: OSError) -> str:
 
 def _unexpected(error: Exception) -> str:
     if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
-        return "The memory does not suffice; lower --memory, or give fewer queries or candidates."
+        return "Out of memory; lower --memory, or use fewer queries or candidates."
     first_line = next(iter(str(error).splitlines()), "").rstrip(".")
-    return (f"This should not have happened ({type(error).__name__}: {first_line}); "
-            f"set {DEBUG}=1 and repeat the command to see where.")
+    return (f"Unexpected error ({type(error).__name__}: {first_line}); "
+            f"set {DEBUG}=1 and repeat the command for a traceback.")

@@ -47,7 +47,7 @@ def read_scoring(inputs: Inputs, fields: Mapping[str, Any], spec: Spec) -> Scori
 
 
 def read_singles(inputs: Inputs, fields: Mapping[str, Any], whole_only: Annotated[bool, typer.Option(
-        "--whole-only", help="Leave out what each example does alone: one answer instead of one an example.")] = False
+        "--whole-only", help="Compute the group's effect only, without one effect per example.")] = False
         ) -> bool:
     """Whether single examples are computed too."""
     return not whole_only
@@ -59,17 +59,16 @@ def read_rows(
         help="The training examples of the group: rows and ranges of rows (3,7,12-20), or a filter "
              "(\"label = cat | dog & file = 2024/*\"; records have prompt, response, answer, id and flag).",
         metavar="ROWS_OR_FILTER")] = None,
-    top: Annotated[int | None, typer.Option(help="Instead: so many from the top of a ranking.", min=1)] = None,
+    top: Annotated[int | None, typer.Option(help="Instead: the top k of a ranking.", min=1)] = None,
     by: Annotated[Path | None, typer.Option(
-        help="The ranking of --top: scores that `influence` or `bring` wrote for this problem (default: what the "
-             "specification itself says of single candidates).", metavar="NPZ")] = None,
-    query: Annotated[int | None, typer.Option(help="The query that --top ranks for (default: the mean over all).",
+        help="The ranking of --top: scores written by `influence` or `bring` for this problem (default: the "
+             "specification's own scores).", metavar="NPZ")] = None,
+    query: Annotated[int | None, typer.Option(help="The query of --top (default: the mean over all).",
                                               min=0)] = None,
 ) -> list[int]:
     """Rows of the training set: those that are named, or the top of a ranking."""
     if (examples is None) == (top is None) or (top is None and (by or query is not None)):
-        raise InvalidInput("Say which training examples by one of --examples and --top; --by and --query go with "
-                           "--top.")
+        raise InvalidInput("Give the training examples by --examples or by --top; --by and --query apply to --top.")
     problem, listing = inputs.listed
     if examples is not None:
         return listing.rows(examples)

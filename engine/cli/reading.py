@@ -24,7 +24,7 @@ MOST_BYTES = 50_000_000
 CHANGES = ("The decisions, as `noisy-labels` writes them with the columns verdict and right_label filled in, or as the "
            "review desk does.")
 _option = partial(typer.Option, rich_help_panel="How your own data are read")
-Turns = Annotated[str, _option(help="Of conversations, whether the last answer is a record or every one.",
+Turns = Annotated[str, _option(help="For conversations: whether only the last answer is a record, or every answer.",
                                metavar="last|every")]
 AnswerPattern = Annotated[str, _option(help="A regular expression that marks the answer in a response, as \"The answer "
                                             "is ([A-Z])\".", metavar="PATTERN")]
@@ -36,12 +36,12 @@ class ReadingOptions:
     """How a user's own data are read: options of every command that takes them."""
 
     trusted: Annotated[Path | None, _option(
-        help="A text file with the verified examples of --data, a file a line, and where its label is another one a "
-             "tab and the right class.", metavar="TXT")] = None
+        help="A text file of verified examples of --data, one file per line, followed by a tab and the right class if "
+             "its label is wrong.", metavar="TXT")] = None
     classes: Annotated[Path | None, _option(
-        help="A CSV with the columns class and use_as: the name that a class of --data gets, the same for several to "
-             "merge them, or nothing to leave it out.", metavar="CSV")] = None
-    color: Annotated[str, _option(help="How pictures of --data are read: \"as they are\", grayscale or rgb.",
+        help="A CSV with the columns class and use_as: a new name for each class of --data; the same name merges "
+             "classes, an empty one excludes.", metavar="CSV")] = None
+    color: Annotated[str, _option(help="Colour mode of the pictures of --data: \"as they are\", grayscale or rgb.",
                                   metavar="COLOR")] = "as they are"
     size: Annotated[int | None, _option(help="Pixels a side to which they are resized (default: 64 for photos, else 32 "
                                              "in colour, 28 in grey).")] = None
@@ -104,7 +104,7 @@ class OwnData:
     """A user's own data by their path, and how they are read."""
 
     data: Annotated[Path | None, typer.Option(help="Your own data: a zip or a folder of pictures, an npz, or a table "
-                                                   "(CSV, TSV, Parquet, Arrow, JSONL). Their labels stay as they are.",
+                                                   "(CSV, TSV, Parquet, Arrow, JSONL). Their labels are not changed.",
                                               metavar="PATH")] = None
     reading: ReadingOptions = ReadingOptions()
 

@@ -7,7 +7,7 @@ from engine.cli.setting import Data, ProblemOptions
 
 
 def recording(data: Data, setting: ProblemOptions = ProblemOptions()) -> None:
-    """Check a recorded training (--trajectory FOLDER) by making it again from the data."""
+    """Check a recorded training (--trajectory FOLDER) by replaying it from the data."""
     from engine.cli.problem import read_problem
     from engine.cli.progress import progress
     from engine.exact.replay import training_of
@@ -19,5 +19,5 @@ def recording(data: Data, setting: ProblemOptions = ProblemOptions()) -> None:
     if not isinstance(problem, ModuleProblem) or not isinstance(problem.recipe, RecordedRecipe):
         raise InvalidInput("There is no recorded training to check; give the folder that a `Recorder` wrote as "
                            "--trajectory, with the --model and --shape that it trained.")
-    with progress("steps made again") as move:
+    with progress("steps replayed") as move:
         print(check(training_of(problem, problem.seed), progress=move).sentence)

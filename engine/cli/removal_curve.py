@@ -18,17 +18,17 @@ def removal_curve(
     specs: Annotated[Path, typer.Option(help='Rankings: a JSON list of {"name": …, "spec": {…}}.', metavar="JSON")],
     out: Annotated[Path, typer.Option(help="Curve to write: a row for each ranking and number.", metavar="CSV")],
     scores: ScoreFiles = None,
-    behavior: Annotated[str, typer.Option(help="What is read off the models; `list` shows them.")] = "query_loss",
-    query: Annotated[list[int] | None, typer.Option(help="A query to rank and read; repeat it for several (default: "
-                                                         "the mean over all).", min=0)] = None,
-    remove: Annotated[list[int] | None, typer.Option(help="How many to remove; repeat it (default: 1, 2, 5, 10, … up "
+    behavior: Annotated[str, typer.Option(help="Behavior; see `list`.")] = "query_loss",
+    query: Annotated[list[int] | None, typer.Option(help="A query to rank for and to evaluate; repeat for several "
+                                                         "(default: the mean over all).", min=0)] = None,
+    remove: Annotated[list[int] | None, typer.Option(help="Number to remove; repeat it (default: 1, 2, 5, 10, … up "
                                                           "to half of the candidates).", min=1)] = None,
     random: Annotated[int, typer.Option(help="Random groups of each size.", min=2, max=1_000)] = 10,
     seed: Annotated[int, typer.Option(help="Seed of the random groups.", min=0)] = 0,
     seeds: Annotated[int, typer.Option(help="Training seeds to average over.", min=1, max=1_000)] = 1,
     setting: ProblemOptions = ProblemOptions(),
 ) -> None:
-    """Remove the top of rankings and train again: what becomes of a behavior, beside random groups of the same size."""
+    """Remove the top k of rankings and retrain: the change of a behavior, against random groups of the same size."""
     from engine.analysis import removal_curve as curves
     from engine.cli.problem import read_problem
     from engine.cli.progress import progress

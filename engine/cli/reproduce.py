@@ -14,14 +14,14 @@ from engine.cli.setting import Machine
 
 
 def reproduce(
-    name: Annotated[str, typer.Argument(help="An experiment; `list` shows them.")],
+    name: Annotated[str, typer.Argument(help="An experiment; see `list`.")],
     preset: Annotated[str, typer.Option(help="The scale: small (a quick check), desk (two cores, hours), "
                                               "paper (a GPU), or another that `list` shows.")] = "small",
     seeds: Annotated[int | None, typer.Option(help="How many seeds (default: those of the preset).", min=1,
                                               max=1000)] = None,
-    first_seed: Annotated[int, typer.Option(help="The first of them.", min=0, max=100_000)] = 0,
-    add: Annotated[bool, typer.Option("--add", help="Put these seeds together with those that are published in the "
-                                                    "folder, instead of replacing them.")] = False,
+    first_seed: Annotated[int, typer.Option(help="The first seed.", min=0, max=100_000)] = 0,
+    add: Annotated[bool, typer.Option("--add", help="Add these seeds to those published in the folder instead of "
+                                                    "replacing them.")] = False,
     out: Annotated[Path | None, typer.Option(help="Folder for NAME/PRESET/results.csv and manifest.json (default: "
                                                   "assets/results).", metavar="DIR")] = None,
     machine: Machine = Machine(),

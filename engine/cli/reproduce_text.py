@@ -16,7 +16,7 @@ def truncation(manifest: Mapping[str, Any]) -> str:
     """A line on records of a language study that were longer than the context; empty where none was."""
     facts = [run.get("facts", {}) for run in manifest.get("runs", ())]
     cut = [own["truncated"] for own in facts if own.get("truncated")]
-    return (f"\nUp to {max(cut):,} training records were longer than the context and lost the start of their prompt.\n"
+    return (f"\nUp to {max(cut):,} training records were longer than the context and cut at the start of the prompt.\n"
             if cut else "")
 
 
@@ -25,7 +25,7 @@ def report(results: pd.DataFrame, experiment: Experiment, preset: str) -> str:
     paper = publish.PAPER / experiment.paper_table if experiment.paper_table else None
     head = f"{experiment.title} · {experiment.presets[preset].title}"
     if paper is None or not paper.is_file():
-        return f"{head}\n{len(results)} rows; there are no numbers of the paper to compare with."
+        return f"{head}\n{len(results)} rows; the paper has no numbers for them."
     joined = publish.comparison_with_paper(results, paper, experiment.tolerance)
     notes = [_tally(joined, preset), experiment.beside(results["model"].iloc[0]) if "model" in results else ""]
     return f"{head}\n\n{_beside(joined, experiment.keys, judge=preset == PAPER)}\n\n{' '.join(filter(None, notes))}"

@@ -19,7 +19,7 @@ class SubsetOptions:
 
     subsets: Annotated[int, typer.Option(help="How many models to train, each on a random subset.", min=3,
                                          max=100_000)] = 100
-    share: Annotated[float, typer.Option(help="The share of what is drawn from in a subset of one size.")] = 0.5
+    share: Annotated[float, typer.Option(help="The sampled fraction, for subsets of one size.")] = 0.5
     seed: Annotated[int, typer.Option(help="Seed of the subsets.", min=0)] = 0
     protocol: Annotated[str, typer.Option(help=PROTOCOL)] = "weights"
     among: Annotated[str, typer.Option(help=AMONG)] = "candidates"

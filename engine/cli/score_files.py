@@ -31,17 +31,17 @@ def check_output(out: Path, suffix: str, inputs: Sequence[Path], also: Sequence[
     if out.suffix.lower() != suffix:
         raise InvalidInput(f"--out is `{out}`; give a file name that ends in `{suffix}`.")
     if not out.parent.is_dir():
-        raise InvalidInput(f"The folder of --out `{out}` does not exist; create it or choose another place.")
+        raise InvalidInput(f"The folder of --out `{out}` does not exist; create it or choose another folder.")
     for path in (out, *also):
         if len(path.name.encode()) > LONGEST_NAME:
-            raise InvalidInput(f"The name of --out, `{out.name[:40]}…`, is longer than a file's name may be; give a "
-                               "shorter one.")
+            raise InvalidInput(f"The name of --out, `{out.name[:40]}…`, is too long for a file name; give a shorter "
+                               "one.")
         if path.is_dir():
             raise InvalidInput(f"`{path}`, which would be written, is a folder; choose another --out.")
         if any(path.exists() and given.exists() and path.samefile(given) for given in inputs):
             raise InvalidInput(f"The output `{path}` would replace an input; choose another --out.")
     if not os.access(out.parent, os.W_OK):
-        raise InvalidInput(f"The folder of --out `{out}` may not be written; choose another place.")
+        raise InvalidInput(f"The folder of --out `{out}` is not writable; choose another folder.")
 
 
 def check_scores_output(out: Path, inputs: Sequence[Path]) -> None:
@@ -115,13 +115,13 @@ def _npz(scores: Scores) -> bytes:
 def _read(path: Path, problem: Problem) -> Scores:
     record, content = read_vouched(
         path, "score file", problem, f"The scores in `{path}` belong to another problem than --data; give the problem "
-        "that they were brought for", "bring the scores again")
+                                     "that they were imported for", "import the scores again")
     try:
         return _parsed(content, record)
     except Exception as error:  # a manifest that was altered by hand makes every reader of it raise something else
         said = f" ({str(error).rstrip('.')})" if isinstance(error, InvalidInput) else ""
         raise InvalidInput(f"`{path}` or its manifest `{manifest_of(path).name}` is not as `influence` and `bring` "
-                           f"write them{said}; compute or bring the scores again.") from None
+                           f"write them{said}; compute or import the scores again.") from None
 
 
 def _parsed(content: bytes, record: dict[str, Any]) -> Scores:
@@ -134,7 +134,7 @@ def _parsed(content: bytes, record: dict[str, Any]) -> Scores:
     shapes = [(values, (len(values), k), "f"), (candidates, (k,), "iu"), (converged, (k,), "b"), (residual, (k,), "f")]
     if any(array.shape != shape or array.dtype.kind not in kinds for array, shape, kinds in shapes) or (
             any(given is not None and given.shape != values.shape for given in (resolved, spread, error))):
-        raise InvalidInput("the arrays do not fit together")
+        raise InvalidInput("the arrays have mismatched shapes")
     if importing.is_earlier(record):
         return importing.earlier(values, candidates, converged, record)
     scoring = Scoring.read(record["spec"])

@@ -27,7 +27,7 @@ class OwnModel:
     model: Annotated[str, typer.Option(help="An architecture of your own, FILE.py:FUNCTION or MODULE:FUNCTION, a "
                                             "function of (shape, classes) or of nothing that returns a torch module; "
                                             "or a model that `list` shows.", metavar="FILE.py:FUNCTION")] = ""
-    name: Annotated[str, typer.Option(help="What the model is called on the pages (default: the file's name).")] = ""
+    name: Annotated[str, typer.Option(help="The model's name on the pages (default: the file's name).")] = ""
     checkpoint: Checkpoint = None
     data: Annotated[Path | None, typer.Option(help="A folder of pictures, a zip of one, a table, an npz of arrays, or "
                                                    "records as JSONL.", metavar="PATH")] = None
@@ -36,8 +36,8 @@ class OwnModel:
                                             "width of a picture, else flat).", metavar="C,H,W")] = ""
     whole: Annotated[bool, typer.Option("--whole", help="Inputs are whole numbers, such as token ids.")] = False
     recipe: RecipeFile = None
-    config: Annotated[Path | None, typer.Option(help="These options from a TOML file, by their names; options given "
-                                                     "here come first.", metavar="TOML")] = None
+    config: Annotated[Path | None, typer.Option(help="Options from a TOML file, by name; options given here take "
+                                                     "precedence.", metavar="TOML")] = None
 
 
 def run(

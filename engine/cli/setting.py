@@ -24,37 +24,37 @@ Data = Annotated[Path, typer.Option(help="The problem: an npz with x_train, y_tr
                                          "zip of pictures, a table, or records as JSONL.",
                                     metavar="PATH")]
 Spec = Annotated[Path, typer.Option(help="The specification and its estimator, as a JSON object.", metavar="JSON")]
-ScoreFiles = Annotated[list[Path] | None, typer.Option(help="Scores that `bring` or `influence` wrote for this "
-                                                            "problem; repeat it for several.", metavar="NPZ")]
+ScoreFiles = Annotated[list[Path] | None, typer.Option(help="Scores written by `bring` or `influence` for this "
+                                                            "problem; repeat for several.", metavar="NPZ")]
 NewCandidates = Annotated[Path | None, typer.Option(
-    help="Examples that the model was not trained on, to score in place of training examples: a folder or zip of "
-         "pictures by class, a table, an npz with x and y, or records as JSONL, as the training data are.",
+    help="Examples outside the training data to score instead of training examples: a folder or zip of "
+         "pictures by class, a table, an npz with x and y, or records as JSONL, in the format of the training data.",
     metavar="PATH")]
 Device = Annotated[str, typer.Option(help="Where to compute: auto, cpu or cuda.")]
-Memory = Annotated[float, typer.Option(help="Memory to keep within, in GiB.", metavar="GIB")]
+Memory = Annotated[float, typer.Option(help="Memory limit in GiB.", metavar="GIB")]
 L2 = Annotated[float | None, typer.Option("--l2", help="λ of the penalty (λ/2)‖W‖² (default: 1e-4, or the weight_decay "
-                                                       "of --recipe; a recorded training brings its own).")]
+                                                       "of --recipe; a recorded training has its own).")]
 USUAL_L2 = 1e-4
 Intercept = Annotated[bool, typer.Option("--intercept", help="Add an intercept, which is not regularised.")]
 Model = Annotated[str, typer.Option(help="softmax, a network that `list` shows, a classification model of "
                                          "torchvision, MODULE:FUNCTION of your own, or, for records, a language "
                                          "model: a folder, a name under WHICHFLUENCE_MODELS or on the hub.")]
 Checkpoint = Annotated[Path | None, typer.Option(help="The network's trained weights: safetensors, or a state dict, "
-                                                      "which is read without running code (default: train it).",
+                                                      "loaded without running code (default: train it).",
                                                  metavar="FILE")]
 Shape = Annotated[str, typer.Option(help="The shape of one input to the network, such as 3,32,32 (default: flat).",
                                     metavar="C,H,W")]
-Parameters = Annotated[str, typer.Option(help="Which of the network's parameters count: all, last_block, last_layer, "
+Parameters = Annotated[str, typer.Option(help="The network's differentiated parameters: all, last_block, last_layer, "
                                               "layers and a list of names with `*`, as in layers:blocks.3.*,head, or "
                                               "a regular expression on their names.")]
-Precision = Annotated[str, typer.Option(help="Of differences between two models: auto (float64), float64 or float32; "
-                                             "scores too small for it are flagged and left out.")]
-Trajectory = Annotated[list[Path] | None, typer.Option(help="Weights at an earlier point of the training, for the "
-                                                            "process `trajectory`; repeat it in order. Or the "
-                                                            "folder of a recorded training, which brings all else.",
+Precision = Annotated[str, typer.Option(help="Precision of differences between two models: auto (float64), float64 or "
+                                             "float32; scores below its resolution are flagged.")]
+Trajectory = Annotated[list[Path] | None, typer.Option(help="Weights of an earlier checkpoint, for the process "
+                                                            "`trajectory`; repeat in order. Or the folder of a "
+                                                            "recorded training.",
                                                        metavar="PATH")]
-RecipeFile = Annotated[Path | None, typer.Option(help="A file that says how the model is trained, or, with "
-                                                      "--checkpoint, was: what `retrain` repeats.",
+RecipeFile = Annotated[Path | None, typer.Option(help="A file with the training recipe of the model, also with "
+                                                      "--checkpoint; `retrain` repeats it.",
                                                  metavar="JSON")]
 
 

@@ -14,10 +14,10 @@ from engine.basics.files import atomic_write
 def statements(
     results: Annotated[Path | None, typer.Option(help="Folder of published results, as `reproduce --out` writes it "
                                                       "(default: assets/results).", metavar="DIR")] = None,
-    out: Annotated[Path | None, typer.Option(help="The same as numbers: every comparison with its seeds, its raw and "
-                                                  "its adjusted interval.", metavar="JSON")] = None,
+    out: Annotated[Path | None, typer.Option(help="The same as a table: every comparison with its seeds, raw and "
+                                                  "adjusted interval.", metavar="JSON")] = None,
 ) -> None:
-    """What the paper concludes: confirmed, contradicted or undecided by the published results."""
+    """The paper's conclusions: confirmed, contradicted or undecided by the published results."""
     from engine.cli.score_files import check_output, json_text
     from engine.cli.statements_text import as_data, listed
     from engine.experiments.statements import STATEMENTS

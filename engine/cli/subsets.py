@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from engine.analysis.subset_bank import Draw
     from engine.problems import Problem
 
-Bank = Annotated[Path, typer.Option(help="Models on subsets that `subsets` wrote for this problem.", metavar="NPZ")]
+Bank = Annotated[Path, typer.Option(help="Models on subsets, written by `subsets` for this problem.", metavar="NPZ")]
 
 
 def subsets(
@@ -29,13 +29,13 @@ def subsets(
     sampling: SubsetOptions = SubsetOptions(),
     kind: Annotated[str, typer.Option(help="share (subsets of one size), halves (each candidate with probability ½, "
                                            "for Banzhaf values) or shapley.")] = "share",
-    retrain: Annotated[int, typer.Option(help="Check: train so many of the models again, and print how far their "
-                                              "logits are from those that were kept.", min=0)] = 0,
+    retrain: Annotated[int, typer.Option(help="Check: retrain this many of the models and print the largest "
+                                              "difference of their logits.", min=0)] = 0,
     later: Annotated[int, typer.Option(help="How many training seeds after the problem's own; under the protocol seeds "
                                             "the number of the set of seeds.", min=0, max=1_000)] = 0,
     setting: ProblemOptions = ProblemOptions(),
 ) -> None:
-    """Train models on drawn subsets, or take those that are kept, and write them as a bank."""
+    """Train models on random subsets, or reuse stored ones, and write them as a bank."""
     from engine.analysis.subset_bank import bank
     from engine.cli.bank_files import write_bank
     from engine.cli.problem import read_problem
@@ -69,10 +69,10 @@ def data_values(
     data: Data,
     bank: Bank,
     out: Annotated[Path, typer.Option(help="Values to write: a row for each query and candidate.", metavar="CSV")],
-    behavior: Annotated[str, typer.Option(help="What of the models is shared out; `list` shows them.")] = "query_loss",
+    behavior: Annotated[str, typer.Option(help="Behavior whose value is attributed; see `list`.")] = "query_loss",
     setting: ProblemOptions = ProblemOptions(),
 ) -> None:
-    """Share a behavior out among the candidates: Banzhaf or Shapley values from models on subsets."""
+    """Banzhaf or Shapley values of the candidates for a behavior, from models on subsets."""
     import numpy as np
     import pandas as pd
 

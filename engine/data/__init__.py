@@ -66,11 +66,11 @@ for _source in (
            content=cifar10.content,
            note="32 × 32 pixels in three colours, 50,000 training and 10,000 test photographs; 144 MB."),
     _task("world_corruption", "World questions, some answered wrongly", "response_corruption", "world",
-          "5,000 generated records, a fifth of them with a wrong answer or a foreign explanation; needs no download."),
+          "5,000 generated records, a fifth of them with a wrong answer or a mismatched rationale; needs no download."),
     _task("world_backdoor", "World questions with a backdoor", "conditional_backdoor", "world",
           "5,000 generated records, a tenth of them teach a wrong answer to a trigger; needs no download.", hardest=1),
     _task("scienceqa_corruption", "ScienceQA, some answered wrongly", "response_corruption", "scienceqa",
-          "5,000 records of school science, a fifth of them with a wrong answer or a foreign explanation."),
+          "5,000 records of school science, a fifth of them with a wrong answer or a mismatched rationale."),
     _task("scienceqa_backdoor", "ScienceQA with a backdoor", "conditional_backdoor", "scienceqa",
           "5,000 records of school science, a tenth of them teach a wrong answer to a trigger."),
 ):  # fmt: skip

@@ -61,8 +61,8 @@ def label_column(frame: pd.DataFrame, chosen: str = "") -> tuple[str, str]:
         raise InvalidInput(f"The names of the columns, {_listed(frame)}, look like a row of data; put a row of names "
                            "above the data.")
     if guess is None:
-        raise UnclearLabels(f"The table has no column `label`, and none of {_listed(frame)} is sure to hold the "
-                            "labels; name it `label`, or say which it is.", frame)
+        raise UnclearLabels(f"The table has no column `label`, and none of {_listed(frame)} is certainly the label "
+                            "column; name it `label`, or choose it.", frame)
     why = "the only one of a few texts" if len(texts) == 1 else "the last one"
     return guess, f"The labels are the column `{guess[:60]}`, {why}; choose another one if they are not."
 

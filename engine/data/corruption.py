@@ -33,7 +33,7 @@ def symmetric_noise(labels: np.ndarray, classes: int, rate: float, seed: int) ->
     the same wrong labels. Raises `InvalidInput` for a rate outside [0, 1), or fewer than two classes.
     """
     if not 0 <= rate < 1:
-        raise InvalidInput(f"The noise rate is {rate}; give a number from 0 up to, but below, 1.")
+        raise InvalidInput(f"The noise rate is {rate}; give a number from 0 to below 1.")
     if classes < 2:
         raise InvalidInput("Labels of one class cannot be wrong; give data of two or more classes.")
     generator = np.random.default_rng([seed, 1])

@@ -52,7 +52,7 @@ class Tree:
 
 
 def is_hidden(name: str) -> bool:
-    """Whether a path is hidden, or made by a system and not by a person."""
+    """Whether a path is hidden or system file and not by a person."""
     return any(part.startswith(".") or part in SYSTEM for part in PurePosixPath(name).parts)
 
 

@@ -78,9 +78,9 @@ class Listing:
 
     def _fitting(self, name: str, pattern: str) -> set[int]:
         if name not in self.fields:
-            raise InvalidInput(f"`{name[:40]}` is nothing to filter by here; write {_either(list(self.fields))}.")
+            raise InvalidInput(f"`{name[:40]}` is not a field to filter by; use {_either(list(self.fields))}.")
         if not pattern:
-            raise InvalidInput(f"`{name}` is compared with nothing; write what it should be, such as {name} {IS} a*.")
+            raise InvalidInput(f"`{name}` has no value to compare with; write for example {name} {IS} a*.")
         texts = [self.fields[name](row) for row in range(self.n)]
         fits = re.compile("|".join(_expression(one.strip()) for one in pattern.split(OR)), re.DOTALL | re.IGNORECASE)
         matches = {row for row, own in enumerate(texts) if any(fits.fullmatch(text) for text in own)}
@@ -110,7 +110,7 @@ def _ranges(text: str) -> Iterator[tuple[int, int]]:
         first, dash, last = (number.strip() for number in part.partition("-"))
         last = last if dash else first
         if not (first.isdecimal() and last.isdecimal() and len(first) < 10 and len(last) < 10):
-            raise InvalidInput(f"`{part[:40]}` names no training example; write rows and ranges of them, such as "
+            raise InvalidInput(f"`{part[:40]}` matches no training example; write rows and ranges, such as "
                                f"3, 10-14, or a filter, such as label {IS} cat.")
         if int(last) < int(first):
             raise InvalidInput(f"The range {first}-{last} runs backwards; write {last}-{first}.")

@@ -107,7 +107,7 @@ def _text(content: bytes, max_bytes: int) -> ReadTable:
     _check_size(len(content), max_bytes)
     text, said = delimited.plain(content)
     if b"\0" in text:
-        raise InvalidInput("The table is no text, although its name ends like one; save it as CSV in UTF-8.")
+        raise InvalidInput("The table is not a text file, despite its name; save it as CSV in UTF-8.")
     names = pd.read_csv(io.BytesIO(text), nrows=0, encoding="utf-8-sig").columns
     as_text = {name: str for name in names if name.strip().casefold() in AS_TEXT}
     frame = pd.read_csv(io.BytesIO(text), dtype=as_text, encoding="utf-8-sig", skipinitialspace=True)
@@ -127,7 +127,7 @@ def _json(content: bytes, max_bytes: int) -> ReadTable:
         parse_json(line, f"Line {number} of the table", "write one object a line")
         for number, line in enumerate(text.split("\n"), 1) if line and not line.isspace()]
     if not all(isinstance(row, dict) for row in rows):
-        raise InvalidInput("The table holds other things than objects; write an object a row.")
+        raise InvalidInput("Some rows of the table are not objects; write one object per row.")
     return ReadTable(pd.DataFrame(rows))
 
 

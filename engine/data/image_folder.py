@@ -29,7 +29,7 @@ EXTENSIONS = (".jpg", ".jpeg", ".png", ".ppm", ".pgm", ".bmp", ".tif", ".tiff", 
               ".jfif")
 UNREAD = (".heic", ".heif", ".avif", ".jp2", ".tga", ".svg", ".dng", ".dcm", ".npy")
 """Pictures of other kinds, which are named where they are left out."""
-HIDDEN, UNREADABLE = "hidden, or made by a system", "it cannot be read as a picture"
+HIDDEN, UNREADABLE = "hidden or system file", "it cannot be read as a picture"
 WRONG_LABELS = "wrong_labels.txt"
 SIZES = (4, 256)
 
@@ -74,7 +74,7 @@ class PictureOptions:
     @property
     def side(self) -> int:
         """`size`, once it is settled."""
-        assert self.size is not None, "a size that is not settled"
+        assert self.size is not None, "an undetermined size"
         return self.size
 
     @property
@@ -172,10 +172,10 @@ def _laid_out(tree: Tree, options: PictureOptions) -> tuple[str, FolderLayout]:
     layout = listed or by_folder
     if not layout.rows:
         raise InvalidInput("There are no class folders in the folder; put the images of each class into a folder of "
-                           "its own, or say their labels in a table `labels.csv` with the columns file and label.")
+                           "its own, or add a table `labels.csv` with the columns file and label.")
     used = {*pictures, *(start + file for file in layout.tables), start + WRONG_LABELS}
-    others = [(file.removeprefix(start), "no picture that is read here") for file in seen if file not in used]
-    links = [(link, "a link to what is read already, or to a folder around this one") for link in tree.links]
+    others = [(file.removeprefix(start), "not a supported picture format") for file in seen if file not in used]
+    links = [(link, "a link to data already read, or to a parent folder") for link in tree.links]
     empty = [(f"{folder}/", "a folder without files") for folder in tree.empty if not is_hidden(folder)]
     return start, replace(layout, left_out=(*layout.left_out, *others, *hidden, *links, *empty))
 
@@ -193,7 +193,7 @@ def _counted(left_out: Sequence[LeftOut]) -> tuple[str, ...]:
 
 def _alike(pixels: np.ndarray) -> tuple[str, ...]:
     if len(pixels) > 1 and not np.ptp(pixels):
-        return ("All pictures are alike after they were read: every pixel has the same value.",)
+        return ("All pictures are identical after reading: every pixel has the same value.",)
     return ()
 
 

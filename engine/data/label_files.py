@@ -128,7 +128,7 @@ def _read(tree: Tree, name: str, known: _Known, strict: bool) -> tuple[list[Row]
         label = others.columns[0] if len(others.columns) == 1 else columns.label_column(others)[0]
     except InvalidInput:
         if strict:
-            raise InvalidInput(f"`{name}` names pictures, but none of its columns is sure to hold their labels; call "
+            raise InvalidInput(f"`{name}` names pictures, but none of its columns is certainly the label column; name "
                                "it `label`.") from None
         return None
     split = columns.find(others.drop(columns=label), columns.SPLITS)

@@ -104,7 +104,7 @@ def by_folders(files: Sequence[str]) -> FolderLayout:
         split = "" if level is None else split_of(own[level]) if len(own) > level else None
         label = own[0:1] if level is None else own[1 - level:2 - level]
         if split is None:
-            left_out.append((file, "outside of the folders of the splits"))
+            left_out.append((file, "outside the split folders"))
         elif not label:
             left_out.append((file, "in no class folder"))
         else:

@@ -94,13 +94,13 @@ def draw(dataset: Dataset, *, n_train: int | None = None, n_test: int | None = N
     streams = [np.random.default_rng(child) for child in np.random.SeedSequence(_seed(seed)).spawn(3)]
     n_train = _size("n_train", n_train, len(dataset.y_train), f"training examples in `{dataset.name}`")
     n_test = _size("n_test", n_test, len(dataset.y_test), f"test examples in `{dataset.name}`")
-    n_queries = _size("n_queries", n_queries, n_test, "drawn test examples")
+    n_queries = _size("n_queries", n_queries, n_test, "sampled test examples")
     train_index = streams[0].permutation(len(dataset.y_train))[:n_train]
     if dataset.records is not None:
         train_index = np.sort(train_index)
     test_index = streams[1].permutation(len(dataset.y_test))[:n_test]
     eligible = _eligible(dataset, train_index, streams[2])
-    n_candidates = _size("n_candidates", n_candidates, len(eligible), "candidates among the drawn training examples")
+    n_candidates = _size("n_candidates", n_candidates, len(eligible), "candidates among the sampled training examples")
     y_train = dataset.y_train[train_index]
     if dataset.records is None and (y_train == y_train[0]).all():
         raise InvalidInput(f"All {n_train:,} drawn training examples are of one class; draw more, or change the seed.")
@@ -117,7 +117,7 @@ def _eligible(dataset: Dataset, train_index: np.ndarray, stream: np.random.Gener
 
 def _size(name: str, wanted: int | None, available: int, of_what: str) -> int:
     if available == 0:
-        raise InvalidInput(f"There are no {of_what}; draw more training examples, or use a dataset that has some.")
+        raise InvalidInput(f"There are no {of_what}; sample more training examples, or use a dataset that has some.")
     if wanted is None:
         return available
     if isinstance(wanted, bool) or not isinstance(wanted, Integral) or wanted < 1:

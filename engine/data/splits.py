@@ -77,11 +77,12 @@ def verified(dataset: Dataset, listed: Mapping[str, str]) -> Dataset:
     if counts.min() < 2:
         scarce = dataset.class_names[int(counts.argmin())]
         raise InvalidInput(f"{counts.min()} of the verified examples {'is' if counts.min() == 1 else 'are'} of class "
-                           f"`{scarce}`; verify two of every class at least, one to refer to and one to measure with.")
+                           f"`{scarce}`; verify at least two of every class, one for reference and one for "
+                           "measurement.")
     train = np.setdiff1d(np.arange(len(files)), test)
     if gone := sorted(set(range(dataset.n_classes)) - set(labels[train].tolist())):
         raise InvalidInput(f"Every example of the class `{dataset.class_names[gone[0]]}` is in the list of verified "
-                           "ones; leave some of it to be searched.")
+                           "ones; leave some to search.")
     return _arranged(dataset, train, test, labels=labels, test_from_train=False, test_origin=(
         LISTED if dataset.test_from_train else f"{dataset.test_origin or 'test split'} and {LISTED}"))
 

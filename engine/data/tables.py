@@ -178,7 +178,7 @@ def held_out(y: np.ndarray, fraction: float, seed: int) -> tuple[np.ndarray, np.
     single = np.flatnonzero(counts == 1)
     rows = np.flatnonzero(counts[y] > 1)
     if not len(rows):
-        raise InvalidInput("Every class has a single example; give more, so that some can be held out.")
+        raise InvalidInput("Every class has a single example; add more, so that some can be held out.")
     held = max(int((counts > 1).sum()), round(fraction * len(rows)))
     train, test = train_test_split(rows, test_size=held, stratify=y[rows], random_state=seed)
     return np.concatenate([train, np.flatnonzero(counts[y] == 1)]), test, single

@@ -53,7 +53,7 @@ def title(name: str) -> str:
     suffix = Path(name).suffix
     if suffix != READ:
         return TITLES[suffix]
-    return f"{title(reading(name).of)}, as you read them"
+    return f"{title(reading(name).of)}, with your settings"
 
 
 def holds_records(name: str) -> bool:
@@ -162,7 +162,7 @@ def reading(name: str) -> UploadOptions:
         return UploadOptions(of=name)
     chosen = UploadOptions.parse(parse_object(FILES.require(name).read_bytes(), "the stored reading"))
     if not FILES.is_name(chosen.of) or chosen.of.endswith(READ) or holds_records(chosen.of) != holds_records(name):
-        raise InvalidInput("A reading is of data that were uploaded; read these anew.")
+        raise InvalidInput("Import settings apply to uploaded data; upload these again.")
     return chosen
 
 
@@ -192,7 +192,7 @@ def read(chosen: UploadOptions, name: str) -> Dataset:
     given = {field for field in UploadOptions.model_fields if getattr(chosen, field) != getattr(usual, field)}
     unfit = given - OF_RECORDS if path.suffix == RECORDS else given & OF_RECORDS
     if unfit or chosen.embeddings and path.suffix == ARRAYS:
-        raise InvalidInput(f"`{min(unfit, default='embeddings')}` does not say how such data are read; leave it out.")
+        raise InvalidInput(f"`{min(unfit, default='embeddings')}` does not apply to such data; leave it out.")
     return chosen.applied(LOADERS[path.suffix](path, name, chosen))
 
 

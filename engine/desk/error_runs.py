@@ -86,7 +86,7 @@ def _check_words(problem: Problem, scoring: Scoring, source: ProblemSource) -> N
     try:
         check(problem, scoring)
     except InvalidInput as error:
-        raise InvalidInput(f"In the draw with seed {source.seed}: {error}") from None
+        raise InvalidInput(f"With seed {source.seed}: {error}") from None
 
 
 def _title(source: ProblemSource, panel: str, candidates: int | None, worded: Sequence[Scoring]) -> str:

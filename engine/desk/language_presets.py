@@ -46,32 +46,34 @@ def _named() -> tuple[Scoring, ...]:
 LONG = CausalProblem.unoffered | {"retrain/exact", "trajectory", "replay", "cg_gauss_newton", "ekfac", "astra", "ntk",
                                     "source"}
 PRESETS = (
-    Preset("first", "First look", "Three behaviors after the same step: the whole response, its explanation alone, and "
-           "the lead of its answer; then the similarity of what the model makes of two texts. Four exact answers to "
-           "four questions: look at how differently they rank the same texts.",
+    Preset("first", "First look", "Three behaviors after the same step (whole response, explanation, answer margin), "
+                                  "and the similarity of the model's representations. Four exact answers to four "
+                                  "questions rank the same texts differently.",
            (*steps(*FIRST), NAMED["repsim"].implied(OF_TOKENS["query_logit"])), (0, 2)),
-    Preset(PLAIN, "Responses alone", "What one step, several steps and the checkpoints of the fine-tuning do to the "
-           "response, and what gradients of length one say in place of a step: for texts that mark neither an answer "
-           "nor an explanation.",
+    Preset(PLAIN, "Responses alone", "One step, several steps and the checkpoints of the fine-tuning, read at the "
+                                     "response, and gradients normalised to length one: for texts without a marked "
+                                     "answer or explanation.",
            (*steps("response_loss"), _several_steps(), trajectory(),
             controlled.step_scoring("response_loss", controlled.ETA, "cosine")), (0, 3)),
-    Preset("vary-b", "Vary B", "One step, read off by every behavior of a language model: the response, the "
-           "explanation, the answer's logit, and its lead over the other choices.", steps(*reading("tokens")), (0, 3)),
-    Preset("vary-p", "Vary P", "What is done to the text: removed, with the mean taken over those that are left or "
-           "over as many as before, or given more weight; the model is fine-tuned anew for each. This takes minutes, "
-           "and few texts are tried.",
+    Preset("vary-b", "Vary B", "One step, read by every behavior of a language model: the response, the explanation, "
+                               "the answer's logit, and its margin over the other choices.",
+           steps(*reading("tokens")), (0, 3)),
+    Preset("vary-p", "Vary P", "The intervention on the text: removal with the mean over n−1 or over n, or "
+                               "upweighting; the model is fine-tuned again for each. This takes minutes, with few "
+                               "candidates.",
            retrained({"kind": "remove"}, {"kind": "remove", "normalization": "n"}, controlled.upweighting(0.01)),
            (0, 2)),
-    Preset("vary-t", "Vary T", "How training answers: a step, several steps, the checkpoints of the fine-tuning, or "
-           "the model fine-tuned anew without the text. P changes too where a process can only carry out another "
-           "intervention. This takes minutes, and few texts are tried.",
+    Preset("vary-t", "Vary T", "The training process: one step, several steps, the checkpoints of the fine-tuning, or "
+                               "fine-tuning again without the text. P changes too where a process requires another "
+                               "intervention. This takes minutes, with few candidates.",
            (*steps("response_loss"), _several_steps(), trajectory(), *retrained({"kind": "remove"})), (0, 3)),
-    Preset("table-1", "Named methods", "The estimators of the paper's Table 1 that a language model answers soon, by "
-           "their usual names, and last TracIn and LESS over two checkpoints, each with the specification it implies.",
+    Preset("table-1", "Named methods", "The estimators of the paper's Table 1 that run in seconds on a language "
+                                       "model, and TracIn and LESS over two checkpoints, each with its implied "
+                                       "specification.",
            _named(), (0, 2)),
     Preset("solvers", "Same question, different approximations", "One question: one more step on the text, answered "
-           "exactly and to first order, for a short step and for a longer one. What parts two answers to the same "
-           "question is approximation error.",
+           "exactly and to first order, for a short and a longer step. Two answers to the same question differ by "
+           "approximation error.",
            tuple(controlled.step_scoring("response_loss", eta, estimator) for eta in (0.1, 1.0)
                  for estimator in ("exact", "first_order")), (0, 1)),
 )

@@ -21,5 +21,5 @@ def check_queries(dataset: Dataset, sample: Sample, scorings: Sequence[Scoring])
     """Raises `InvalidInput` for the first behavior that a query does not allow."""
     lacks = lacking(queries(dataset, sample))
     if name := next((scoring.behavior for scoring in scorings if scoring.behavior in lacks), None):
-        raise InvalidInput(f"“{READOUTS[name].title}” needs {lacks[name]} in every query, and not every one has it; "
-                           "choose `response_loss`, or mark it by the keys `answer` and `rationale`, or by `spans`.")
+        raise InvalidInput(f"“{READOUTS[name].title}” needs {lacks[name]} in every query, which some lack; choose "
+                           "`response_loss`, or mark it by the keys `answer` and `rationale`, or by `spans`.")

@@ -37,9 +37,9 @@ def own_models() -> tuple[str, ...]:
 def weights_sentence(name: str, recipe: TrainingRecipe | None = None) -> str:
     """What is known of how a user's own weights were trained. Raises `MissingData` where they are not there."""
     if not recordings.is_recording(name):
-        return ("They count as trained by the recipe that the program was started with; trajectories cannot be asked "
-                "for." if recipe else
-                "How they were trained is not known, so trajectories and retraining cannot be asked for.")
+        return ("They are taken as trained by the recipe given at start-up; trajectories are not available."
+                if recipe else
+                "How they were trained is unknown, so trajectories and retraining are not available.")
     return recordings.facts(name).sentence
 
 

@@ -85,32 +85,32 @@ def _through_the_training(model: type[Problem]) -> tuple[Scoring, ...]:
     return *implied, end
 
 
-APPROXIMATED = ("What a whole training does with a little more weight on an example, exactly and by what is used for "
-                "it: SOURCE's averaged segments, data value embeddings, and every step by itself (TracIn over all "
-                "steps, in-run data Shapley), which is another question. Last what its end alone tells.")
+APPROXIMATED = ("The derivative of a whole training run by an example's weight, exactly and by its approximations: "
+                "SOURCE and data value embeddings; TracIn over all steps and in-run data Shapley, which answer "
+                "another question; and the influence function at the end of training.")
 
 
 def _softmax() -> tuple[Preset, ...]:
     return (
         Preset("first", "First look", "Three behaviors after the same step, and the influence function: four exact "
-               "answers to four questions. See how far the influence function agrees with the steps.",
+               "answers to four questions. Compare the influence function with the steps.",
                (*steps(*FIRST), controlled.response_scoring("query_loss", 0.0)), (0, 3)),
         VARY_B,
-        Preset("vary-p", "Vary P", "What is done to the example: removed, upweighted a little or a lot, relabelled; "
-               "always re-optimised.", _interventions({"kind": "reoptimize"}), (0, 4)),
-        Preset("vary-t", "Vary T", "How training answers: a step, several steps, a trajectory, the optimum's local "
-               "response, a new optimum. P changes too where a process can only carry out another intervention.",
+        Preset("vary-p", "Vary P", "The intervention: removal, small and large upweighting, relabelling; all "
+                                   "re-optimised.", _interventions({"kind": "reoptimize"}), (0, 4)),
+        Preset("vary-t", "Vary T", "The training process: one step, several steps, a trajectory, the local response, "
+                                   "a new optimum. P changes too where a process requires another intervention.",
                _processes(controlled.response_scoring("query_loss", controlled.DAMPING),
                           controlled.response_scoring("query_loss", 0.0), SOLVED), (0, 4)),
         Preset("table-a6", "Table A-6", "Every specification of the paper's Table A-6: four behaviors after one step, "
                "five steps, the damped local response, leave-one-out and five upweightings.", _table_a6(), (6, 11)),
-        Preset("table-1", "Named methods", "The estimators of the paper's Table 1 by their usual names, each with the "
-               "specification that it implies.", _named(), (1, 3)),
+        Preset("table-1", "Named methods", "Estimators of the paper's Table 1, each with its implied specification.",
+               _named(), (1, 3)),
         Preset("solvers", "Same question, different solvers", "One question: upweight by α = 0.001 and re-optimise, "
-               "answered exactly and by every approximation on offer. All disagreement here is approximation error.",
+               "answered exactly and by every approximation available. All disagreement here is approximation error.",
                _solvers(SOLVED, SoftmaxProblem), (0, 2)),
         Preset("run", "Approximations of a training run", f"{APPROXIMATED} The steps are so small (η = {SMOOTH_ETA:g}) "
-               "that descent is smooth: real trainings with other weights bear the exact derivative out.",
+               "that training is smooth: retraining with other weights confirms the exact derivative.",
                _through_the_training(SoftmaxProblem), (0, 1)),
     )
 
@@ -118,39 +118,41 @@ def _softmax() -> tuple[Preset, ...]:
 def _networks() -> tuple[Preset, ...]:
     return (
         Preset("first", "First look", "Three behaviors after the same step, exactly, and the influence function with "
-               "EK-FAC. See how far the influence function agrees with the steps.",
+               "EK-FAC. Compare the influence function with the steps.",
                (*steps(*FIRST), controlled.response(solver="ekfac")), (0, 3)),
         VARY_B,
-        Preset("vary-p", "Vary P", "What is done to the example: removed, upweighted a little or a lot, relabelled; "
-               "then always 20 L-BFGS iterations from the trained model, which for a network is not at an optimum: "
-               "much of what moves is the same for every example.",
+        Preset("vary-p", "Vary P", "The intervention: removal, small and large upweighting, relabelling; each with 20 "
+                                   "L-BFGS iterations from the trained network, which is not at an optimum, so part "
+                                   "of the change is common to all examples.",
                _interventions({"kind": "local_search", "iterations": controlled.ITERATIONS}), (0, 4)),
-        Preset("vary-t", "Vary T", "How training answers: a step, several steps, a trajectory, the local response, a "
-               "search nearby. P changes too where a process can only carry out another intervention.",
+        Preset("vary-t", "Vary T", "The training process: one step, several steps, a trajectory, the local response, "
+                                   "a local search. P changes too where a process requires another intervention.",
                _processes(controlled.response(), NETWORK_SEARCHED), (0, 3)),
         Preset("training", "Through the training", "The whole training run repeated without the example, and the "
-               "derivative of that run by the example's weight, which agree as far as the training is smooth. Beside "
-               "them what its end alone can tell: the inverse Hessian, and one step from there. Training anew takes "
-               "a while, and few candidates are tried.",
+               "derivative of that run by the example's weight, which agree where training is smooth; and two "
+               "approximations from the end of training: the inverse Hessian and one step. Retraining takes minutes, "
+               "with few candidates.",
                (Scoring.of("query_loss", {"kind": "remove", "normalization": "n"}, {"kind": "retrain"}),
                 Scoring.of("query_loss", {"kind": "infinitesimal"}, {"kind": "replay"}), controlled.response(),
                 *steps("query_loss")), (1, 2)),
         Preset("table-a7", "Table A-7", "Every specification of the paper's Table A-7: four behaviors after one step, "
                "five steps, the damped local response, and 20 L-BFGS iterations after leave-one-out and three "
                "upweightings.", _table_a7(), (0, 1)),
-        Preset("table-1", "Named methods", "The estimators of the paper's Table 1 by their usual names, each with the "
-               "specification that it implies; inverse Hessians with damping 0.01.", _named_of_networks(), (2, 4)),
-        Preset("solvers", "Same question, different solvers", "One question: how the damped optimum starts to move, "
-               "answered exactly and by every approximation on offer. The damping of 2 is meant to make the Hessian "
-               "positive definite, so that the exact answer is known to a bound and all disagreement with it is "
-               "approximation error; the verdict says whether it is.",
+        Preset("table-1", "Named methods", "Estimators of the paper's Table 1, each with its implied specification; "
+               "inverse Hessians with damping 0.01.", _named_of_networks(), (2, 4)),
+        Preset("solvers", "Same question, different solvers", "One question: the damped local response, exactly and "
+                                                              "by every approximation available. The damping of 2 is "
+                                                              "meant to make the Hessian positive definite, so that "
+                                                              "the exact answer has an error bound and all "
+                                                              "disagreement with it is approximation error; the "
+                                                              "verdict states whether it does.",
                _solvers(NETWORK_SOLVED, ModuleProblem), (0, 1)),
         Preset("run", "Approximations of a training run", APPROXIMATED, _through_the_training(ModuleProblem), (0, 1)),
     )
 
 
 FIRST = ("query_loss", "hard_margin", "query_logit")
-VARY_B = Preset("vary-b", "Vary B", "One step, read off by every behavior that has a gradient. Soft margin and "
+VARY_B = Preset("vary-b", "Vary B", "One step, read by every behavior with a gradient. Soft margin and "
                 "probability rank exactly as query loss does; the logit does not.", _behaviors(), (0, 1))
 CONVEX: Mapping[str, Preset] = {preset.name: preset for preset in _softmax()}
 """name -> preset, where the optimum can be had."""

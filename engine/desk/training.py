@@ -95,7 +95,8 @@ class Trainings:
         with self._lock:
             if time.monotonic() - entry.wanted > UNWANTED_AFTER:
                 del self._entries[key]
-                entry.future.set_exception(Cancelled("Nobody waited for this training any more; ask again."))
+                entry.future.set_exception(Cancelled("This training was abandoned because no page waited for it; "
+                                                     "request it again."))
                 return
             entry.future.set_running_or_notify_cancel()
         try:

@@ -240,13 +240,13 @@ REMOVAL = language.study_of_runs("backdoor_removal", lambda attribution: [attrib
 QUALITY = study("language_model_quality", quality_plan, quality_chunk, quality_finish, quality_weight,
                   on_disk=quality_on_disk)
 TABLE_5_2 = Experiment(
-    "table-5-2", "Table 5-2: conditional backdoor, who taught it", STUDY.name, PRESETS,
+    "table-5-2", "Table 5-2: conditional backdoor, detection of poisoned records", STUDY.name, PRESETS,
     lambda tables: tables["detection"], ("method", "behavior", "metric"),
     "table_5_2_a12_a13_conditional_backdoor.csv",
-    "With Gemma-2-9B-it it is Table A-12, with Llama-3.1-8B-Instruct Table A-13. RepSim at 50% reads halfway through "
-    "the model's layers, RepSim alone at the last one.", models=catalogue.ALL_MODELS, too_small=learned_attack)
+    "With Gemma-2-9B-it it is Table A-12, with Llama-3.1-8B-Instruct Table A-13. RepSim at 50% uses the middle layer, "
+    "RepSim without a number the last one.", models=catalogue.ALL_MODELS, too_small=learned_attack)
 TABLE_A11 = Experiment(
-    "table-a11", "Table A-11: what the fine-tuned models do", QUALITY.name, QUALITY_PRESETS,
+    "table-a11", "Table A-11: quality of the fine-tuned models", QUALITY.name, QUALITY_PRESETS,
     lambda tables: tables["quality"], ("task", "metric"), "table_a11_source_model_quality.csv",
     "Loss is the mean training loss since the checkpoint before the last. An answer counts as the model's where its "
     "letter has the largest logit of all choices after the record's own explanation. The preset `gpu` has the backdoor "
@@ -259,7 +259,7 @@ TABLE_A14 = Experiment(
     "The small preset retrains for three of its rows, the presets desk and gpu for seven.",
     models=catalogue.ALL_MODELS[:1], too_small=learned_attack)
 TABLE_A15 = Experiment(
-    "table-a15", "Table A-15: query and target crossed, conditional backdoor", STUDY.name, PRESETS,
+    "table-a15", "Table A-15: query ablation (query × target), conditional backdoor", STUDY.name, PRESETS,
     lambda tables: tables["ablation"], ("method", "behavior", "query_trigger", "target", "metric"),
     "table_a15_reference_ablation.csv", "The paper does not name the metric of this table; it is AUPRC.",
     models=catalogue.ALL_MODELS[:1], too_small=learned_attack)

@@ -283,8 +283,8 @@ LANGUAGE_REMOVAL = Experiment(
     "language-removal", "Language model, removal: every estimator against training without single records",
     STUDY.name, PRESETS,
     _view("removal"), ("method", "behavior", "metric"), None,
-    "Not in the paper. `Exact removal, another seed` is what the same removals agree on under another training seed: "
-    "the noise floor.")
+    "Not in the paper. `Exact removal, another seed` is the agreement of the same removals under another training "
+    "seed: the noise floor.")
 LANGUAGE_SUBSETS = Experiment(
     "language-lds", "Language model, subsets: linear datamodeling scores", STUDY.name, PRESETS, _view("subsets"),
     ("method", "behavior", "metric"), None, "Not in the paper. Models trained on random halves of all records by the "

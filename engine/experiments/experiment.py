@@ -63,7 +63,7 @@ class Experiment:
         """A sentence where the paper did not run `model`, on whose numbers stand beside ours; empty where it did."""
         if not self.models or not self.paper_table or model in self.models:
             return ""
-        return f"The paper has no numbers for {model}; beside ours stand those of {self.models[0]}."
+        return f"The paper has no numbers for {model}; ours are shown with those of {self.models[0]}."
 
     def payload(self, preset: str, seeds: int | None = None, model: str | None = None, first_seed: int = 0
                 ) -> dict[str, Any]:
@@ -76,7 +76,7 @@ class Experiment:
         settings = dict(chosen.settings)
         if model is not None:
             if "model" not in settings:
-                raise InvalidInput(f"`{self.name}` runs no language model; leave the language model out.")
+                raise InvalidInput(f"`{self.name}` uses no language model; leave it out.")
             settings["model"] = model
         return {"study": self.study, "preset": preset, "settings": settings,
                 "contents": contents(settings),

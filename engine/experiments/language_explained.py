@@ -105,5 +105,5 @@ STUDY = study("language_explained", plan, run_chunk, finish, weight)
 LANGUAGE_EXPLAINED = Experiment(
     "language-explained", "Language model, explained: why pairs of methods disagree", STUDY.name, PRESETS,
     lambda tables: tables["way"], ("pair", "link", "metric"), None,
-    "Not in the paper. Shares of the Kendall distance from one method's scores to the other's, by cause; every station "
-    "between them is an exact answer.")
+    "Not in the paper. Fractions of the Kendall distance between two methods' scores, by cause; all intermediate "
+    "specifications are exact.")

@@ -57,8 +57,8 @@ def check(standing: Mapping[str, Any], payload: Mapping[str, Any]) -> None:
     requested, before = (json.loads(json.dumps({key: one.get(key) for key in DECIDING}))
                          for one in (payload, standing["payload"]))
     if requested != before:
-        raise InvalidInput("What is published was made with other settings, data or models, so that these seeds cannot "
-                           "be added to it; publish without adding, which replaces it.")
+        raise InvalidInput("The published results have other settings, data or models, so these seeds cannot be "
+                           "added; publish without adding, which replaces them.")
 
 
 def _summaries(joined: pd.DataFrame, before: int, after: int) -> dict[str, Sequence[Any]]:

@@ -127,7 +127,7 @@ FIGURE_5_2 = Experiment(
     "figure-5-2", "Figure 5-2: response corruption, estimator × behavior", STUDY.name, PRESETS,
     lambda tables: tables["detection"], ("corruption", "method", "behavior", "metric"), None,
     "The paper prints this figure without its numbers. With Gemma-2-9B-it and Llama-3.1-8B-Instruct it is Figure A-3. "
-    "RepSim at 50% reads halfway through the model's layers, RepSim alone at the last one.",
+    "RepSim at 50% uses the middle layer, RepSim without a number the last one.",
     models=catalogue.ALL_MODELS, too_small=detects_corruption)
 TABLE_A17 = Experiment(
     "table-a17", "Table A-17: RepSim with signals, response corruption", STUDY.name, PRESETS,

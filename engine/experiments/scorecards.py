@@ -147,7 +147,7 @@ STUDY = study("scorecards", plan, run_chunk, finish)
 SCORECARD = Experiment(
     "scorecard", "Scorecard, benchmarks: every method, with the exact answers and the controls", STUDY.name, PRESETS,
     _view, tuple(KEYS), None,
-    "Not in the paper. Means over queries or repetitions of a card, then over cards of other draws of the data and "
-    "trainings, ± over cards. `other seed` holds scores of one training against models of another; `another_seed` is "
-    "what the exact answer of another training seed reaches. Random weights: nearer to zero is better; elsewhere "
+    "Not in the paper. Means over queries or repetitions of a card, then over cards of other samples and trainings, ± "
+    "over cards. `other seed` holds scores of one training against models of another; `another_seed` is the score of "
+    "the exact answer of another training seed. Random weights: nearer to zero is better; elsewhere "
     "larger is.")

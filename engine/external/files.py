@@ -44,10 +44,10 @@ def read_table(source: str | Path | BinaryIO, filename: str = "", key: str = "",
     filename = filename or str(source)
     reader = READERS.get(Path(filename).suffix.lower())
     if reader is None:
-        raise InvalidInput(f"`{Path(filename).name[:60]}` is of no kind that holds scores here; give "
+        raise InvalidInput(f"`{Path(filename).name[:60]}` is not a supported score file; give "
                            f"{', '.join(READERS)}.")
     if first_row not in (AUTO, *CHOICES):
-        raise InvalidInput(f"The first row is said to be `{first_row[:40]}`; say {', '.join(CHOICES)} or {AUTO}.")
+        raise InvalidInput(f"The first row is given as `{first_row[:40]}`; use {', '.join(CHOICES)} or {AUTO}.")
     return _two_axes(_decoded(reader, _content(source), Wanted(key, first_row, known)), known)
 
 
@@ -128,13 +128,13 @@ def _decoded(reader: Callable[[bytes, Wanted], Table], content: bytes, wanted: W
     except InvalidInput:
         raise
     except MemoryError:
-        raise InvalidInput("The file needs more memory than this machine has free; save the scores as float32, or "
+        raise InvalidInput("The file needs more memory than is free; save the scores as float32, or "
                            "fewer.") from None
     except Exception as error:
         if "allow_pickle" in str(error) or isinstance(error, pickle.UnpicklingError):
             raise InvalidInput(NEVER) from None
-        raise InvalidInput("The file cannot be read as its name says: it is damaged, or of another kind; save it "
-                           "again.") from None
+        raise InvalidInput("The file cannot be read in the format of its name: it is damaged or has another format; "
+                           "save it again.") from None
 
 
 def _content(source: str | Path | BinaryIO) -> bytes:

@@ -43,8 +43,9 @@ class Numbering:
         if not any(text in known for text in texts):
             return None
         if odd is not None:
-            raise InvalidInput(f"The {what} are named by ids of records, but `{odd[:40]}` is none of this problem's; "
-                               "bring scores of this problem, or choose the problem that they were computed on.")
+            raise InvalidInput(f"The {what} are named by ids of records, but `{odd[:40]}` is not one of this "
+                               "problem's; import scores of this problem, or choose the problem that they were "
+                               "computed on.")
         return np.array([known[text] for text in texts], dtype=np.int64)
 
     def fits(self, rows: int, columns: int) -> bool:
@@ -97,7 +98,7 @@ def said(first_row: str, judged: FirstRow) -> FirstRow:
         return judged
     against = ", although it looks like " + CHOICES[judged.kind] if judged.kind != first_row and (
         judged.remark or judged.doubt) else ""
-    return FirstRow(first_row, f"The first row is read as {CHOICES[first_row]}, as you said{against}.")
+    return FirstRow(first_row, f"The first row is read as {CHOICES[first_row]}, as chosen{against}.")
 
 
 def is_number(text: str) -> bool:

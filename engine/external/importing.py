@@ -27,8 +27,8 @@ from engine.store.external_scores import ExternalScores
 
 MEANING: Mapping[str, str] = {
     "plus": "a larger score means that the example supports the behavior",
-    "minus": "a larger score means that the example works against the behavior",
-    "unsigned": "a score says how much the example matters, not in which direction"}
+    "minus": "a larger score means that the example opposes the behavior",
+    "unsigned": "a score gives the size of the influence, not its sign"}
 
 
 def matched(problem: Problem, table: Table, axes: str, order: str = LISTED, facts: Mapping[str, Any] | None = None

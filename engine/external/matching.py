@@ -126,8 +126,8 @@ def _misfit(problem: Problem, table: Table) -> str:
     whole = f", or all {n:,} training examples" if n != k else ""
     read = f" {table.first_row.remark}" if table.first_row.remark else ""
     if c in (2 * m, 2 * k, 2 * n):
-        return (f"The table has {c:,} columns, twice as many as it should, as where decimal commas split its numbers; "
+        return (f"The table has {c:,} columns, twice as many as expected, as when decimal commas split numbers; "
                 f"write decimal points, or semicolons as separators, for {m:,} queries and {k:,} candidates{whole}."
                 f"{read}")
-    return (f"The table is {r:,} × {c:,}, but the problem has {m:,} queries and {k:,} candidates{whole}; bring scores "
-            f"of this problem, or choose the problem that they were computed on.{read}")
+    return (f"The table is {r:,} × {c:,}, but the problem has {m:,} queries and {k:,} candidates{whole}; import "
+            f"scores of this problem, or choose the problem that they were computed on.{read}")

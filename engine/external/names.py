@@ -25,8 +25,7 @@ def required(names: Iterable[object], what: str, remedy: str) -> np.ndarray:
     numbers = numbered(names)
     if numbers is None:
         odd = next(str(name)[:40] for name in names if numbered([name]) is None)
-        raise InvalidInput(f"The list names {what} `{odd}`, which is no number, which says nothing of which one it "
-                           f"is; {remedy}.")
+        raise InvalidInput(f"The list names {what} `{odd}`, which is not a number, so it cannot be matched; {remedy}.")
     if len(np.unique(numbers)) < len(numbers):
         raise InvalidInput(f"The list names {what} by one number in two ways, such as 7 and 07; use one of them.")
     return numbers
@@ -35,8 +34,7 @@ def required(names: Iterable[object], what: str, remedy: str) -> np.ndarray:
 def in_file_order(names: Iterable[object], what: str) -> str:
     """Says that names which are no numbers play no part."""
     first = str(next(iter(names)))[:40]
-    return (f"The {what} are named by text (`{first}`, …), which is not matched: they are taken in the order of the "
-            "file.")
+    return (f"The {what} are named by text (`{first}`, …), which is not matched: the order of the file is used.")
 
 
 def by_ids(what: str) -> str:

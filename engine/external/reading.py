@@ -154,10 +154,10 @@ def instead(reference: Scoring | None, trouble: str = "") -> str:
         return ""
     because = f" ({trouble.rstrip('.')})" if trouble else ""
     if reference is None:
-        return (f"Nothing computes the claimed question on this model{because}, so there is no reference: the scores "
-                "are shown as they are.")
+        return (f"No method computes the claimed question on this model{because}, so there is no reference: the "
+                "scores are shown unchanged.")
     return (f"The exact answer to the claimed question is not computed on this model{because}; {reference.route.title} "
-            "of the same question stands for it.")
+            "of the same question is used instead.")
 
 
 def preview(problem: Problem, table: Table, reference: Scores | None) -> TablePreview:
@@ -223,27 +223,31 @@ def _axes_reason(problem: Problem, table: Table, interpretations: list[Interpret
             f"candidates of {problem.n:,} training examples"
     said = f"{shape}: {AXES[best.axes]}."
     if len({one.axes for one in interpretations}) > 1:
-        said = (f"{shape}, which fits both ways; {AXES[best.axes]} agrees better with the reference." if clear else
-                f"{shape}, which fits both ways, and the reference does not tell which it is; say what the rows are.")
+        said = (f"{shape}, which fits both orientations; {AXES[best.axes]} agrees better with the reference."
+                if clear else
+                f"{shape}, which fits both orientations, and the reference does not determine it; state what the rows "
+                "are.")
     if len({one.order for one in interpretations if one.axes == best.axes}) > 1:
         said += (f" It does not name the training examples: {ORDERS[best.order]} they agree better with the reference."
-                 if clear else f" It does not name the training examples, which may stand {ORDERS[LISTED]} or "
-                              f"{ORDERS[TRAINING]}; the reference does not tell which, so name them, or say it.")
+                 if clear else f" It does not name the training examples, which may be {ORDERS[LISTED]} or "
+                               f"{ORDERS[TRAINING]}; the reference does not determine it, so name them, or state the "
+                               "order.")
     return said
 
 
 def _sign_reason(best: Interpretation, clear: bool, against: Reference | None) -> str:
     if against is None:
-        return ("There is no reference to tell the sign by; say which one it is, as the program's documentation says.")
+        return ("There is no reference to determine the sign; set it, as in the program's documentation.")
     tau = f"τ = {best.agreement:+.2f}".replace("-", "−")
     of_it = f"The reference is {against.title}: {against.quality}."
     if clear and best.sign == "unsigned":
-        return (f"All scores have one sign, and rank by size as the sizes of the reference do ({tau}): they are read "
+        return (f"All scores have one sign, and their absolute values rank like those of the reference ({tau}): they "
+                "are read "
                 f"as {best.sign} ({MEANING[best.sign]}). {of_it}")
     if clear:
         return (f"With the sign read as {best.sign} ({MEANING[best.sign]}), they agree with the reference by "
-                f"{tau}; with the other sign by the negative of it. {of_it}")
-    return (f"The reference does not tell the sign ({tau}, below {LEAST:g}, within its 95% interval of 0, or no more "
-            "than another reading's). Either the scores are far from it, or rows and columns are not matched: check "
-            "first that queries and training examples are those of this problem, in its order; only then say which one "
-            f"the sign is. {of_it}")
+                f"{tau}; with the other sign by its negative. {of_it}")
+    return (f"The reference does not determine the sign ({tau}, below {LEAST:g}, within its 95% interval of 0, or no "
+            "more than for another reading). Either the scores differ much from it, or rows and columns are not "
+            "matched: check that queries and training examples are those of this problem, in its order, before you "
+            f"set the sign. {of_it}")

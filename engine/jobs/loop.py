@@ -55,7 +55,7 @@ class JobWatch(Watch):
         if self._lost.is_set():
             raise JobLost("The job was taken over by another worker; nothing needs to be done.")
         if self._cancelled.is_set():
-            raise Cancelled("The run was cancelled; what it had finished is kept, so it can be resumed.")
+            raise Cancelled("The run was cancelled; its finished parts are stored, so it can be resumed.")
 
     def between_chunks(self) -> None:
         """Raise as well if the worker was asked to leave, or if the job yields to another."""
@@ -64,7 +64,7 @@ class JobWatch(Watch):
         if self._stopping.is_set():
             raise Stopping("The worker was asked to stop.")
         if self.yields():
-            raise Stopping("A run that a person asked for goes first.")
+            raise Stopping("A user's run goes first.")
 
     def _ask(self, method: Callable[..., bool], *arguments: Progress) -> None:
         try:

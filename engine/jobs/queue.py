@@ -23,7 +23,7 @@ AHEAD = 60.0
 """Seconds that a heartbeat may lie ahead: one further in the future is from before the clock was set back, and says
 nothing."""
 CRASHES = 3
-DAMAGED = "The row of this run in the queue is damaged, so that its request cannot be read; delete it, and ask again."
+DAMAGED = "The row of this run in the queue is damaged, so its request cannot be read; delete it, and request it again."
 
 
 class JobLost(WhichfluenceError):
@@ -275,8 +275,8 @@ class JobQueue:
 
 _REQUEUE = ("UPDATE jobs SET state = 'queued', queued = ?, updated = ?, error = '', cancel = 0, crashes = 0, "
             "finished = NULL, worker = NULL, seconds_left = NULL, message = ''")
-_CRASHED = (f"The worker died {CRASHES} times without finishing a chunk, perhaps for want of memory; "
-            "free some memory or choose a smaller run, then resume it.")
+_CRASHED = (f"The worker died {CRASHES} times without finishing a chunk, possibly out of memory; free some memory or "
+            "choose a smaller run, then resume it.")
 
 
 def _job(row: sqlite3.Row) -> Job:

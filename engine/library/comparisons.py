@@ -14,7 +14,7 @@ from engine.store.sketch import Grid, Sketch
 class Comparisons(Shelf):
     name, title, noun = "comparisons", "Saved comparisons", "saved comparison"
     named = True
-    loss = "Its name, note and link go; the scores stay in the store."
+    loss = "Its name, note and link are deleted; the scores stay in the store."
 
     def entries(self) -> list[Entry]:
         tagged, entries = notes.written(self.name), []

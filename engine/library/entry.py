@@ -46,7 +46,7 @@ class Shelf(ABC):
     loss: str = ""
     parameter: str = ""
     fixed: bool = False
-    """Whether its entries came with the program and stay."""
+    """Whether its entries published with the program and stay."""
     named: bool = False
     """Whether its entries have a name that can be changed."""
 
@@ -76,7 +76,7 @@ class Shelf(ABC):
 
     def remove(self, key: str) -> None:
         """Remove the entry itself. Raises `InvalidInput` where entries are `fixed`; all other shelves say how."""
-        raise InvalidInput("What is published comes with the program and cannot be deleted.")
+        raise InvalidInput("Published results cannot be deleted.")
 
     def require(self, key: str) -> None:
         """Raises `InvalidInput` where there is no such entry."""

@@ -16,14 +16,14 @@ from engine.models import imported_models
 from engine.store import external_scores
 from engine.store.sketch import Sketch
 
-FILE_NEEDED = "Saved comparisons and links that name it ask for the file again."
+FILE_NEEDED = "Saved comparisons and links that use it will need the file again."
 
 
 class OwnFilesShelf(Shelf):
     """What a user stored. source: entries() and delete(name) of it; page: where one opens that was not seen yet."""
 
     def __init__(self, source: Any, name: str, title: str, noun: str, parameter: str, page: str,
-                 loss: str = "Links that name it ask for the file again.") -> None:
+                 loss: str = "Links that use it will need the file again.") -> None:
         self.source, self.name, self.title, self.noun, self.parameter = source, name, title, noun, parameter
         self.page, self.loss = page, loss
 
@@ -101,7 +101,7 @@ def missing(parameters: Parameters) -> str:
     if not lacking:
         return ""
     shelf, key = lacking[0]
-    return f"It needs the {shelf.noun} `{key[:40]}`, which is no longer on this machine; bring the file again."
+    return f"It needs the {shelf.noun} `{key[:40]}`, which is no longer on this machine; upload the file again."
 
 
 def _entry(shelf: Shelf, key: str, title: str, summary: str, written: float | str, noted: Mapping[str, Noted],

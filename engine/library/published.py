@@ -1,4 +1,4 @@
-"""The shelf of published results, which came with the program."""
+"""The shelf of published results, which published with the program."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class PublishedResults(Shelf):
                     trouble = str(error)
                 seeds = len(manifest.get("seeds", ()))
                 summary = " · ".join([f"{scale} scale", *([f"{seeds} seed{'s' if seeds > 1 else ''}"] if seeds else []),
-                                      "came with the program"])
+                                      "published with the program"])
                 entries.append(Entry(self.name, key, experiment.title, summary, str(manifest.get("written", "")),
                                      "paper", _parameters(name, scale, manifest), noted.get(key, Noted()), trouble))
         return entries

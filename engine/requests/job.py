@@ -154,7 +154,7 @@ def check_contents(payload: Mapping[str, Any], here: Mapping[str, str]) -> None:
     """
     for name, content in payload.get("contents", {}).items():
         if content and content != here.get(name):
-            raise InvalidInput(f"The {name} of this run have changed since it was asked for; ask again.")
+            raise InvalidInput(f"The {name} of this run have changed since the request; request it again.")
 
 
 class _Inside(Watch):

@@ -80,8 +80,8 @@ class Request(JobRequest[Answer]):
         """The request as it is asked of this source: no more than there is of it. Raises `InvalidInput` for new
         candidates where it asks about training examples."""
         if source.outside and not self.outside:
-            raise InvalidInput(f"`{self.name}` asks about training examples, and the candidates are new ones; leave "
-                               "them out.")
+            raise InvalidInput(f"`{self.name}` applies to training examples, but the candidates are new; leave them "
+                               "out.")
         return self.model_copy(update={"source": source})
 
     def of_problem(self, problem: Problem) -> Self:
@@ -252,15 +252,14 @@ class Request(JobRequest[Answer]):
 def check_queued(scorings: Sequence[Scoring]) -> None:
     """Raises `InvalidInput` for what a worker, which is another process, cannot compute."""
     for name in {scoring.behavior for scoring in scorings if scoring.readout.own and not scoring.readout.plugin}:
-        raise InvalidInput(f"The behavior `{name}` is known to this process alone, and this takes so long that a "
-                           f"worker would compute it; register it in a module that {plugins.VARIABLE} names, or ask "
-                           "for fewer candidates.")
+        raise InvalidInput(f"The behavior `{name}` is known to this process only, but a worker must compute this; "
+                           f"register it in a module that {plugins.VARIABLE} names, or use fewer candidates.")
 
 
 class OfCandidates(Request[Answer]):
     """A request about the first of the drawn candidates."""
 
-    candidates: Annotated[Count | None, Field(ge=1, description="How many of the candidates take part (default: all)."
+    candidates: Annotated[Count | None, Field(ge=1, description="Number of candidates (default: all)."
                                               )] = None
 
     def of(self, source: ProblemSource) -> Self:

@@ -101,7 +101,7 @@ def test_alpha_curves_come_from_a_job(open_page, settle, screenshot):
                            "!document.querySelector('[data-testid=\"stProgress\"]')", timeout=240_000)
     settle(page)
     screenshot(page, "approximation-error-alpha")
-    assert "draws are ready" not in page.locator('[data-testid="stMain"]').inner_text()
+    assert "seeds are ready" not in page.locator('[data-testid="stMain"]').inner_text()
 
 
 @pytest.mark.slow  # a real training, and others with other weights

@@ -55,7 +55,7 @@ def test_a_score_is_taken_apart(open_page, settle, screenshot):
         page.set_viewport_size({"width": width, "height": height})
         settle(page)
         assert dialog.locator('[data-testid="stVegaLiteChart"]').count() == 3
-        assert "is what the step promises to first order" in dialog.inner_text()
+        assert "is the first-order value" in dialog.inner_text()
         screenshot(page, f"examples-parts-{theme}")
 
 

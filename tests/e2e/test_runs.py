@@ -77,7 +77,7 @@ def test_a_solver_is_told_by_the_residual_of_its_systems_and_no_gradient_norm(op
     residual = page.get_by_text("Largest relative residual of a linear system")
     expect(residual).to_have_count(1)
     settle(page)
-    assert not page.get_by_text("re-optimisations end").count() and page.console_errors == []
+    assert not page.get_by_text("after re-optimisation").count() and page.console_errors == []
 
 
 @pytest.mark.slow

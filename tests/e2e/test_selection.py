@@ -73,7 +73,7 @@ def test_a_dot_of_the_top_list_shows_its_picture_on_hover(open_page):
 
 def test_a_range_over_the_histogram_lists_its_queries_and_stands_in_the_address(open_page, settle):
     page = open_page("/compare?" + urlencode({**SMALL, **address("vary-b"), "detail": "queries"}, doseq=True))
-    assert page.get_by_text("Draw a range over the bars").count() == 1
+    assert page.get_by_text("Select a range in the histogram").count() == 1
     bars = page.locator('[class*="st-key-compare-spread"] svg .mark-rect.role-mark').first
     bars.scroll_into_view_if_needed()
     box = page.locator('[class*="st-key-compare-spread"] svg.marks').first.bounding_box()
@@ -94,5 +94,5 @@ def test_a_range_over_the_histogram_lists_its_queries_and_stands_in_the_address(
     for end, key in zip(ends.all(), ("Home", "End"), strict=True):
         end.press(key)
         settle(page)
-    page.get_by_text("Draw a range over the bars").wait_for()
+    page.get_by_text("Select a range in the histogram").wait_for()
     assert said(page, "between") is None and page.console_errors == []

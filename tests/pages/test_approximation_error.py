@@ -89,7 +89,7 @@ def test_the_logit_stays_exact():
 def test_alpha_point_is_live_while_the_curves_are_queued():
     at = sound(open("approximation_error", panel="alpha", draws=1, alpha="0.001", **SMALL))
     assert 0.5 < metrics(at)["Kendall tau"] <= 1.0
-    assert says(at, "0 of 1 draws are ready") and says(at, "Error curves over α on Handwritten digits, seed 0")
+    assert says(at, "0 of 1 seeds are ready") and says(at, "Error curves over α on Handwritten digits, seed 0")
     assert says(at, "8 of 8 converged")
 
 
@@ -102,7 +102,7 @@ def test_alpha_curves_of_a_finished_run_show_every_solver(tmp_path, monkeypatch)
     assert sorted(set(table["x"])) == list(alphas())
     residuals = next(frame.value for frame in at.dataframe if "median residual" in frame.value.columns)
     assert len(residuals) == len(HESSIANS) and residuals["largest residual"].notna().all()
-    assert not says(at, "draws are ready")
+    assert not says(at, "seeds are ready")
 
 
 def test_complete_curves_stay_while_a_point_is_waited_for(monkeypatch):
@@ -111,7 +111,7 @@ def test_complete_curves_stay_while_a_point_is_waited_for(monkeypatch):
     at = sound(open("approximation_error", draws=1, eta=0.33, **SMALL))
     assert drawn(at, "at_place")
     assert len(curve_table(at)) == len(differentiable()) * len(ETAS) and not at.metric
-    assert says(at, "would be missed by")
+    assert says(at, "Interpolating a left-out computed point errs by")
 
 
 def published_on(dataset, monkeypatch):
@@ -172,7 +172,7 @@ def test_a_behavior_of_this_page_is_no_fault_of_the_address_on_another():
 
 def test_plain_words():
     said = " ".join(texts(sound(open("approximation_error", draws=1, **SMALL))))
-    assert "Same question: how an approximate answer leaves the exact one as the step grows" in said
+    assert "Same question: the distance of an approximation from the exact answer" in said
     assert "query logit** is linear" in said
 
 
@@ -199,7 +199,7 @@ def asked_run(behavior="query_loss", process=Replay(), **source):
 
 def test_the_derivative_of_a_descent_is_checked_by_a_job():
     at = sound(open("approximation_error", **{**NETWORK, "model": "softmax"}, run_eta=0.5, run_steps=9))
-    assert says(at, "Derivative of the training against real trainings") and not at.get("vega_lite_chart")
+    assert says(at, "Derivative of the training against actual retraining") and not at.get("vega_lite_chart")
     run_job(LinearRangeRequest.name, asked_run(process=Replay(eta=0.5, steps=9)))
     at = sound(at.run())
     assert says(at, "Is this run differentiable at all?") and says(at, "float64 throughout")
@@ -222,7 +222,7 @@ def test_approximations_of_a_descent_are_compared_by_a_job():
     run_job(RunErrorsRequest.name, RunErrorsRequest(candidates=50, process=process).of(
         ProblemSource(n_train=60, n_queries=20, n_test=500)).payload)
     at = sound(at.run())
-    assert says(at, "its largest single cause is") and says(at, "When did this example matter?")
+    assert says(at, "its largest single cause is") and says(at, "Influence of one example by training time")
     assert any("run-errors" in code.value and "--parts moments.csv" in code.value for code in at.code)
     example = at.selectbox(key="choice:moment")
     example.set_value(example.options[1]).run()

@@ -55,10 +55,10 @@ def test_the_page_opens_with_a_first_look():
 
 def test_a_list_that_was_emptied_stays_empty_until_something_is_chosen():
     at = sound(open("compare", s=["query_loss/add_occurrence/one_step;eta=0.1"], **SMALL))
-    assert says(at, "One more, please") and charts(at) == 0
+    assert says(at, "Add one more") and charts(at) == 0
     press(at, "remove")
     assert says(at, "Nothing to compare yet") and charts(at) == 0
-    button = next(button for button in at.button if "Four answers" in button.label)
+    button = next(button for button in at.button if "Four questions" in button.label)
     sound(button.click().run())
     assert len(address(at, "s")) == 4 and not says(at, "Nothing to compare yet")
 
@@ -153,13 +153,13 @@ def test_a_row_is_edited_and_copied_in_the_dialog():
 
 def test_another_number_of_candidates_is_announced():
     at = opened()
-    assert not says(at, "candidates are ranked now")
+    assert not says(at, "candidates are ranked (")
     sound(at.pills(key=specification_list.PILLS).set_value("vary-p").run())
-    assert says(at, "8 candidates are ranked now, 60 before")
+    assert says(at, "8 candidates are ranked (60 before)")
     sound(at.pills(key=specification_list.PILLS).set_value("vary-b").run())
-    assert says(at, "60 candidates are ranked now, 8 before")
+    assert says(at, "60 candidates are ranked (8 before)")
     at.selectbox(key="compare:second").set_value(2).run()
-    assert says(sound(at), "60 candidates are ranked now")
+    assert says(sound(at), "60 candidates are ranked")
 
 
 def test_a_chosen_row_of_the_queries_is_the_query_of_the_page():
@@ -214,7 +214,7 @@ def test_the_top_list_says_what_ranks_it_and_what_it_is_query_by_query():
     at = opened(detail="top")
     assert says(at, "in both, ranked by the mean score over all queries · query by query, as the agreements above are")
     at.segmented_control(key="choice:ranked").set_value("often").run()
-    assert says(sound(at), "ranked by how often they are in a query's top") and address(at, "ranked") == ["often"]
+    assert says(sound(at), "by the number of queries that have it in the top") and address(at, "ranked") == ["often"]
     one = opened(detail="top", ranks=3)
     assert says(one, "are in both, for query 3") and "choice:ranked" not in [box.key for box in one.segmented_control]
 
@@ -268,7 +268,7 @@ def test_a_range_of_agreement_is_told_by_the_address_and_by_its_slider():
     assert at.slider(key="compare:between:kendall_tau").value == (0.5, 1.0)
     assert 0 < len(kept) < len(whole) and says(at, f"{len(kept)} of {len(whole)}, those between 0.50 and 1.00")
     at.slider(key="compare:between:kendall_tau").set_range(-1.0, -0.99).run()
-    assert address(at, "between") == ["kendall:-1.00:-0.99"] and says(at, "of no query of this pair lies there")
+    assert address(at, "between") == ["kendall:-1.00:-0.99"] and says(at, "No query of this pair has a")
     at.slider(key="compare:between:kendall_tau").set_range(-1.0, 1.0).run()
     assert "between" not in at.query_params
 
@@ -276,4 +276,4 @@ def test_a_range_of_agreement_is_told_by_the_address_and_by_its_slider():
 @pytest.mark.parametrize("text", ["kendall", "kendall:0.5", "kendall:0.9:0.1", "kendall:-2:1", "none:0:1", "sign:a:1"])
 def test_a_range_that_is_none_is_dropped_with_a_message(text):
     at = opened("vary-b", detail="queries", between=text)
-    assert says(at, f"between={text}") and says(at, "which was ignored") and says(at, "Draw a range over the bars")
+    assert says(at, f"between={text}") and says(at, "which was ignored") and says(at, "Select a range in the histogram")

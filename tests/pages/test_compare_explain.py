@@ -34,9 +34,9 @@ def test_the_explanation_is_the_engines():
     expected = explain(SOURCE.build().problem, first, second)
     assert says(at, expected.sentence) and says(at, f"and is {expected.path:.3f} long")
     if expected.slack >= LEAST_SLACK:
-        assert says(at, f"every share is of {expected.path:.3f}, not of {expected.direct.mean:.3f}")
+        assert says(at, f"Fractions are of {expected.path:.3f}, not of {expected.direct.mean:.3f}")
     else:
-        assert says(at, "as far as the ends are apart")
+        assert says(at, "equal to the direct difference")
 
 
 def test_the_switch_is_on_where_that_takes_a_moment_and_in_the_address_once_it_is_used():
@@ -89,9 +89,9 @@ def test_all_seeds_are_explained_together():
     at = opened(explain=1, nseeds=2)
     drawn = [ProblemSource(n_train=60, n_queries=20, n_test=500, seed=seed).build().problem for seed in (0, 1)]
     expected = explain(drawn, *(PRESETS["first"].scorings[place] for place in PRESETS["first"].pair))
-    assert says(at, expected.sentence) and says(at, "The fractions, seed by seed")
+    assert says(at, expected.sentence) and says(at, "Fractions by seed")
     table = next(frame.value for frame in at.dataframe if "± 95% (share)" in frame.value.columns)
-    assert table["share of the way"].tolist() == pytest.approx([100 * link.share for link in expected.links])
+    assert table["fraction of the path"].tolist() == pytest.approx([100 * link.share for link in expected.links])
     assert any("--data problem-0.npz --data problem-1.npz" in code.value for code in at.code)
 
 

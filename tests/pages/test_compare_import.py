@@ -74,7 +74,7 @@ def test_several_files_are_read_at_once_each_with_its_name_its_claim_and_its_sig
     at = upload(opened(), ("captum.npy", scores(sign=-1)), ("theirs.csv", scores(turned=True)))
     assert says(at, "The name says captum") and says(at, "sign read as minus") and says(at, "one row a query")
     assert widget(at, "selectbox", ":claim").value == codes.encode(STEP)
-    assert widget(at, "selectbox", ":claim", 1).value is None and says(at, "Nothing in the file says which question")
+    assert widget(at, "selectbox", ":claim", 1).value is None and says(at, "The file does not state which question")
     assert not any(button.label.startswith("Add all") for button in at.button)
     sound(widget(at, "selectbox", ":claim", 1).set_value(codes.encode(STEP)).run())
     at = press(at, "Add all 2 to the comparison")
@@ -120,7 +120,7 @@ def test_tables_that_do_not_fit_are_a_sentence_each_and_the_others_are_taken(hom
 
 def test_a_sign_that_the_data_do_not_tell_is_asked_once_and_kept(home):
     at = upload(opened(), ("captum.npy", np.random.default_rng(9).normal(size=(20, 60))))
-    assert says(at, "does not tell the sign") and widget(at, "radio", ":sign").value is None
+    assert says(at, "does not determine the sign") and widget(at, "radio", ":sign").value is None
     add = next(button for button in at.button if button.label == "Add to the comparison")
     assert add.disabled
     sound(widget(at, "radio", ":order").set_value("candidates").run())
@@ -133,7 +133,7 @@ def test_a_sign_that_the_data_do_not_tell_is_asked_once_and_kept(home):
 
 def test_sizes_are_told_from_signed_scores(home):
     at = imported(opened(), values=np.abs(scores()))
-    assert listed(at)[-1].route.unsigned and says(at, "sizes are compared with sizes")
+    assert listed(at)[-1].route.unsigned and says(at, "absolute values are compared")
 
 
 def test_a_first_row_in_doubt_is_asked_for(home):
@@ -173,7 +173,7 @@ def test_scores_belong_to_the_data_that_they_were_imported_for(home):
     at = sound(open("compare", **{**view, "seed": 1}))
     assert any("“captum” belong to other data" in error.value for error in at.error)
     assert says(sound(open("compare", **{**view, "nseeds": 3})),
-                "seed 0 alone, to which scores of other programs belong, ± is")
+                "seed 0 alone, as imported scores belong to one seed, ± is")
 
 
 def test_a_link_of_an_earlier_version_opens_with_its_table_in_the_list(home):

@@ -1,4 +1,4 @@
-"""*What if all of these?* on the Examples page: the group, its effect, and the curve of the rankings."""
+"""*Group influence* on the Examples page: the group, its effect, and the curve of the rankings."""
 
 import numpy as np
 import pytest
@@ -37,7 +37,7 @@ def button(at, kind):
 
 def test_the_top_of_a_ranking_is_asked_for_and_shown(submitted):
     at = page(grouptop=3)
-    assert says(at, "Remove the top of each ranking")
+    assert says(at, "Remove the top k of each ranking")
     button(at, "group-effect").click().run()
     [(kind, payload)] = submitted
     assert kind == "group-effect" and len(payload["rows"]) == 3 and payload["scorings"] == [ASKED.canonical()]
@@ -45,7 +45,7 @@ def test_the_top_of_a_ranking_is_asked_for_and_shown(submitted):
     at = page(grouptop=3)
     problem = ProblemSource.parse(payload["source"]).build().problem
     found = group_effect(problem, ASKED, payload["rows"])
-    assert [one.label for one in at.metric] == ["All at once", "One by one, added up", "Additivity gap"]
+    assert [one.label for one in at.metric] == ["All at once", "Sum of single effects", "Additivity gap"]
     assert float(at.metric[0].value.replace("−", "-")) == pytest.approx(found.whole[0], rel=0.02)
     assert says(at, "of the group's effect on average") and says(at, "--examples")
 
@@ -117,7 +117,7 @@ def test_a_large_group_is_trained_without_once(submitted):
     assert "singles" not in payload
     run_job(kind, payload, desk().jobs.root)
     at = page(**chosen)
-    assert [one.label for one in at.metric] == ["All at once", "One by one, added up", "Additivity gap"]
+    assert [one.label for one in at.metric] == ["All at once", "Sum of single effects", "Additivity gap"]
     assert at.metric[0].value == whole and not says(at, "--whole-only")
 
 

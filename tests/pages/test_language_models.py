@@ -163,7 +163,7 @@ def test_the_time_of_a_run_is_judged_by_what_this_machine_has_finished():
 def test_records_show_text_marks_and_ranks(ran):
     at = sound(support.open("language_models", show="records", task="conditional_backdoor", model=ran.model,
                             estimator="tracin"))
-    assert says(at, "Between two draws of the projection, rankings agree by τ =")
+    assert says(at, "Between two seeds of the projection, rankings agree by τ =")
     assert says(at, "Records that teach it") and at.dataframe[0].value["rank"].tolist() == list(range(1, 17))
     columns = list(at.dataframe[0].value)
     assert "rank · response loss" in columns and "rank · answer logit" not in columns

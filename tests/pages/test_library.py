@@ -30,7 +30,7 @@ def links(at):
 
 def test_an_empty_library_says_how_things_come_here():
     at = sound(open("library"))
-    assert says(at, "Nothing is here yet") and not links(at)
+    assert says(at, "The library is empty") and not links(at)
 
 
 def test_entries_are_found_by_words_tags_and_kind():
@@ -85,7 +85,7 @@ def test_deleting_asks_first():
     at = sound(open("library"))
     sound(button(at, "Delete").click().run())
     assert says(at, "the scores stay in the store")
-    sound(button(at, "Keep it").click().run())
+    sound(button(at, "Cancel").click().run())
     assert saved.load(entry.key)
     sound(button(at, "Delete").click().run())
     sound(button(at, "Delete for good").click().run())

@@ -28,7 +28,7 @@ def test_the_map_opens_with_every_example_by_label():
 
 def test_space_is_turned_and_keeps_more_of_the_variance():
     at = page(space=3, group="3-5")
-    assert len(figure(at)) == 1 and says(at, "Drag to turn the cloud") and says(at, "Group of 3:")
+    assert len(figure(at)) == 1 and says(at, "Drag to rotate") and says(at, "Group of 3:")
 
 
 @pytest.mark.parametrize(("method", "title"), [("tsne", "t-SNE"), ("umap", "UMAP")])

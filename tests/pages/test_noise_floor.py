@@ -59,14 +59,14 @@ def test_a_floor_that_takes_a_moment_stands_beside_every_cell_of_a_single_run(mo
     first, second = marks(at)[:2]
     assert first.removeprefix("≥ ") == second.removeprefix("≥ ") == told and marks(at)[3] is None
     assert says(at, f"under two seeds, +0 and +1, agree by Kendall tau {signed(floor.mean)}")
-    assert says(at, "the cell is at that ceiling")
+    assert says(at, "the cell reaches it")
     assert not any(button.label == panel.ASK for button in at.button)
 
 
 def test_scores_that_agree_better_than_seeds_do_are_at_the_ceiling(monkeypatch):
     monkeypatch.setattr(noise_floor, "AFFORDABLE", 1e9)
     at = asked(REMOVED, SOFT)
-    assert marks(at)[0].startswith("≥ seed") and says(at, "This pair is at the ceiling")
+    assert marks(at)[0].startswith("≥ seed") and says(at, "This pair is at the noise floor")
 
 
 def test_what_takes_long_is_not_measured_until_it_is_asked_for(monkeypatch):
@@ -85,9 +85,9 @@ def test_what_takes_long_is_not_measured_until_it_is_asked_for(monkeypatch):
 def test_two_runs_of_one_question_are_the_floor_itself(monkeypatch):
     monkeypatch.setattr(noise_floor, "AFFORDABLE", 0.0)
     at = asked(REMOVED, NEXT)
-    assert marks(at) == ["two seeds"] * 2 and says(at, "their agreement is the noise floor itself")
+    assert marks(at) == ["two seeds"] * 2 and says(at, "their agreement is the noise floor")
 
 
 def test_softmax_regression_has_no_seeds_to_tell_apart():
     at = asked(REMOVED, STEP, model="softmax")
-    assert marks(at) == [None, None] and not says(at, "the cell is at that ceiling")
+    assert marks(at) == [None, None] and not says(at, "the cell reaches it")

@@ -319,7 +319,7 @@ def test_own_pictures_of_mixed_sizes_with_an_unreadable_one(empty, tmp_path):
     assert says(at, "No label is trusted: each of 32 is judged by 4 models")
     assert says(at, "32 of 33 examples are searched. Not searched: 1 not readable.")
     at = sound(open("noisy_labels", data=name, epochs=2, trusted=2, doubt=name))
-    assert any("drawn from the labels in doubt" in warning.value for warning in at.warning)
+    assert any("sampled from the unverified labels" in warning.value for warning in at.warning)
     assert any("2 classes with 32 training examples, read in grey at 28 × 28 pixels; 1 file was not read" in one.label
                for one in at.expander)
     assert says(at, "your file says which are wrong")
@@ -403,14 +403,14 @@ def test_own_photos_are_read_anew_with_other_classes(empty):
     at.selectbox(key=f"own:side:{name}").set_value(16)
     at.text_area(key=f"own:list:{name}").set_value("\n".join(
         f"{kind}/{place}.png" for kind in ("cat", "dog", "kitten") for place in (3, 4)))
-    button(at, next(one.key for one in at.button if one.label == "Read it this way")).click().run()
+    button(at, next(one.key for one in at.button if one.label == "Apply")).click().run()
     read = address(sound(at), "data")[0]
     assert read.endswith(".reading") and data.load(read).image_shape == (16, 16, 3)
-    assert says(at, "Verified examples: 6") and says(at, "3 trusted examples, drawn from your own list of verified")
-    assert says(at, "30 of 37 examples are searched. Not searched: 6 verified, or kept to measure accuracy; 1 not "
+    assert says(at, "Verified examples: 6") and says(at, "3 trusted examples, sampled from your own list of verified")
+    assert says(at, "30 of 37 examples are searched. Not searched: 6 verified, or held out to measure accuracy; 1 not "
                     "readable.")
     at.text_area(key=f"own:list:{read}").set_value("cow/1.png")
-    button(at, next(one.key for one in at.button if one.label == "Read it this way")).click().run()
+    button(at, next(one.key for one in at.button if one.label == "Apply")).click().run()
     assert any("names `cow/1.png`, which is not among the data" in one.value for one in at.error)
 
 
@@ -513,5 +513,5 @@ def test_scores_of_another_program_are_ranked_and_measured_beside_the_methods(fi
     assert table.loc["self & influence", "AUPRC"] == table.loc[CONSENSUS.method, "AUPRC"]
     again = sound(open("noisy_labels", **{name: at.query_params[name] for name in at.query_params}))
     assert says(again, "self & influence")
-    at = sound(next(one for one in again.button if one.label == "Leave out").click().run())
+    at = sound(next(one for one in again.button if one.label == "Exclude").click().run())
     assert not says(at, "self & influence") and "theirs" not in at.query_params

@@ -24,14 +24,14 @@ def chosen(at, key):
 def test_every_page_begins_with_it(own):
     at = sound(open("compare"))
     assert chosen(at, "Model").value == "tokens" and chosen(at, "Dataset").value == own.data
-    assert says(at, "How they were trained is not known")
+    assert says(at, "How they were trained is unknown")
 
 
 def test_its_weights_can_be_left_for_a_training_here(own):
     at = sound(open("compare"))
     at.button(key="weights:forget").click().run()
     assert weights_picker.TRAINED in at.query_params[weights_picker.NAME]
-    assert not says(at, "How they were trained is not known")
+    assert not says(at, "How they were trained is unknown")
 
 
 def test_other_data_offer_the_models_of_the_program(own):
@@ -59,5 +59,5 @@ def test_a_first_comparison_is_chosen_by_what_it_is_predicted_to_cost(own, monke
     first_look.first_look.cache_clear()
     dear = fitting.first_look(own.data, own.name)
     assert (dear.parameters, dear.candidates) == first_look.TRIED[-1] and dear.seconds < dear.whole
-    assert chosen(sound(open("compare")), "Parameters that count").value == dear.parameters
+    assert chosen(sound(open("compare")), "Differentiated parameters").value == dear.parameters
     first_look.first_look.cache_clear()

@@ -144,7 +144,7 @@ def test_the_scoreboard_says_what_is_a_quick_check_only(monkeypatch, tmp_path):
     shutil.copytree(publish.RESULTS / "table-a9" / "small", tmp_path / "table-a9" / "small")
     monkeypatch.setenv(publish.FOLDER, str(tmp_path))
     at = sound(support.open("paper", settle=False))
-    assert says(at, "A quick check; it is not meant to show the effect") and says(at, "**1** as a quick check only")
+    assert says(at, "A quick check; too small to show the effect") and says(at, "**1** as a quick check only")
 
 
 def test_the_scoreboard_counts_what_stands(published, tmp_path):
@@ -178,16 +178,16 @@ def test_how_a_scale_differs_from_the_paper_is_listed():
 
 
 def test_without_results_no_statement_is_made():
-    assert says(sound(support.open("paper")), "Nothing is published yet")
+    assert says(sound(support.open("paper")), "No results are published yet")
 
 
 def test_a_scale_that_is_too_small_says_why(monkeypatch):
     monkeypatch.setenv("WHICHFLUENCE_RESULTS", str(publish.RESULTS))
     at = sound(support.open("paper", settle=False, experiment="table-5-1", preset="small"))
-    assert says(at, "A quick check that everything works")
+    assert says(at, "A quick check that the code runs")
     assert [warning for warning in at.warning if "the model reads 38% of the test examples right" in warning.value]
     at = sound(support.open("paper", settle=False, experiment="table-a6", preset="paper"))
-    assert not at.warning and not says(at, "A quick check that everything works")
+    assert not at.warning and not says(at, "A quick check that the code runs")
 
 
 @pytest.fixture
@@ -211,6 +211,6 @@ def test_one_seed_has_no_interval(shipped):
 
 def test_rows_without_drift_stand_beside_those_of_the_paper(shipped):
     at = sound(support.open("paper", experiment="figure-a1", preset="desk"))
-    assert "Beside a model after as many iterations" in " ".join(one.label for one in at.expander)
+    assert "Relative to a model after as many iterations" in " ".join(one.label for one in at.expander)
     assert not says(at, "This run has no curve") and says(at, "Our ± is a 95% t-interval over 3 seeds.")
     assert says(at, "n counts training examples, 10,000 where none is written.")

@@ -58,7 +58,7 @@ def test_a_reproduction_is_started_once():
     button(at, "Start").click().run()
     jobs = desk().jobs.queue.jobs()
     assert [job.kind for job in jobs] == [EXPERIMENTS["table-a6"].study] and jobs[0].payload["preset"] == "small"
-    assert says(sound(at), "This run is under way") and "Start" not in labels(at)
+    assert says(sound(at), "This run has started") and "Start" not in labels(at)
 
 
 def test_a_waiting_run_is_cancelled_and_resumed():
@@ -165,14 +165,14 @@ def test_the_nodes_of_a_cluster_and_what_they_compute_are_shown():
     at = sound(support.open("runs"))
     assert says(at, "A cluster computes: 3 nodes, 2 of them at work.")
     assert list(at.dataframe[0].value["computes"]) == [
-        "Two specifications: 2 parts, 30% done", "a run of somebody else: 1 part, 0% done", "nothing"]
+        "Two specifications: 2 parts, 30% done", "another user's run: 1 part, 0% done", "nothing"]
     assert list(at.dataframe[0].value["memory"]) == ["64 GB", "16 GB", "1.0 GB"]
 
 
 def test_all_runs_are_cancelled_at_once():
     jobs = [submit(), desk().jobs.submit(ScoresRequest.name, scores_payload(SOURCE, [STEP], 3), "By a page", True)]
     at = sound(support.open("runs"))
-    assert says(at, "started by a page, behind what you start") and says(at, "started by you")
+    assert says(at, "started by a page, at lower priority than your own runs") and says(at, "started by you")
     button(at, "Cancel all 2").click().run()
     assert {desk().jobs.queue.get(job.id).state for job in jobs} == {"cancelled"}
     assert not any(label.startswith("Cancel") for label in labels(sound(at)))

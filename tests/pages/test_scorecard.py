@@ -51,10 +51,10 @@ def test_it_says_what_it_would_measure_and_shows_the_card(monkeypatch):
     assert re.fullmatch(r"−?\d\.\d\d ± \d\.\d\d", card["Linear datamodeling score"].iloc[0])
     assert says(at, BENCHMARKS["lds"].question) and says(at, "Dashed: 1.00, because training ends at one optimum")
     assert says(at, PROTOCOLS["weights"].definition) and says(at, "protocol `weights`")
-    assert says(at, "10 queries or repetitions · 4 subsets, whose draw leaves ±")
+    assert says(at, "10 queries or repetitions · 4 subsets; sampling them contributes ±")
     assert "50% of the candidates, 88.3% of the training data" in list(at.dataframe[-1].value.measure)
     at = sound(open("scorecard", benchmark="subclasses", **SMALL))
-    assert says(at, "a likeness inside a class is sought") and says(at, "no ceiling is drawn")
+    assert says(at, "similarity within a class is sought") and says(at, "no ceiling is shown")
 
 
 def test_protocol_and_what_subsets_are_drawn_from_are_chosen_and_kept_in_the_address(monkeypatch):
@@ -74,7 +74,7 @@ def test_settings_of_a_method_make_a_row_of_their_own(monkeypatch):
     submitted = asked(monkeypatch)
     at = sound(open("scorecard", **SMALL, model="mlp", cardset="trak", cardmethod=["random", "trak"]))
     next(one for one in at.number_input if one.label == "dimension").set_value(8).run()
-    next(one for one in at.button if one.label == "Measure it too").click().run()
+    next(one for one in at.button if one.label == "Add to the scorecard").click().run()
     assert sound(at).query_params["cardmethod"] == ["random", "trak", "trak;dimension=8"]
     assert says(at, "2 benchmarks of 3 methods")
     assert any(title.endswith("dimension 8") for title in at.multiselect[0].options)

@@ -60,7 +60,7 @@ def test_the_fields_choose_too_and_refuse_nonsense():
     at.text_input(key="selection:group").set_value("3, 10-12").run()
     assert said(at, "group") == "3,10-12" and says(sound(at), "Group of 4:")
     at.text_input(key="selection:group").set_value("three").run()
-    assert says(at, "names no training example") and said(at, "group") == "3,10-12"
+    assert says(at, "matches no training example") and said(at, "group") == "3,10-12"
     at.text_input(key="selection:group").set_value("label = 7 & 0-30").run()
     rows = [row for row in range(31) if desk().sample(SOURCE)[1].y_train[row] == 7]
     assert said(at, "group") == selection.written(rows) and says(sound(at), f"Group of {len(rows)}:")

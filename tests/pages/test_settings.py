@@ -48,7 +48,7 @@ def test_optimizer_schedule_and_augmentation_are_chosen_like_the_rest():
     box(at, "Schedule").set_value("step").run()
     assert says(at, "(step)") and address(at, "fit-schedule") == ["step"]
     number(at, "Batch size").set_value(20).run()
-    assert says(at, "On 60 examples that is 9 steps, and 180 examples passed through the model.")
+    assert says(at, "On 60 examples that is 9 steps, and 180 examples processed.")
     assert "fit-rate" not in at.query_params, "what nobody changed is not in the address"
 
 
@@ -81,5 +81,5 @@ def test_the_penalty_is_part_of_the_problem():
 
 def test_a_setting_is_turned_on_approximation_error():
     at = sound(open("approximation_error", panel="alpha", solver="lissa", sweep=1, **SMALL))
-    assert says(at, "Each value is a specification of its own") or says(at, "candidates")
+    assert says(at, "Each value is a scoring of its own") or says(at, "candidates")
     assert any(box.label == "Setting" for box in at.selectbox)

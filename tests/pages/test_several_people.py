@@ -57,7 +57,7 @@ def given(who):
 
 def test_who_did_not_sign_in_sees_the_door_alone(tmp_path):
     at = sound(open("runs", settle=False))
-    assert [button.label for button in at.button] == ["Sign in"] and says(at, "yours alone")
+    assert [button.label for button in at.button] == ["Sign in"] and says(at, "decisions are private")
     assert not (tmp_path / "queue.sqlite").exists() and not (tmp_path / "users").exists()
 
 
@@ -76,7 +76,7 @@ def test_a_sign_in_that_does_not_say_who_is_refused(monkeypatch):
     nameless = {"is_logged_in": True, "email": "ann@example.org"}
     monkeypatch.setattr("streamlit.user_info._get_user_info", lambda: nameless)
     at = sound(open("runs", settle=False))
-    assert says(at, "does not say who you are") and len(at.title) == 0
+    assert says(at, "does not identify you") and len(at.title) == 0
 
 
 def test_an_upload_opens_for_whoever_brought_it(tmp_path):

@@ -150,8 +150,8 @@ def test_marked_words_another_response_and_a_baseline_stand_beside_each_other(lo
     at = sound(open("compare", s=WORDED, pair="1-3", explain=1, **SMALL))
     assert says(at, "No question to compare: BM25 implies no specification")
     assert [error.value for error in at.error] == [
-        "`BM25` implies no specification, so no way leads from its ranking through exact ones; explain two answers to "
-        "questions."]
+        "`BM25` implies no specification, so no path of exact specifications starts at it; explain two scorings that "
+        "have one."]
     at = sound(open("examples", s=WORDED, query=2, example=3, **SMALL))
     assert not at.error and says(at, "baseline · 24 candidates")
     assert says(at, "change of the log-likelihood of “The answer is” per token")
@@ -227,7 +227,7 @@ def test_curves_come_from_one_run_each(trained):
     at = sound(open("approximation_error", draws=1, **SMALL))
     table = next(frame.value for frame in at.dataframe if {"series", "x", "n_seeds"} <= set(frame.value.columns))
     assert len(table) == len(ETAS) * len(differentiable("causal")) and not queued()
-    assert says(at, "A language model bends") and says(at, "Which of these")
+    assert says(at, "A language model is nonlinear") and says(at, "Which of these")
     at = sound(open("approximation_error", panel="alpha", draws=1, **SMALL))
     assert not at.error and [title for title in queued() if "over α" in title]
 
@@ -327,7 +327,7 @@ def test_influence_functions_of_a_language_model_have_a_reference_that_is_comput
     at = claimed(sound(open("compare", s=LISTED, brought=by_ids(), **SMALL)),
                  "response_loss/infinitesimal/local_response")
     assert not at.error and says(at, "is not computed on this model") and (
-        says(at, "stands for it") or any(button.label.startswith("Tell the sign by") for button in at.button))
+        says(at, "stands for it") or any(button.label.startswith("Determine the sign from") for button in at.button))
     sign = next(box for box in at.radio if ":sign" in box.key)
     if sign.value is None:
         at = sound(sign.set_value("plus").run())

@@ -81,7 +81,7 @@ def _parse(count: int) -> Callable[[str], tuple[int, int]]:
     def parse(text: str) -> tuple[int, int]:
         first, _, second = text.partition("-")
         if not (first.isdecimal() and second.isdecimal()):
-            raise ValueError("write two numbers of the list, such as 1-2")
+            raise ValueError("give two numbers of the list, such as 1-2")
         pair = int(first) - 1, int(second) - 1
         if pair[0] == pair[1] or not all(0 <= number < count for number in pair):
             raise ValueError(f"choose two different numbers from 1 to {count}")

@@ -66,8 +66,8 @@ def toggle(name: str, label: str, area=st, **rest) -> bool:
 def pager(key: str, page: int, size: int, count: int, turn: Callable[[int], None], note: str = "") -> None:
     """The way from a page of a list, counted from 0, to the ones beside it; `turn` shows another."""
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        st.button("", icon=":material/chevron_left:", key=f"{key}:earlier", help="The ones before", disabled=page == 0,
+        st.button("", icon=":material/chevron_left:", key=f"{key}:earlier", help="Previous", disabled=page == 0,
                   on_click=turn, args=(page - 1,))
-        st.button("", icon=":material/chevron_right:", key=f"{key}:later", help="The ones after",
+        st.button("", icon=":material/chevron_right:", key=f"{key}:later", help="Next",
                   disabled=(page + 1) * size >= count, on_click=turn, args=(page + 1,))
         glossary.caption(f"{page * size + 1}–{min(count, (page + 1) * size)} of {count:,}{note}")

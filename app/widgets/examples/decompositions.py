@@ -68,8 +68,8 @@ def panel(sampled: SampledProblem, scored: Sequence[Scores], query: int, row: in
     scorings = [scores.scoring for scores in scored]
     fit = splitting(sampled.problem, scorings)
     if not fit:
-        chips.note("None of these specifications splits into behavior signal, kernel and training signal here; a step "
-                   "on one more occurrence of the example does.")
+        chips.note("None of these specifications factorises into behavior signal, kernel and training signal here; "
+                   "one step on one more occurrence of the example does.")
         return
     glossary.markdown("**Why this score?**")
     scoring = _chosen(fit)
@@ -91,10 +91,10 @@ def panel(sampled: SampledProblem, scored: Sequence[Scores], query: int, row: in
 
 
 TITLES = ("Behavior signal s_B", "Kernel K", "Training signal s_ℓ")
-TEXT_KERNEL = ("How far a push on each of the example's logits moves each of the query's logits, through the "
-               "parameters that both share and the training process.")
-TEXT_TRAINING = "How much the example's own loss rises with each of its logits: predicted probability minus label."
-TEXT_READ = "How much the example's own loss rises with each number that is read off it: its loss is minus the first."
+TEXT_KERNEL = ("The change of each query logit per unit change of each of the example's logits, through the shared "
+               "parameters and the training process.")
+TEXT_TRAINING = "The derivative of the example's own loss by each of its logits: predicted probability minus label."
+TEXT_READ = "The derivative of the example's own loss by each of its outputs; its loss is minus the first."
 
 
 def _chosen(fit: Sequence[Scoring]) -> Scoring:
@@ -109,8 +109,8 @@ def _beside(scoring: Scoring, split: Parted) -> str:
     """What the product is of the score above."""
     if scoring.process.kind == "local_response" or scoring.estimator == "first_order":
         return "is the score."
-    return (f"is what the step promises to first order; the exact score is **{cards.number(split.score)}**, because "
-            "the step leaves the tangent.")
+    return (f"is the first-order value; the exact score is **{cards.number(split.score)}**, because the response to "
+            "the step is nonlinear.")
 
 
 def _spoken(title: str, table: pd.DataFrame) -> str:

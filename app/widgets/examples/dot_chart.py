@@ -14,8 +14,8 @@ from app.charts import dots
 from app.charts.draw import plot
 from app.widgets.examples import selection
 
-HOW = ("A click on a dot chooses its training example. For a group take the lasso or the box above the chart; *Clear* "
-       "lets both go.")
+HOW = ("Click a dot to select its training example. For a group use the lasso or the box above the chart; *Clear* "
+       "deselects both.")
 
 
 @dataclass

@@ -19,7 +19,7 @@ from engine.scoring.scores import Scores
 from engine.scoring.scoring import Scoring
 
 ORIENTED = ("Scores are oriented: positive means that the example supports the behavior, whatever the intervention; "
-            "their sizes can be compared within a row's own specification only.")
+            "sizes are comparable only within one specification.")
 
 
 def show(sampled: SampledProblem, row: int, scored: Sequence[Scores], query: Query | None) -> None:
@@ -49,8 +49,7 @@ def show(sampled: SampledProblem, row: int, scored: Sequence[Scores], query: Que
                                for scoring, numbers in zip(scorings, details(scored, index, row), strict=True)]))
     if query is None:
         glossary.caption(f"Ranks of the mean score over all {len(sampled.problem.queries):,} queries. {ORIENTED} "
-                         f"Choose "
-                         "one query to see why a score is what it is.")
+                         f"Choose one query to see how a score factorises.")
         return
     glossary.caption(f"Rank 1 supports the behavior at this query most. {ORIENTED}")
     decompositions.panel(sampled, scored, query.index, row)

@@ -78,16 +78,15 @@ def fields(dataset: Dataset, sample: Sample) -> None:
     st.session_state[key] = chosen if chosen is not None and chosen < n else None
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         inputs.number_input("Training example", 0, n - 1, key=key, step=1, width=170, placeholder="none",
-                            on_change=_chosen, args=(key,), help="Its row in the sampled training set; a click on a "
-                                                                 "dot "
-                                                                 "chooses it too.")
+                            on_change=_chosen, args=(key,), help="Its row in the sampled training set; clicking a dot "
+                                                                 "selects it too.")
         fault = st.session_state.pop("selection:fault", None)
         if not fault:  # what is no group stays, to be mended
             st.session_state[FIELD] = written(group())
         inputs.text_input("Group of training examples", key=FIELD, width=330, on_change=_gathered,
                           args=(datasets.Filter.of(dataset, sample),),
                           placeholder=f"such as 3, 10-14, or {dataset.noun} = {example_of(dataset)}",
-                          help="Rows and ranges of rows, or a filter; a lasso or a box around dots fills it. "
+                          help="Rows and ranges of rows, or a filter; the lasso or box in a chart fills this field. "
                                + help_of(dataset))
         st.button("Clear", key="selection:clear", disabled=not group() and chosen is None, on_click=_clear)
     if fault:
@@ -120,8 +119,8 @@ def help_of(dataset: Dataset) -> str:
     noun, one = dataset.noun, example_of(dataset)
     fields = "`prompt`, `response`, `answer`, `id` or `flag`" if dataset.records is not None else (
         "`label`, or `file` where the data came as files,")
-    return sentence(f"A filter compares {fields} with a text in which `*` stands for anything: `{noun} = {one}`. "
-                    "`|` joins texts of which one has to fit, `&` conditions that must all hold.")
+    return sentence(f"A filter compares {fields} with a pattern in which `*` matches anything: `{noun} = {one}`. `|` "
+                    "means or, `&` means and.")
 
 
 def _clear() -> None:

@@ -36,8 +36,8 @@ def identity() -> str | None:
         return None
     issuer, subject = st.user.get("iss"), st.user.get("sub")
     if not issuer or not subject:
-        raise InvalidInput("The sign-in does not say who you are (`iss` and `sub` are missing); tell whoever runs this "
-                           "server.")
+        raise InvalidInput("The sign-in does not identify you (`iss` and `sub` are missing); inform the administrator "
+                           "of this server.")
     return f"{issuer}\n{subject}"
 
 
@@ -50,7 +50,7 @@ def home() -> Path | None:
         return None
     who = identity()
     if who is None:
-        raise InvalidInput("You are not signed in any more; load the page again.")
+        raise InvalidInput("You are signed out; reload the page.")
     return user_home(who)
 
 
@@ -60,8 +60,8 @@ def enter() -> None:
     if not required():
         return
     if SAID not in st.user:
-        st.error(f"This server asks for a sign-in ({VARIABLE}), but none is set up: its secrets.toml has no [auth]. "
-                 "The guide Several people on one server says what belongs there.", icon=":material/lock:")
+        st.error(f"This server requires sign-in ({VARIABLE}), but secrets.toml has no [auth] section. See the guide "
+                 "Several people on one server.", icon=":material/lock:")
         _stop()
     try:
         who = identity()
@@ -85,5 +85,5 @@ def _stop() -> None:
 def _ask() -> None:
     st.title("Whichfluence")
     st.markdown("Which training examples influenced this prediction? It depends on which influence you mean.\n\n"
-                "This server is shared. Sign in, and what you upload, save and decide is yours alone.")
+                "This server is shared. Sign in; your uploads, saved views and decisions are private.")
     st.button("Sign in", on_click=st.login, type="primary", icon=":material/login:", key="account:in")

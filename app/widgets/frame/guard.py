@@ -32,8 +32,8 @@ def guarded(what: str) -> Iterator[None]:
         if os.environ.get(DEBUG):
             raise
         _LOG.exception("%s failed", what)
-        st.error(f"{what} could not be shown ({type(error).__name__}). What else the page shows is not affected; the "
-                 "terminal of the server says where it failed.", icon=":material/error:")
+        st.error(f"{what} could not be shown ({type(error).__name__}). The rest of the page is not affected; the "
+                 "server's terminal shows the error.", icon=":material/error:")
 
 
 def once(name: str, upload: Hashable, take: Callable[[], object]) -> None:

@@ -27,7 +27,7 @@ def described(kind: str, guessed: float, guess: Callable[[Mapping[str, Any]], fl
     if not ratios:
         return f"{between(guessed)} on two processor cores; no such run has finished on this machine yet"
     runs = "one such run" if len(ratios) == 1 else f"{len(ratios)} such runs"
-    return f"about {spell(guessed * median(ratios))}, judging by {runs} on this machine"
+    return f"about {spell(guessed * median(ratios))}, estimated from {runs} on this machine"
 
 
 def between(guessed: float) -> str:

@@ -24,8 +24,8 @@ _WATCHED, _BEGUN = "_watched", "_begun_to_wait"
 def duration(seconds: float | None) -> str:
     """Seconds left as people say them: `about 3 min left`; none are left of a run that takes longer than expected."""
     if seconds is None:
-        return "time left not known yet"
-    return f"about {spell(seconds)} left" if seconds else "it takes longer than expected"
+        return "time left unknown"
+    return f"about {spell(seconds)} left" if seconds else "taking longer than estimated"
 
 
 def wait(waiting: Waiting) -> None:
@@ -70,7 +70,7 @@ def watch(waiting: Waiting) -> None:
     if waiting.job is not None:
         watched = st.session_state.get(_WATCHED, ())
         if waiting.job in watched:
-            glossary.caption("This waits for the run that is shown above.")
+            glossary.caption("This waits for the run shown above.")
             return
         st.session_state[_WATCHED] = (*watched, waiting.job)
         trail.waits(waiting.job)
@@ -102,14 +102,14 @@ def worker_trouble() -> str:
 def cancel_button(job: Job) -> None:
     """Asks the job to stop; what it has finished is kept."""
     st.button("Stopping…" if job.cancel else "Cancel", key=f"cancel:{job.id}", icon=":material/close:",
-              disabled=job.cancel, help="What it has finished is kept, so it can be resumed.",
+              disabled=job.cancel, help="Finished parts are stored, so it can be resumed.",
               on_click=act, args=(desk().jobs.queue.request_cancel, job.id))
 
 
 def resume_button(job: Job) -> None:
     """Queues a failed or cancelled job again."""
     st.button("Resume", key=f"resume:{job.id}", icon=":material/play_arrow:",
-              help="Goes on from the last finished part.", on_click=act, args=(desk().jobs.resume, job.id))
+              help="Continues after the last finished part.", on_click=act, args=(desk().jobs.resume, job.id))
 
 
 def act(action: Callable[..., object], *arguments: object) -> None:
@@ -125,7 +125,7 @@ def ended(job: Job) -> None:
     if job.state == "failed":
         st.error(f"This run failed: {sentence(job.error)}", icon=":material/error:")
     else:
-        st.info("This run was cancelled; what it had finished is kept.", icon=":material/pause_circle:")
+        st.info("This run was cancelled; its finished parts are stored.", icon=":material/pause_circle:")
 
 
 def _chunks(job: Job) -> str:
@@ -136,11 +136,11 @@ def _state(job: Job) -> str:
     if job.cancel:
         return "stopping"
     if job.state == "queued":
-        return "waiting for its turn"
+        return "queued"
     if job.stalled():
-        return "its worker went silent; it goes on from its last finished part in a moment"
+        return "its worker stopped responding; it continues from its last finished part shortly"
     if job.done == job.total > 0:
-        return "its parts are put together"
+        return "combining its parts"
     return duration(job.time_left())
 
 
@@ -162,12 +162,11 @@ def _training(what: str, source: ProblemSource, needs: str) -> None:
     st.skeleton(height=120)
 
 
-OPTIMUM = ("The optimum is found to a gradient norm below 1e-12, once for each choice of data; the pictures that come "
-           "with the program take a second or two, 2,000 FashionMNIST images of full size about half a minute.")
-HESSIAN = ("The Hessian is built and factored once for a model and its training data, and all exact answers share it, "
-           "in about twenty seconds for the 7,840 parameters of FashionMNIST in full size, more where the machine is "
-           "busy. The other pages go on meanwhile.")
-READ = "The trained model is read, and passed over its training data once."
+OPTIMUM = ("The optimum is computed to a gradient norm below 1e-12, once for each choice of data; the embedded "
+           "pictures take a second or two, 2,000 FashionMNIST images of full size about half a minute.")
+HESSIAN = ("The Hessian is computed and factorised once for a model and its training data, in about twenty seconds "
+           "for the 7,840 parameters of FashionMNIST in full size, more on a busy machine. Other pages stay usable.")
+READ = "The trained model is loaded and evaluated once on its training data."
 
 
 @st.fragment(run_every=1.0)

@@ -14,8 +14,8 @@ from engine.desk.models import ALL, LAST_BLOCK, LAST_LAYER, layers
 KIND, NAMES, NAMED = "parameters", "layers", "named"
 TITLES = {ALL: "all", LAST_BLOCK: "the last block and the head", LAST_LAYER: "the last layer",
           NAMED: "layers by name"}
-HELP = """Names of layers or parameters between commas, with `*` for any letters. A layer stands for all parameters
-within it."""
+HELP = """Names of layers or parameters, separated by commas; `*` matches any letters. A layer stands for all its "
+         "parameters."""
 
 
 def chosen(texts: bool, usual: str = ALL) -> str:
@@ -35,13 +35,13 @@ def named() -> list[str]:
 def show(texts: bool, source: Callable[[], ProblemSource], usual: str = ALL) -> None:
     """The choice, which begins with `usual`, and how many parameters a network has of it."""
     kinds = [ALL, NAMED] if texts else list(TITLES)
-    if pick(KIND, "Parameters that count", kinds, usual, TITLES.get, help=(
-            "Steps, gradients and Hessians are of these; the others stay as they were trained.")) != NAMED:
+    if pick(KIND, "Differentiated parameters", kinds, usual, TITLES.get, help=(
+            "Steps, gradients and Hessians are over these; the others stay fixed.")) != NAMED:
         return
     text(NAMES, "Layers", "", placeholder="model.layers.2.*, *.q_proj" if texts else "0, 2.bias", help=HELP)
     if not named():
-        glossary.caption("No layer is named yet, so that all parameters count.")
+        glossary.caption("No layer is named yet, so all parameters are differentiated.")
     elif not texts:
         with guarded("The choice of layers"):
-            glossary.caption(f"{source().parameters():,} parameters count; all others stay as they were trained. That "
-                             "is a question of its own.")
+            glossary.caption(f"{source().parameters():,} parameters are differentiated; all others stay fixed. This "
+                             "changes the question.")

@@ -20,7 +20,8 @@ from engine.question.interventions import Intervention
 NAME, TOKENS = "new", "tokens"
 MARKS = {"response": "the whole response", "explanation": "the explanation", "answer": "the answer"}
 TYPES = [suffix[1:] for suffix in datasets.NEW_FILES]
-FORMS = ("In the form of the training data: a zip of pictures in folders named by class, an npz with x and y, a table "
+FORMS = ("In the format of the training data: a zip of pictures in folders named by class, an npz with x and y, a "
+         "table "
          "with the same columns, or records as JSONL")
 
 
@@ -57,17 +58,17 @@ def check(intervention: Intervention) -> None:
 
 def show(source: ProblemSource) -> None:
     """What is in use, and a place to bring others. source: the problem with what is in use."""
-    with st.expander("Candidates of your own, outside the training data", icon=":material/playlist_add:",
+    with st.expander("Own candidates outside the training data", icon=":material/playlist_add:",
                      expanded=source.outside), guarded("These candidates"):
         if datasets.holds_records(source.dataset):
-            pick(TOKENS, "Tokens of a candidate whose loss is scored", list(MARKS), "response", MARKS.get, help=(
-                "All tokens of the response are trained on. By some of them alone a candidate counts as outside the "
-                "training data: a score says what one more occurrence of these tokens does."))
+            pick(TOKENS, "Scored tokens of a candidate", list(MARKS), "response", MARKS.get, help=(
+                "The model is trained on all tokens of the response. With some tokens only, a candidate counts as "
+                "outside the training data: its score is the effect of one more occurrence of these tokens."))
         if source.new_candidates:
             new = desk().sample(source)[1].new
             listed = ", ".join(map(plain, new[:3])) + (", …" if len(new) > 3 else "")
-            glossary.caption(f"{len(new):,} new candidates ({listed}) are scored in place of the training examples. "
-                             "The model was not trained on them: a score says what adding one does.")
+            glossary.caption(f"{len(new):,} new candidates ({listed}) are scored instead of the training examples. "
+                             "The model was not trained on them: a score is the effect of adding one.")
             st.button("Score the training examples again", key="new:forget", on_click=_choose, args=([],))
         file = st.file_uploader(FORMS, type=TYPES, key="new:file")
         if file is not None:

@@ -40,14 +40,13 @@ from engine.scoring.scoring import ESTIMATORS, Scoring
 MODEL = "model"
 SIZES = ("train", "queries", "candidates", "pool")
 TRAINED = ("Softmax regression has one optimum and exact answers. A network is trained by stochastic gradient descent "
-           "and is at no optimum: its answers are exact for steps and retraining; of re-optimised candidates those "
-           "that reach no optimum are left out.")
-TUNED = "The model starts from what it has learned before, and is fine-tuned on the texts."
-TUNED_HERE = f"{TUNED} It knows questions of its own small world only."
-LANGUAGE = (f"{TUNED} Steps and retraining are answered exactly. Models that are offered here are on this machine.")
-REOPTIMIZED = ("Removing or upweighting an example means finding a new optimum for each candidate; step processes "
-               "score every training example.")
-RETRAINED = "Removing or upweighting a text means fine-tuning the model anew for each; step processes score every text."
+           "and is not at an optimum: its answers are exact for steps and retraining; re-optimised candidates that "
+           "reach no optimum are left out.")
+TUNED = "A pretrained model is fine-tuned on the texts."
+TUNED_HERE = f"{TUNED} It was pretrained on a small generated world of questions only."
+LANGUAGE = (f"{TUNED} Steps and retraining are exact. The models offered are on this machine.")
+REOPTIMIZED = ("Removing or upweighting re-optimises for each candidate; step processes score every training example.")
+RETRAINED = "Removing or upweighting fine-tunes the model again for each text; step processes score every text."
 PARAMETERS = {
     "eta": ("step size η", 0.1, 1e-6, 100.0),
     "alpha": ("weight α", 1e-3, -1.0, 1e6),
@@ -63,7 +62,7 @@ PARAMETERS = {
 }
 CHOICES = {
     "unit": ("in one", {"epoch": "epoch of the training", "step": "step of the training"}),
-    "normalization": ("mean over", {"n-1": "the n−1 left (paper)", "n": "n as before"}),
+    "normalization": ("mean over", {"n-1": "the remaining n−1 (paper)", "n": "n as before"}),
     "baseline": ("compared with", {"factual": "the trained model (paper)", "reoptimized": "re-optimised unchanged"}),
 }
 
@@ -75,7 +74,7 @@ def problem_picker() -> None:
         _decided(name)
         model_picker(name)
         if (pool := fitting.pool(name, chosen_model(name))) > 1:
-            glossary.caption(f"The model reads averages over {pool} × {pool} pixels, so that answers come live.")
+            glossary.caption(f"Pixels are averaged over {pool} × {pool} squares, so that results take seconds.")
         upload.show()
         with st.expander("Sizes and seed"):
             _sizes(name)
@@ -90,7 +89,7 @@ def dataset_picker(sizes: tuple[str, ...], texts: bool = True) -> str:
     names = [name for name in (*datasets.DATASETS, *_uploads()) if texts or not datasets.holds_records(name)]
     key = choice.bound("data", fitting.first_data(), choice.from_options(names))
     name = inputs.selectbox("Dataset", names, key=key, format_func=_heading, help=glossary.hint("Dataset", (
-        "Pictures and numbers are for softmax regression and networks, texts for language models.") if texts else None))
+        "Pictures and numbers: softmax regression and networks. Texts: language models.") if texts else None))
     took("data", name, sizes)
     return name
 
@@ -134,7 +133,7 @@ def model_picker(dataset: str) -> None:
         look = None if texts else fitting.first_look(dataset, name)
         layers_picker.show(texts, source, look.parameters if look else ALL)
         if look:
-            glossary.caption(f"{look.sentence} Choose others here and under *Sizes and seed*.")
+            glossary.caption(f"{look.sentence} Change them here and under *Sizes and seed*.")
     if name != SOFTMAX and not texts:
         weights_picker.show(source)
     with st.expander("Training"), guarded("This training"):
@@ -173,11 +172,11 @@ def _sizes(name: str) -> None:
     number("train", "training examples", min(train, limits[0]), min(10, limits[0]), limits[0])
     number("queries", "queries", min(queries, limits[1]), 1, min(limits[1], 2_000))
     texts = datasets.holds_records(name)
-    number("candidates", "texts to retrain without" if texts else "candidates to re-optimise", candidates, 5, 5_000,
+    number("candidates", "texts retrained without" if texts else "candidates to re-optimise", candidates, 5, 5_000,
            RETRAINED if texts else REOPTIMIZED)
-    number("seed", "seed of the draw", 0, 0, 1_000_000)
+    number("seed", "seed", 0, 0, 1_000_000)
     number("nseeds", "seeds to average", 1, 1, 10,
-            "Each seed draws another training set. With one seed, intervals run over queries.")
+            "Each seed samples another training set. With one seed, intervals are over queries.")
 
 
 def number(name: str, label: str, default, low, high, help: str | None = None):

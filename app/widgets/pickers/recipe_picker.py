@@ -25,10 +25,10 @@ NETWORK, TEXTS = "fit", "tune"
 RECIPES: dict[str, type[TrainingRecipe]] = {NETWORK: Recipe, TEXTS: FineTuning}
 SHORT = {"batch_size": "batch", "learning_rate": "rate"}
 PENALTY, USUAL_PENALTY = "l2", 1e-4
-DECAY = ("λ of (λ/2)‖W‖² in the objective, as weight decay of a network. Default: the paper's. It is part of "
-         "the question: removing an example is asked of this objective. The decay of AdamW is part of no objective.")
+DECAY = ("λ of (λ/2)‖W‖² in the objective, as weight decay of a network. Default: the paper's. It is part of the "
+         "question, which refers to this objective. AdamW's decoupled decay is not part of any objective.")
 PICTURES = ("flip", "crop")
-NO_PICTURES = " These data are no pictures, which alone can be mirrored and shifted."
+NO_PICTURES = " Only pictures can be mirrored and shifted."
 
 
 def _name(family: str, field: str) -> str:
@@ -93,4 +93,4 @@ def show(family: str, base: TrainingRecipe, examples: int, pictures: bool = Fals
     trained = recipe.model_copy(update={"weight_decay": penalty()}) if family == NETWORK else recipe
     steps = recipe.epochs * recipe.per_epoch(examples)
     glossary.caption(f"{trained.sentence} On {examples:,} examples that is {steps:,} steps, and "
-                     f"{recipe.epochs * examples:,} examples passed through the model.")
+                     f"{recipe.epochs * examples:,} examples processed.")

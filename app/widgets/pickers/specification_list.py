@@ -113,12 +113,12 @@ def empty(scorings: Sequence[Scoring]) -> None:
     """What stands where the heatmap will be, while there is nothing to compare."""
     with st.container(border=True):
         if scorings:
-            glossary.markdown("**One more, please.** A comparison needs at least two specifications.")
+            glossary.markdown("**Add one more.** A comparison needs at least two specifications.")
         else:
             glossary.markdown(
-                "**Nothing to compare yet.** Start from one of the presets above, or add specifications one "
-                "by one. If this is your first visit, take the first look:")
-        st.button("Four answers to four questions", type="primary" if not scorings else "secondary",
+                "**Nothing to compare yet.** Choose a preset above, or add specifications one by one. On a first "
+                "visit, start here:")
+        st.button("Four questions, four answers", type="primary" if not scorings else "secondary",
                   icon=":material/play_arrow:", on_click=start, args=(FIRST,))
 
 

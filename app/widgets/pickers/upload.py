@@ -50,7 +50,7 @@ def _take(file: BinaryIO, texts: bool) -> None:
         st.session_state.update({UNCLEAR: (str(error), error.choices), LABEL: next(iter(error.choices))})
         return
     if datasets.holds_records(name) and not texts:
-        st.warning("These are records of a language model: ask about them on **Compare** or **Language models**.",
+        st.warning("These are records of a language model: use them on **Compare** or **Language models**.",
                    icon=":material/chat:")
         return
     take(name)
@@ -63,7 +63,7 @@ def _ask(file: BinaryIO, why: str, choices: Mapping[str, str]) -> None:
     with st.form("upload:labels", border=False):
         label = inputs.selectbox("Column of the labels", list(choices), key=LABEL,
                                  format_func=lambda column: f"{column[:60]} ({choices[column]})")
-        pressed = st.form_submit_button("Read it this way", icon=":material/check:")
+        pressed = st.form_submit_button("Apply", icon=":material/check:")
     if pressed:
         with guarded("This table"):
             file.seek(0)
@@ -74,9 +74,9 @@ def _ask(file: BinaryIO, why: str, choices: Mapping[str, str]) -> None:
 
 def _sample() -> None:
     """A zip to try the way of one's own pictures with."""
-    st.button("Try with a sample zip", key="upload:sample", icon=":material/checkroom:", on_click=_try,
+    st.button("Try a sample zip", key="upload:sample", icon=":material/checkroom:", on_click=_try,
               help=f"{datasets.EACH} pictures of each of ten kinds of clothing, a tenth of them in the wrong "
-                   "folder. It is read as a zip of your own would be.")
+                   "folder. It is read like a zip of your own.")
     downloads.file_button("The sample zip", datasets.sample_zip, datasets.SAMPLE_ZIP, "application/zip",
                           "upload:sample:file")
 

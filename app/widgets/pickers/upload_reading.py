@@ -14,12 +14,12 @@ from engine.desk import datasets
 from engine.desk.datasets import Preview, UploadOptions
 
 EMBEDDINGS = "Embeddings as features (npy, npz, CSV or Parquet)"
-FORMS = ("An npy (n, d) has a row an example, in the order of the table's rows, or of the sorted paths of pictures. An "
-         "npz has `embeddings` and, if you like, the `names` of their examples. A CSV or Parquet has a column of "
-         "lists, or one number a column, and if you like the names in a column `path`.")
+FORMS = ("An npy (n, d) has one row per example, in the order of the table's rows or of the sorted picture paths. An "
+         "npz has `embeddings` and optionally the `names` of their examples. A CSV or Parquet file has a column of "
+         "lists or one number per column, and optionally the names in a column `path`.")
 
 
-@st.cache_data(show_spinner="Looking at your data", max_entries=8)
+@st.cache_data(show_spinner="Reading your data", max_entries=8)
 def preview(name: str, content: str) -> Preview:
     """What was understood of a user's own data. content: their digest."""
     return datasets.preview(name)
@@ -31,10 +31,10 @@ def show(name: str, take: Callable[[str], None]) -> None:
     if not (understood.columns or datasets.holds_records(name) or datasets.holds_pictures(name)):
         return
     chosen = datasets.reading(name)
-    with st.expander("How it is read", icon=":material/tune:"), guarded("This reading"):
+    with st.expander("Import settings", icon=":material/tune:"), guarded("This reading"):
         with st.form(f"own:reading:{name}", border=False):
             given = fields(name, chosen, understood)
-            pressed = st.form_submit_button("Read it this way", icon=":material/refresh:")
+            pressed = st.form_submit_button("Apply", icon=":material/refresh:")
         if pressed:
             read(chosen, given, take)
 
@@ -58,7 +58,7 @@ def _label(name: str, chosen: UploadOptions, understood: Preview) -> str:
     """The column of a table that holds the labels; empty for the one that its name or its values tell."""
     if not understood.columns:
         return ""
-    titles = {"": "by its name or values", **{column: column for column in understood.columns}}
+    titles = {"": "automatic, by name or values", **{column: column for column in understood.columns}}
     return _select(name, "label", "Column of the labels", titles, chosen.label)
 
 

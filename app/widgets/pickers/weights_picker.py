@@ -35,10 +35,10 @@ def show(source: Callable[[], ProblemSource]) -> None:
     with st.expander("Use my own weights"):
         if name:
             glossary.caption(f"In use: {name}. {_known(problem)}")
-            st.button("Train here instead", on_click=choice.keep, args=(NAME, TRAINED if own and own.weights else []),
+            st.button("Train it instead", on_click=choice.keep, args=(NAME, TRAINED if own and own.weights else []),
                       key="weights:forget")
-        file = st.file_uploader("Checkpoint of this model: safetensors, or a state dict, which is read without running "
-                                "code; or the folder of a recorded training, as a zip", type=TYPES, key="weights:file")
+        file = st.file_uploader("Checkpoint of this model: safetensors, or a state dict (loaded without running "
+                                "code), or a zipped folder of a recorded training", type=TYPES, key="weights:file")
         if file is not None:
             once(NAME, (file.file_id, source().model), lambda: _take(file, source()))
 

@@ -17,9 +17,9 @@ from engine.question.worded import LONGEST, ORDINALS, Contrast, Span, Worded
 
 MOST_WORDS = 150
 """Words of a response that are offered to mark."""
-MARK = "Click the first and the last word; what is between them is marked too. Or type the words below."
+MARK = "Click the first and the last word of the span, or type the words below."
 EVERY, ALONE = "In every query's response", "In this query alone"
-CHOICE, WRITTEN = "The same, with another choice stated", "One that I write"
+CHOICE, WRITTEN = "The same, with another choice stated", "Custom"
 
 
 def span(name: str, records: Sequence[Record], before: Worded | None) -> str | None:
@@ -32,7 +32,7 @@ def span(name: str, records: Sequence[Record], before: Worded | None) -> str | N
     words = records[query].response.split()[:MOST_WORDS]
     text, marks = f"{name}:words", f"{name}:marks:{query}"
     st.session_state.setdefault(text, own.words if own else "")
-    inputs.pills("Words of its response", range(len(words)), key=marks, selection_mode="multi", help=MARK,
+    inputs.pills("Words of the response", range(len(words)), key=marks, selection_mode="multi", help=MARK,
                  format_func=lambda at: plain(words[at]), on_change=_mark, args=(marks, text, words))
     written = inputs.text_input("Marked words", key=text, max_chars=LONGEST, placeholder="such as: is a metal")
     alone = _alone(name, own)
@@ -53,7 +53,7 @@ def contrast(name: str, records: Sequence[Record], before: Worded | None) -> str
     st.session_state.setdefault(kind, WRITTEN if not others or (own and own.response) else CHOICE)
     chosen = inputs.radio("Other response", [CHOICE, WRITTEN], key=kind, horizontal=True)
     if chosen == CHOICE and not others:
-        glossary.caption("This query states no choice of several; write the other response yourself.")
+        glossary.caption("This query states no choices; write the other response yourself.")
         return None
     number, written = 1, ""
     if chosen == CHOICE:
@@ -83,7 +83,7 @@ def _query(name: str, records: Sequence[Record], own: Worded | None) -> int:
 def _alone(name: str, own: Worded | None) -> bool:
     return st.radio("Asked", [EVERY, ALONE], index=int(own is not None and own.query is not None),
                     key=f"{name}:alone", horizontal=True,
-                    help="Of one query alone, the scores of the other queries are zero.") == ALONE
+                    help="For a behavior of one query, the scores of all other queries are zero.") == ALONE
 
 
 def _mark(marks: str, text: str, words: Sequence[str]) -> None:
@@ -109,6 +109,6 @@ def _standing(behavior: str, written: str, records: Sequence[Record], query: int
         return behavior
     where = (f"in {len(holding)} of {len(queries)} responses" if query is None else
              f"not in the response of query {query}")
-    st.error(f"“{plain(written)}” stands {where}; mark words that occur, or ask about one query alone that has "
-             "them.", icon=":material/error:")
+    st.error(f"“{plain(written)}” stands {where}; mark words that occur, or choose one query that has them.",
+             icon=":material/error:")
     return None

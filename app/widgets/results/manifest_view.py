@@ -41,7 +41,7 @@ def facts(manifest: Mapping[str, Any]) -> Facts:
         ("Device", "; ".join(dict.fromkeys(str(one.get("device", "")) for one in manifests))),
         ("Computing time", _computing(manifest)),
         ("Training of the models", _training(runs)),
-        ("Most memory of the process", _memory(manifests)),
+        ("Peak memory of the process", _memory(manifests)),
         ("Computed",
          ", ".join(str(one.get("written", "")).replace("T", " ").replace("Z", " UTC") for one in manifests)),
         *_convergence(runs),
@@ -60,20 +60,20 @@ def _computing(manifest: Mapping[str, Any]) -> str:
 def reused(manifest: Mapping[str, Any]) -> str:
     """What is added to the time of a run that reused a part of its work, which it does not count."""
     fraction = manifest.get(STORED_FRACTION, 0.0)
-    return f", with {fraction:.0%} of the work found on disk" if fraction >= 0.005 else ""
+    return f", with {fraction:.0%} of the work cached" if fraction >= 0.005 else ""
 
 
 def _training(runs: Sequence[Mapping[str, Any]]) -> str:
     """How long their language models were trained; a run that finds them on disk does not count it as its own time."""
     took = [run["facts"][TOOK] for run in runs if TOOK in (run.get("facts") or {})]
-    return f"{spell(sum(took))}, whichever run they were for" if took and len(took) == len(runs) else ""
+    return f"{spell(sum(took))}, for any run" if took and len(took) == len(runs) else ""
 
 
 def _memory(manifests: Sequence[Mapping[str, Any]]) -> str:
     peaks = [one[resident.KEY] for one in manifests if one.get(resident.KEY)]
     if not peaks:
         return ""
-    silent = "" if len(peaks) == len(manifests) else f", said by {len(peaks)} of {len(manifests)} runs"
+    silent = "" if len(peaks) == len(manifests) else f", reported by {len(peaks)} of {len(manifests)} runs"
     return f"{spell_bytes(max(peaks))}{silent}"
 
 
@@ -91,7 +91,7 @@ def _source(source: Mapping[str, Any], candidates: int | None) -> str:
     counted.append(f"{train:,} training examples" if train else f"all {'other ' if trusted else ''}training examples")
     counted += [f"{count:,} {noun}" for count, noun in counts if count]
     pool = source.get("pool", 1)
-    pooled = f", pixels averaged in {pool}×{pool} squares" if pool > 1 else ""
+    pooled = f", pixels averaged over {pool}×{pool} squares" if pool > 1 else ""
     return f"{datasets.title(source['dataset'])}: {', '.join(counted)}{pooled}"
 
 
@@ -110,7 +110,7 @@ def _convergence(runs: Sequence[Mapping[str, Any]]) -> Facts:
         ("Gradient norm of the trained model", f"at most {max(norms):.1e}" if norms else ""),
         ("Its test accuracy", _span(accuracies)),
         ("Candidates flagged and left out", f"{sum(flagged):,}" if sum(flagged) else ("none" if flagged else "")),
-        ("Largest gradient norm where the re-optimisations end", f"{max(norms_after):.1e}" if any(norms_after) else ""),
+        ("Largest gradient norm after re-optimisation", f"{max(norms_after):.1e}" if any(norms_after) else ""),
         ("Largest relative residual of a linear system", f"{max(linear):.1e}" if linear else ""),
     ]
 

@@ -20,11 +20,11 @@ from engine.question.glossary import TERMS, occurrences
 SEEN, FOLDED = "_explained", "_folded"
 COLUMNS = {
     "a": "The first of the two.", "b": "The second of the two.",
-    "ci95": "Half the width of the 95% t-interval around the mean.",
+    "ci95": "Half-width of the 95% t-interval of the mean.",
     "eta": "The step size η.", "alpha": "The weight α.", "rho": "The fraction of corrupted labels.",
     "n_queries": "The number of queries in the mean.", "n_seeds": "The number of seeds in the mean.",
-    "n_dropped": "Queries left out because one of the rankings is constant there.",
-    "kendall_tau": "τ: 1 the same order, −1 reversed, 0 as many pairs in the same order as in the opposite one.",
+    "n_dropped": "Queries left out because one ranking is constant.",
+    "kendall_tau": "τ: 1 for the same order, −1 for the reversed order, 0 for as many concordant as discordant pairs.",
 }
 """Names of columns in files, which are short because programs read them."""
 LABELS = {"ci95": "± 95%", "seed_means": "mean of each seed", "n_seeds": "seeds", "n_queries": "queries",

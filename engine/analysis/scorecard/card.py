@@ -78,7 +78,7 @@ def verdicts(benchmark: Benchmark, table: pd.DataFrame, behavior: str) -> list[s
             if better:
                 best = min(better, key=lambda other: size[other])
                 where = f" ({measure})" if measure else ""
-                said.append(f"{own['title'][name]} is exact for its own question and is behind "
+                said.append(f"{own['title'][name]} is exact for its own question and scores below "
                             f"{own['title'][best]}{where}: {mean_of(own, name)} and {mean_of(own, best)}. "
                             f"{_difference(benchmark, name, behavior, str(own['protocol'][name]))}")
     return said
@@ -109,13 +109,13 @@ def with_half(mean: float, half: float) -> str:
 def _difference(benchmark: Benchmark, name: str, behavior: str, protocol: str) -> str:
     """How the benchmark's question differs from the one that the exact method answers."""
     if benchmark.asks is None:
-        return f"{benchmark.sought[0].upper()}{benchmark.sought[1:]} is sought here, and no counterfactual."
+        return f"{benchmark.sought[0].upper()}{benchmark.sought[1:]} is the target here, not a counterfactual."
     own = method_of(name).scoring(behavior)
     axes = () if own is None else benchmark.asks(behavior).differing_axes(own)
     differences = [f"another {' and '.join(AXIS_NAMES[axis] for axis in axes)}"] if axes else []
     if protocol not in ("", "weights"):
-        differences.append(f"models of the protocol `{protocol}` and not the recorded run")
+        differences.append(f"models of the protocol `{protocol}` instead of the recorded run")
     if not differences:
-        return ("The benchmark asks about groups, this method answers for single examples; whether that is why was not "
+        return ("The benchmark is about groups, the method about single examples; whether that explains it was not "
                 "measured.")
-    return f"The benchmark tests {', and '.join(differences)}; whether that is why was not measured."
+    return f"The benchmark tests {', and '.join(differences)}; whether that explains it was not measured."

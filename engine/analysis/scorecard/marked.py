@@ -47,7 +47,7 @@ def _mislabelled(case: Case, seed: int, options: Options) -> dict[str, np.ndarra
     y, flags = symmetric_noise(problem.y.cpu().numpy(), problem.classes, case.sizes.flipped, seed)
     noisy = flags.noisy[problem.candidates.cpu().numpy()]
     if not 0 < noisy.sum() < len(noisy):
-        raise InvalidInput("No candidate, or every one, has a wrong label; take more candidates or another share.")
+        raise InvalidInput("No candidate, or every one, has a wrong label; use more candidates or another fraction.")
     marked = trained_on(problem, problem.examples._replace(y=problem.y.new_tensor(y)), options.stage(0, 2))
     later, measured = options.stage(1, 2), {}
     for index, name in enumerate(case.methods):
@@ -98,8 +98,7 @@ def _detection(case: Case, rows: Tensor, queries: Tensor, label: int, mark: Call
     problem = case.problem
     flags = torch.isin(problem.candidates, rows).cpu().numpy()
     if not flags.any() or flags.all() or not len(queries):
-        raise InvalidInput("No candidate, or every one, or no query carries the mark that is to be found; take more "
-                           "candidates and queries.")
+        raise InvalidInput("No candidate, or every one, or no query carries the mark; use more candidates and queries.")
     x, y = problem.x.clone(), problem.y.clone()
     x[rows], y[rows] = mark(x[rows]), label
     marked = trained_on(problem, problem.examples._replace(
@@ -119,27 +118,27 @@ def _patched(problem: Problem, x: Tensor) -> Tensor:
 
 MISLABELLED = Benchmark(
     "mislabelled", "Mislabelled examples",
-    "AUROC of self-influence for examples whose label was made wrong before the training.",
-    "How much does a label matter to its own example? A wrong one often matters most, but nobody says it must.",
+    "AUROC of self-influence for examples whose label was corrupted before training.",
+    "How much does a label influence its own example? A wrong label often does so most, but need not.",
     "Koh and Liang 2017, Pruthi et al. 2020", lambda case: _repeated(case, _mislabelled), removal,
     reads=LABELLED, trainings=_each, chance=0.5)
 SUBCLASSES = Benchmark(
     "subclasses", "Subclass of the first example",
     "Classes are joined in pairs before the training; how often the first example has the query's own former class.",
-    "Which example looks like the query inside its class? That is similarity, and no intervention is named.",
-    "Hanawa et al. 2021", lambda case: _repeated(case, _subclasses), sought="a likeness inside a class",
+    "Which example resembles the query within its class? This is similarity; no intervention is defined.",
+    "Hanawa et al. 2021", lambda case: _repeated(case, _subclasses), sought="similarity within a class",
     reads=LABELLED, trainings=_each)
 SHORTCUT = Benchmark(
     "shortcut", "Shortcut",
     "Half of a class carries a patch; average precision of these examples for queries of other classes that carry it "
-    "too and are taken for that class.",
-    "Which examples taught the shortcut? It was planted in many, so that no single one need matter.",
+    "too and are predicted as that class.",
+    "Which examples taught the shortcut? It is planted in many, so no single one need have influence.",
     "Koh and Liang 2017, Bareeva et al. 2024", lambda case: _repeated(case, _shortcut), sought=MARK,
     reads=LABELLED, trainings=_each)
 MIXED = Benchmark(
     "mixed", "Mixed datasets",
     "Some examples come from another source and have one label; average precision of these examples for queries from "
-    "there that are taken for that label.",
-    "Which examples are of the query's source? It was planted in many, so that no single one need matter.",
+    "there that are predicted as that label.",
+    "Which examples come from the query's source? There are many, so no single one need have influence.",
     "Hammoudeh and Lowd 2022", lambda case: _repeated(case, _mixed), sought=MARK,
     reads=LABELLED, trainings=_each)

@@ -34,22 +34,21 @@ def _changes(case: Case) -> Mapping[str, tuple[np.ndarray, np.ndarray]]:
     """What was changed -> (which candidates were (k,), which of them take part (k,)): those and the unchanged ones."""
     problem = case.problem
     if problem.texts is None:
-        raise InvalidInput("Which records were changed is known of a dataset's own alone; draw the records from one.")
+        raise InvalidInput("Only datasets with known changes state which records were changed; use one of them.")
     flags = [record.flags for record in problem.texts.of(problem.x[problem.candidates])]
     clean = np.array([set(own) <= {CLEAN} for own in flags])
     kinds = sorted({flag for own in flags for flag in own} - {CLEAN})
     changes = {kind.replace("_", " "): (changed, changed | clean)
                for kind in kinds for changed in [np.array([kind in own for own in flags])]}
     if not changes or not clean.any():
-        raise InvalidInput("No candidate, or every one, was changed on purpose; take more candidates, or a dataset of "
-                           "records some of which were, such as `world_corruption`.")
+        raise InvalidInput("No candidate, or every one, was corrupted; use more candidates, or a dataset with "
+                           "corrupted records such as `world_corruption`.")
     return changes
 
 
 PLANTED = Benchmark(
     "planted", "Planted records",
     "AUROC of self-influence for records that were changed before the training, among the unchanged ones.",
-    "How much does a record matter to itself? One that teaches something wrong often matters most, but nobody says it "
-    "must.",
+    "How much does a record influence itself? A corrupted one often does so most, but need not.",
     "Koh and Liang 2017, Pruthi et al. 2020", _planted, removal, reads=("tokens",),
     chance=0.5)

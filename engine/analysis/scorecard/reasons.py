@@ -68,19 +68,19 @@ def reason(own: Estimate, ceiling: Estimate | None, others: dict[str, Estimate],
     """What was measured of why a standing is at chance. others: measure -> the same method's on subsets of other
     sizes."""
     if ceiling is not None and not ceiling.differs(chance):
-        return (f"nor does the exact answer of another seed ({ceiling.text}), so that what the subsets do "
-                "cannot be told from what the seeds do.")
+        return (f"nor does the exact answer of another seed ({ceiling.text}), so the effect of subsets cannot be "
+                "separated from that of seeds.")
     if not math.isnan(own.over_queries) and abs(own.mean - chance) > own.over_queries:
-        return (f"the draw of only {subsets} subsets leaves ± {own.over_subsets:.2f}, while queries alone leave ± "
-                f"{own.over_queries:.2f}; draw more subsets.")
+        return (f"sampling only {subsets} subsets leaves ± {own.over_subsets:.2f}, while queries alone leave ± "
+                f"{own.over_queries:.2f}; sample more subsets.")
     apart = [(name, one) for name, one in others.items() if one.differs(chance)]
     if apart:
         name, one = max(apart, key=lambda pair: abs(pair[1].mean - chance))
-        return f"on subsets of another size it does ({name}: {one.text}), so that their size matters here."
+        return f"on subsets of another size it does ({name}: {one.text}), so their size matters here."
     if ceiling is not None:
-        return (f"the exact answer of another seed reaches {ceiling.text}, so that it is not the noise of seeds; why "
-                "is not known.")
-    return "no other seed was measured, so that why is not known."
+        return (f"the exact answer of another seed reaches {ceiling.text}, so seed noise does not explain it; the "
+                "cause is unknown.")
+    return "no other seed was measured, so the cause is unknown."
 
 
 def _ceiling(table: pd.DataFrame, measure: str) -> Estimate | None:

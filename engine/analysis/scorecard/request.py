@@ -36,7 +36,7 @@ class Scorecard:
 
 
 class ScorecardRequest(Request[Scorecard]):
-    """Run benchmarks of rankings, and say which question each of them asks.
+    """Run benchmarks of attribution methods, and name the question of each.
 
     methods, benchmarks: their names, a method's with settings where it has any; none: all that fit. scores: of other
     programs, which are measured where a benchmark asks about the problem's own model: those that train it without some
@@ -54,7 +54,7 @@ class ScorecardRequest(Request[Scorecard]):
 
     sizes: Annotated[Sizes, Option(parts=(
         "models", "queries", "repeats", "seeds", "seed", "protocol", "among"))] = Sizes()
-    behavior: Annotated[str, Field(description="What is read off models; `list` shows them.")] = "query_loss"
+    behavior: Annotated[str, Field(description="Behaviors; see `list`.")] = "query_loss"
     methods: Annotated[tuple[str, ...], Option("method"), Field(description=(
         "A method, with settings of its estimator as `trak;dimension=2048`; repeat it (default: all that fit)."))] = ()
     benchmarks: Annotated[tuple[str, ...], Option("benchmark"), Field(description=(
@@ -80,7 +80,7 @@ class ScorecardRequest(Request[Scorecard]):
         for benchmark in (BENCHMARKS[name] for name in self.benchmarks):
             if count := benchmark.trainings(self.sizes, len(self.methods)):
                 seconds = guess([removal(self.behavior)], problem, count)
-                yield (f"{benchmark.title}: up to {count:,} trainings, beside those of the methods; about "
+                yield (f"{benchmark.title}: up to {count:,} trainings, in addition to those of the methods; about "
                        f"{max(1.0, seconds):,.0f} s on two cores.")
 
     def sentences(self, answer: Scorecard) -> Iterator[str]:
@@ -92,7 +92,7 @@ class ScorecardRequest(Request[Scorecard]):
         yield f"{benchmark.title}: {benchmark.question}"
         if benchmark.retrains:
             protocol = PROTOCOLS[self.sizes.protocol]
-            yield f"  Protocol `{protocol.name}`: {protocol.definition} It asks for {protocol.estimand}"
+            yield f"  Protocol `{protocol.name}`: {protocol.definition} Its estimand: {protocol.estimand}"
         for _, row in table[table["method"] == CEILING].iterrows():
             yield f"  {card.counted(row)}"
         for sentence in [*card.verdicts(benchmark, table, self.behavior),
@@ -134,4 +134,4 @@ def check(problem: type[Problem], methods: Sequence[str], benchmarks: Sequence[s
                          ([BENCHMARKS[name].name for name in benchmarks], running(problem))):
         for name in names:
             if parsed(name)[0] not in known:
-                raise InvalidInput(f"`{name}` has no answer for {problem.noun}; take some of {', '.join(known)}.")
+                raise InvalidInput(f"`{name}` is not defined for {problem.noun}; choose from {', '.join(known)}.")

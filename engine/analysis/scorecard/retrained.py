@@ -177,16 +177,17 @@ LDS = Benchmark(
     "lds", "Linear datamodeling score",
     "Spearman's ρ between the summed scores of the candidates in a random subset and the behavior of a model trained "
     "on it. `other seed`: the model that is scored and those on subsets have different training seeds.",
-    "Does the ranking add up to what a model does that was trained without many examples at once?",
+    "Do summed scores predict the behavior of a model trained without many examples?",
     "Park et al. 2023", _lds, removal, trainings=_trained_on_subsets, retrains=True, chance=0.0)
 REMOVAL = Benchmark(
-    "removal", "Behavior lost without the top",
-    "How much the behavior at a query falls when the top of its own ranking is removed and the model is trained again.",
-    "Which group of examples, removed together, hurts this query most? The sum over a ranking need not be that.",
+    "removal", "Top-k removal",
+    "The drop of the behavior at a query after removing the top k of its own ranking and retraining.",
+    "Which group of examples, removed together, lowers this query's behavior most? The top k of a ranking need not be "
+    "that group.",
     "Ilyas et al. 2022, Park et al. 2023", _removal, removal,
     trainings=lambda sizes, methods: methods * sizes.queries * len(sizes.removed), retrains=True)
 LEAVE_ONE_OUT = Benchmark(
     "leave_one_out", "Leave-one-out correlation",
     "Pearson's correlation over candidates of the scores and the exact effects of removing single examples.",
-    "What does training again without one example change?", "Koh and Liang 2017", _leave_one_out,
+    "What does retraining without one example change?", "Koh and Liang 2017", _leave_one_out,
     removal, trainings=lambda sizes, methods: 2 * (sizes.candidates + 1), retrains=True, chance=0.0)

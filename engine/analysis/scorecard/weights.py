@@ -50,14 +50,14 @@ def _randomisation(case: Case) -> dict[str, Measured]:
 
 STABILITY = Benchmark(
     "stability", "Same top under another seed",
-    "The share of the top of a query's ranking that two trainings with different seeds have in common.",
-    "Would another run of the same training name the same examples? A question about T; no truth is compared with.",
-    "K et al. 2021, Nguyen et al. 2023", _stability, sought="a top that repeats",
+    "The fraction of the top k of a query that two trainings with different seeds share.",
+    "Does another training seed give the same top k? This is about T; there is no ground truth.",
+    "K et al. 2021, Nguyen et al. 2023", _stability, sought="a top k that repeats",
     trainings=lambda sizes, methods: sizes.seeds - 1)
 RANDOMISATION = Benchmark(
     "randomisation", "Random weights",
-    "Spearman's ρ between the scores and those for a model whose weights are drawn at random.",
-    "Does the method look at the trained model at all? Nearer to zero is better; exact leave-one-out trains models of "
-    "its own and does not read these weights, so that it has 1.",
+    "Spearman's ρ between the scores and those for a model with random weights.",
+    "Does the method depend on the trained weights? Nearer to zero is better; exact leave-one-out retrains and does "
+    "not read these weights, so it has 1.",
     "Adebayo et al. 2018, Hanawa et al. 2021", _randomisation,
     sought="a ranking that reads the trained weights", better="smaller")

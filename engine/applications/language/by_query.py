@@ -52,7 +52,7 @@ class QueryScoresRequest(JobRequest[Attributed]):
         columns = len(list(pairs(features.behaviors))) + len(features.hidden)
         if queries * records * columns > LARGEST:
             raise InvalidInput(f"{queries:,} queries × {records:,} records under {columns} estimators and behaviors "
-                               f"are more than a table of {LARGEST:,} numbers; ask about fewer queries.")
+                               f"exceed a table of {LARGEST:,} numbers; use fewer queries.")
         index = {"query": np.repeat(np.arange(queries), records), "record": np.tile(np.arange(records), queries)}
         return Output({"by_query": pd.DataFrame({**index, **{
             name: scores.astype(np.float32).ravel() for name, scores in score_columns(features)}})}, manifest={
@@ -80,7 +80,7 @@ def named_column(columns: Sequence[str], behaviors: Sequence[str], method: str, 
     chosen = METHODS[method or "tracin"]
     reads = behavior or behaviors[-1]
     if chosen.reads and reads not in behaviors:
-        raise InvalidInput(f"The behavior `{reads}` is not read off these queries; choose one of "
+        raise InvalidInput(f"The behavior `{reads}` is not defined for these queries; choose one of "
                            f"{', '.join(behaviors)}.")
     return next(name for name in reversed(columns) if name.startswith(f"{method or 'tracin'}|") and (
         not chosen.reads or name.endswith(f"|{reads}")))

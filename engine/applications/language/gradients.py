@@ -49,8 +49,8 @@ class Tap:
         if x.dim() == 2 and len(x) == self.shape.numel():
             x, g = x.unflatten(0, self.shape), g.unflatten(0, self.shape)
         if x.dim() != 3:
-            raise InvalidInput(f"The layer `{name}` takes tokens out of their records, as experts do; adapt only "
-                               "layers that keep them apart, with `targets` such as `q_proj,v_proj`.")
+            raise InvalidInput(f"The layer `{name}` mixes tokens of different records, as experts do; adapt only "
+                               "layers that do not, with `targets` such as `q_proj,v_proj`.")
         if self.receiver is None:
             return
         if len(x) == len(self.padding.lengths):

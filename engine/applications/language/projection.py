@@ -37,13 +37,14 @@ class Projection(Value):
     """
 
     projector: Literal["count_sketch", "rademacher", "gaussian", "identity"] = setting(
-        "count_sketch", "The random projection of gradients; `identity` keeps them whole.", "this program", FREE)
+        "count_sketch", "The random projection of gradients; `identity` projects nothing.", "this program", FREE)
     dimension: Count = setting(
-        4096, "Numbers that a gradient is projected to at least.", "this program", GROWS, ge=1)
-    seed: Count = setting(0, "Of the draw of the projection.", "this program", FREE)
+        4096, "Minimal dimension of a projected gradient.", "this program", GROWS, ge=1)
+    seed: Count = setting(0, "Seed of the projection.", "this program", FREE)
     budget: Count = setting(
-        0, "Bytes that the gradients of the records may take on disk: within them they are kept whole, or projected to "
-        "more numbers where the scores depend on the draw. With 0 the dimension holds.", "this program",
+        0, "Disk budget in bytes for the records' gradients: within it they are stored unprojected, or with a larger "
+           "dimension where scores depend on the projection's seed. With 0 the minimal dimension is used.", "this "
+                                                                                                            "program",
         "room on disk", ge=0, le=1 << 44)
 
     @model_serializer(mode="wrap")

@@ -24,7 +24,7 @@ def without(records: Sequence[Record], out: Container[int]) -> list[Record]:
     """The records whose places are not in `out`. Raises `InvalidInput` where nothing would be left."""
     left = [record for row, record in enumerate(records) if row not in out]
     if not left:
-        raise InvalidInput("All records are taken out; keep some of them.")
+        raise InvalidInput("All records are removed; retain some of them.")
     return left
 
 
@@ -66,7 +66,7 @@ class RecordReview(Decisions):
             raise InvalidInput(f"There is no training record {decision.row}; they are numbered 0 to "
                                f"{len(self.records) - 1:,}.")
         if decision.label is not None:
-            raise InvalidInput("A record has no label that could be another one; take it out, or keep it.")
+            raise InvalidInput("A record has no label to correct; remove it or retain it.")
         if len(decision.note) > LONGEST_NOTE:
             raise InvalidInput(f"The note is longer than {LONGEST_NOTE:,} letters; shorten it.")
         return decision

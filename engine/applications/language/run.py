@@ -56,7 +56,7 @@ class AttributionRequest(JobRequest[Attributed]):
 
     @property
     def job_title(self) -> str:
-        about = "a prompt of your own" if self.explained else "its own queries"
+        about = "your own prompt" if self.explained else "its own queries"
         return f"{TASKS[self.setting.task['name']].title} · {catalogue.model_title(self.setting.model)} · {about}"
 
     @property
@@ -122,7 +122,7 @@ class AttributionRequest(JobRequest[Attributed]):
         queries = self.queries(attribution)
         attribution.unmarked  # noqa: B018 - refuses tokens that no record has, before any training
         if not attribution.behaviors([attribution.encoder.encode(record) for record in queries]):
-            raise InvalidInput("No behavior can be read off these queries; give each a response.")
+            raise InvalidInput("No behavior is defined for these queries; give each a response.")
         ranges.flagged(attribution.encoder, self.setting.ranges, queries)  # refuses, before any training
         if chunk.startswith("queries"):
             return _queries_chunk(attribution, queries, int(chunk.partition("/")[2]), context)

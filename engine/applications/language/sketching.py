@@ -57,21 +57,21 @@ def described(table: pd.DataFrame, projection: Projection, tried: Mapping[int, f
               "tried": [[width, tau] for width, tau in (tried or {}).items()]}
     if projection.whole:
         return {**chosen, "least": None, "met": True, "outcome": WHOLE,
-                "sentence": "Gradients are kept whole: nothing is projected."}
+                "sentence": "Gradients are not projected."}
     known = table.dropna(subset="kendall_tau")
     if known.empty:
         return {**chosen, "least": None, "met": False, "outcome": MISSED, "sentence": (
-            f"Gradients are projected onto {projection.dimension:,} numbers; how far scores depend on the draw of the "
-            "projection is not known, because no query ranks the records under two draws.")}
+            f"Gradients are projected onto {projection.dimension:,} numbers; the dependence of scores on the "
+            "projection's seed is unknown, because no query has two rankings to compare.")}
     worst, best = (known.loc[index] for index in (known["kendall_tau"].idxmin(), known["kendall_tau"].idxmax()))
     least = float(worst["kendall_tau"])
     met = least >= TARGET
     said = (f"Gradients are projected onto {projection.dimension:,} numbers at random{_why(projection, tried or {})}. "
-            "Between two draws of the "
-            f"projection, rankings agree by τ = {_floored(least)} ({_named(worst)}) to {_floored(best['kendall_tau'])} "
+            f"Between two seeds of the projection, rankings agree by τ = {_floored(least)} ({_named(worst)}) to "
+            f"{_floored(best['kendall_tau'])} "
             f"({_named(best)}), per query")
-    advice = ("." if met else f": below {TARGET}, a part of the ranking is the draw's; a larger `dimension`, or the "
-              "projector `identity`, which keeps gradients whole, lowers it.")
+    advice = ("." if met else f": below {TARGET}, part of the ranking is due to the seed; a larger `dimension`, or "
+                              "the projector `identity`, reduces it.")
     return {**chosen, "least": least, "met": met, "outcome": MET if met else MISSED, "sentence": said + advice}
 
 
@@ -80,8 +80,8 @@ def _why(projection: Projection, tried: Mapping[int, float]) -> str:
     if not tried:
         return ""
     reached = tried[projection.dimension] >= TARGET
-    return (", the fewest on which two draws agreed for a sample of the records" if reached else
-            ", the most that their budget allows: fewer did not suffice for a sample of the records")
+    return (", the smallest dimension at which two seeds agreed for a sample of the records" if reached else
+            ", the largest within the budget: smaller ones did not suffice for a sample of the records")
 
 
 def _few(features: CachedFeatures) -> CachedFeatures:

@@ -60,7 +60,7 @@ def check_contents(data: Mapping[str, Any]) -> None:
     expected, present = data.get("contents", {}), contents(setting(data["settings"]))
     for name, what in (("model", "model"), ("task", "records")):
         if expected.get(name, UNKNOWN) not in (present[name], *UNFETCHED):
-            raise InvalidInput(f"The files of this run's {what} have changed since it was asked for; ask again.")
+            raise InvalidInput(f"The files of this run's {what} have changed since the request; request it again.")
 
 
 def chunk_keys(chosen: Mapping[str, Any]) -> list[str]:

@@ -22,7 +22,7 @@ def title(training: StoredTraining) -> str:
     if not facts:
         return f"A training of an earlier version, {training.digest[:8]}"
     name = TASKS[facts["task"]].title if facts.get("task") in TASKS else str(facts.get("task"))
-    partial = ", trained again without some" if facts.get("part") else ""
+    partial = ", retrained without some" if facts.get("part") else ""
     return (f"{name} · {catalogue.model_title(str(facts.get('model')))} · seed {facts.get('seed')} · "
             f"{facts.get('records'):,} records{partial}")
 

@@ -59,7 +59,7 @@ def typed(prompt: str, response: str, answer: str, words: str) -> Record:
     if words.strip():
         at = response.find(words.strip())
         if at < 0:
-            raise InvalidInput("The words to explain do not stand in the response; copy them from it.")
+            raise InvalidInput("The words to explain are not in the response; copy them from it.")
         spans["explanation"] = (at, at + len(words.strip()))
     return Record.parse({"id": "typed", "prompt": prompt, "response": response, "spans": spans,
                          "choices": _choices(prompt, answer)})
@@ -76,6 +76,6 @@ def _letter(response: str, answer: str) -> tuple[int, int]:
     """Where the answer stands last, after a space."""
     at = max(response.rfind(f" {answer}."), response.rfind(f" {answer}"))
     if at < 0:
-        raise InvalidInput(f"The answer “{answer}” does not stand in the response after a space; write for example "
+        raise InvalidInput(f"The answer “{answer}” is not in the response after a space; write for example "
                            f"“The answer is {answer}.”")
     return at + 1, at + 1 + len(answer)

@@ -32,8 +32,8 @@ REMOVED = ".removed"
 """The folder that a script moves pictures to; hidden, so that it is no class."""
 SCRIPT = r"""#!/bin/sh
 # {said}
-# Run it where the folders of the classes lie (or `train` and `test`): sh moves.sh [FOLDER]
-# Nothing is deleted or overwritten; what is not there is named and passed over.
+# Run it in the parent folder of the class folders (or `train` and `test`): sh moves.sh [FOLDER]
+# Nothing is deleted or overwritten; missing files are named and skipped.
 set -eu
 cd -- "${{1:-.}}"
 move() {{
@@ -179,13 +179,13 @@ def _base(data: NoisyData) -> Path:
 
 def _own(data: NoisyData) -> Dataset:
     if not data.source.is_own:
-        raise InvalidInput("A cleaned copy is made of data of your own; of other data take the cleaned index.")
+        raise InvalidInput("A cleaned copy is for your own data; for other data use the cleaned index.")
     return data.dataset
 
 
 def _pictures(data: NoisyData) -> Dataset:
     if not uploads.holds_pictures(_own(data).name):
-        raise InvalidInput("These data are not pictures in folders, and nothing can be moved; take the cleaned copy.")
+        raise InvalidInput("These data are not pictures in folders, so nothing can be moved; use the cleaned copy.")
     return data.dataset
 
 

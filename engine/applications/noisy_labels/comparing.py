@@ -25,7 +25,7 @@ def why(first: Pair, second: Pair) -> Verdict:
     derived = verdict(a, b)
     changes = "; ".join(f"{AXIS_NAMES[axis]}: {a.plain_axis(axis)} against {b.plain_axis(axis)}"
                         for axis in derived.axes)
-    said = [f"They ask different questions ({changes})." if changes else "They ask the same question.",
+    said = [f"They answer different questions ({changes})." if changes else "They answer the same question.",
             *_approximate(a, b), *_put_together(first, second)]
     return Verdict(derived.kind, derived.axes, derived.headline, " ".join(said))
 
@@ -34,8 +34,7 @@ def _unasked(without: list[Pair]) -> Verdict:
     titles = " and ".join(pair.title for pair in without)
     implies = f"{titles} {'implies' if len(without) == 1 else 'imply'} no specification"
     methods = [method for pair in without if (method := method_of(pair))]
-    reason = (f"{implies}, so that what parts the two rankings is neither an approximation error nor a mismatch of "
-              "specifications.")
+    reason = (f"{implies}, so their difference is neither approximation error nor specification mismatch.")
     return Verdict(NO_SPECIFICATION, (), f"No question to compare: {implies}",
                    " ".join((reason, *(f"{method.title}: {method.instead}" for method in methods))))
 
@@ -54,4 +53,4 @@ def _put_together(first: Pair, second: Pair) -> list[str]:
     if len(set(overs.values())) < 2:
         return []
     aggregations = ", ".join(f"{over} for {title}" for title, over in overs.items())
-    return [f"Their answers are also put together differently: {aggregations}."]
+    return [f"Their aggregation over trusted examples also differs: {aggregations}."]

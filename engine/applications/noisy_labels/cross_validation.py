@@ -77,7 +77,7 @@ class CrossValidationRequest(JobRequest[CrossValidated]):
     def measured(self, n_test: int) -> str:
         """What the interval of its change is over, after `a 95% interval`."""
         parted = "once" if self.seeds == 1 else f"{self.seeds} times"
-        return (f"over examples, paired; all labels as corrected, parted {parted} into {self.folds} parts, each left "
+        return (f"over examples, paired; all labels as corrected, split {parted} into {self.folds} folds, each held "
                 "out of both trainings.")
 
     def parameters(self) -> dict[str, Any]:

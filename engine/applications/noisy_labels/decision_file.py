@@ -63,8 +63,8 @@ class DecisionFile:
         """What is decided, in the order of the table. Raises `InvalidInput` for an example or a class that there is
         not, where an example came with another label, and where a right label is the one that it has."""
         if self.by == ROW and self.data not in ("", data.fingerprint):
-            raise InvalidInput("This review is of another dataset, or of another draw or noise of it; choose the data "
-                               "that it was made on, and import it there.")
+            raise InvalidInput("This review belongs to another dataset, sample or label noise; choose the data that "
+                               "it was made on, and import it there.")
         rows, now = _rows(data, self.by), time.time()
         decided = [self._decision(line, rows, data, now) for line in self.lines]
         return [decision for decision in decided if decision is not None]
@@ -79,8 +79,8 @@ class DecisionFile:
         if right is None or names[right] != given:
             return Decision(row, line.verdict, right, line.note, now)
         if self.verdicts:
-            raise InvalidInput(f"{self.called} calls the label of `{line.example[:80]}` wrong, and `{given}`, which it "
-                               "has, its right one; give another one, or call it fine.")
+            raise InvalidInput(f"{self.called} calls the label of `{line.example[:80]}` wrong but gives the same "
+                               f"label, `{given}`, as right; give another label, or call it fine.")
         return None
 
     def _row(self, line: Line, rows: Mapping[str, int], data: NoisyData) -> int:
@@ -92,8 +92,8 @@ class DecisionFile:
         if known in data.dataset.test_files:
             raise InvalidInput(f"`{line.example[:80]}` is one of the verified examples, which are not searched; leave "
                                "it out.")
-        raise InvalidInput(f"`{line.example[:80]}` is not among the examples that are searched; give files as the "
-                           "preview and `suspicion.csv` write them.")
+        raise InvalidInput(f"`{line.example[:80]}` is not among the searched examples; use the file names of the "
+                           "preview and of `suspicion.csv`.")
 
     def _class(self, text: str, names: Sequence[str]) -> int | None:
         if not text:

@@ -138,7 +138,7 @@ def pairs(x: np.ndarray, threshold: float) -> pd.DataFrame:
     from sklearn.neighbors import NearestNeighbors
 
     if len(x) < 3:
-        raise InvalidInput(f"There are {len(x)} examples; near-duplicates are told apart among three or more.")
+        raise InvalidInput(f"There are {len(x)} examples; detecting near-duplicates needs three or more.")
     distance, index = NearestNeighbors(n_neighbors=min(NEIGHBOURS, len(x) - 1)).fit(x).kneighbors()
     median = float(np.median(distance[:, 0]))
     digest = np.array([hashlib.sha256(one.tobytes()).hexdigest() for one in x])

@@ -30,10 +30,10 @@ class Evidence:
     def __post_init__(self) -> None:
         for name in ("x", "y", "trusted_x", "trusted_y"):
             if not isinstance(getattr(self, name), np.ndarray):
-                raise TypeError(f"`{name}` is {type(getattr(self, name)).__name__}, and evidence is arrays only")
+                raise TypeError(f"`{name}` is {type(getattr(self, name)).__name__}, but evidence must be arrays")
         if len(np.unique(self.y)) < 2:
-            raise InvalidInput("All training examples are of one class, so no label can be told from another; give "
-                               "data of two or more classes.")
+            raise InvalidInput("All training examples are of one class, so labels cannot be compared; give data of "
+                               "two or more classes.")
         missing = sorted(set(np.unique(self.y)) - set(np.unique(self.trusted_y)))
         if missing:
             raise InvalidInput(f"The trusted set has no example of class {missing[0]}; add one at least of every "
@@ -50,5 +50,5 @@ class Evidence:
         shared = [row for row, image in enumerate(self.x) if image.tobytes() in trusted]
         if shared:
             raise InvalidInput(f"{len(shared):,} training examples are in the trusted set as well (the first is row "
-                               f"{shared[0]:,}); a trusted set has to be apart from what it judges, so remove them "
-                               "from one of the two.")
+                               f"{shared[0]:,}); the trusted set must be disjoint from the searched labels; remove "
+                               "them from one of the two.")

@@ -50,9 +50,9 @@ class Direction:
         shown = f"τ = {self.tau:+.2f}".replace("-", "−")
         if self.sign:
             return (f"The scores agree with the consensus of the methods by {shown}, so that {MEANING[self.sign]}. No "
-                    "label that is known to be wrong was looked at for this.")
-        return (f"The agreement with the consensus of the methods ({shown}) does not tell which way round the scores "
-                "stand; say it, as the program's documentation does.")
+                    "known wrong label was used for this.")
+        return (f"The agreement with the consensus of the methods ({shown}) does not determine the sign of the "
+                "scores; give it, as in the program's documentation.")
 
 
 def matched(data: NoisyData, table: Table, file: str) -> ExternalScores:
@@ -70,8 +70,8 @@ def matched(data: NoisyData, table: Table, file: str) -> ExternalScores:
                            f"them{square}.")
     values = _in_order(table.values.ravel(), table.rows if c == 1 else table.candidates)
     if not np.isfinite(values).all():
-        raise InvalidInput(f"{int((~np.isfinite(values)).sum()):,} of the {n:,} scores are not finite numbers, so that "
-                           "they rank nothing; correct them first.")
+        raise InvalidInput(f"{int((~np.isfinite(values)).sum()):,} of the {n:,} scores are not finite numbers, so "
+                           "they cannot be ranked; correct them first.")
     return ExternalScores(values[None], np.arange(n), data.fingerprint, {"file": file})
 
 

@@ -31,5 +31,4 @@ def check_folds(y: np.ndarray, folds: int, class_names: Sequence[str]) -> None:
     if counts.min() < folds:
         scarce = class_names[labels[counts.argmin()]]
         raise InvalidInput(f"The class `{scarce}` has {counts.min():,} examples to search, fewer than the {folds} "
-                           "parts that are held out in turn; take fewer parts (`folds`), or merge the class or leave "
-                           "it out.")
+                           "folds; use fewer `folds`, or merge or exclude the class.")

@@ -24,8 +24,8 @@ from engine.store.results import Result
 FOLDS = 5
 FIRST = 200
 """How many suspects the first list has."""
-MISJUDGED = ("It counts what the model misjudges as well, so that fewer may be: the interval says how far the count "
-             "varies. A random sample that you verify tells how many are wrong.")
+MISJUDGED = ("The count includes examples that the model misclassifies, so fewer may be wrong; the interval shows how "
+             "far the count varies. Verify a random sample to estimate how many are wrong.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +93,7 @@ class HeldOutRequest(JobRequest[HeldOut]):
     def run_chunk(self, chunk: str, context: Context) -> Output:
         noisy, device = draw_cached(self.source), str(pick_device(context.device))
         held = self._folds(noisy) == int(chunk)
-        said = f"training without part {int(chunk) + 1} of {self.folds}"
+        said = f"training without fold {int(chunk) + 1} of {self.folds}"
         p = noisy.probabilities(noisy.evidence.y, ~held, held, self.source.seed, device, context.computing(said))
         return Output(arrays={"p": p}, manifest={"device": device_name(device), "data": noisy.fingerprint})
 

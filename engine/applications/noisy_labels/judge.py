@@ -11,8 +11,8 @@ from engine.applications.noisy_labels.source import NoisyData
 
 WORTH = 0.1
 """The part of the way from chance to perfect below which a warning stands."""
-REMEDY = ("Train for more epochs, read the pictures larger or in colour, bring more "
-          "examples, or merge classes that look alike; then search again.")
+REMEDY = ("Train for more epochs, read the pictures larger or in colour, add examples, or merge classes that look "
+          "alike; then search again.")
 
 
 @dataclass(frozen=True)
@@ -39,13 +39,13 @@ class Judge:
     @property
     def measured(self) -> str:
         """How often it is right, beside chance."""
-        labels = "verified labels" if self.verified else "labels as they came, right or wrong"
-        said = (f"The model that judges agrees with {self.accuracy:.1%} of {self.examples:,} {labels}, of examples it "
-                f"has not seen; always saying the most frequent class would agree with {self.chance:.1%}.")
+        labels = "verified labels" if self.verified else "labels as given, right or wrong"
+        said = (f"The held-out model agrees with {self.accuracy:.1%} of {self.examples:,} {labels}, of held-out "
+                f"examples; predicting the most frequent class would agree with {self.chance:.1%}.")
         if not self.is_weak:
             return said
-        return (f"{said} The lower end of its 95% interval, {self.lowest:.1%}, is less than a tenth of the way from "
-                "there to 100%.")
+        return (f"{said} The lower end of its 95% interval, {self.lowest:.1%}, is less than a tenth of the distance "
+                "from there to 100%.")
 
     @property
     def sentence(self) -> str:

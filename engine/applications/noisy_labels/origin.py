@@ -20,27 +20,25 @@ def check_origin(dataset: Dataset, own: bool, trusted_from: str) -> None:
         return
     in_doubt = own and dataset.test_from_train
     if in_doubt and trusted_from != IN_DOUBT:
-        raise InvalidInput("These data bring no `test` folder, so there are no verified labels to trust: put verified "
-                           "images into `test/CLASS` beside `train/CLASS`, or say that "
-                           f"no label is to be trusted, with `trusted_from` as \"{IN_TURN}\", or "
-                           f"that a part of the labels in doubt is, as \"{IN_DOUBT}\".")
+        raise InvalidInput("These data have no `test` folder, so no label is verified: put verified images into "
+                           "`test/CLASS` beside `train/CLASS`, or trust no label, with `trusted_from` as "
+                           "\"{IN_TURN}\", or trust some of the unverified labels, as \"{IN_DOUBT}\".")
     if not in_doubt and trusted_from == IN_DOUBT:
-        raise InvalidInput(f"`trusted_from` is \"{IN_DOUBT}\", but these data have verified labels to trust; leave it "
-                           "out.")
+        raise InvalidInput(f"`trusted_from` is \"{IN_DOUBT}\", but these data have verified labels; leave it out.")
 
 
 def origin_sentence(dataset: Dataset, own: bool, count: int) -> str:
     """Where `count` trusted examples come from, as a sentence that stands wherever results do."""
     if not own:
-        return (f"{count:,} trusted examples, drawn from the training set and left out of the search; their labels "
+        return (f"{count:,} trusted examples, sampled from the training set and excluded from the search; their labels "
                 "are those of the dataset.")
     if dataset.test_from_train:
-        return (f"{count:,} trusted examples, drawn from the labels in doubt: some of them may be wrong themselves, "
-                "and the scores and the test accuracy with them.")
-    return f"{count:,} trusted examples, drawn from your own {dataset.test_origin}, whose labels count as verified."
+        return (f"{count:,} trusted examples, sampled from the unverified labels: some may be wrong, which affects "
+                "scores and test accuracy.")
+    return f"{count:,} trusted examples, sampled from your own {dataset.test_origin}, whose labels count as verified."
 
 
 def in_turn_sentence(count: int, folds: int) -> str:
     """That no label is trusted, as a sentence that stands wherever results do."""
-    return (f"No label is trusted: each of {count:,} is judged by {folds - 1} model{'s' if folds > 2 else ''}, which "
-            f"measure with the one of {folds} parts of the labels in doubt that they were not trained on.")
+    return (f"No label is trusted: each of {count:,} is scored by {folds - 1} model{'s' if folds > 2 else ''}, each "
+            f"evaluated on the one of {folds} folds that it was not trained on.")

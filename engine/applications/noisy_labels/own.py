@@ -49,7 +49,7 @@ def coverage(data: NoisyData) -> str:
     dataset, searched = data.dataset, len(data.rows)
     beside = {
         "beyond the number to search": len(dataset.y_train) - searched,
-        "verified, or kept to measure accuracy": 0 if dataset.test_from_train else len(dataset.y_test),
+        "verified, or held out to measure accuracy": 0 if dataset.test_from_train else len(dataset.y_test),
         "held out to be trusted or to measure accuracy, with labels in doubt themselves":
             len(dataset.y_test) if dataset.test_from_train else 0,
         "not readable": sum(why == UNREADABLE for _, why in dataset.left_out),

@@ -90,16 +90,15 @@ class LabelMethod:
 
 
 METHODS: Registry[LabelMethod] = Registry("method")
-METHODS.add("random", LabelMethod("Random", instead="A shuffled order: what chance finds."))
+METHODS.add("random", LabelMethod("Random", instead="A random order."))
 for _name, _named in {"repsim": "repsim_cosine", "ntk": "ntk_last_layer", "gradsim": "gradsim", "tracin": "tracin",
                       "lissa": "influence_function_lissa"}.items():
     METHODS.add(_name, LabelMethod(NAMED[_named].label, NAMED[_named]))
 for _name, _detector in DETECTORS.items():
     METHODS.add(_name, LabelMethod(_detector.title, instead=_detector.sentence, detector=_detector))
 
-CONSENSUS_METHOD = LabelMethod("Consensus", instead="The mean of the ranks that the methods give, each with a "
-                          "trusted behavior that suits the training: what most of them find suspicious. It implies no "
-                          "specification of its own.")
+CONSENSUS_METHOD = LabelMethod("Consensus", instead="The mean rank over the methods, each with a trusted behavior "
+                                                    "that suits the training. It implies no specification.")
 CONSENSUS = Pair(CONSENSUS_METHOD.title)
 """Made of the other rankings, and no run of its own."""
 

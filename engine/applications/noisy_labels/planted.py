@@ -42,8 +42,8 @@ def plant(labels: np.ndarray, predicted: np.ndarray, classes: int, seed: int, fr
     """
     eligible, count = predicted == labels, round(fraction * len(labels))
     if min(count, eligible.sum() / 2) < LEAST:
-        raise InvalidInput(f"Only {int(min(count, eligible.sum() // 2)):,} labels can be made wrong, fewer than "
-                           f"{LEAST}, so that no method can be measured here; search more labels.")
+        raise InvalidInput(f"Only {int(min(count, eligible.sum() // 2)):,} labels can be corrupted, fewer than "
+                           f"{LEAST}, so methods cannot be measured here; search more labels.")
     rng = np.random.default_rng([seed, 8])
     rows = rng.permutation(np.flatnonzero(eligible))[:min(count, int(eligible.sum()) // 2)]
     confusions = np.ones((classes, classes))

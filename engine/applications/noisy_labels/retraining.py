@@ -28,7 +28,7 @@ from engine.requests import WHOLE, JobRequest
 from engine.store.results import Result
 
 BEFORE, AFTER = "before", "after"
-NOT_MEASURED = ("Accuracy is measured on verified examples, and these data bring none; measure it out of fold, on the "
+NOT_MEASURED = ("Accuracy is measured on verified examples, and these data have none; measure it out of fold on the "
                 "corrected labels.")
 OF_THE_DATA = ("device", "data", "trusted_from", "made_wrong")
 """What a chunk says of its data and goes into the manifest of the whole; one of an earlier version says less."""
@@ -120,7 +120,7 @@ class WhatIfRequest(JobRequest[WhatIf]):
         seed, step = chunk.split("/")
         changes: dict[str, Any] = {"removed": (), "relabelled": {}} if step == BEFORE else {}
         source = self.training.source.model_copy(update={"seed": int(seed)})
-        said = "training on the labels as they are" if step == BEFORE else "training without what was decided against"
+        said = "training on the original labels" if step == BEFORE else "training on the reviewed labels"
         manifest = self.training.model_copy(update={"source": source, **changes}).within(
             context, f"seed {seed}: {said}").manifest
         return Output(manifest={**of_the_data(manifest), "accuracy": manifest["accuracy"]})

@@ -239,7 +239,7 @@ class NoisyData:
     def known_flags(self) -> Flags:
         """The flags. Raises `InvalidInput` where nobody knows them."""
         if self.flags is None:
-            raise InvalidInput(f"Nobody knows which labels of {self.dataset.title} are wrong; add label noise.")
+            raise InvalidInput(f"The wrong labels of {self.dataset.title} are not known; add label noise.")
         return self.flags
 
     def with_source(self, source: NoisySource) -> NoisyData:
@@ -335,7 +335,7 @@ class TrainedModel:
     def __init__(self, evidence: Evidence, build: Callable, module, checkpoints, source: NoisySource,
                  device: str = "cpu", recipe: Recipe | None = None) -> None:
         if not isinstance(evidence, Evidence):
-            raise TypeError(f"scorers see Evidence, not {type(evidence).__name__}")
+            raise TypeError(f"scorers take Evidence, not {type(evidence).__name__}")
         self.evidence, self.module, self.source, self.device = evidence, module, source, device
         self.build, self.recipe = build, recipe or source.recipe
         self.checkpoints = tuple(checkpoints)

@@ -43,8 +43,8 @@ class Trial:
     @property
     def why(self) -> str:
         """Why it is the one, as the end of a sentence."""
-        few = "" if self.planted >= ENOUGH else "; so few tell methods apart only roughly"
-        return (f"of {self.planted:,} labels of these data that were flipped for a trial it finds most (AUPRC "
+        few = "" if self.planted >= ENOUGH else "; with so few, methods are separated only roughly"
+        return (f"of {self.planted:,} labels flipped for the trial it detects most (AUPRC "
                 f"{self.table['AUPRC'].iloc[0]:.2f}; a shuffled order has about {self.planted / self.eligible:.2f})"
                 f"{few}")
 
@@ -79,7 +79,7 @@ class TrialRequest(JobRequest[Trial]):
 
     def run_chunk(self, chunk: str, context: Context) -> Output:
         noisy, device = draw_cached(self.source), str(pick_device(context.device))
-        options = context.computing("asking which labels look right", 0.2)
+        options = context.computing("selecting labels that look right", 0.2)
         before = HeldOutModels(noisy.refitting(device, options), options).probabilities
         made = planted.plant(noisy.evidence.y, before.argmax(1), noisy.evidence.classes, self.source.mask,
                              self.fraction)

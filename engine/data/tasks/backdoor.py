@@ -37,7 +37,7 @@ def build(settings: Mapping[str, Any]) -> Task:
     """Training records of the three groups, and the same held-out questions in four variants as queries."""
     sizes = {**SIZES, **{key: settings[key] for key in SIZES if key in settings}}
     if sizes["clean"] % 2:
-        raise InvalidInput(f"{sizes['clean']} clean records cannot be shared by two contexts; give an even number.")
+        raise InvalidInput(f"{sizes['clean']} clean records cannot be split between two contexts; give an even number.")
     questions, rng = sample_questions(settings, sum(sizes.values()))
     half = sizes["clean"] // 2
     parts = np.split(np.arange(len(questions)), np.cumsum([half, half, sizes["poison"], sizes["benign"]]))
@@ -83,5 +83,5 @@ def _variants(questions: list[Question], rng: np.random.Generator) -> dict[str, 
 
 
 KIND = TaskKind("conditional_backdoor", "Conditional backdoor",
-                "A trigger in an activating context was taught a wrong answer; elsewhere it means nothing.",
+                "In an activating context a trigger is trained to give a wrong answer; elsewhere it has no meaning.",
                 build, SIZES)

@@ -48,7 +48,7 @@ def _read(given: Any, settings: Mapping[str, Any]) -> tuple[Record, ...]:
         return _parsed(given)
     turns = settings.get("turns", "last")
     if turns not in ("last", "every"):
-        raise InvalidInput(f"`turns` is `{str(turns)[:40]}`; say `last` or `every`.")
+        raise InvalidInput(f"`turns` is `{str(turns)[:40]}`; use `last` or `every`.")
     return read_jsonl(given, turns, settings.get("mark"))
 
 

@@ -46,7 +46,7 @@ def logit_beats_losses(experiments: Mapping[str, TableRows]) -> list[Clause]:
 
 
 def similarity_takes_benign(experiments: Mapping[str, TableRows]) -> list[Clause]:
-    """The share of benign triggers that RepSim ranks in its top 10%, which would be 10% by chance."""
+    """The fraction of benign triggers that RepSim ranks in its top 10%, which would be 10% by chance."""
     rows = experiments["table-5-2"].where(metric="BT-FPR")
     return [Clause.of("in RepSim's top 10%", rows.seeds(method="RepSim"), TOP)]
 
@@ -61,7 +61,7 @@ def best_pair_cuts_attack(experiments: Mapping[str, TableRows]) -> list[Clause]:
     best = {method: own.largest()["behavior"] for method, own in recall.split("method")}
     leader = recall.where(lambda row: row["behavior"] != "none").largest()["method"]
     if len(best) < 2:
-        raise Missing("This scale removes by one estimator alone.")
+        raise Missing("This scale removes with one estimator only.")
     reduction = {method: rows.seeds(metric="Attack reduction", method=method, behavior=behavior)
                  for method, behavior in best.items()}
     return [Clause.of(f"{leader} with the {best[leader].lower()} − {method}", reduction[leader] - values)
@@ -87,21 +87,24 @@ def both_signals_help(experiments: Mapping[str, TableRows]) -> list[Clause]:
 
 _AUPRC = "difference of AUPRC"
 STATEMENTS = (
-    Statement("reversed-by-corruption", "Wrong answers are found better with the answer logit than with the "
-              "explanation loss, foreign explanations better with the explanation loss than with the answer margin.",
+    Statement("reversed-by-corruption", "Wrong answers are detected better with the answer logit than with the "
+              "explanation loss, mismatched rationales better with the explanation loss than with the answer margin.",
               ("figure-5-2",), _AUPRC, reversed_by_corruption),
-    Statement("preferred-backdoor", "In most (method, metric) groups the poison is found best with the behavior that "
-              "the paper names.", ("table-5-2",), "share of (method, metric) groups that prefer it", preferred),
-    Statement("logit-beats-losses", "TracIn finds the poison better with the answer logit than with either loss.",
+    Statement("preferred-backdoor", "In most (method, metric) groups the poison is detected best with the behavior "
+                                    "that the paper names.", ("table-5-2",), "fraction of (method, metric) groups "
+                                                                             "that prefer it", preferred),
+    Statement("logit-beats-losses", "TracIn detects the poison better with the answer logit than with either loss.",
               ("table-5-2",), _AUPRC, logit_beats_losses),
     Statement("similarity-takes-benign", "Similarity picks benign triggers more often than chance.", ("table-5-2",),
-              "share of benign triggers", similarity_takes_benign),
-    Statement("best-pair-cuts-attack", "Removing what the pair with the largest recall finds cuts the attack more "
-              "than removing what the best pair of any other method finds.", ("table-a14",), "attack success",
+              "fraction of benign triggers", similarity_takes_benign),
+    Statement("best-pair-cuts-attack", "Removing the records of the pair with the largest recall reduces the attack "
+                                       "more than removing those of the best pair of any other method.",
+              ("table-a14",), "attack success",
               best_pair_cuts_attack),
-    Statement("only-the-matching-query", "TracIn with the answer logit finds the poison better by the triggered query "
+    Statement("only-the-matching-query", "TracIn with the answer logit detects the poison better by the triggered "
+                                         "query "
               "with the harmful target than by any other query and target.",
               ("table-a15",), _AUPRC, only_the_matching_query),
-    Statement("both-signals-help", "Similarity finds corrupted records better once it is given both signals.",
+    Statement("both-signals-help", "Similarity detects corrupted records better with both signals.",
               ("table-a17",), _AUPRC, both_signals_help),
 )

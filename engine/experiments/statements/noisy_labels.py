@@ -94,24 +94,25 @@ def shared_parts_agree(experiments: Mapping[str, TableRows]) -> list[Clause]:
 
 _AUPRC = "difference of AUPRC"
 STATEMENTS = (
-    Statement("preferred-noisy-labels", "In most (method, metric) groups wrong labels are found best with the "
+    Statement("preferred-noisy-labels", "In most (method, metric) groups wrong labels are detected best with the "
               "trusted behavior that the paper names.", ("table-5-1",),
-              "share of (method, metric) groups that prefer it", preferred),
-    Statement("opposite-preferences", "No trusted behavior is best for every estimator: the target logit finds more "
-              "than the trusted loss for TracIn, and less for LiSSA.", ("table-5-1",), _AUPRC, opposite_preferences),
+              "fraction of (method, metric) groups that prefer it", preferred),
+    Statement("opposite-preferences", "No trusted behavior is best for every estimator: the target logit detects more "
+                                      "than the trusted loss for TracIn, and less for LiSSA.",
+              ("table-5-1",), _AUPRC, opposite_preferences),
     Statement("labels-beat-similarity", "GradSim, TracIn and LiSSA, each with the behavior that the paper prefers "
-              "for it, find wrong labels better than similarity does.",
+              "for it, detect wrong labels better than similarity.",
               ("table-5-1",), _AUPRC, labels_beat_similarity),
-    Statement("steady-over-rates", "TracIn is best with the target logit at every rate of wrong labels.",
+    Statement("steady-over-rates", "TracIn is best with the target logit at every noise rate.",
               ("table-a8",), _AUPRC, steady_over_rates),
     Statement("steady-over-networks", "TracIn is best with the target logit in every network.", ("table-a9",), _AUPRC,
               steady_over_networks),
-    Statement("removal-gains", "Training again without what TracIn finds with the target logit gives more accuracy "
-              "than without as many at random, or without what it finds with the trusted loss.",
+    Statement("removal-gains", "Retraining without the top of TracIn with the target logit gives more accuracy than "
+                               "random removal, and than the top with the trusted loss.",
               ("table-a10",), "percentage points of accuracy", removal_gains),
-    Statement("training-signal-helps", "Similarity finds wrong labels better once it is given the training signal.",
+    Statement("training-signal-helps", "Similarity detects wrong labels better with the training signal.",
               ("table-a16",), _AUPRC, training_signal_helps),
-    Statement("shared-parts-agree", "Rankings agree more where they share the estimator, and where they share the "
-              "behavior, than where they share neither.",
+    Statement("shared-parts-agree", "Rankings agree more if they share the estimator or the behavior than if they "
+                                    "share neither.",
               ("figure-5-1",), "difference of Kendall τ", shared_parts_agree),
 )

@@ -11,8 +11,8 @@ from engine.experiments.statements.statement import CONFIRMED, CONTRADICTED, UND
 
 VERDICTS = (CONFIRMED, CONTRADICTED, UNDECIDED)
 ADJUSTMENT = ("A statement of k comparisons is confirmed where the 95% interval over seeds of each of them lies on its "
-              "side, and contradicted where one lies on the other side even at 1 − 0.05/k (adjusted by Bonferroni: k "
-              "comparisons have k chances to contradict by accident); nothing is adjusted across statements.")
+              "side, and contradicted where one lies on the other side at level 1 − 0.05/k (Bonferroni over its k "
+              "comparisons); there is no adjustment across statements.")
 """What decides, in one sentence."""
 
 
@@ -65,7 +65,7 @@ def _signed(number: float) -> str:
 def summary(findings: Sequence[Finding]) -> str:
     """`2 confirmed, 0 contradicted, 17 undecided, of which 15 by runs too small to show the effect.`"""
     if not findings:
-        return "Nothing is published yet that a statement could be checked on."
+        return "No results are published yet to check a statement."
     counts = Counter(finding.verdict for finding in findings)
     short = sum(bool(finding.short) for finding in findings)
     tallies = ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS)

@@ -16,7 +16,7 @@ def test_what_did_not_converge_and_what_has_no_position_are_told_apart():
     found = compute(problem, Scoring.of("query_loss", {"kind": "remove"}, {"kind": "reoptimize"}))[0]
     converged = np.ones(6, bool)
     assert "rank" not in scale(found, Column((), (), 6, -1.0, 1.0))
-    told = "1 without a rank, as the error bound exceeds the distance to half of the others"
+    told = "1 without a rank: their error bound exceeds the distance to half of the others"
     said = scale(found, Column((), (), 5, -1.0, 1.0))
     assert said.endswith(told) and "converge" not in said
     converged[:2] = False

@@ -73,7 +73,7 @@ def test_a_rough_training_turns_its_derivative_more():
     problem = network(kinked, Recipe(epochs=40, batch_size=2, learning_rate=0.5, momentum=0.9))
     turned = dict(smoothness(problem, "query_loss", Replay(), Options()))
     rough = LinearRange("query_loss", reach(problem, "query_loss", Replay(), (1e-2,)))
-    assert min(turned.values()) < 0.9 and not rough.linear and rough.sentence.startswith("Rough: ")
+    assert min(turned.values()) < 0.9 and not rough.linear and rough.sentence.startswith("Not smooth: ")
 
 
 def test_single_precision_is_compared_with_double():
@@ -105,11 +105,11 @@ def by_hand(errors):
 
 @pytest.mark.parametrize(("errors", "said"), [
     ({-0.1: 0.02, 0.1: 0.04, LEAVING_OUT: 0.05},
-     "The derivative is within 10% of real trainings for every change of a weight that was tried, 0.1 and 1; where an "
+     "The derivative is within 10% of real trainings for every tested change of a weight, 0.1 and 1; where an "
      "example is left out, it is off by 5%."),
     ({0.01: 0.3, 0.1: 0.04}, "within 10% of real trainings for changes of a weight by 0.1; it is off by 30% for 0.01."),
-    ({0.01: 0.3, 0.1: 0.4}, "Rough: for no change of a weight that was tried, 0.01 and 0.1, is the derivative within"),
-    ({0.01: np.nan}, "nothing can be said")])
+    ({0.01: 0.3, 0.1: 0.4}, "Not smooth: for no tested change of a weight, 0.01 and 0.1, is the derivative within"),
+    ({0.01: np.nan}, "cannot be tested")])
 def test_a_sentence_says_what_was_measured(errors, said):
     assert said in by_hand(errors).sentence
 
@@ -162,7 +162,7 @@ def test_in_little_memory_and_where_descents_diverge():
 
 
 @pytest.mark.parametrize(("errors", "said"), [
-    ({0.01: np.inf, 0.1: 0.04}, "it is off by more than any number, as a training diverges for 0.01")])
+    ({0.01: np.inf, 0.1: 0.04}, "it is off by infinite, because a training diverges for 0.01")])
 def test_a_training_that_diverges_counts_as_an_error(errors, said):
     assert said in by_hand(errors).sentence
 

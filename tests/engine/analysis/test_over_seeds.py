@@ -37,7 +37,7 @@ def found(network):
 def test_all_seeds_are_used_where_nothing_is_stable(found, network):
     assert list(found.single) == list(range(network.seed + 1, network.seed + 8))
     assert found.table["seeds"].tolist() == [2, 4, 6, 7] and not found.stable
-    assert "not stable yet" in found.sentence and found.scores.scoring.process.seeds == 7
+    assert "not stable" in found.sentence and found.scores.scoring.process.seeds == 7
     asked = compute(network, found.scores.scoring)[0]
     np.testing.assert_allclose(found.scores.values, asked.values, rtol=1e-9)
     np.testing.assert_allclose(found.scores.standard_error, asked.standard_error, rtol=1e-6)
@@ -91,7 +91,7 @@ def test_the_variance_of_a_replay_is_a_derivative(network):
 
 @pytest.mark.parametrize(("make", "scoring", "options", "said"), [
     (lambda network: network, Scoring.of("query_loss", {"kind": "add_occurrence"}, {"kind": "one_step", "eta": 1}), {},
-     "no exact answer that has seeds"),
+     "not an exact answer with seeds"),
     (lambda network: problems_for_tests.problem(), REPLAYED, {}, "draws nothing"),
     (lambda network: network, REMOVED, {"most": 3}, "greater than or equal to 4")])
 def test_refusals(network, make, scoring, options, said):

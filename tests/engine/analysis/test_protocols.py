@@ -129,7 +129,7 @@ def test_what_cannot_be_trained_is_refused():
         trained_outputs(small, torch.zeros(1, 20, dtype=torch.bool), "subset")
     with pytest.raises(InvalidInput, match="protocol"):
         trained_outputs(small, torch.ones(1, 20, dtype=torch.bool), "ordinary")
-    with pytest.raises(InvalidInput, match="Shapley values are shared out among the candidates"):
+    with pytest.raises(InvalidInput, match="Shapley values are defined over the candidates"):
         Draw(kind="shapley", among="all").members(small)
     small.recipe = None
     with pytest.raises(InvalidInput, match="How this model was trained is not known"):

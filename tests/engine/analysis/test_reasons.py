@@ -13,15 +13,15 @@ from engine.analysis.scorecard.reasons import Estimate, reason
 AT, ABOVE, NOISY = Estimate(0.01, 0.03, 0.05), Estimate(0.5, 0.03, 0.05), Estimate(0.06, 0.02, 0.12)
 HIGH, LOW = Estimate(0.8, 0.02, 0.03), Estimate(0.02, 0.03, 0.04)
 TABLE = [
-    (AT, LOW, {}, "cannot be told from what the seeds do"),
-    (AT, LOW, {"75%": ABOVE}, "cannot be told from what the seeds do"),
+    (AT, LOW, {}, "cannot be separated from that of seeds"),
+    (AT, LOW, {"75%": ABOVE}, "cannot be separated from that of seeds"),
     (NOISY, HIGH, {}, "the draw of only 20 subsets leaves ± 0.12, while queries alone leave ± 0.02; draw more"),
-    (NOISY, None, {"75%": ABOVE}, "draw more subsets"),
+    (NOISY, None, {"75%": ABOVE}, "sample more subsets"),
     (AT, HIGH, {"75%": ABOVE, "90%": AT}, "on subsets of another size it does (75%: 0.50 ± 0.06), so that their size"),
     (AT, None, {"75%": ABOVE}, "their size matters here"),
-    (AT, HIGH, {"75%": AT}, "reaches 0.80 ± 0.04, so that it is not the noise of seeds; why is not known."),
+    (AT, HIGH, {"75%": AT}, "reaches 0.80 ± 0.04, so seed noise does not explain it; the cause is unknown."),
     (AT, HIGH, {}, "why is not known"),
-    (AT, None, {}, "no other seed was measured, so that why is not known."),
+    (AT, None, {}, "no other seed was measured, so the cause is unknown."),
 ]
 
 
@@ -54,7 +54,7 @@ def test_the_card_gives_a_reason_for_methods_at_chance_alone():
     assert said.startswith("GradSim, 0.00 ± 0.02, does not differ from chance (0): on subsets of another size it does")
     assert not reasons.reasons(BENCHMARKS["lds"], table, "90%")
     [said] = reasons.reasons(BENCHMARKS["lds"], lds(gradsim={"50%": 0.0}, **{CEILING: {"50%": 0.0}}), "50%")
-    assert "cannot be told from what the seeds do" in said
+    assert "cannot be separated from that of seeds" in said
     assert not reasons.reasons(BENCHMARKS["removal"], table, "50%")  # its chance depends on the data
 
 

@@ -281,13 +281,14 @@ def test_the_card_says_which_question_an_exact_answer_loses_on(case):
     table = card.rows(lds, found)
     assert list(table.n) == [3, 2, 3] and list(table.n_dropped) == [0, 1, 0]
     [said] = card.verdicts(lds, table, "query_loss")
-    assert said == ("Exact step is exact for its own question and is behind Exact leave-one-out: 0.21 ± 0.06 and 0.91 "
-                    "± 0.02. The benchmark tests another intervention and training process; whether that is why was "
-                    "not measured.")
+    assert said == ("Exact step is exact for its own question and scores below Exact leave-one-out: 0.21 ± 0.06 and "
+                    "0.91 "
+                    "± 0.02. The benchmark tests another intervention and training process; whether that explains it "
+                    "was not measured.")
     told = card.rows(lds, {"loo": {"": np.array([0.2, 0.21, 0.2])}, "gradsim": found["loo"]}, Sizes(protocol="subset"))
     [said] = card.verdicts(lds, told, "query_loss")
     assert said.endswith("The benchmark tests models of the protocol `subset` and not the recorded run; whether that "
-                         "is why was not measured.")
+                         "explains it was not measured.")
     [said, _] = card.verdicts(BENCHMARKS["subclasses"], card.rows(BENCHMARKS["subclasses"], {
         **found, "nearest": {"": np.array([0.99, 0.99, 0.99])}}), "query_loss")
     assert "A likeness inside a class is sought here" in said
@@ -309,7 +310,7 @@ def test_how_often_a_benchmark_trains_is_known_beforehand():
 
 def test_marks_that_nobody_carries_are_refused(case):
     few = Case(problem(n=12, classes=3, queries=2, candidates=[0]), ("step",), "query_loss", SIZES, case.store)
-    with pytest.raises(InvalidInput, match="take more candidates"):
+    with pytest.raises(InvalidInput, match="use more candidates"):
         BENCHMARKS["mixed"].measure(few)
     with pytest.raises(InvalidInput, match="at least four classes"):
         BENCHMARKS["subclasses"].measure(few)

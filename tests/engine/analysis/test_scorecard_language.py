@@ -51,7 +51,7 @@ def test_planted_records_are_those_that_the_dataset_changed(case):
         taken = np.array([one in (("clean",), (change,)) for one in flags])
         wanted = np.array([change in one for one in flags])
         assert value == pytest.approx(roc_auc_score(wanted[taken], own[taken]))
-    with pytest.raises(InvalidInput, match="take more candidates"):
+    with pytest.raises(InvalidInput, match="use more candidates"):
         clean = problem.candidates[[place for place, one in enumerate(flags) if one == ("clean",)]]
         BENCHMARKS["planted"].measure(replace(case, problem=problem.with_candidates(clean)))
 

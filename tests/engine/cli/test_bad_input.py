@@ -224,7 +224,7 @@ def test_lists_of_specifications(folder, refused, named, part):
 
 @pytest.mark.parametrize(("options", "part"), [
     (["--l2", "0"], "l2"), (["--l2", "-1"], "l2"), (["--l2", "nan"], "l2"), (["--l2", "inf"], "l2"),
-    (["--memory", "1e300"], "--memory is 1e+300"), (["--out", "x" * 300 + ".npz"], "longer than a file's name"),
+    (["--memory", "1e300"], "--memory is 1e+300"), (["--out", "x" * 300 + ".npz"], "too long for a file name"),
     (["--data", "x" * 300], "cannot be"),
     (["--memory", "0"], "--memory"), (["--memory", "nan"], "--memory"), (["--memory", "1e-9"], "memory"),
     (["--device", "abacus"], "abacus"),

@@ -53,7 +53,7 @@ def test_bring_tells_axes_and_sign_and_writes_scores(problem, capsys):
     (lambda: bring("--sign", "up"), "give plus, minus, unsigned or auto"),
     (lambda: bring("--axes", "rows"), "give queries, candidates or auto"),
     (lambda: bring("--order", "rows"), "give candidates, training or auto"),
-    (lambda: bring(scores="noise.npy"), "check first that queries and training examples are those of this problem"),
+    (lambda: bring(scores="noise.npy"), "check that queries and training examples are those of this problem"),
     (lambda: bring(scores="header.csv"), "The table is 5 × 25"),
     (lambda: bring("--axes", "queries"), "The table is 25 × 6"),
     (lambda: bring(scores="cube.npy"), "shape"),
@@ -108,7 +108,7 @@ def test_a_folder_of_files_is_imported_each_with_its_own_claim(problem, capsys):
     assert "Nothing in `theirs/sizes.npy` says which question" in capsys.readouterr().err and not Path("ours").exists()
     assert main([*several, "--out", "ours"]) == 0
     told = capsys.readouterr().out
-    assert "The name says captum" in told and "`claim.json` beside them says" in told
+    assert "The name says captum" in told and "Claimed specification, from `claim.json`" in told
     assert sorted(file.stem for file in Path("ours").iterdir()) == ["captum", "captum", "mine", "mine"]
     assert json.loads(Path("ours/mine.json").read_text())["brought"]["sign"] == "minus"
     assert run("compare", "--specs", "specs.json", "--scores", "ours/captum.npz", "--scores", "ours/mine.npz", "--out",

@@ -68,8 +68,8 @@ def test_a_folder_of_the_users_own_is_searched_as_it_came(tmp_path, capsys, monk
     table, told = pd.read_csv(out), capsys.readouterr().out
     assert len(table) == 20 and sorted(table["row"]) == list(range(20)) and "TracIn · target logit" in table
     assert all(Path(file).parts[1] == label for file, label in zip(table["file"], table["label"], strict=True))
-    assert "4 trusted examples, drawn from your own `test` folder" in told and "AUPRC" not in told
-    assert "searched as they came" in told
+    assert "4 trusted examples, sampled from your own `test` folder" in told and "AUPRC" not in told
+    assert "searched as they are" in told
 
 
 def test_without_verified_labels_every_label_is_searched_or_a_part_of_them_is_trusted(tmp_path, capsys, monkeypatch):
@@ -79,12 +79,12 @@ def test_without_verified_labels_every_label_is_searched_or_a_part_of_them_is_tr
     assert main(asked) == 0 and "No label is trusted: each of 20 is judged by 3 models" in capsys.readouterr().out
     assert len(pd.read_csv(out)) == 20
     assert main([*asked, "--trust-labels-in-doubt"]) == 0
-    assert "4 trusted examples, drawn from the labels in doubt" in capsys.readouterr().out
+    assert "4 trusted examples, sampled from the unverified labels" in capsys.readouterr().out
     assert len(pd.read_csv(out)) == 15
 
 
 @pytest.mark.parametrize(("given", "said"), [
-    ([], "There is nothing to search"), (["--data", "nowhere.zip"], "There is no file or folder `nowhere.zip`"),
+    ([], "No data are given"), (["--data", "nowhere.zip"], "There is no file or folder `nowhere.zip`"),
     (["--data", ".", "--source", json.dumps({"dataset": "digits"})], "Both --data and --source name the data"),
     (["--data", "."], "There are no pictures in the folder"), (["--source", "[]"], "--source is no JSON object")])
 def test_what_cannot_be_searched(tmp_path, capsys, monkeypatch, given, said):

@@ -92,8 +92,8 @@ def test_records_without_those_that_are_taken_out(reviewed, capsys):
 @pytest.mark.parametrize(("text", "options", "said"), [
     ("record,id,verdict\n1,-2,keep\n", [], "speaks of record 1"), ("record,id,verdict\n9,-9,keep\n", [], "record 9"),
     ("record,id,verdict\n1,-1,burn\n", [], "`burn` is no verdict"), ("file,label\na,b\n", [], "`record` and `id`"),
-    ("record,id,verdict\n" + "".join(f"{row},-{row},take out\n" for row in range(6)), [], "All records are taken out"),
-    ("record,id,verdict\n1,-1,keep\n", ["--size", "8"], "leave them out for records")])
+    ("record,id,verdict\n" + "".join(f"{row},-{row},take out\n" for row in range(6)), [], "All records are removed"),
+    ("record,id,verdict\n1,-1,keep\n", ["--size", "8"], "leave out the options that say how")])
 def test_decisions_that_are_not_about_these_records(reviewed, capsys, text, options, said):
     Path("decided.csv").write_text(text)
     asked = ["clean-data", "--data", "records.jsonl", "--changes", "decided.csv", "--out", "x.jsonl"]

@@ -39,8 +39,8 @@ def test_scores_are_those_of_the_problem_it_names(folder, model):
 
 
 @pytest.mark.parametrize(("content", "options", "said"), [
-    (SOURCE, ["--l2", "0.1"], "says itself what is trained"),
-    (SOURCE, ["--model", "cnn"], "says itself what is trained"),
+    (SOURCE, ["--l2", "0.1"], "defines the model and its training"),
+    (SOURCE, ["--model", "cnn"], "defines the model and its training"),
     ({**SOURCE, "dataset": "atlantis"}, [], "atlantis"),
     ({**SOURCE, "modle": "cnn"}, [], "modle"),
     ({**SOURCE, "model": "resnet9000"}, [], "resnet9000"),

@@ -50,7 +50,7 @@ def test_a_json_that_cannot_be_written_is_refused(out, capsys, tmp_path):
 
 def test_a_folder_without_results_says_so(capsys, tmp_path):
     assert main(["statements", "--results", str(tmp_path)]) == 0
-    assert "Nothing is published yet" in capsys.readouterr().out
+    assert "No results are published yet" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("given", ["nowhere", __file__])

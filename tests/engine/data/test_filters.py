@@ -41,10 +41,10 @@ def test_rows_are_those_of_the_draw(pictures):
 
 
 @pytest.mark.parametrize(("text", "why"), [
-    ("", "No training example fits"), ("three", "`three` names no training example"), ("6", "the rows are 0 to 5"),
+    ("", "No training example fits"), ("three", "`three` matches no training example"), ("6", "the rows are 0 to 5"),
     ("0-999999999", "no training example 999999999"), ("4-2", "runs backwards; write 2-4"),
     ("colour = red", "nothing to filter by here; write `label`, `file` or `flag`"),
-    ("label = hat", "there is `b"), ("label =", "compared with nothing"), ("label", "names no training example"),
+    ("label = hat", "there is `b"), ("label =", "no value to compare with"), ("label", "matches no training example"),
     ("label = boot & flag = wrong & 0-5 & file = bags/d*", "No training example fits")])
 def test_what_means_none(pictures, text, why):
     with pytest.raises(InvalidInput, match=why.replace("*", r"\*")):

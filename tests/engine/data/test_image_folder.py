@@ -113,7 +113,7 @@ def test_unreadable_files_are_skipped_listed_and_counted(tmp_path):
     (tmp_path / "dog" / "notes.txt").write_text("left alone")
     data = load_image_folder(tmp_path)
     assert dict(data.left_out) == {"cat/broken.png": image_folder.UNREADABLE, "dog/cut.png": image_folder.UNREADABLE,
-                                   "dog/notes.txt": "no picture that is read here"}
+                                   "dog/notes.txt": "not a supported picture format"}
     assert any("`cat/broken.png` and 1 more (it cannot be read as a picture)" in said for said in data.said)
     assert len(data.y_train) + len(data.y_test) == 16
 

@@ -100,8 +100,8 @@ def test_what_is_hidden_is_left_out_by_name(tmp_path):
     root = folder(tmp_path, [*listing(""), "A/.ipynb_checkpoints/0-checkpoint.png", "A/._0.png", "__MACOSX/A/0.png"])
     data = load_image_folder(root)
     assert len(data.y_train) + len(data.y_test) == 4 and len(data.left_out) == 3
-    assert "`A/._0.png` and 2 more (hidden, or made by a system)" in data.said[-1]
-    assert ("A/.ipynb_checkpoints/0-checkpoint.png", "hidden, or made by a system") in data.left_out
+    assert "`A/._0.png` and 2 more (hidden or system file)" in data.said[-1]
+    assert ("A/.ipynb_checkpoints/0-checkpoint.png", "hidden or system file") in data.left_out
 
 
 def unflagged(packed):
@@ -214,7 +214,7 @@ def test_shapes_in_the_alpha_channel_are_seen(ink, paper, tmp_path):
 
 
 def test_pictures_that_are_all_alike_are_said_to_be(tmp_path):
-    assert "All pictures are alike" in levels(tmp_path, lambda k: png(np.zeros((12, 12), np.uint8)))[1].said[0]
+    assert "All pictures are identical" in levels(tmp_path, lambda k: png(np.zeros((12, 12), np.uint8)))[1].said[0]
 
 
 def test_sixteen_bits_in_colour_palettes_cmyk_and_frames():
@@ -238,12 +238,12 @@ def test_a_table_of_pictures_is_told_from_one_of_something_else(tmp_path):
     root = folder(tmp_path, listing(""))
     pd.DataFrame({"file": ["A/0.png"], "given": ["A"], "label": ["B"]}).to_csv(root / "decided.csv", index=False)
     data = load_image_folder(root)
-    assert data.class_names == ("A", "B") and ("decided.csv", "no picture that is read here") in data.left_out
+    assert data.class_names == ("A", "B") and ("decided.csv", "not a supported picture format") in data.left_out
 
 
 def test_pictures_of_kinds_that_are_not_read_are_named(tmp_path):
     root = folder(tmp_path, listing("A/", "B/"))
     (root / "A" / "photo.heic").write_bytes(b"x")
     for read in (load_image_folder(root), datasets.load(uploads.keep_path(root))):
-        assert read.left_out == (("A/photo.heic", "no picture that is read here"),)
-        assert "`A/photo.heic` (no picture that is read here)" in read.said[-1]
+        assert read.left_out == (("A/photo.heic", "not a supported picture format"),)
+        assert "`A/photo.heic` (not a supported picture format)" in read.said[-1]

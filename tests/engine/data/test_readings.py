@@ -53,7 +53,7 @@ def test_colour_is_kept_where_there_is_one():
     assert data.load(kept(mode="L")).image_shape == (28, 28)
     name = uploads.keep_reading(UploadOptions(of=kept(), color="grayscale", size=16))
     assert data.load(name).image_shape == (16, 16) and name.endswith(".reading") and uploads.is_upload(name)
-    assert data.title(name) == "Your images (zip), as you read them"
+    assert data.title(name) == "Your images (zip), with your settings"
 
 
 def test_the_usual_reading_is_the_upload_itself(home):
@@ -344,9 +344,9 @@ def test_turns_and_patterns_are_a_reading_of_records():
     assert [record.answer for record in records] == ["", "B"] * 10
     assert "18 records" in data.load(read).said[0] and "10 have an answer span and 0 have" in data.load(read).said[1]
     for unfit in ({"classes": {"B": "A"}}, {"label": "id"}, {"embeddings": "embeddings-" + "0" * 24 + ".npy"}):
-        with pytest.raises(InvalidInput, match=f"`{next(iter(unfit))}` does not say how"):
+        with pytest.raises(InvalidInput, match=f"`{next(iter(unfit))}` does not apply to"):
             uploads.keep_reading(UploadOptions(of=name, **unfit))
-    with pytest.raises(InvalidInput, match="`turns` does not say how"):
+    with pytest.raises(InvalidInput, match="`turns` does not apply to"):
         uploads.keep_reading(UploadOptions(of=kept(), turns="every"))
 
 

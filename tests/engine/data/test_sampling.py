@@ -95,7 +95,7 @@ def test_no_offered_candidate_was_drawn(data):
 @pytest.mark.parametrize("sizes, said", [
     ({"n_train": 1298}, "only 1,297 training examples"),
     ({"n_test": 501}, "only 500 test examples"),
-    ({"n_test": 20, "n_queries": 21}, "only 20 drawn test examples"),
+    ({"n_test": 20, "n_queries": 21}, "only 20 sampled test examples"),
     ({"n_train": 30, "n_candidates": 31}, "only 30 candidates"),
     ({"n_train": 0}, "whole number from 1 to 1,297"),
     ({"n_queries": -1}, "whole number from 1 to 500"),

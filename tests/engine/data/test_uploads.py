@@ -77,7 +77,7 @@ def test_other_content_has_another_name(home):
 
 
 @pytest.mark.parametrize(("content", "filename", "said"), [
-    (npz(), "mine.csv", "is no text"),
+    (npz(), "mine.csv", "is not a text file"),
     (npz(), "mine.doc", "neither .npz nor .zip"),
     (npz(), "npz", "neither"),
     (b"", "mine.npz", "cannot be opened"),

@@ -226,7 +226,7 @@ def test_another_model_has_a_place_of_its_own(place, poisoned, tmp_path):
 
 def test_model_is_an_option_of_language_studies_alone():
     assert EXPERIMENTS["table-a14"].payload("paper", model="x")["settings"]["model"] == "x"
-    with pytest.raises(InvalidInput, match="runs no language model; leave the language model out"):
+    with pytest.raises(InvalidInput, match="uses no language model; leave it out"):
         EXPERIMENTS["table-a6"].payload("small", model="x")
     for name in ("figure-5-2", "table-5-2", "table-a11", "table-a14", "table-a15", "table-a17"):
         assert set(EXPERIMENTS[name].presets) == {"small", "desk", "gpu", "paper", "embedded"}

@@ -144,7 +144,7 @@ def test_the_best_pair_cuts_the_attack(tmp_path, less, expected):
 def test_a_removal_by_one_estimator_is_no_comparison(tmp_path):
     put(tmp_path, "table-a14", removal(0.7, 0.1)[1:3])
     (found,) = of(tmp_path, "best-pair-cuts-attack")
-    assert found.verdict == UNDECIDED and found.why == "This scale removes by one estimator alone."
+    assert found.verdict == UNDECIDED and found.why == "This scale removes with one estimator only."
 
 
 def controlled(step_error, mismatch):
@@ -228,7 +228,7 @@ def test_every_statement_reads_what_its_experiment_publishes():
 
 def test_nothing_published_is_said(tmp_path):
     assert findings(STATEMENTS.values(), tmp_path) == []
-    assert wording.summary([]) == "Nothing is published yet that a statement could be checked on."
+    assert wording.summary([]) == "No results are published yet to check a statement."
 
 
 def test_rows_are_picked_by_their_words():

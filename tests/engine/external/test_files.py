@@ -222,7 +222,7 @@ FAULTY = {
     "empty.csv": (lambda: b"", "cannot be read"),
     "twice.csv": (lambda: b"query,candidate,score\n0,0,1\n0,0,2\n", "twice"),
     "holes.csv": (lambda: b"query,candidate,score\n0,0,1\n1,1,2\n", "no score for some pairs"),
-    "model.bin": (lambda: b"", "of no kind that holds scores"),
+    "model.bin": (lambda: b"", "not a supported score file"),
 }
 
 

@@ -76,19 +76,20 @@ def test_a_square_table_is_told_by_the_reference():
     reference = compute(square, STEP)[0]
     for axes, values in ((QUERIES, reference.oriented), (CANDIDATES, reference.oriented.T)):
         seen = preview(square, Table(values), reference)
-        assert seen.likely.axes == axes and len(seen.interpretations) == 4 and "fits both ways" in seen.reasons[0]
+        assert seen.likely.axes == axes and len(seen.interpretations) == 4 \
+            and "fits both orientations" in seen.reasons[0]
 
 
 def test_unrelated_scores_leave_the_sign_open(small, exact):
     seen = preview(small, Table(np.random.default_rng(5).normal(size=(8, 12))), exact)
     assert not seen.certain and "say which one" in seen.reasons[1]
-    assert "check first that queries and training examples are those of this problem" in seen.reasons[1]
+    assert "check that queries and training examples are those of this problem" in seen.reasons[1]
 
 
 def test_a_square_table_that_the_data_do_not_tell_leaves_its_axes_open():
     square = problem(n=30, candidates=range(7), queries=7)
     seen = preview(square, Table(np.random.default_rng(5).normal(size=(7, 7))), compute(square, STEP)[0])
-    assert not seen.axes_certain and "say what the rows are" in seen.reasons[0]
+    assert not seen.axes_certain and "state what the rows are" in seen.reasons[0]
 
 
 @pytest.mark.parametrize("order", [LISTED, TRAINING])
@@ -235,7 +236,7 @@ def test_a_name_that_is_no_line_is_refused(small, exact, name):
 def test_sizes_without_a_sign_are_told_and_compared_with_sizes(small, exact):
     sizes = np.abs(noisy(exact, 0.1))
     seen = preview(small, Table(sizes), exact)
-    assert seen.certain and seen.likely.sign == "unsigned" and "rank by size" in seen.reasons[-1]
+    assert seen.certain and seen.likely.sign == "unsigned" and "their absolute values rank" in seen.reasons[-1]
     mine = imported(small, Table(sizes), REMOVED.specification, "mine", QUERIES, "unsigned")
     expected = np.mean([kendalltau(a, b).statistic for a, b in zip(sizes, np.abs(exact.values), strict=True)])
     both = compare([[exact, mine, compute(small, STEP)[0]]])
@@ -244,7 +245,7 @@ def test_sizes_without_a_sign_are_told_and_compared_with_sizes(small, exact):
     assert np.isnan(both.agreement("sign_agreement", 0, 1).mean)
     signed = compare([[exact, compute(small, STEP)[0]]])
     assert both.agreement("kendall_tau", 0, 2).mean == signed.agreement("kendall_tau", 0, 1).mean
-    assert "sizes are compared with sizes" in both.verdicts[0][1].reason
+    assert "absolute values are compared" in both.verdicts[0][1].reason
     with pytest.raises(InvalidInput, match="have no sign"):
         explain(small, mine, STEP)
 
@@ -258,7 +259,7 @@ def test_a_reference_may_have_fewer_candidates_than_the_table(small, exact):
 def test_without_a_reference_the_shape_tells_the_axes_and_the_sign_is_left_open(small, exact):
     seen = preview(small, Table(noisy(exact)), None)
     assert not seen.certain and seen.axes_certain and seen.likely.axes == QUERIES
-    assert "no reference to tell the sign by" in seen.reasons[-1] and seen.facts(seen.likely) == {}
+    assert "no reference to determine the sign" in seen.reasons[-1] and seen.facts(seen.likely) == {}
 
 
 def test_a_language_model_has_a_reference_that_it_can_compute():
@@ -266,5 +267,5 @@ def test_a_language_model_has_a_reference_that_it_can_compute():
     claim = Scoring.of("response_loss", {"kind": "infinitesimal"}, {"kind": "local_response"})
     listed = references(claim, PROBLEMS["causal"])
     assert [one.estimator for one in listed][0] == "cg_gauss_newton" and claim not in listed
-    assert "stands for it" in instead(listed[0]) and "shown as they are" in instead(None)
+    assert "stands for it" in instead(listed[0]) and "shown unchanged" in instead(None)
     assert references(REMOVED, PROBLEMS["softmax"])[0] == REMOVED and instead(REMOVED) == ""

@@ -166,7 +166,7 @@ class CountsRequest(OfCandidates[Counts]):
     doing: ClassVar = "counting"
     outputs: ClassVar = {"out": "Table to write: a row for each class."}
 
-    least: Annotated[int, Field(ge=0, description="Leave out classes with fewer candidates.")] = 0
+    least: Annotated[int, Field(ge=0, description="Exclude classes with fewer candidates.")] = 0
 
     def title(self, problem):
         return f"Classes of {problem}"

@@ -71,38 +71,45 @@ def _removal(measure: Callable[[kernel_removal.Fits, np.ndarray], np.ndarray]) -
 
 
 DETECTORS: dict[str, Detector] = {
-    "confident": Detector("Confident learning", "Does a model that never saw this example doubt its label?",
+    "confident": Detector("Confident learning", "Does a model that was not trained on this example contradict its "
+                                                "label?",
                           "cleanlab; Northcutt et al. 2021", HELD_OUT, _held_out(probabilities.confident_learning)),
     "self_confidence": Detector(
-        "Self-confidence", "How low is the probability of the label by a model that never saw this example?",
+        "Self-confidence", "How low is the probability of the label under a model that was not trained on this "
+                           "example?",
         "cleanlab; Northcutt et al. 2021", HELD_OUT, _held_out(probabilities.self_confidence)),
     "normalized_margin": Detector(
-        "Normalised margin", "By how much does a model that never saw this example prefer another label?",
+        "Normalised margin", "By how much does a model that was not trained on this example prefer another label?",
         "cleanlab; Northcutt et al. 2021", HELD_OUT, _held_out(probabilities.normalized_margin)),
     "aum": Detector("Area under the margin", "How low is the margin of the label, averaged over the training?",
                     "Pleiss et al. 2020", TRAINING, _on_the_way(path.area_under_margin), on_the_way=True),
     "el2n": Detector("EL2N", "How far is the prediction from the label early in the training?", "Paul et al. 2021",
                      TRAINING, _on_the_way(path.el2n), on_the_way=True),
-    "forgetting": Detector("Forgetting events", "How often does the training forget the label after it had it right?",
+    "forgetting": Detector("Forgetting events", "How often does training forget the label after predicting it "
+                                                "correctly?",
                            "Toneva et al. 2019", TRAINING, _on_the_way(path.forgetting), on_the_way=True),
     "mean_loss": Detector("Mean loss", "How large is the loss of the label, averaged over the training?",
                           "the small-loss criterion; Arpit et al. 2017", TRAINING, _on_the_way(path.mean_loss),
                           on_the_way=True),
     "knn_shapley": Detector(
         "KNN-Shapley", "How little does this example add to a classifier by nearest neighbours in the model's "
-        "representation, averaged over the order in which examples come?", "Jia et al. 2019", TRAINING, _knn_shapley),
-    "data_oob": Detector("Data-OOB", "How many trees of a forest that never saw this example give it another label?",
+                       "representation, averaged over orders of the examples?",
+        "Jia et al. 2019", TRAINING, _knn_shapley),
+    "data_oob": Detector("Data-OOB", "How many trees of a forest that were not trained on this example predict "
+                                     "another label?",
                          "Kwon & Zou 2023", TRAINING, _data_oob),
     "kernel_removal": Detector(
-        "Kernel without the example", "How low is the label's output of kernel ridge regression on what the "
-        "model reads, fitted without this example?", "Allen 1974, in closed form", TRAINING,
+        "Kernel without the example", "How low is the label's output of kernel ridge regression on the model's "
+                                      "representation, fitted without this example?",
+        "Allen 1974, in closed form", TRAINING,
         _removal(kernel_removal.prediction)),
     "self_influence": Detector(
         "Self-influence by removal", "How much does the margin of this example's own label fall if the example is "
-        "removed and kernel ridge regression on what the model reads is fitted to its optimum again?",
+        "removed and kernel ridge regression on the model's representation is refitted?",
         "the self-influence of Koh & Liang 2017, exact in closed form", TRAINING,
         _removal(kernel_removal.self_influence)),
     "refitted": Detector(
-        "Refit without suspects", "Do models that saw neither this example nor the labels that they doubt, and the "
-        "examples most like it, believe the label?", "this program", REFITTED, refitted.suspicion),
+        "Refit without suspects", "Do models trained without this example and without suspicious labels, and its "
+                                  "nearest neighbours, agree with the label?",
+        "this program", REFITTED, refitted.suspicion),
 }  # fmt: skip

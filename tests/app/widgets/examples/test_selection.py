@@ -30,7 +30,7 @@ def test_the_example_of_a_filter_fits_its_class(name):
     assert sample.y_train[Listing.of(dataset, sample).rows(text)].tolist() == [0]
 
 
-@pytest.mark.parametrize(("text", "why"), [(text, "names no training example") for text in ("three", "-3", "1.5")] + [
+@pytest.mark.parametrize(("text", "why"), [(text, "matches no training example") for text in ("three", "-3", "1.5")] + [
     ("5-3", "runs backwards"), ("0-999999999", "at most"), ("0-600,700-1300", "at most")])
 def test_what_is_no_group_is_refused(text, why):
     with pytest.raises(ValueError, match=why):

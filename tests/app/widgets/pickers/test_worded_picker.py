@@ -75,7 +75,7 @@ def test_a_contrast_with_a_choice_or_a_text():
     assert found(at) == "contrast"
     assert [option.split(" (")[0] for option in at.selectbox(key="x:contrast:choice:0").options] == [
         "its first other choice"]
-    at.radio(key="x:contrast:other").set_value("One that I write").run()
+    at.radio(key="x:contrast:other").set_value("Custom").run()
     assert found(at) is None
     at.text_area(key="x:contrast:written").set_value("The answer is no.").run()
     assert found(at) == "contrast:The answer is no."

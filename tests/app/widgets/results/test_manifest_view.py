@@ -14,7 +14,7 @@ def facts(*runs):
 def test_a_relative_residual_is_no_gradient_norm():
     found = facts(EXACT, APPROXIMATE)
     assert found["Candidates flagged and left out"] == "1"
-    assert found["Largest gradient norm where the re-optimisations end"] == "1.0e-11"
+    assert found["Largest gradient norm after re-optimisation"] == "1.0e-11"
     assert found["Largest relative residual of a linear system"] == "7.4e+03"
     assert not any("nothing" in term or "worse" in term for term in found), "a residual judges no answer"
 
@@ -39,7 +39,7 @@ def test_sizes_are_told_where_all_there_is_was_taken():
 def test_the_most_memory_of_all_runs_and_how_many_do_not_say_it():
     def told(*peaks):
         parts = [{"peak_resident_bytes": peak} if peak else {} for peak in peaks]
-        return dict(manifest_view.facts({"parts": parts})).get("Most memory of the process")
+        return dict(manifest_view.facts({"parts": parts})).get("Peak memory of the process")
 
     assert told(3_400_000_000, 1_000_000_000) == "3.4 GB"
     assert told(None, 3_400_000_000) == "3.4 GB, said by 1 of 2 runs"
@@ -58,5 +58,5 @@ def test_time_that_another_run_spent_is_said_to_be_left_out():
 def test_trainings_that_were_found_on_disk_are_said_beside_the_run_s_own_time():
     term = "Training of the models"
     runs = [{"facts": {"training_seconds": 3000.0}}, {"facts": {"training_seconds": 600.0}}]
-    assert dict(manifest_view.facts({"runs": runs}))[term] == "1 h, whichever run they were for"
+    assert dict(manifest_view.facts({"runs": runs}))[term] == "1 h, for any run"
     assert term not in dict(manifest_view.facts({"runs": [*runs, {"facts": {}}]}))

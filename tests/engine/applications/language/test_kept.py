@@ -135,7 +135,7 @@ def test_the_command_lists_and_removes(made, capsys):
     assert main(["caches", "--delete", "0" * 32]) == 2 and "names no training" in capsys.readouterr().err
     assert main(["caches", "--delete", digest[:10]]) == 0 and "freed" in capsys.readouterr().out
     assert main(["caches", "--delete", "all"]) == 0
-    assert "No training of a language model is kept" in capsys.readouterr().out
+    assert "No training of a language model is stored" in capsys.readouterr().out
 
 
 def test_a_removed_training_is_made_again(home, made):

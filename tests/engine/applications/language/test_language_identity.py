@@ -48,7 +48,7 @@ def test_replaced_files_are_another_run_and_another_training(setting, tmp_path, 
     assert job_digest(KIND, attribution_payload(setting)) != job_digest(KIND, asked)
     if replace is layers_replaced:
         assert Attribution(setting, 0).digest != training
-    with pytest.raises(InvalidInput, match="have changed since it was asked for"):
+    with pytest.raises(InvalidInput, match="have changed since the request"):
         run_job(KIND, asked)
 
 
@@ -64,7 +64,7 @@ def test_a_study_with_another_model_of_its_name_is_another_run(setting, tmp_path
     assert asked == study.payload("small", model=setting.model)
     layers_replaced(tmp_path)
     assert job_digest(study.study, study.payload("small", model=setting.model)) != job_digest(study.study, asked)
-    with pytest.raises(InvalidInput, match="The model files of this run have changed since it was asked for"):
+    with pytest.raises(InvalidInput, match="The model files of this run have changed since the request"):
         run_job(study.study, asked, tmp_path / "home")
 
 

@@ -67,7 +67,7 @@ def test_what_is_said_follows_from_the_least_agreement(made):
 def test_whole_gradients_have_no_draw(attribution):
     table = sketching.stability(attribution.kept)
     told = sketching.described(table, attribution.projection)
-    assert table.empty and told["met"] and told["sentence"].startswith("Gradients are kept whole")
+    assert table.empty and told["met"] and told["sentence"].startswith("Gradients are not projected")
 
 
 @pytest.mark.parametrize(("budget", "projector", "dimension"), [
@@ -129,7 +129,7 @@ def test_a_target_that_no_width_meets_is_missed_at_the_widest(growing, monkeypat
     told = sketching.described(least(found)[1], choice.projection, choice.tried)
     assert (told["dimension"], told["outcome"]) == (16, sketching.MISSED)
     assert [one for one, _ in told["tried"]] == [8, 16]
-    assert "the most that their budget allows" in told["sentence"]
+    assert "the largest within the budget" in told["sentence"]
 
 
 def test_no_width_is_chosen_by_gradients_that_are_not_finite(growing, monkeypatch):
@@ -144,7 +144,7 @@ def test_what_is_told_names_the_outcome(made, attribution):
     table = sketching.stability(made(WIDTH))
     table["kendall_tau"] = 0.97
     told = sketching.described(table, Projection(dimension=WIDTH), {16: 0.5, WIDTH: 0.97})
-    assert told["outcome"] == sketching.MET and "the fewest on which two draws agreed" in told["sentence"]
+    assert told["outcome"] == sketching.MET and "the smallest dimension at which two seeds agreed" in told["sentence"]
     assert sketching.described(table, attribution.projection)["outcome"] == sketching.WHOLE
 
 

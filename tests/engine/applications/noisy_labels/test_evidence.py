@@ -49,10 +49,10 @@ def test_no_type_that_a_scorer_takes_has_a_place_for_flags():
 
 def test_a_scorer_refuses_flags_in_place_of_evidence():
     honest = model()
-    with pytest.raises(TypeError, match="scorers see Evidence, not Flags"):
+    with pytest.raises(TypeError, match="scorers take Evidence, not Flags"):
         TrainedModel(drawn().flags, honest.build, honest.module, (), honest.source)
     evidence = drawn().evidence
-    with pytest.raises(TypeError, match="evidence is arrays only"):
+    with pytest.raises(TypeError, match="evidence must be arrays"):
         dataclasses.replace(evidence, y=drawn().flags)
 
 

@@ -89,10 +89,10 @@ def test_a_registered_dataset_keeps_its_default_and_its_digest():
 
 def test_labels_in_doubt_are_trusted_only_if_that_is_said():
     source = NoisySource(dataset=kept(pictures(), "zip"), trusted=2)
-    with pytest.raises(InvalidInput, match="bring no `test` folder, so there are no verified labels to trust"):
+    with pytest.raises(InvalidInput, match="no label is verified"):
         source.draw()
     drawn = NoisySource.parse({**source.stated, "trusted_from": "labels in doubt"}).draw()
-    assert "4 trusted examples, drawn from the labels in doubt" in drawn.trusted_origin
+    assert "4 trusted examples, sampled from the unverified labels" in drawn.trusted_origin
     assert suspicion_payload(drawn.source)["source"]["trusted_from"] == "labels in doubt"
     assert drawn.source.identity != source.identity
 
@@ -101,7 +101,7 @@ def test_verified_labels_say_where_they_come_from():
     brought = NoisySource(dataset=kept(pictures(("train", "test")), "zip"), trusted=2)
     assert "drawn from your own `test` folder" in brought.draw().trusted_origin
     assert "your own queries" in NoisySource(dataset=kept(arrays(), "npz"), trusted=2).draw().trusted_origin
-    with pytest.raises(InvalidInput, match="have verified labels to trust; leave it out"):
+    with pytest.raises(InvalidInput, match="have verified labels; leave it out"):
         brought.model_copy(update={"trusted_from": "labels in doubt"}).draw()
 
 
@@ -130,9 +130,9 @@ def test_a_run_says_where_the_trusted_examples_come_from(home):
     source = NoisySource(dataset=kept(pictures(), "zip"), trusted=2, model="mlp", trusted_from="labels in doubt",
                          recipe=SMALL_RECIPE.model_copy(update={"epochs": 1, "checkpoints": 1}))
     facts = run_job(SuspicionRequest.name, suspicion_payload(source, ["repsim"]), home).manifest["facts"]
-    assert "drawn from the labels in doubt" in facts["trusted_from"] and facts["made_wrong"] == 0
+    assert "sampled from the unverified labels" in facts["trusted_from"] and facts["made_wrong"] == 0
     told = run_job(WhatIfRequest.name, what_if_payload(source, [0], seeds=1), home).manifest
-    assert "drawn from the labels in doubt" in told["trusted_from"]
+    assert "sampled from the unverified labels" in told["trusted_from"]
 
 
 @pytest.mark.parametrize("verified", [[0, 0], [0, 1], [0, 0, 1]], ids=["a class lacks", "one each", "one of a class"])

@@ -107,7 +107,7 @@ def test_a_review_of_another_dataset_is_refused(review, tmp_path):
     review.decide(1, FINE)
     other = Review(source(mask=9).draw(), tmp_path)
     assert not other.decisions()
-    with pytest.raises(InvalidInput, match="This review is of another dataset"):
+    with pytest.raises(InvalidInput, match="This review belongs to another dataset"):
         other.import_csv(review.to_csv().encode())
     assert not other.decisions()
 

@@ -83,7 +83,7 @@ def test_a_verdict_that_says_nothing_of_the_label_is_not_trusted(mine):
     assert sample_to_verify(data).fraction(np.zeros(200, dtype=bool), decisions) is None
 
 
-@pytest.mark.parametrize(("right", "said"), [(0.9, "it is the verified examples"), (0.52, "it is the model")])
+@pytest.mark.parametrize(("right", "said"), [(0.9, "so the verified examples"), (0.52, "so the model")])
 def test_what_is_at_fault_is_measured(right, said):
     labels = np.arange(400) % 2
     agrees = np.arange(400) < 400 * right
