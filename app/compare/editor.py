@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from app.compare import external_form
+from app.compare import external_form, preview, search
 from app.widgets.choices import inputs
 from app.widgets.pickers import pickers, specification_list
-from app.widgets.words import chips, glossary
+from app.widgets.words import glossary
 from engine.desk import presets
 from engine.scoring.scoring import Scoring
 
@@ -19,9 +19,8 @@ WHICH = "compare:which"
 
 
 def begin(how: str, index: int = 0) -> None:
-    """Open the dialog: to add a specification, to copy one, or to edit it."""
-    for key in [key for key in st.session_state if str(key).startswith(f"{ADD}:")]:
-        del st.session_state[key]  # a dialog begins with its own specification, not with what another left
+    """Open the dialog: to add a specification, where it was left, to copy one, or to edit it."""
+    search.begin(search.last() if how == ADD else "")
     st.session_state[OPEN] = how, index
 
 
@@ -73,16 +72,22 @@ def _close() -> None:
 @st.dialog("Specification", width="large", on_dismiss=_close)
 def _dialog(scorings: Sequence[Scoring], how: str, index: int) -> None:
     asking = [scoring for scoring in scorings if scoring.route.implies and scoring.route.computes]
-    default = (asking[-1] if asking else presets.preset(specification_list.FIRST, pickers.problem_class()).scorings[0]
-               ) if how == ADD else scorings[index]
-    glossary.caption(f"Instead of number {index + 1}:" if how == EDIT else
-                     f"A copy of number {index + 1}; change what should differ:" if how == COPY else
-                     "One more question beside those of the list:")
+    if how == ADD and search.box():
+        return
+    default = search.base() or (scorings[index] if how != ADD else asking[-1] if asking else
+                                presets.preset(specification_list.FIRST, pickers.problem_class()).scorings[0])
+    if how != ADD:
+        glossary.caption(f"Instead of number {index + 1}:" if how == EDIT else
+                         f"A copy of number {index + 1}; change what should differ:")
+    above = st.container()
     scoring = (pickers.scoring_picker(ADD, default) if default.route.computes else
                external_form.edited(default, scorings, pickers.source()))
     if scoring is None:
         return
-    chips.question(scoring)
+    with above:
+        preview.show(scoring, scorings)
+    if how == ADD:
+        search.held(scoring)
     known = scorings.index(scoring) if scoring in scorings else None
     if known is not None and not (how == EDIT and known == index):
         st.warning(f"This is number {known + 1} of the list already; change something above.",

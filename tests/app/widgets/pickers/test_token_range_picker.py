@@ -19,7 +19,6 @@ def page():
 
     from app.widgets.pickers import token_range_picker
     from engine.desk.datasets import Record
-    from engine.desk.datasets import Record
     from engine.desk.language_queries import ResponseToken
     from engine.question.worded import read
 
