@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from app.compare import external_form, preview, search
+from app.compare import external_form, preview, rows, search
 from app.widgets.choices import inputs
 from app.widgets.pickers import pickers, specification_list
 from app.widgets.words import glossary
@@ -38,6 +38,9 @@ def toolbar(scorings: Sequence[Scoring], names: Sequence[str]) -> None:
         if scorings:
             with st.popover("Change the list", icon=":material/reorder:"):
                 _form(names)
+                order = rows.grouped(scorings)
+                st.button("Group by question", key="compare:group", on_click=specification_list.arrange, args=(order,),
+                          disabled=order == sorted(order), width="stretch")
     if len(scorings) > specification_list.MANY:
         st.warning(f"{len(scorings)} specifications are a lot for one heatmap; {specification_list.MANY} or fewer stay "
                    "readable and quick.", icon=":material/grid_on:")
@@ -50,12 +53,8 @@ def _form(names: Sequence[str]) -> None:
                              help=glossary.hint("Specification"))
     fits = {"up": index > 0, "down": index < len(names) - 1}
     for act, does in acts().items():
-        st.button(TITLES[act], key=f"compare:row:{act}", on_click=does, args=(index,), disabled=not fits.get(act, True),
-                  width="stretch")
-
-
-TITLES = {"edit": "Edit", "copy": "Copy", "up": "Move up", "down": "Move down", "remove": "Remove"}
-"""What can be done to a row, by its name."""
+        st.button(rows.TITLES[act], key=f"compare:row:{act}", on_click=does, args=(index,),
+                  disabled=not fits.get(act, True), width="stretch")
 
 
 def show(scorings: Sequence[Scoring]) -> None:

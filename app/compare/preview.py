@@ -23,7 +23,7 @@ def show(scoring: Scoring, listed: Sequence[Scoring]) -> None:
     """listed: the specifications that it would join."""
     chips.question(scoring)
     rows = {"answered by": _answered(scoring), "settings": _settings(scoring), "cost here": _cost(scoring, listed)}
-    glossary.html('<dl class="wf-facts">' + "".join(
+    glossary.html('<dl class="wf-facts wf-num">' + "".join(
         f"<dt>{name}</dt><dd>{escape(text)}</dd>" for name, text in rows.items() if text) + "</dl>")
 
 
