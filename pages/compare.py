@@ -27,7 +27,7 @@ def import_scores(candidates: int | None = None) -> None:
 
 scorings = specification_list.chosen(begins=pickers.problem_class().convex)
 names = labels.numbered(labels.short(scorings))
-left, right = st.columns([6, 5] if len(scorings) <= 5 else [8, 5], gap="medium")
+left, right = st.columns([6, 5] if len(scorings) <= 5 else [8, 5] if len(scorings) <= 8 else [10, 4], gap="medium")
 with left:
     st.title("Compare", help="Each specification is one question about influence. A cell shows how far two rankings "
                              "of the training examples agree; open one to see whether they differ in the question, by "

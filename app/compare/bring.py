@@ -135,7 +135,7 @@ def _earlier(draft: ImportForm) -> ImportForm:
 def _add(ready: Sequence[tuple[str, ExternalScores, Scoring]]) -> None:
     """Store the scores and put them into the list; only what was asked of them is forgotten."""
     for digest, held, scoring in ready:
-        external.store(held)
+        external.added(held, scoring)
         specification_list.add(scoring)
         external_files.leave_out(digest)
     for name in EARLIER:

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from app.compare import external_form
+from app.compare import external_form, preview, rows, search
 from app.widgets.choices import inputs
 from app.widgets.pickers import pickers, specification_list
-from app.widgets.words import chips, glossary
+from app.widgets.words import glossary
 from engine.desk import presets
 from engine.scoring.scoring import Scoring
 
@@ -19,9 +19,8 @@ WHICH = "compare:which"
 
 
 def begin(how: str, index: int = 0) -> None:
-    """Open the dialog: to add a specification, to copy one, or to edit it."""
-    for key in [key for key in st.session_state if str(key).startswith(f"{ADD}:")]:
-        del st.session_state[key]  # a dialog begins with its own specification, not with what another left
+    """Open the dialog: to add a specification, where it was left, to copy one, or to edit it."""
+    search.begin(search.last() if how == ADD else "")
     st.session_state[OPEN] = how, index
 
 
@@ -39,6 +38,9 @@ def toolbar(scorings: Sequence[Scoring], names: Sequence[str]) -> None:
         if scorings:
             with st.popover("Change the list", icon=":material/reorder:"):
                 _form(names)
+                order = rows.grouped(scorings)
+                st.button("Group by question", key="compare:group", on_click=specification_list.arrange, args=(order,),
+                          disabled=order == sorted(order), width="stretch")
     if len(scorings) > specification_list.MANY:
         st.warning(f"{len(scorings)} specifications make a large heatmap; {specification_list.MANY} or fewer are "
                    "readable.", icon=":material/grid_on:")
@@ -51,12 +53,8 @@ def _form(names: Sequence[str]) -> None:
                              help=glossary.hint("Specification"))
     fits = {"up": index > 0, "down": index < len(names) - 1}
     for act, does in acts().items():
-        st.button(TITLES[act], key=f"compare:row:{act}", on_click=does, args=(index,), disabled=not fits.get(act, True),
-                  width="stretch")
-
-
-TITLES = {"edit": "Edit", "copy": "Copy", "up": "Move up", "down": "Move down", "remove": "Remove"}
-"""What can be done to a row, by its name."""
+        st.button(rows.TITLES[act], key=f"compare:row:{act}", on_click=does, args=(index,),
+                  disabled=not fits.get(act, True), width="stretch")
 
 
 def show(scorings: Sequence[Scoring]) -> None:
@@ -73,16 +71,22 @@ def _close() -> None:
 @st.dialog("Specification", width="large", on_dismiss=_close)
 def _dialog(scorings: Sequence[Scoring], how: str, index: int) -> None:
     asking = [scoring for scoring in scorings if scoring.route.implies and scoring.route.computes]
-    default = (asking[-1] if asking else presets.preset(specification_list.FIRST, pickers.problem_class()).scorings[0]
-               ) if how == ADD else scorings[index]
-    glossary.caption(f"Instead of number {index + 1}:" if how == EDIT else
-                     f"A copy of number {index + 1}; change the axis that should differ:" if how == COPY else
-                     "A further specification:")
+    if how == ADD and search.box():
+        return
+    default = search.base() or (scorings[index] if how != ADD else asking[-1] if asking else
+                                presets.preset(specification_list.FIRST, pickers.problem_class()).scorings[0])
+    if how != ADD:
+        glossary.caption(f"Instead of number {index + 1}:" if how == EDIT else
+                         f"A copy of number {index + 1}; change the axis that should differ:")
+    above = st.container()
     scoring = (pickers.scoring_picker(ADD, default) if default.route.computes else
                external_form.edited(default, scorings, pickers.source()))
     if scoring is None:
         return
-    chips.question(scoring)
+    with above:
+        preview.show(scoring, scorings)
+    if how == ADD:
+        search.held(scoring)
     known = scorings.index(scoring) if scoring in scorings else None
     if known is not None and not (how == EDIT and known == index):
         st.warning(f"This is already number {known + 1} of the list; change an axis above.",

@@ -16,16 +16,16 @@ import pandas as pd
 import streamlit as st
 
 from app.charts import palette
-from app.compare import editor
+from app.compare import editor, rows
+from app.compare.rows import Measured
 from app.widgets.pickers import specification_list
 from app.widgets.results.agreements import signed
-from app.widgets.words import chips, labels, look
+from app.widgets.words import chips, look
 from engine.metrics.agreement import METRICS
 from engine.scoring import codes
 from engine.scoring.scoring import Scoring
 
 KEY = "compare:grid"
-EMPTY = '<td class="wf-diagonal" aria-hidden="true"></td>'
 STRONG = 0.62
 """Share of the range from which on ink is turned to be read on the fill."""
 _SCRIPT = look.text("matrix.js")
@@ -34,13 +34,13 @@ _mounted = st.components.v2.component("whichfluence_matrix", js=_SCRIPT, isolate
 
 
 def show(scorings: Sequence[Scoring], names: Sequence[str], cells: pd.DataFrame | None = None, metric: str = "",
-         chance: float = 0.0, pair: tuple[int, int] | None = None) -> None:
+         chance: float = 0.0, pair: tuple[int, int] | None = None, measured: Sequence[Measured] | None = None) -> None:
     """Draw the list, with `cells` as `app.compare.data.matrix` gives them once they are there, and
-    `app.compare.noise_floor` marks them.
+    `app.compare.noise_floor` marks them. measured: what stands beside the methods of a longer list.
 
     Until the browser has the script that draws it, about its height is kept free.
     """
-    content = html(scorings, names, cells, metric, chance, pair)
+    content = html(scorings, names, cells, metric, chance, pair, measured)
     listed = _digest(scorings)
     with st.container(key=f"wf-rows-{len(scorings)}"):
         _mounted(key=KEY, data={"html": content, "list": listed}, on_act_change=lambda: _take(listed, len(scorings)))
@@ -54,7 +54,7 @@ def _take(listed: str, count: int) -> None:
         return
     if act == "open" and row != column:
         specification_list.open_pair(min(row, column), max(row, column))
-    elif act in editor.TITLES:
+    elif act in rows.TITLES:
         editor.acts()[act](row)
 
 
@@ -63,41 +63,37 @@ def _digest(scorings: Sequence[Scoring]) -> str:
 
 
 def html(scorings: Sequence[Scoring], names: Sequence[str], cells: pd.DataFrame | None, metric: str, chance: float,
-         pair: tuple[int, int] | None) -> str:
+         pair: tuple[int, int] | None, measured: Sequence[Measured] | None = None) -> str:
     """The table; every text in it is escaped."""
     count = len(scorings)
     varying = chips.differing(scorings) if count > 1 else None
+    empty = "".join(map(_empty, range(count))) if count > 1 else ""
     numbers = "".join(f'<th scope="col" title="{escape(name)}">{index + 1}</th>' for index, name in enumerate(names))
-    head = f"<thead><tr><td></td>{numbers}</tr></thead>" if count > 1 else ""
+    head = f"<thead><tr><td>{rows.head(count)}</td>{numbers}</tr></thead>" if count > 1 else ""
     by_row = {} if cells is None else dict(tuple(cells.groupby("row")))
     body = "".join(
-        f'<tr><th scope="row">{_header(scoring, index, count, varying)}</th>'
-        + (EMPTY * count * (count > 1) if cells is None else
+        rows.group(scorings, index, varying or ())
+        + f'<tr><th scope="row">{rows.header(scorings, index, name, varying, measured)}</th>'
+        + (empty if cells is None else
            "".join(_cell(cell, metric, pair) for cell in by_row[index].itertuples())) + "</tr>"
-        for index, scoring in enumerate(scorings))
-    size = "" if count <= 5 else " many" if count <= 8 else " most"
-    title = f"{METRICS[metric].title} between the specifications" if metric else "The specifications"
-    return (f'<table class="wf-matrix{size}" aria-label="{escape(title)}">{head}<tbody>{body}</tbody></table>'
+        for index, name in enumerate(names))
+    title = escape(f"{METRICS[metric].title} between the specifications" if metric else "The specifications")
+    return (f'<table class="wf-matrix{rows.size(count)}" aria-label="{title}">{head}<tbody>{body}</tbody></table>'
             + ("" if cells is None else _scale(metric, chance) + _sheet(cells, pair)))
 
 
-def _header(scoring: Scoring, index: int, count: int, varying: tuple[str, ...] | None) -> str:
-    name, number = labels.known_as(scoring), index + 1
-    known = f'<span class="wf-known">{escape(name)}</span>' if name and not scoring.route.proper else ""
-    code = escape(codes.encode(scoring))
-    fits = {"up": index > 0, "down": index < count - 1}
-    menu = "".join(f'<button type="button" data-act="{act}" data-row="{index}" data-key="{act} {code}">{title}</button>'
-                   for act, title in editor.TITLES.items() if fits.get(act, True))
-    return (f'<div class="wf-row"><div class="wf-handle"><span class="wf-number wf-num">{number}</span>'
-            f'<details name="wf-row" data-key="menu {code}"><summary data-key="summary {code}" '
-            f'aria-label="Change number {number}" title="Edit, copy, move, remove">⋯</summary>'
-            f'<div class="wf-menu">{menu}</div></details></div><div>{chips.marked(scoring, varying)}{known}</div>'
-            "</div>")
+def _empty(column: int) -> str:
+    return f'<td class="wf-diagonal" aria-hidden="true">{_column(column)}</td>'
+
+
+def _column(column: int) -> str:
+    """The number of a column in a cell of its own, for a narrow screen, on which no head stands above it."""
+    return f'<small class="wf-column-number" aria-hidden="true">{column + 1}</small>'
 
 
 def _cell(cell: Any, metric: str, pair: tuple[int, int] | None) -> str:
     if cell.row == cell.column:
-        return EMPTY
+        return _empty(cell.column)
     strong, fill = shading(cell.mean, metric)
     label = f"{cell.first} and {cell.second}: {METRICS[metric].title} {cell.agreement}. {cell.verdict}"
     label += f". {cell.floor_words}" if cell.floor_words else ""
@@ -106,7 +102,7 @@ def _cell(cell: Any, metric: str, pair: tuple[int, int] | None) -> str:
     return (f'<td><button type="button" class="wf-cell{strong}" data-act="open" data-row="{cell.row}" '
             f'data-column="{cell.column}" data-key="{cell.row} {cell.column}" tabindex="{0 if first else -1}" '
             f'aria-pressed="{str(cell.chosen).lower()}" aria-label="{escape(label)}" title="{escape(label)}" '
-            f'style="{fill}">{escape(cell.value)}{floor}</button></td>')
+            f'style="{fill}">{_column(cell.column)}{escape(cell.value)}{floor}</button></td>')
 
 
 def shading(mean: float, metric: str) -> tuple[str, str]:

@@ -10,7 +10,7 @@ import streamlit as st
 from app.charts import distribution, rank_change
 from app.charts.draw import draw
 from app.compare import data as comparisons
-from app.compare import grid, noise_floor, queries
+from app.compare import grid, measured, noise_floor, queries
 from app.widgets.choices import choice
 from app.widgets.choices.selectors import pick, segments
 from app.widgets.examples import looks, pictures, record_text, sampled_examples, selection
@@ -49,9 +49,12 @@ def metric_switch() -> str:
 
 def matrix(compared: Compared, labels: Sequence[str], metric: str, pair: tuple[int, int], floors: Floors) -> None:
     """The matrix with its small print. floors: what another seed reaches in the cells about a single run."""
+    checked = measured.known(compared)
     cells = noise_floor.marked(comparisons.matrix(compared, metric, labels, pair), compared, floors, metric)
-    grid.show(compared.scorings, labels, cells, metric, comparisons.chance(metric, _candidates(compared)), pair)
+    grid.show(compared.scorings, labels, cells, metric, comparisons.chance(metric, _candidates(compared)), pair,
+              measured.rows(compared, checked))
     chips.note(small_print(compared))
+    measured.below(compared, checked)
 
 
 def matrix_small_print(compared: Compared, labels: Sequence[str], metric: str) -> None:
@@ -84,10 +87,17 @@ def small_print(compared: Compared, lost: LeftOut | None = None) -> str:
     alone = " alone, as imported scores belong to one seed" if pickers.seed_count() > len(seeds) else ""
     over = (f"means over seeds {', '.join(map(str, seeds))}, ± is a 95% t interval over seeds" if len(seeds) > 1
             else f"seed {seeds[0]}{alone}, ± is a 95% t interval over queries")
-    mark = f" ({word})" if (word := sampled_examples.mark(compared.sources[0])) else ""
-    text = (f"{sizes['train']:,} training examples · {sizes['candidates']:,} candidates{mark} · {sizes['queries']:,} "
-            f"queries · {over}")
+    text = (f"{sizes['train']:,} training examples · {sizes['candidates']:,} candidates{_of_all(compared)} · "
+            f"{sizes['queries']:,} queries · {over}")
     return f"{text} · {lost.count} candidates left out {lost.because}" if lost.count else text
+
+
+def _of_all(compared: Compared) -> str:
+    """Whether the candidates are all training examples, some of them, or others, in brackets."""
+    if word := sampled_examples.mark(compared.sources[0]):
+        return f" ({word})"
+    sizes = compared.scores[0][0].provenance["sizes"]
+    return " (all of them)" if sizes["candidates"] == sizes["train"] else " (a random draw of them)"
 
 
 def details() -> str:
@@ -229,7 +239,8 @@ def changes(compared: Compared, pair: RankingPair, indices: tuple[int, int], lab
     over = (f", for query {query}" if query is not None else
             f", ranked {RANKED[by][1]} · query by query, as the agreements above are, "
             f"{two_rankings.shared(pair, top):.1f} of {top} on average")
-    chips.note(f"{common} of {top} are in both{over} · seed {compared.sources[0].seed}")
+    chips.note(f"{common} of {top} are in both{over} · of {len(pair.candidates):,} candidates{_of_all(compared)} · "
+               f"seed {compared.sources[0].seed}")
     shown = table.drop(columns=["position_a", "position_b"])
     downloads.chart_extras("top", shown, [compared.scorings[index] for index in indices],
                            command=commands.scores(compared.ranked_sources[0],

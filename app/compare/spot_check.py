@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import inf, isfinite
 
 import streamlit as st
@@ -53,8 +54,10 @@ def _offer(checked: SpotCheck | NotMeasured) -> None:
     """A button where the exact answer can be had and costs more than the page asks for by itself."""
     if isinstance(checked, NotMeasured) and isfinite(checked.seconds):
         st.button("Measure it anyway", key=f"spot:{checked.scoring.digest}", icon=":material/fact_check:",
-                  on_click=_ask, args=(checked.scoring.digest,), help="Computes the exact answer for some candidates.")
+                  on_click=request, args=([checked.scoring.digest],),
+                  help="Computes the exact answer for some candidates.")
 
 
-def _ask(digest: str) -> None:
-    st.session_state[REQUESTED] = (*st.session_state.get(REQUESTED, ()), digest)
+def request(digests: Sequence[str]) -> None:
+    """Compute the exact answers to the questions of scorings, by their digests, whatever they cost."""
+    st.session_state[REQUESTED] = (*st.session_state.get(REQUESTED, ()), *digests)

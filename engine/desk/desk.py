@@ -104,12 +104,18 @@ class Desk:
     def at_once(self, source: ProblemSource, scorings: Sequence[Scoring], candidates: int | None,
                 seconds: float) -> bool:
         """Whether all scores are in memory, or their guessed time is at most so many seconds; nothing is computed."""
+        guessed = self.guessed(source, scorings, candidates)
+        return guessed is not None and guessed <= seconds
+
+    def guessed(self, source: ProblemSource, scorings: Sequence[Scoring], candidates: int | None) -> float | None:
+        """Guessed seconds until all scores are there, 0 for those in memory; None while some are missing and the
+        trained model is not in memory, by whose size it is guessed."""
         _, missing = self._in_memory(source, scorings, candidates)
         sampled = self.memory.get(problem_key(source))
         if not missing or sampled is None:
-            return not missing
+            return None if missing else 0.0
         guessed = cost.guess(missing, sampled.problem, len(narrowed(sampled.problem, candidates).candidates))
-        return guessed + cost.preparation(missing, sampled.problem)[1] <= seconds
+        return guessed + cost.preparation(missing, sampled.problem)[1]
 
     def at_hand(self, source: ProblemSource, scorings: Sequence[Scoring], candidates: int | None, count: int
                 ) -> dict[Scoring, Scores]:

@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 
-from engine.basics.errors import WhichfluenceError
+from engine.basics.errors import InvalidInput, WhichfluenceError
 from engine.desk.desk import Desk, narrowed
 from engine.desk.waiting import Waiting
 from engine.estimators.external import LONGEST_NAME
@@ -24,12 +25,15 @@ from engine.external.score_recipes import SCORE_RECIPES, ScoreRecipe, claim_json
 from engine.external.table import Table
 from engine.problems import Problem, ProblemSource
 from engine.question.specification import Specification
+from engine.scoring import codes
 from engine.scoring.scores import Scores
 from engine.scoring.scoring import Scoring
 from engine.store import external_scores
 from engine.store.external_scores import ExternalScores
 from engine.store.external_scores import keep as store
 
+ADDED = "scoring"
+"""Among the facts of stored scores: the code of the scoring under which they were added."""
 SECONDS = 5.0
 """Within which a reference is computed for a page without being asked for."""
 
@@ -82,6 +86,20 @@ def facts(scoring: Scoring) -> ExternalScores | None:
     """The stored scores of an external scoring; None where they are not on this machine."""
     digest = scoring.route.facts["brought"]["scores"]
     return external_scores.load(digest) if external_scores.has(digest) else None
+
+
+def added(held: ExternalScores, scoring: Scoring) -> None:
+    """Store scores with the scoring under which they were added, so that they can be added again."""
+    store(replace(held, facts={**held.facts, ADDED: codes.encode(scoring)}))
+
+
+def imported() -> list[Scoring]:
+    """The scorings under which the scores on this machine were added, the newest first."""
+    scorings = []
+    for result in external_scores.entries():
+        with suppress(InvalidInput):
+            scorings += [codes.decode(code)] if (code := result.manifest["facts"].get(ADDED)) else []
+    return scorings
 
 
 def restores(problem: Problem, table: Table, scorings: Sequence[Scoring]) -> bool:

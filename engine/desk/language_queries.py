@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from engine.basics.errors import InvalidInput
 from engine.data import Dataset, Sample
 from engine.data.records import Record
 from engine.models.causal.readouts import READOUTS, lacking
+from engine.problems import Problem
 from engine.scoring.scoring import Scoring
 
 
@@ -15,6 +17,29 @@ def queries(dataset: Dataset, sample: Sample) -> list[Record]:
     """The queries that are texts."""
     records = [dataset.record("test", int(row)) for row in sample.query_index]
     return [record for record in records if record is not None]
+
+
+@dataclass(frozen=True)
+class ResponseToken:
+    """A token of a response: its text, and the characters [start, end) of the response that it covers, none of an end
+    of turn."""
+
+    text: str
+    start: int
+    end: int
+
+
+def response_tokens(problem: Problem, record: Record) -> list[ResponseToken]:
+    """The tokens of a record's response as the problem's model reads them, in the order in which `tokens@4:2-7` counts
+    them."""
+    assert problem.texts is not None, "a language model knows the texts of its rows"
+    encoder, length = problem.texts.encoder, len(record.response)
+    before = encoder.opening(record.prompt)
+    words = encoder.words(encoder.encode(record))
+    offsets = encoder.tokenizer(before + record.response + encoder.end, add_special_tokens=False,
+                                return_offsets_mapping=True)["offset_mapping"][-len(words):]
+    inside = [[min(max(at - len(before), 0), length) for at in pair] for pair in offsets]
+    return [ResponseToken(word, start, end) for word, (start, end) in zip(words, inside, strict=True)]
 
 
 def check_queries(dataset: Dataset, sample: Sample, scorings: Sequence[Scoring]) -> None:

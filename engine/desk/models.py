@@ -28,10 +28,17 @@ from engine.problems.source import SOFTMAX, problem_class
 
 WEIGHT_FILES = (*own_weights.SUFFIXES, recordings.SUFFIX)
 
+is_recording = recordings.is_recording
+
 
 def own_models() -> tuple[str, ...]:
     """The models that a user's own code registered."""
     return tuple(OWNED)
+
+
+def recorded_runs() -> list[str]:
+    """The names of the recordings on this machine, the newest first."""
+    return [name for name, _, _ in sorted(recordings.FOLDERS.all(), key=lambda entry: -entry[1])]
 
 
 def weights_sentence(name: str, recipe: TrainingRecipe | None = None) -> str:

@@ -14,7 +14,7 @@ from engine.estimators import ESTIMATORS
 from engine.experiments import network
 from engine.problems import ModuleProblem, Problem, SoftmaxProblem
 from engine.scoring import controlled
-from engine.scoring.named import NAMED, TRAINING_RUN
+from engine.scoring.named import NAMED, OF_TOKENS, TRAINING_RUN, NamedMethod
 from engine.scoring.scoring import Scoring
 
 SOLVED = controlled.upweight_scoring("query_loss", 1e-3)
@@ -60,16 +60,21 @@ def _solvers(target: Scoring, model: type[Problem]) -> tuple[Scoring, ...]:
                  if estimator.implies and estimator.refusal(question, model.kind) is None)
 
 
-def _named() -> tuple[Scoring, ...]:
-    return tuple(method.implied() for method in NAMED.values()
-                 if method.implies and method.answers(SoftmaxProblem.kind) and method.row != TRAINING_RUN)
+def implied(method: NamedMethod, model: type[Problem]) -> Scoring:
+    """What a named method asks on a class of problems: a behavior that these have, and damping where the Hessian that
+    is inverted may not be positive definite."""
+    behavior = OF_TOKENS.get(method.behavior, method.behavior) if model.reads == "tokens" else None
+    return method.implied(behavior, **({} if model.convex else {"damping": network.DAMPING}))
+
+
+def _named(model: type[Problem]) -> list[Scoring]:
+    return [implied(method, model) for method in NAMED.values()
+            if method.implies and method.answers(model.kind) and method.row != TRAINING_RUN]
 
 
 def _named_of_networks() -> tuple[Scoring, ...]:
-    """With damping where a Hessian is inverted; without what needs the whole Hessian or a positive definite one."""
-    implied = [method.implied(damping=network.DAMPING) for method in NAMED.values()
-               if method.implies and method.answers(ModuleProblem.kind) and method.row != TRAINING_RUN]
-    return tuple(scoring for scoring in implied
+    """Without what needs the whole Hessian or a positive definite one."""
+    return tuple(scoring for scoring in _named(ModuleProblem)
                  if scoring.process.kind != "local_response" or scoring.estimator not in ("exact", "cg"))
 
 
@@ -105,7 +110,7 @@ def _softmax() -> tuple[Preset, ...]:
         Preset("table-a6", "Table A-6", "Every specification of the paper's Table A-6: four behaviors after one step, "
                "five steps, the damped local response, leave-one-out and five upweightings.", _table_a6(), (6, 11)),
         Preset("table-1", "Named methods", "Estimators of the paper's Table 1, each with its implied specification.",
-               _named(), (1, 3)),
+               tuple(_named(SoftmaxProblem)), (1, 3)),
         Preset("solvers", "Same question, different solvers", "One question: upweight by α = 0.001 and re-optimise, "
                "answered exactly and by every approximation available. All disagreement here is approximation error.",
                _solvers(SOLVED, SoftmaxProblem), (0, 2)),

@@ -14,6 +14,7 @@ from engine.models.causal.finetune import TOOK
 from engine.requests.scores import ScoresRequest
 from engine.store import exports
 from engine.store.comparisons import LONGEST_NAME, LONGEST_NOTE, Rows, Saved, address, save
+from engine.store.comparisons import entries as comparisons
 from engine.store.results import Result
 from engine.store.sketch import Bars, Grid, Pictures, Sketch, Words
 

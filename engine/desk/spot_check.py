@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from time import perf_counter
+
 from engine.analysis.spot_check import (
     CANDIDATES,
     NotMeasured,
@@ -24,9 +26,17 @@ QUICK, AFFORDABLE = 1.5, 60.0
 """Seconds up to which the exact answer is computed at once, and up to which a comparison asks for it by itself."""
 
 
-def spot_checked(desk: Desk, view: Compared, index: int, most_seconds: float = AFFORDABLE
+def at_hand(desk: Desk, view: Compared, seconds: float = QUICK) -> list[SpotCheck | NotMeasured | Waiting]:
+    """Every scoring of a comparison, as far as its exact answer is known or computed within so many seconds for all of
+    them together; a `NotMeasured` of the others says what theirs would take."""
+    end = perf_counter() + seconds
+    return [spot_checked(desk, view, index, 0.0, max(0.0, end - perf_counter())) for index in range(len(view.scorings))]
+
+
+def spot_checked(desk: Desk, view: Compared, index: int, most_seconds: float = AFFORDABLE, quick: float = QUICK
                  ) -> SpotCheck | NotMeasured | Waiting:
-    """The scoring at `index` of a comparison, on its first draw. most_seconds: what the exact answer may cost.
+    """The scoring at `index` of a comparison, on its first draw. most_seconds: what the exact answer may cost. quick:
+    within how many it is computed at once.
 
     The whole arrays where the exact answer to its question stands in the comparison. Else the first `CANDIDATES` of the
     drawn candidates, which stand in random order (`engine.data.sampling.draw`), and all queries, which are the first
@@ -40,20 +50,20 @@ def spot_checked(desk: Desk, view: Compared, index: int, most_seconds: float = A
         return desk.memory.cached(("spot check", *view.key, index), lambda: against(
             view.scores[0][index], view.scores[0][view.scorings.index(exact)]))
     count = min(CANDIDATES, len(view.scores[0][index].candidates))
-    return _first(desk, source, scoring, exact, count, most_seconds)
+    return _first(desk, source, scoring, exact, count, most_seconds, quick)
 
 
-def _first(desk: Desk, source: ProblemSource, scoring: Scoring, exact: Scoring, count: int, most_seconds: float
-           ) -> SpotCheck | NotMeasured | Waiting:
+def _first(desk: Desk, source: ProblemSource, scoring: Scoring, exact: Scoring, count: int, most_seconds: float,
+           quick: float) -> SpotCheck | NotMeasured | Waiting:
     """The same over the first `count` candidates."""
     try:
-        if not desk.at_once(source, [scoring, exact], count, QUICK):
+        if not desk.at_once(source, [scoring, exact], count, quick):
             dear = _cost(desk, source, scoring, exact, count)
             if isinstance(dear, Waiting):
                 return dear
             if dear.seconds > most_seconds and not runs.finished(desk.jobs, source, [exact], count):
                 return dear
-        scores = desk.scores(source, [scoring, exact], count, QUICK)
+        scores = desk.scores(source, [scoring, exact], count, quick)
     except InvalidInput as error:
         return NotMeasured(scoring, refused(error))
     if isinstance(scores, Waiting):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -10,12 +10,15 @@ from streamlit.delta_generator import DeltaGenerator
 from app.widgets.choices import choice, inputs, selectors
 from app.widgets.examples import selection
 from app.widgets.frame.guard import guarded
+from app.widgets.jobs import job_panel
 from app.widgets.jobs.desk import desk
 from app.widgets.pickers import (
     layers_picker,
     new_picker,
+    parameters,
     recipe_picker,
     settings_picker,
+    token_range_picker,
     upload,
     upload_reading,
     weights_picker,
@@ -25,7 +28,7 @@ from app.widgets.words import glossary, labels
 from app.widgets.words.plain_text import sentence
 from engine.basics.errors import WhichfluenceError
 from engine.basics.settings import parsed
-from engine.desk import Problem, ProblemSource, datasets, fitting, language_presets, language_queries
+from engine.desk import Problem, ProblemSource, datasets, fitting, language_queries
 from engine.desk.datasets import Record
 from engine.desk.models import ALL, SOFTMAX, TrainingRecipe, check_language_model, is_embedded
 from engine.desk.models import problem_class as class_of
@@ -35,6 +38,7 @@ from engine.question.interventions import INTERVENTIONS
 from engine.question.processes import PROCESSES
 from engine.question.specification import Specification
 from engine.question.specification import fitting as fitting_to
+from engine.question.worded import TokenRange, Worded
 from engine.scoring.scoring import ESTIMATORS, Scoring
 
 MODEL = "model"
@@ -47,24 +51,6 @@ TUNED_HERE = f"{TUNED} It was pretrained on a small generated world of questions
 LANGUAGE = (f"{TUNED} Steps and retraining are exact. The models offered are on this machine.")
 REOPTIMIZED = ("Removing or upweighting re-optimises for each candidate; step processes score every training example.")
 RETRAINED = "Removing or upweighting fine-tunes the model again for each text; step processes score every text."
-PARAMETERS = {
-    "eta": ("step size η", 0.1, 1e-6, 100.0),
-    "alpha": ("weight α", 1e-3, -1.0, 1e6),
-    "damping": ("damping", 0.0, 0.0, 1e6),
-    "steps": ("steps", 5, 1, 10_000),
-    "iterations": ("L-BFGS iterations", 20, 1, 10_000),
-    "checkpoints": ("checkpoints", 5, 1, 1_000),
-    "every": ("steps between checkpoints", 20, 1, 10_000),
-    "label": ("new label", 0, 0, 10_000),
-    "at": ("number", 1, 1, 10_000_000),
-    "seeds": ("seeds", 1, 1, 1_000),
-    "first": ("seeds after the model's own", 0, 0, 1_000_000),
-}
-CHOICES = {
-    "unit": ("in one", {"epoch": "epoch of the training", "step": "step of the training"}),
-    "normalization": ("mean over", {"n-1": "the remaining n−1 (paper)", "n": "n as before"}),
-    "baseline": ("compared with", {"factual": "the trained model (paper)", "reoptimized": "re-optimised unchanged"}),
-}
 
 
 def problem_picker() -> None:
@@ -244,49 +230,66 @@ def scoring_picker(name: str, default: Scoring) -> Scoring | None:
 
     Returns None, with the reason on the page, where the parameters are out of range.
     """
-    columns, words = st.columns(4), st.container()
+    columns, words, model = st.columns(4), st.container(), problem_class()
     with columns[0]:
         behavior = _behavior(name, default, words)
     with columns[1]:
-        done = _select(name, "P", "P · intervention", _sensible(INTERVENTIONS), default.intervention.kind, _words)
-        intervention = {"kind": done, **_parameters(name, INTERVENTIONS[done], default.intervention)}
+        done = _select(name, "P", "P · intervention", sensible(INTERVENTIONS), default.intervention.kind, _words)
+        intervention = {"kind": done, **parameters.show(name, INTERVENTIONS[done], default.intervention, model)}
     with columns[2]:
-        trained = _select(name, "T", "T · training process", _sensible(fitting_to(done)), default.process.kind, _words)
-        process = {"kind": trained, **_parameters(name, PROCESSES[trained], default.process)}
+        trained = _select(name, "T", "T · training process", sensible(fitting_to(done)), default.process.kind, _words)
+        process = {"kind": trained, **parameters.show(name, PROCESSES[trained], default.process, model)}
     if behavior is None:
         return None
     with guarded("This specification"):
-        specification, kind = Specification.of(behavior, intervention, process), problem_class().kind
+        specification = Specification.of(behavior, intervention, process)
         new_picker.check(specification.intervention)
-        recipe = source().training_recipe
-        more = recipe.offers if recipe else frozenset()
-        routes = [route for route, estimator in ESTIMATORS.items() if not estimator.refusal(specification, kind, more)
-                  and estimator.offered(problem_class(), trained, more)]
         with columns[3]:
-            estimator = _select(name, "E", "answered by", routes, parsed(default.estimator)[0],
+            estimator = _select(name, "E", "answered by", routes(specification), parsed(default.estimator)[0],
                                 lambda route: ESTIMATORS[route].title)
             chosen = settings_picker.show(name, estimator, default.estimator)
         return Scoring.of(behavior, intervention, process, chosen)
     return None
 
 
+def routes(specification: Specification) -> list[str]:
+    """The estimators that answer it on the chosen kind of model in sensible time, `exact` first."""
+    recipe, model = source().training_recipe, problem_class()
+    more = recipe.offers if recipe else frozenset()
+    return [name for name, estimator in ESTIMATORS.items() if not estimator.refusal(specification, model.kind, more)
+            and estimator.offered(model, specification.process.kind, more)]
+
+
 def _behavior(name: str, default: Scoring, below: DeltaGenerator) -> str | None:
     """The behavior; one that carries words of the reader's is asked for them `below`, and None until it has them."""
     texts, before = problem_class().reads == "tokens", default.readout.words
-    options = [*reading(problem_class().reads), *(worded_behaviors.TITLES if texts else ())]
+    options = [*reading(problem_class().reads), *(WORDED if texts else ())]
     lacks = lacking()
     behavior = _select(name, "B", "B · behavior", sorted(options, key=lambda kind: kind in lacks),
                        before.kind if before else default.behavior,
-                       lambda kind: (worded_behaviors.TITLES.get(kind) or BEHAVIORS[kind].title)
+                       lambda kind: (WORDED.get(kind) or BEHAVIORS[kind].title)
                        + (f" (needs {lacks[kind]})" if kind in lacks else ""))
     if behavior in lacks:
         below.warning(f"“{BEHAVIORS[behavior].title}” needs {lacks[behavior]} in every query; choose another behavior, "
                       "or mark it in your records.", icon=":material/block:")
         return None
-    if behavior not in worded_behaviors.TITLES:
+    if behavior not in WORDED:
         return behavior
     with below.container(border=True):
-        return worded_picker.SHOWN[behavior](f"{name}:{behavior}", queries(), before)
+        return SHOWN[behavior](f"{name}:{behavior}", queries(), before)
+
+
+def _token_range(name: str, records: Sequence[Record], before: Worded | None) -> str | None:
+    """The behavior that reads a range of tokens; None while the model that reads them is trained."""
+    sampled = job_panel.beside(desk().sampled(source()))
+    return None if sampled is None else token_range_picker.show(
+        name, records, before, lambda query: language_queries.response_tokens(sampled.problem, records[query]))
+
+
+WORDED = {**worded_behaviors.TITLES, TokenRange.kind: "range of tokens of one query"}
+"""Kind of a behavior of the reader's own -> its title."""
+SHOWN = {**worded_picker.SHOWN, TokenRange.kind: _token_range}
+"""The same -> what is picked for it."""
 
 
 def queries() -> list[Record]:
@@ -302,7 +305,7 @@ def lacking() -> dict[str, str]:
     return desk().memory.cached(("lacking", source().key), lambda: language_queries.lacking(queries()))
 
 
-def _sensible(names: Iterable[str]) -> list[str]:
+def sensible(names: Iterable[str]) -> list[str]:
     """Those that have an answer for the chosen kind of model in sensible time."""
     return [name for name in names if name not in problem_class().unoffered]
 
@@ -314,38 +317,10 @@ def _words(kind: str) -> str:
 
 def _select(name: str, axis: str, label: str, options: list, value, title):
     key = f"{name}:{axis}"
-    if st.session_state.get(key) not in options:
+    before = st.session_state.get(key)
+    if before not in options:
         st.session_state[key] = value if value in options else options[0]
-    return inputs.selectbox(label, options, key=key, format_func=title, help=glossary.hint(label))
-
-
-def _of_descent(kind) -> tuple[str, ...]:
-    """What a process of this kind reads only where it trains the model itself; nothing of an intervention."""
-    return kind.of_descent if kind in PROCESSES.values() else ()
-
-
-def _parameters(name: str, kind, default) -> dict:
-    """Inputs for the parameters of an intervention or a process."""
-    chosen = {}
-    for field in kind.model_fields:
-        if field == "kind" or (field in _of_descent(kind) and problem_class().stored_checkpoints):
-            continue
-        key = f"{name}:{kind.__name__}:{field}"
-        current = getattr(default, field) if isinstance(default, kind) else None
-        if field in CHOICES:
-            label, titles = CHOICES[field]
-            st.session_state.setdefault(key, current or next(iter(titles)))
-            chosen[field] = inputs.selectbox(label, list(titles), key=key, format_func=titles.get,
-                                             help=glossary.hint(label))
-            continue
-        label, value, low, high = PARAMETERS[field]
-        if field == "checkpoints" and problem_class().reads == "tokens":
-            value = language_presets.CHECKPOINTS
-        elif not kind.model_fields[field].is_required():
-            value = type(value)(kind.model_fields[field].default)
-        st.session_state.setdefault(key, type(value)(current if current is not None else value))
-        small = isinstance(value, float)
-        chosen[field] = inputs.number_input(label, low, high, key=key, format="%g" if small else "%d",
-                                            step=None if not small else max(value / 2, 0.005),
-                                            help=glossary.hint(label))
+    chosen = inputs.selectbox(label, options, key=key, format_func=title, help=glossary.hint(label))
+    if before not in (None, chosen):
+        glossary.caption(f"{title(before)} does not fit the rest.")
     return chosen

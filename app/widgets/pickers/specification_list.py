@@ -18,7 +18,7 @@ from engine.scoring.scoring import Scoring
 
 NAME, PAIR = "s", "pair"
 OPENED = PairChoice(PAIR, "compare")
-MANY = 12
+MANY = 16
 PILLS = "compare:preset"
 FIRST = "first"
 """The preset to begin with."""
@@ -145,12 +145,17 @@ def replace(index: int, scoring: Scoring) -> None:
 
 def move(index: int, steps: int) -> None:
     """Change the places of one and its neighbour; the opened pair stays the same two specifications."""
-    listed, to = _listed(), index + steps
-    if not 0 <= to < len(listed):
-        return
-    listed[index], listed[to] = listed[to], listed[index]
-    _keep(listed)
-    open_pair(*({index: to, to: index}.get(number, number) for number in _pair_of_address()))
+    order, to = list(range(len(_listed()))), index + steps
+    if 0 <= to < len(order):
+        order[index], order[to] = to, index
+        arrange(order)
+
+
+def arrange(order: Sequence[int]) -> None:
+    """Put them into another order; the opened pair stays the same two specifications."""
+    listed = _listed()
+    _keep([listed[index] for index in order])
+    open_pair(*(order.index(number) for number in _pair_of_address()))
 
 
 def remove(index: int) -> None:

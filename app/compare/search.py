@@ -1,0 +1,91 @@
+"""The search of the dialog that adds a specification, and what the dialog goes on from: the last state, or what was
+chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+
+import streamlit as st
+
+from app.compare import external_files
+from app.compare.entries import Entry, entries
+from app.widgets.choices import choice, inputs
+from app.widgets.pickers import weights_picker
+from app.widgets.words import chips, glossary
+from engine.basics.errors import WhichfluenceError
+from engine.scoring import codes
+from engine.scoring.scoring import Scoring
+
+BOX, BASE, LAST, LOST, UNFIT = (f"compare:search:{name}" for name in ("box", "base", "last", "lost", "unfit"))
+"""Of the session: the widget; the code that the inputs begin with; the code that they held last; (code, what of the
+base is not in it), None until it is known; why what was chosen cannot be added."""
+
+
+def last() -> str:
+    """The code that the inputs held last; empty before."""
+    return st.session_state.get(LAST, "")
+
+
+def box() -> bool:
+    """The search; whether what was chosen leaves nothing to fill in here."""
+    listed = entries()
+    st.session_state.setdefault(BOX, None)
+    inputs.selectbox("Search methods, questions and what you have", list(listed), key=BOX, on_change=_choose,
+                     args=(listed,), format_func=lambda key: listed[key].title,
+                     placeholder="GradSim, LiSSA, Koh, hard margin · remove, my scores …")
+    chosen = listed.get(st.session_state[BOX] or "")
+    if chosen is not None and chosen.table:
+        glossary.markdown("**This file waits at the foot of the page**, under *Import scores of other programs*: say "
+                          "there which question its scores answer.")
+    elif chosen is not None and chosen.run:
+        glossary.markdown("**The page uses this run now**: its steps are those that TracIn and replay read. Search for "
+                          "a method to add.")
+    elif chosen is not None and chosen.unfit:
+        st.warning(chosen.unfit, icon=":material/block:")
+        return True
+    return chosen is not None and bool(chosen.table)
+
+
+def base() -> Scoring | None:
+    """What the inputs begin with, where something was chosen or they were filled in before."""
+    with suppress(WhichfluenceError):
+        return codes.decode(st.session_state[BASE]) if st.session_state.get(BASE) else None
+    return None
+
+
+def held(scoring: Scoring) -> None:
+    """Remember what the inputs hold, and say what of the base is not in it, until they are changed."""
+    code, begun = codes.encode(scoring), base()
+    st.session_state[LAST] = code
+    if begun is None:
+        return
+    if st.session_state.get(LOST) is None:
+        st.session_state[LOST] = code, _lost(begun, scoring)
+    first, lost = st.session_state[LOST]
+    if lost and first == code:
+        st.caption(f"Not carried over, as it does not fit this model: {lost}.")
+
+
+def _choose(listed: Mapping[str, Entry]) -> None:
+    entry = listed.get(st.session_state[BOX] or "")
+    if entry is None:
+        return
+    if entry.table:
+        external_files.wait_for(entry.table)
+    elif entry.run:
+        choice.put(weights_picker.NAME, entry.run)
+    elif entry.code:
+        begin(entry.code)
+
+
+def begin(code: str) -> None:
+    """The inputs begin anew, with a code, or, where it is empty, with what the dialog is about."""
+    for key in [key for key in st.session_state if str(key).startswith("add:")]:
+        del st.session_state[key]
+    st.session_state[BASE], st.session_state[LOST] = code, None
+
+
+def _lost(begun: Scoring, scoring: Scoring) -> str:
+    return ", ".join(begun.route.title if axis == chips.ESTIMATOR else begun.axis(axis)
+                     for axis in chips.differing([begun, scoring]))
