@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from html import escape
+
 import streamlit as st
 
 from app.widgets.pickers import upload
 from app.widgets.words import glossary
-from app.widgets.words.plain_text import plain
 from app.widgets.words.times import spell
 from engine.desk import datasets
 from engine.desk.shelves import Result
@@ -23,18 +24,23 @@ def mark(dataset: str, run: Result | None = None, texts: bool = True) -> None:
     if dataset != datasets.FIRST:
         return
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="wf-shipped"):
-        glossary.html(f'<span class="wf-shipped">Example</span> {sentence(dataset, run)}', width="content")
+        tag(sentence(dataset, run))
         if st.button(LABEL, key="example:own", icon=":material/upload:", type="tertiary"):
             _own(texts)
 
 
+def tag(what: str) -> None:
+    """The mark itself, with what the example is."""
+    glossary.html(f'<span class="wf-shipped">Example</span> {escape(what)}', width="content")
+
+
 def sentence(dataset: str, run: Result | None) -> str:
     """What the example is; of a run also that it was computed beforehand, on what, and how long it took."""
-    title = f"{plain(datasets.title(dataset))}, which comes with the program"
+    title = f"{datasets.title(dataset)}, which comes with the program"
     if run is None:
         return f"{title}."
     took, device = run.manifest["wall_seconds"], run.manifest["device"]
-    return f"{title}. Computed beforehand, in {spell(took)} on {plain(device)}."
+    return f"{title}. Computed beforehand, in {spell(took)} on {device}."
 
 
 @st.dialog(LABEL, width="large")
