@@ -56,7 +56,8 @@ def main() -> None:
     st.set_page_config(page_title=f"{page.title} · Whichfluence" if page.url_path else "Whichfluence")
     if page.url_path != "learn":
         projector.off()
-    choice.arrive(page.url_path)
+    entry = next(one for one in navigation.PAGES if one.name == (page.url_path or "home"))
+    choice.arrive(page.url_path, entry.own)
     trail.begin(page.url_path)
     choice.remind()
     try:
@@ -65,7 +66,7 @@ def main() -> None:
             if not projector.on():
                 with st.sidebar:
                     theme_switch.show()
-            if next(one.on_data for one in navigation.PAGES if one.name == (page.url_path or "home")):
+            if entry.on_data:
                 pickers.problem_picker()
             with turn():
                 page.run()

@@ -10,11 +10,13 @@ st.title("Language models")
 glossary.lead("Which training records taught the model this? It depends on what “this” is: its whole response, its "
               "explanation, or its answer.")
 
-view = state.view()
+with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
+    view = state.view()
+    if view != "records":
+        panel.example()
 if view == "detection":
-    task = state.task(list(panel.EXPERIMENT))
     with guarded("The heatmap"):
-        panel.detection(task)
+        panel.detection()
     st.divider()
     st.subheader("The question behind the chosen cell")
     panel.question()

@@ -15,6 +15,7 @@ from app.noisy_labels import (
     what_if,
 )
 from app.widgets.jobs.desk import desk
+from app.widgets.pickers import example
 from app.widgets.words import glossary
 from engine.desk import noisy_labels as searches
 
@@ -26,6 +27,7 @@ def main() -> None:
                   "and the training process.")
     source = state.source()
     scored = searches.scored(desk(), source)
+    example.mark(source.dataset, searches.example(desk(), source), texts=False)
     own_data.show(source, scored is not None)
     with st.spinner("Reading the data"):
         sample = searches.sampled(desk(), source)

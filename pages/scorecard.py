@@ -5,6 +5,7 @@ import streamlit as st
 from app.scorecard import data as card_data
 from app.scorecard import panel, state
 from app.widgets.jobs import job_panel
+from app.widgets.pickers import example
 from app.widgets.words import glossary
 
 st.title("Scorecard")
@@ -13,6 +14,7 @@ glossary.lead("A benchmark is a question too, and its training protocol is part 
 chosen = state.controls()
 request = card_data.request(chosen)
 answer = card_data.card(chosen, request)
+example.mark(chosen.source.dataset, card_data.example(request), texts=True)
 if answer is None:
     panel.offer(chosen, request)
 elif (table := job_panel.beside(answer)) is not None:

@@ -7,6 +7,7 @@ from types import MappingProxyType
 
 import pandas as pd
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from app.charts import before_after, heatmap
 from app.charts.draw import draw
@@ -15,6 +16,7 @@ from app.language import question as language_question
 from app.language import state
 from app.language.published import PublishedScale
 from app.widgets.jobs import reproductions
+from app.widgets.pickers import example as example_line
 from app.widgets.results import downloads
 from app.widgets.words import glossary
 from app.widgets.words.measures import definition
@@ -40,8 +42,16 @@ def question(lacking: Mapping[str, str] = MappingProxyType({})) -> tuple[str, st
     return estimator, behavior
 
 
-def choose_scale(experiment: str) -> PublishedScale | None:
-    """Which result of an experiment; None, with what to do, where there is none."""
+def example() -> None:
+    """What the page opens with, and one click to records of one's own."""
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="wf-shipped", width="content"):
+        example_line.tag("Published results, which come with the program.")
+        st.button("Use my own records", key="language:own", icon=":material/upload:", type="tertiary",
+                  on_click=state.own_records)
+
+
+def choose_scale(experiment: str, area: DeltaGenerator | None = None) -> PublishedScale | None:
+    """Which result of an experiment, chosen in `area` (default: here); None, with what to do, where there is none."""
     scales = results.scales(experiment)
     if not scales:
         with st.container(border=True):
@@ -53,20 +63,21 @@ def choose_scale(experiment: str) -> PublishedScale | None:
                          query_params={"experiment": experiment, "preset": "small", "start": "open"})
         return None
     by_name = {scale.name: scale for scale in scales}
-    return by_name[state.scale({name: scale.title for name,
-                                scale in by_name.items()})] if len(scales) > 1 else scales[0]
+    titles = {scale.name: scale.title for scale in scales}
+    return by_name[state.scale(titles, area or st)] if len(scales) > 1 else scales[0]
 
 
-def detection(task: str) -> None:
+def detection() -> None:
     """Heatmaps of estimator × behavior, one for each kind of record that is sought."""
+    row = st.container(horizontal=True, vertical_alignment="bottom", gap="medium")
+    task = state.task(list(EXPERIMENT), row)
     experiment = EXPERIMENT[task]
-    scale = choose_scale(experiment)
+    scale = choose_scale(experiment, row)
     if scale is None:
         return
     state.settle()
     table = language_tables.at_layer(scale.result.table, state.layer())
-    metric = state.measure([name for name in MEASURES if name in set(table["metric"])])
-    glossary.caption(definition(metric))
+    metric = state.measure([name for name in MEASURES if name in set(table["metric"])], row)
     kinds = {kind: table[table["corruption"] == kind] for kind in table["corruption"].unique()} if (
         "corruption" in table) else {"poison": table}
     state.take_click(list(kinds))
@@ -80,7 +91,8 @@ def detection(task: str) -> None:
                  key=f"language:heatmap:{kind}", alt=alt_of(shown, f"{SOUGHT[kind]}, {metric}"), on_select="rerun",
                  selection_mode=heatmap.SELECTION)
     under = "" if results.unbounded(table, metric) else "Below each value: the half width of its 95% interval. "
-    glossary.caption(f"{under}Dashed: the best mean. Click a cell to choose its estimator and behavior."
+    glossary.caption(f"{definition(metric)} {under}Dashed: the best mean. Click a cell to choose its estimator and "
+                     "behavior."
                      f"{_lacking(table)} {_scale_sentence(scale)}")
     if said := results.wide(table, metric):
         glossary.caption(f":material/warning: {said}")

@@ -17,6 +17,7 @@ from app.widgets.pickers import recipe_picker
 from app.widgets.pickers.language_model import model_name
 from app.widgets.pickers.new_picker import MARKS
 from app.widgets.words import glossary
+from app.widgets.words.measures import definition
 from engine.desk import language, models
 from engine.desk.datasets import Record
 from engine.desk.language import METHODS, READOUTS, REPSIM, SIZES, TASKS, Example, RecordMethod, Study, example, typed
@@ -38,24 +39,30 @@ CELL_STATE, ROW_STATE, FIRST = "language:clicked", "language:row", "language:fir
 
 def view() -> str:
     """Which part of the page is shown."""
-    return segments("show", "Show", list(VIEWS), "detection", VIEWS.get)
+    return segments("show", "Show", list(VIEWS), "detection", VIEWS.get, label_visibility="collapsed")
 
 
-def task(names: Sequence[str]) -> str:
+def task(names: Sequence[str], area=st) -> str:
     """Which task."""
-    chosen = segments("task", "Task", list(names), names[0], lambda name: TASKS[name].title)
-    glossary.caption(TASKS[chosen].note)
-    return chosen
+    notes = "\n".join(f"- **{TASKS[name].title}**: {TASKS[name].note}" for name in names)
+    return segments("task", "Task", list(names), names[0], lambda name: TASKS[name].title, area=area, help=notes)
 
 
-def scale(titles: Mapping[str, str]) -> str:
+def scale(titles: Mapping[str, str], area=st) -> str:
     """Which of several results of a study, by name."""
-    return segments("scale", "Result", list(titles), next(iter(titles)), titles.get)
+    return pick("scale", "Result", list(titles), next(iter(titles)), titles.get, area=area, width=300)
 
 
-def measure(names: Sequence[str]) -> str:
+def own_records() -> None:
+    """Show the records view with a file of the reader's own."""
+    choice.put("show", "records")
+    choice.put("task", "own")
+
+
+def measure(names: Sequence[str], area=st) -> str:
     """Which measure of detection."""
-    return segments("measure", "Measure", list(names), "AUPRC", str)
+    definitions = "\n".join(f"- **{name}**: {definition(name)}" for name in names)
+    return segments("measure", "Measure", list(names), "AUPRC", str, area=area, help=definitions)
 
 
 def layer() -> float:

@@ -10,6 +10,7 @@ from engine.desk import Waiting
 from engine.desk.analyses import BENCHMARKS, CEILING, Request
 from engine.desk.analyses import card as card_words
 from engine.desk.analyses import request as analysis
+from engine.desk.shelves import Result
 from engine.scoring import codes
 
 EXACT, APPROXIMATE, CONTROL = "exact for its own question", "approximation", "control"
@@ -52,6 +53,11 @@ def _roles(table: pd.DataFrame) -> pd.Series:
 def _of_methods(table: pd.DataFrame) -> pd.Series:
     return table["control"].map({True: CONTROL, False: ""}) + table["exact"].where(~table["control"], None).map(
         {True: EXACT, False: APPROXIMATE}).fillna("")
+
+
+def example(request: Request) -> Result | None:
+    """The run that came with the program, where `card` answers out of it."""
+    return desk().example(request)
 
 
 def overview(table: pd.DataFrame) -> pd.DataFrame:

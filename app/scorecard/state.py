@@ -39,14 +39,14 @@ class ScorecardChoice:
 def controls() -> ScorecardChoice:
     """The behavior, how many models are trained on subsets, of what and by which protocol; the data are those of the
     sidebar."""
-    left, right = st.columns(2, gap="large")
+    first, second, third, fourth = st.columns(4, gap="medium")
     offered = [name for name in reading(pickers.problem_class().reads) if BEHAVIORS[name].differentiable]
     behavior = pick(BEHAVIOR, "Behavior", offered, offered[0], lambda name: BEHAVIORS[name].title,
-                    area=left)
-    models = slider(MODELS, "Models on subsets, of each size", 30, FEWEST, MOST, area=right, step=10)
+                    area=first)
+    models = slider(MODELS, "Models on subsets, of each size", 30, FEWEST, MOST, area=fourth, step=10)
     protocol = pick(PROTOCOL, "Training on a subset", list(PROTOCOLS), "weights",
-                    lambda name: f"{name}: {PROTOCOLS[name].title}", area=left)
-    among = pick(AMONG, "Subsets are sampled from", list(SUBSETS_OF), "candidates", SUBSETS_OF.get, area=right)
+                    lambda name: f"{name}: {PROTOCOLS[name].title}", area=second)
+    among = pick(AMONG, "Subsets are sampled from", list(SUBSETS_OF), "candidates", SUBSETS_OF.get, area=third)
     source = pickers.source()
     count = max(10, min(pickers.optima_candidates(), source.n_train or pickers.optima_candidates()))
     return ScorecardChoice(source, behavior, Sizes(candidates=count, models=models, queries=5, protocol=protocol,

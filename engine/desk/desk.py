@@ -18,6 +18,7 @@ from engine.desk import runs
 from engine.desk.jobs import Jobs
 from engine.desk.language_queries import check_queries
 from engine.desk.memory import BoundedMemory
+from engine.desk.shipped import shipped
 from engine.desk.training import Trainings, problem_key
 from engine.desk.waiting import Waiting
 from engine.exact.reoptimize import prepare
@@ -29,6 +30,7 @@ from engine.scoring import cost
 from engine.scoring.compute import check, compute
 from engine.scoring.scores import Scores
 from engine.scoring.scoring import Scoring
+from engine.store.results import Result
 
 PATIENCE_SECONDS = 1.5
 
@@ -144,10 +146,18 @@ class Desk:
         return self.jobs.wait(request.name, request.payload, request.job_title)
 
     def known(self, request: JobRequest[Answer]) -> Answer | str | Waiting | None:
-        """The answer of a finished job, what to wait for, or None where nobody asked for it yet. Raises `StoreError`
+        """The answer of a finished job, what to wait for, or that of a run that came with the program; None where
+        nobody asked for it yet. Raises `StoreError`
         for damage."""
         answer = self._stored(request)
-        return self.jobs.under_way(request.name, request.payload) if answer is None else answer
+        if answer is None:
+            answer = self.jobs.under_way(request.name, request.payload)
+        return self._example(request) if answer is None else answer
+
+    def example(self, request: JobRequest[Answer]) -> Result | None:
+        """The run that came with the program, where `known` answers out of it: nobody has asked for it here."""
+        here = self.jobs.result(request.name, request.payload) or self.jobs.under_way(request.name, request.payload)
+        return None if here else shipped(request)
 
     def start(self, request: JobRequest, title: str = "") -> Waiting:
         """Queue the job of a request, or take it up where it stopped. title: of the job (default: the request's own).
@@ -158,6 +168,12 @@ class Desk:
 
     def _stored(self, request: JobRequest[Answer]) -> Answer | str | None:
         result = self.jobs.result(request.name, request.payload)
+        if result is None:
+            return None
+        return self.memory.cached((request.name, result.digest), lambda: request.answered(result))
+
+    def _example(self, request: JobRequest[Answer]) -> Answer | str | None:
+        result = shipped(request)
         if result is None:
             return None
         return self.memory.cached((request.name, result.digest), lambda: request.answered(result))

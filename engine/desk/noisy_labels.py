@@ -53,6 +53,7 @@ from engine.external.files import names as names_of_files
 from engine.external.files import read_table
 from engine.requests import JobRequest
 from engine.store import external_scores
+from engine.store.results import Result
 
 SEARCH, RETRAINING, COUNT = SuspicionRequest.name, WhatIfRequest.name, HeldOutRequest.name
 """Kinds of job."""
@@ -74,6 +75,11 @@ def scored(desk: Desk, source: NoisySource) -> Scored | None:
     """The scores of a source, where its run is finished. Raises `StoreError` where they cannot be trusted."""
     answer = desk.known(SuspicionRequest(source=source))
     return answer if isinstance(answer, Scored) else None
+
+
+def example(desk: Desk, source: NoisySource) -> Result | None:
+    """The search that came with the program, where `scored` answers out of it."""
+    return desk.example(SuspicionRequest(source=source))
 
 
 def under_way(desk: Desk, source: NoisySource) -> Waiting | None:

@@ -111,7 +111,7 @@ def test_few_seeds_stand_behind_more_and_one_without_an_interval(seeds, half, mo
 
     monkeypatch.setattr(app_published, "scales", desk_of_few)
     at = sound(support.open("language_models", task="conditional_backdoor"))
-    scale = at.segmented_control(key="choice:scale")
+    scale = at.selectbox(key="choice:scale")
     assert [title.rpartition(" · ")[2] for title in scale.options] == ["embedded", "desk", "small"]
     assert scale.value == "embedded" and says(at, "half width of its 95% interval")
     at = sound(scale.set_value("desk").run())
@@ -414,3 +414,20 @@ def test_layers_and_tokens_that_are_scored_make_a_run_of_their_own(ran):
     run_job(AttributionRequest.name, wanted.request.payload)
     at = sound(at.run())
     assert says(at, "by the loss of the explanation") and says(at, "0 records have no token that is scored")
+
+
+def test_choices_of_other_pages_stay_there_and_those_of_this_page_here():
+    at = sound(support.open("scorecard", data="digits", model="mlp", seed=3, train=60, queries=10, settle=False))
+    at.switch_page("../pages/language_models.py")
+    at.query_params.clear()
+    at.query_params["show"] = "records"
+    at = sound(at.run())
+    assert at.selectbox(key="choice:model").value != "mlp" and at.number_input(key="choice:seed").value == 0
+    at.number_input(key="choice:seed").set_value(5).run()
+    at.switch_page("../pages/scorecard.py")
+    at.query_params.clear()
+    at = sound(at.run())
+    assert at.selectbox(key="choice:model").value == "mlp" and at.number_input(key="choice:seed").value == 3
+    at.switch_page("../pages/language_models.py")
+    at.query_params.clear()
+    assert sound(at.run()).number_input(key="choice:seed").value == 5

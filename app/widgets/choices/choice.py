@@ -1,7 +1,7 @@
 """What the reader chose, kept in the address and over page changes.
 
-A choice has one name everywhere. The address wins when it says something new (a link was opened);
-otherwise the last choice of the session holds, and it is written back into the address. Text in an
+A choice has one name everywhere, but on a page with choices of its own (`arrive`), where names mean something else.
+The address wins when it says something new (a link was opened); otherwise the last choice of the session holds, and it is written back into the address. Text in an
 address is checked by whoever reads it: what does not parse is dropped with a message, never trusted.
 """
 
@@ -21,6 +21,7 @@ T = TypeVar("T")
 _STORE, _SAID = "_choices", "_ignored"
 _SAID_SECONDS = 30.0
 _REPLACED, _ECHO_SECONDS = "_replaced", 3.0
+_SCOPE, _WIDGET = "_scope", "choice:"
 _LINKED, _SHOWN, _ADDRESSED = "_linked", "_shown", "_addressed"
 WHOLE, _OF_PAGE = "whole", "_of_page"
 """Names of choices that a link made and that no page has taken over yet: of these alone a reader is told that the
@@ -28,7 +29,7 @@ address was at fault. What a page itself kept, and what fits no longer, gives wa
 
 
 def _stored() -> dict[str, list[str]]:
-    return st.session_state.setdefault(_STORE, {})
+    return st.session_state.setdefault(_STORE + st.session_state.get(_SCOPE, ""), {})
 
 
 def _linked() -> set[str]:
@@ -39,14 +40,20 @@ def _replaced() -> dict[str, list[tuple[list[str], float]]]:
     return st.session_state.setdefault(_REPLACED, {})
 
 
-def arrive(page: str = "") -> None:
+def arrive(page: str = "", own: bool = False) -> None:
     """Take the address at its word where the reader went back or forward to it, or where it says that it is the whole
     of a kept view; call it before any page is drawn.
 
     What the address had said and says no more is undone, and in a kept view whatever else the page has ever said;
     what it never said, choices of other pages, holds on. What the address comes to say is noted as it is said: a page
-    that stops to wait has no end.
+    that stops to wait has no end. own: whether the page's choices are of no other page, whatever their names.
     """
+    scope = f":{page}" if own else ""
+    if st.session_state.get(_SCOPE, "") != scope:  # widgets of the same name hold what was chosen on the other side
+        for key in [key for key in st.session_state if str(key).startswith(_WIDGET)]:
+            del st.session_state[key]
+        _replaced().clear()
+    st.session_state[_SCOPE] = scope
     if history.GONE in st.query_params:
         st.query_params.pop(history.GONE)
         _undo(st.session_state.get(_SHOWN, ()))
@@ -189,7 +196,7 @@ def remind() -> None:
 
 def widget(name: str) -> str:
     """The key of the widget that edits a choice."""
-    return f"choice:{name}"
+    return f"{_WIDGET}{name}"
 
 
 def bound(name: str, default: T, parse: Callable[[str], T], write: Callable[[T], Any] = str) -> str:

@@ -6,13 +6,15 @@ from typing import NamedTuple
 
 
 class PageEntry(NamedTuple):
-    """A page. on_data: whether what it shows depends on the data that the sidebar chooses."""
+    """A page. on_data: whether what it shows depends on the data that the sidebar chooses. own: whether its choices
+    are of no other page: a model, a seed or a behavior is of a language model there."""
 
     name: str
     title: str
     icon: str
     line: str
     on_data: bool = False
+    own: bool = False
 
 
 PAGES = (
@@ -30,7 +32,7 @@ PAGES = (
     PageEntry("noisy_labels", "Noisy labels", ":material/label_off:",
               "Find labels that are likely wrong, review them, and see what removing them does."),
     PageEntry("language_models", "Language models", ":material/forum:",
-              "Find the training records behind a language model's response."),
+              "Find the training records behind a language model's response.", own=True),
     PageEntry("learn", "Learn", ":material/school:",
               "Nine short steps, from a counterfactual to the reasons why two rankings differ."),
     PageEntry("paper", "Paper", ":material/article:", "The paper's numbers beside ours, cell by cell."),

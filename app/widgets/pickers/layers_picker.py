@@ -14,8 +14,8 @@ from engine.desk.models import ALL, LAST_BLOCK, LAST_LAYER, layers
 KIND, NAMES, NAMED = "parameters", "layers", "named"
 TITLES = {ALL: "all", LAST_BLOCK: "the last block and the head", LAST_LAYER: "the last layer",
           NAMED: "layers by name"}
-HELP = """Names of layers or parameters, separated by commas; `*` matches any letters. A layer stands for all its "
-         "parameters."""
+HELP = ("Names of layers or parameters, separated by commas; `*` matches any letters. A layer stands for all its "
+        "parameters.")
 
 
 def chosen(texts: bool, usual: str = ALL) -> str:

@@ -25,13 +25,18 @@ UNCLEAR, LABEL = "upload:unclear", "upload:label"
 def show(texts: bool = True) -> None:
     """Takes the user's own data and chooses it. texts: whether they may be those of a language model."""
     with st.expander("Use my own data"):
-        file = st.file_uploader(ACCEPTED + (ACCEPTED_TEXTS if texts else "."), type=list(TYPES), key="upload")
-        if file is None:
-            _sample()
-            return
-        once("upload", file.file_id, lambda: _take(file, texts))
-        if unclear := st.session_state[UNCLEAR]:
-            _ask(file, *unclear)
+        body("upload", texts)
+
+
+def body(key: str, texts: bool) -> None:
+    """The uploader itself. key: of its widgets."""
+    file = st.file_uploader(ACCEPTED + (ACCEPTED_TEXTS if texts else "."), type=list(TYPES), key=key)
+    if file is None:
+        _sample(key)
+        return
+    once(key, file.file_id, lambda: _take(file, texts))
+    if unclear := st.session_state[UNCLEAR]:
+        _ask(file, *unclear)
 
 
 def take(name: str) -> None:
@@ -72,14 +77,12 @@ def _ask(file: BinaryIO, why: str, choices: Mapping[str, str]) -> None:
             st.rerun()
 
 
-def _sample() -> None:
+def _sample(key: str) -> None:
     """A zip to try the way of one's own pictures with."""
-    st.button("Try a sample zip", key="upload:sample", icon=":material/checkroom:", on_click=_try,
-              help=f"{datasets.EACH} pictures of each of ten kinds of clothing, a tenth of them in the wrong "
-                   "folder. It is read like a zip of your own.")
+    if st.button("Try a sample zip", key=f"{key}:sample", icon=":material/checkroom:",
+                 help=f"{datasets.EACH} pictures of each of ten kinds of clothing, a tenth of them in the wrong "
+                      "folder. It is read like a zip of your own."):
+        take(datasets.keep(BytesIO(datasets.sample_zip()), datasets.SAMPLE_ZIP))
+        st.rerun()
     downloads.file_button("The sample zip", datasets.sample_zip, datasets.SAMPLE_ZIP, "application/zip",
-                          "upload:sample:file")
-
-
-def _try() -> None:
-    take(datasets.keep(BytesIO(datasets.sample_zip()), datasets.SAMPLE_ZIP))
+                          f"{key}:sample:file")

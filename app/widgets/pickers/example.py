@@ -1,0 +1,48 @@
+"""The line that marks an example: what it is, what it was computed on, and one click to data of one's own."""
+
+from __future__ import annotations
+
+from html import escape
+
+import streamlit as st
+
+from app.widgets.pickers import upload
+from app.widgets.words import glossary
+from app.widgets.words.times import spell
+from engine.desk import datasets
+from engine.desk.shelves import Result
+
+LABEL = "Use my own data"
+
+
+def mark(dataset: str, run: Result | None = None, texts: bool = True) -> None:
+    """Above what a page opens with, while its data are those that every page begins with; nothing for other data.
+
+    run: the finished run that came with the program, where the page shows one. texts: whether own data may be those of
+    a language model.
+    """
+    if dataset != datasets.FIRST:
+        return
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="wf-shipped"):
+        tag(sentence(dataset, run))
+        if st.button(LABEL, key="example:own", icon=":material/upload:", type="tertiary"):
+            _own(texts)
+
+
+def tag(what: str) -> None:
+    """The mark itself, with what the example is."""
+    glossary.html(f'<span class="wf-shipped">Example</span> {escape(what)}', width="content")
+
+
+def sentence(dataset: str, run: Result | None) -> str:
+    """What the example is; of a run also that it was computed beforehand, on what, and how long it took."""
+    title = f"{datasets.title(dataset)}, which comes with the program"
+    if run is None:
+        return f"{title}."
+    took, device = run.manifest["wall_seconds"], run.manifest["device"]
+    return f"{title}. Computed beforehand, in {spell(took)} on {device}."
+
+
+@st.dialog(LABEL, width="large")
+def _own(texts: bool) -> None:
+    upload.body("own", texts)

@@ -1,0 +1,38 @@
+"""The runs that come with the program: what the pages ask before anything is chosen. Computed anew by
+
+    python -c "from engine.desk.examples import refresh; refresh()"
+
+which takes a quarter of an hour on two cores. A test says when that is due.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+
+from engine.applications.noisy_labels.held_out import HeldOutRequest
+from engine.applications.noisy_labels.search import SuspicionRequest
+from engine.applications.noisy_labels.source import NoisySource
+from engine.desk import shipped
+from engine.desk.datasets import FIRST
+from engine.desk.fitting import POOL
+from engine.jobs import run_job
+from engine.requests import JobRequest
+
+
+def requests() -> Iterator[JobRequest]:
+    """Those whose answers come with the program."""
+    labels = NoisySource(dataset=FIRST, n_train=1_800, n_test=500, pool=POOL[FIRST])
+    yield SuspicionRequest(source=labels)
+    yield HeldOutRequest(source=labels)
+
+
+def refresh() -> None:
+    """Compute all of them anew, in place of those that are there."""
+    with tempfile.TemporaryDirectory() as home:
+        results = [run_job(request.name, request.payload, home) for request in requests()]
+        shutil.rmtree(shipped.STORE.shelf, ignore_errors=True)
+        for result in results:
+            shutil.copytree(result.store.folder(result.digest), shipped.STORE.folder(result.digest))
+    shipped.manifests.cache_clear()

@@ -1,0 +1,58 @@
+"""Runs that come with the program: they answer what the pages ask first, they are whole, and they give way."""
+
+import json
+
+import pytest
+
+from engine.basics.errors import StoreError
+from engine.desk import Desk, shipped
+from engine.desk.examples import requests
+from engine.desk.noisy_labels import SuspicionRequest
+from engine.jobs.kinds import canonical
+
+DUE = 'compute them anew: python -c "from engine.desk.examples import refresh; refresh()"'
+
+
+@pytest.fixture
+def search() -> SuspicionRequest:
+    return next(one for one in requests() if one.name == SuspicionRequest.name)
+
+
+@pytest.mark.parametrize("request_", requests(), ids=lambda one: one.name)
+def test_each_request_is_answered_by_a_run_of_this_code(request_):
+    result = shipped.shipped(request_)
+    assert result is not None, DUE
+    assert result.manifest["payload"]["numerics"] == request_.numerics
+    assert result.manifest["wall_seconds"] > 0 and result.manifest["device"]
+
+
+def test_no_other_run_came_with_the_program():
+    digests = {result.digest for one in requests() if (result := shipped.shipped(one))}
+    assert digests == set(shipped.manifests(shipped.STORE.shelf)), DUE
+
+
+def test_another_question_is_not_answered(search):
+    other = search.source.model_copy(update={"seed": 1})
+    assert shipped.shipped(SuspicionRequest(source=other)) is None
+    fewer = SuspicionRequest(source=search.source, methods=("gradsim",))
+    assert shipped.shipped(fewer) is None
+
+
+def test_the_desk_answers_out_of_it_until_somebody_asks(search, tmp_path):
+    desk = Desk(root=tmp_path)
+    answer = desk.known(search)
+    assert len(answer.own) == search.source.n_train and desk.example(search).manifest["kind"] == search.name
+    desk.jobs.queue.submit(search.name, search.payload, title="mine")
+    assert desk.known(search).what == "mine" and desk.example(search) is None
+
+
+def test_damage_is_no_answer_and_nothing_is_moved(search, tmp_path, monkeypatch):
+    store = shipped.Store(tmp_path, "runs")
+    digest, payload = "0" * 64, json.loads(canonical(search.payload))
+    store.write(digest, {"kind": search.name, "payload": payload}, arrays={"own": [1.0]})
+    monkeypatch.setattr(shipped, "STORE", store)
+    assert shipped.shipped(search).digest == digest
+    (store.folder(digest) / "arrays.safetensors").write_bytes(b"x")
+    assert shipped.shipped(search) is None and store.folder(digest).is_dir()
+    with pytest.raises(StoreError):
+        store.read(digest)
