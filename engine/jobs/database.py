@@ -115,6 +115,9 @@ def _complete(connection: sqlite3.Connection) -> None:
     for name, declared in ADDED.items():
         if name not in there:
             connection.execute(f"ALTER TABLE jobs ADD COLUMN {name} {declared}")
+    if "spent" not in there:
+        connection.execute("UPDATE jobs SET spent = max(0, finished - started) "
+                           "WHERE state = 'done' AND started IS NOT NULL AND finished IS NOT NULL")
     connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
 
 
