@@ -20,7 +20,6 @@ from app.widgets.results import downloads
 from app.widgets.words import glossary
 from engine.desk import Waiting, models
 from engine.desk.language import (
-    KIND,
     METHODS,
     READOUTS,
     Attributed,
@@ -28,7 +27,6 @@ from engine.desk.language import (
     Study,
     attribute,
     attributed,
-    guessed_seconds,
     missing_questions,
     of_query,
     score_by_query,
@@ -61,9 +59,8 @@ def _run(wanted: Study) -> Attributed | None:
         larger = "" if models.is_embedded(wanted.model) else (
             " A model of more than 135 million parameters takes longer, a GPU less.")
         glossary.markdown("**This has not been computed yet.** It fine-tunes the model and caches gradients: "
-                          f"{guesses.described(KIND, wanted.seconds, guessed_seconds)}.{larger} You can close the "
-                          f"browser "
-                          "meanwhile, and cancel and resume.")
+                          f"{guesses.expected(wanted.request)}.{larger} You can close the browser meanwhile, and "
+                          "cancel and resume.")
         if lacking := missing_questions(wanted):
             st.warning(lacking, icon=":material/folder_off:")
         st.button("Start", type="primary", icon=":material/play_arrow:", key="language:start",

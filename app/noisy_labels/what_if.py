@@ -7,9 +7,9 @@ import streamlit as st
 
 from app.charts.draw import draw
 from app.charts.precision_recall import accuracies
-from app.noisy_labels import data, state
+from app.noisy_labels import state
 from app.widgets.choices.selectors import segments
-from app.widgets.jobs import job_panel
+from app.widgets.jobs import guesses, job_panel
 from app.widgets.jobs.desk import desk
 from app.widgets.results import downloads
 from app.widgets.words import glossary
@@ -81,7 +81,7 @@ def _ask(source: NoisySource, request: JobRequest, trainings: int, waiting: Wait
         job_panel.watch(waiting)
         return
     glossary.caption(
-        f"{trainings} trainings: {data.retraining_time(source, trainings)}. "
+        f"{trainings} trainings: {guesses.expected(request)}. "
         "Everything else stays: seed, settings, and the batches of the other examples.")
     st.button("Train again", type="primary", key="what-if", icon=":material/model_training:", on_click=job_panel.act,
               args=(desk().start, request))

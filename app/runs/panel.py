@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 import streamlit as st
 
-from app.runs import cluster, state
+from app.runs import cluster, predicted, state
 from app.widgets.frame.guard import guarded
-from app.widgets.jobs import job_panel
+from app.widgets.jobs import guesses, job_panel
 from app.widgets.jobs.desk import desk
 from app.widgets.words import glossary
 from app.widgets.words.plain_text import plain, sentence
@@ -34,6 +34,8 @@ def show() -> None:
     """The list, refreshed every second while anything is under way."""
     active = bool(desk().jobs.queue.jobs("queued", "running", limit=1))
     st.fragment(_list, run_every=BUSY if active else IDLE)(active)
+    with guarded("The predicted times"):
+        predicted.show(desk().jobs.queue.jobs("done"))
 
 
 @guarded("The list of runs")
@@ -44,12 +46,12 @@ def _list(active: bool) -> None:
     if not jobs:
         _empty()
         return
-    listed = _filter(_standing(jobs))
+    listed = _pieces(jobs, _filter(_standing(jobs)))
     _workers(jobs)
     _cancel_all(sum(job.active for job in jobs))
     cluster.show()
-    for job in listed[:SHOWN]:
-        _card(job)
+    for piece in listed[:SHOWN]:
+        _card(piece[0]) if len(piece) == 1 else _batch_card(piece)
     if len(listed) > SHOWN:
         glossary.caption(f"{len(listed) - SHOWN} older runs are not shown; delete some, or filter by state.")
     if not listed:
@@ -99,6 +101,34 @@ def _cancel_all(active: int) -> None:
                   args=(desk().jobs.queue.request_cancel_all,))
 
 
+def _pieces(jobs: list[Job], listed: list[Job]) -> list[list[Job]]:
+    """The listed jobs in their order; those that are parts of one piece of work together with all other parts of it."""
+    batches: dict[str, list[Job]] = {}
+    for job in jobs:
+        batches.setdefault(job.batch or job.id, []).append(job)
+    names = dict.fromkeys(job.batch or job.id for job in listed)
+    return [sorted(batches[name], key=lambda job: (job.part, job.created)) for name in names]
+
+
+def _batch_card(jobs: list[Job]) -> None:
+    """One card for a piece of work, its parts inside."""
+    state_of = next(one for one in STATES if any(job.state == one for job in jobs))
+    name, color, icon = STATES[state_of]
+    with st.container(border=True, key=f"batch-{jobs[0].batch[:12]}"):
+        with st.container(horizontal=True, vertical_alignment="center"):
+            glossary.markdown(f"**{plain(jobs[0].batch_title)}**", width="content")
+            st.badge(name, color=color, icon=icon)
+        glossary.caption(_when(min(jobs, key=lambda job: job.created), digest=False))
+        with st.container():
+            if any(job.state != "done" for job in jobs):
+                job_panel.batch_progress(jobs)
+        with st.expander(f"{len(jobs)} parts", key=f"parts-{jobs[0].batch[:12]}"):
+            for job in jobs:
+                glossary.caption(f"**{plain(job.part)}** · {plain(job.title)} · {STATES[job.state][0]} · {_when(job)}")
+                if not job.active:
+                    _buttons(job, part=True)
+
+
 def _card(job: Job) -> None:
     name, color, icon = STATES[job.state]
     with st.container(border=True, key=f"run-{job.id[:12]}"):
@@ -121,7 +151,8 @@ def _middle(job: Job) -> None:
             glossary.caption(f"{job.done} of {job.total} parts are done and stored.")
 
 
-def _buttons(job: Job) -> None:
+def _buttons(job: Job, part: bool = False) -> None:
+    """part: of a piece of work, whose progress offers to resume."""
     with st.container(horizontal=True):
         if job.active:
             job_panel.cancel_button(job)
@@ -132,7 +163,7 @@ def _buttons(job: Job) -> None:
         elif job.state == "done":
             st.button("Compute again", key=f"again:{job.id}", icon=":material/replay:",
                       help="Its result is no longer in the store.", on_click=job_panel.act, args=(_requeue, job))
-        else:
+        elif not part:
             job_panel.resume_button(job)
         if not job.active:
             delete_button(job)
@@ -167,7 +198,7 @@ def _latest(job: Job) -> float:
     return max(job.queued, job.started or 0.0, job.finished or 0.0)
 
 
-def _when(job: Job) -> str:
+def _when(job: Job, digest: bool = True) -> str:
     zone = st.context.timezone
     begun = "started by a page, at lower priority than your own runs," if job.background else "started by you"
     moments = [f"{begun} {moment(job.created, zone)}"]
@@ -175,6 +206,7 @@ def _when(job: Job) -> str:
         moments.append(f"started {moment(job.started, zone)}")
     if not job.active and job.finished is not None:
         moments.append(f"{'finished' if job.state == 'done' else 'ended'} {moment(job.finished, zone)}")
-        if job.started is not None and job.finished > job.started:
-            moments.append(f"took {spell(job.finished - job.started)}")
-    return " · ".join([*moments, f"digest {job.id[:12]}"])
+        if job.spent:
+            expected = job.predicted_estimate
+            moments.append(f"took {spell(job.spent)}" + (f", predicted {guesses.spelled(expected)}" if expected else ""))
+    return " · ".join([*moments, *([f"digest {job.id[:12]}"] if digest else [])])

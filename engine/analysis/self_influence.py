@@ -69,6 +69,10 @@ class SelfInfluenceRequest(OfCandidates[SelfInfluence]):
     def chunks(self) -> list[str]:
         return [str(index) for index in range(-(-self.count // SLICE))]
 
+    @property
+    def unit(self) -> float:
+        return super().unit / len(self.chunks)
+
     def compute(self, problem: Problem, chunk: str, options: Options, store: Store) -> SelfInfluence:
         start = int(chunk) * SLICE
         return self.together(problem.with_candidates(problem.candidates[start:start + SLICE]), options, store)

@@ -22,7 +22,7 @@ from engine.desk.shipped import shipped
 from engine.desk.training import Trainings, problem_key
 from engine.desk.waiting import Waiting
 from engine.exact.reoptimize import prepare
-from engine.jobs import job_digest
+from engine.jobs import Estimate, job_digest
 from engine.problems import Problem, ProblemSource, SampledProblem
 from engine.requests import Answer, JobRequest, Request
 from engine.requests.training import TrainingRequest
@@ -121,10 +121,15 @@ class Desk:
 
     def at_hand(self, source: ProblemSource, scorings: Sequence[Scoring], candidates: int | None, count: int
                 ) -> dict[Scoring, Scores]:
-        """Those of the scores that are in memory or that finished runs hold; nothing is computed or queued. count: how
-        many candidates `candidates` are."""
+        """Those of the scores that are in memory or that runs have left, be they done or not; nothing is computed or
+        queued. count: how many candidates `candidates` are."""
         scores, missing = self._in_memory(source, scorings, candidates)
-        return scores | self._of_runs(source, missing, count, candidates) if missing else scores
+        if missing:
+            scores |= self._of_runs(source, missing, count, candidates)
+        if missing := [one for one in scorings if one not in scores]:
+            begun = runs.begun(self.jobs, source, missing, count)
+            scores |= self._remember(source, begun.values(), candidates)
+        return scores
 
     def ask(self, request: Request[Answer]) -> Answer | str | Waiting:
         """The answer to a request that is of a source: at once where that is quick, out of a finished job, or what to
@@ -165,6 +170,10 @@ class Desk:
         request.check_queued()
         job = self.jobs.take_up(request.name, request.payload, title or request.job_title)
         return Waiting(job.title, job=job.id)
+
+    def estimate(self, request: JobRequest) -> Estimate | None:
+        """How long the job of a request takes on this machine; None where that cannot be said."""
+        return self.jobs.queue.traces.estimate(request.name, request.payload)
 
     def _stored(self, request: JobRequest[Answer]) -> Answer | str | None:
         result = self.jobs.result(request.name, request.payload)

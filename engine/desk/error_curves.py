@@ -18,7 +18,7 @@ import pandas as pd
 from engine.analysis import error_curves
 from engine.analysis.error_curves import ETAS, PerQuery
 from engine.desk.desk import Desk
-from engine.desk.error_runs import ErrorRun, error_run
+from engine.desk.error_runs import SYMBOLS, ErrorRun, error_run
 from engine.desk.waiting import Waiting
 from engine.problems import ProblemSource
 from engine.question.behaviors import BEHAVIORS
@@ -178,12 +178,18 @@ def _from_runs(desk: Desk, sources: Sequence[ProblemSource], panel: str, candida
     for source in sources:
         run = error_run(desk, source, panel, candidates, behavior)
         if isinstance(run, Waiting):
-            waiting.append(run)
+            waiting.append((f"seed {source.seed}", run))
             continue
         done += 1
         for point, agreement in agreements(run).items():
             points.setdefault(point, {})[source.seed] = agreement
-    return _curves(points, done, len(sources), tuple(waiting))
+    return _curves(points, done, len(sources), (_together(desk, sources, panel, waiting),) if waiting else ())
+
+
+def _together(desk: Desk, sources: Sequence[ProblemSource], panel: str, parts: Sequence[tuple[str, Waiting]]) -> Waiting:
+    """What the draws wait for, as one piece of work."""
+    title = f"Error curves over {SYMBOLS[panel]} on {sources[0].title}, {len(sources)} seeds"
+    return desk.jobs.together(title, [source.key for source in sources], parts, len(sources))
 
 
 def _curves(points: Mapping[tuple[str, float], Mapping[int, PerQuery]], done: int, total: int,

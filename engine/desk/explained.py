@@ -9,6 +9,7 @@ from engine.basics.errors import InvalidInput
 from engine.desk.desk import Desk
 from engine.desk.waiting import Waiting
 from engine.problems import ProblemSource
+from engine.scoring import codes
 from engine.scoring.identities import ProblemFacts
 from engine.scoring.scores import Scores
 from engine.scoring.scoring import Scoring
@@ -24,15 +25,17 @@ def explained(desk: Desk, sources: Sequence[ProblemSource], sides: Sequence[Sequ
     if cached is not None:
         return cached
     path = _path(desk, sources, sides)
-    seeds, waiting = [], None
+    seeds, parts = [], []
     for source, (first, second) in zip(sources, sides, strict=True):
         exact, reasons = _exact(desk, source, path, candidates, source.problem_class.live_seconds / len(sources))
         if isinstance(exact, Waiting):
-            waiting = waiting or exact
+            parts.append((f"seed {source.seed}", exact))
         else:
             seeds.append(Seed(first, second, exact, reasons))
-    if waiting is not None:
-        return waiting
+    if parts:
+        title = f"Explanation of a difference on {sources[0].title}, {len(sources)} seeds"
+        key = [*(source.key for source in sources), *map(codes.encode, path.needed)]
+        return desk.jobs.together(title, key, parts, len(sources))
     explanation = measure(path, seeds)
     if key is not None and not any(seed.reasons for seed in seeds):
         desk.memory.put(("explanation", key), explanation)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from engine.desk.waiting import Waiting
 from engine.jobs import Job, JobQueue, Workers, ensure_worker, job_digest
 from engine.jobs.cluster import Node, nodes_seen
-from engine.store.results import Result, Store, home
+from engine.store.results import Result, Store, digest_of, home
 
 
 class Jobs:
@@ -63,6 +63,19 @@ class Jobs:
         """What to wait for, so that the job (kind, payload) is done; it runs in the background."""
         job = self.submit(kind, payload, title, background=True)
         return Waiting(job.title, job=job.id)
+
+    def together(self, title: str, key: Sequence[str], parts: Sequence[tuple[str, Waiting]], of: int) -> Waiting:
+        """What to wait for, of several jobs that are one piece of work; of one it is that itself.
+
+        key: what determines the piece. parts: what each that is not done is called, and what it waits for, a job or a
+        model that is trained in this process. of: how many parts there are in all.
+        """
+        jobs = {waiting.job: name for name, waiting in parts if waiting.job is not None}
+        if of < 2 or not jobs:
+            return parts[0][1]
+        batch = digest_of({"title": title, "key": list(key)})
+        self.queue.together(batch, title, jobs)
+        return Waiting(title, job=next(iter(jobs)), batch=batch)
 
     def find(self, kind: str, payload: Mapping[str, Any]) -> Job | None:
         """The job (kind, payload), if anybody asked for it."""

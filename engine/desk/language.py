@@ -24,14 +24,11 @@ from engine.data.tasks import TASKS
 from engine.data.tasks import cached_task as task_of
 from engine.desk.desk import Desk
 from engine.desk.waiting import Waiting
-from engine.experiments.language_study import SHARES, SIZES, guessed_seconds
+from engine.experiments.language_study import SHARES, SIZES
 from engine.experiments.language_study import LanguageStudy as Study
 from engine.models.causal import loading
 from engine.models.causal.readouts import READOUTS
 from engine.models.layers import listed as listed_layers
-
-KIND = AttributionRequest.name
-
 
 def check_model(name: str) -> None:
     """Raises one sentence for a model on this machine whose records cannot be attributed."""

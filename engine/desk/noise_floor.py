@@ -67,11 +67,14 @@ def floors(desk: Desk, view: Compared) -> Floors:
 
 def ask(desk: Desk, view: Compared, missing: Missing) -> None:
     """Queue what is missing, a job a draw. Raises `InvalidInput` for a behavior that a worker does not know."""
+    parts = []
     for source, scorings in zip(view.sources, missing, strict=True):
         if scorings:
             questions = f"{len(scorings)} question{'s' if len(scorings) > 1 else ''}"
-            desk.start(score_runs.request(source, scorings, _count(view)),
-                       f"Another seed of {questions} on {source.title}, {_count(view)} candidates")
+            title = f"Another seed of {questions} on {source.title}, {_count(view)} candidates"
+            parts.append((f"seed {source.seed}", desk.start(score_runs.request(source, scorings, _count(view)), title)))
+    if parts:
+        desk.jobs.together(parts[0][1].what, [waiting.job or "" for _, waiting in parts], parts, len(parts))
 
 
 def _floor(desk: Desk, view: Compared, own: RunPair, draws: list[dict[Scoring, Scores]]) -> Comparison:

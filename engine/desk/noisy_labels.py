@@ -48,22 +48,11 @@ from engine.desk.commands import declaration
 from engine.desk.desk import Desk
 from engine.desk.waiting import Waiting
 from engine.estimators.external import ExternalSettings
-from engine.experiments.noisy_labels import cost
 from engine.external.files import names as names_of_files
 from engine.external.files import read_table
 from engine.requests import JobRequest
 from engine.store import external_scores
 from engine.store.results import Result
-
-SEARCH, RETRAINING, COUNT = SuspicionRequest.name, WhatIfRequest.name, HeldOutRequest.name
-"""Kinds of job."""
-TRAININGS = 3.5
-"""How many trainings a search takes about as long as, with confident learning."""
-COUNT_TRAININGS = 5.0
-"""How many the first list of suspects takes."""
-START = 3.0
-"""Seconds before a run's first training."""
-
 
 def sampled(desk: Desk, source: NoisySource) -> NoisyData:
     """The data of a source. Raises `MissingData` where they cannot be had."""
@@ -134,18 +123,6 @@ def recommended(sample: NoisyData, scores: Scored) -> Recommended | None:
     if sample.flags is not None and sample.flags.noisy.any():
         return by_flags(scores.suspicion, sample.flags.noisy)
     return None
-
-
-def seconds(source: NoisySource, trainings: float = TRAININGS) -> float:
-    """Guessed seconds of so many trainings (default: of a search)."""
-    return cost(source.model_dump(mode="json"), trainings) + START
-
-
-def seconds_of(payload: dict[str, Any]) -> float:
-    """The same of a job of any of its kinds, by its payload."""
-    folds = payload.get("folds", 1)  # of a cross-validation, or of the first list
-    trainings = 2 * folds * len(payload["seeds"]) if "seeds" in payload else folds if folds > 1 else TRAININGS
-    return cost(payload["source"], trainings) + START
 
 
 def command(source: NoisySource, name: str = "noisy-labels", out: str = "suspicion.csv") -> str:

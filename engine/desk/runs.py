@@ -9,6 +9,7 @@ from typing import Any
 from engine.basics.errors import InvalidInput, StoreError
 from engine.desk.jobs import Jobs
 from engine.desk.waiting import Waiting
+from engine.jobs import stored_chunks
 from engine.problems import ProblemSource
 from engine.requests.scores import ScoresRequest
 from engine.scoring.scores import Scores
@@ -29,6 +30,18 @@ def finished(jobs: Jobs, source: ProblemSource, scorings: Sequence[Scoring], cou
             with suppress(StoreError):  # damaged: it is set aside, and computed anew
                 loaded = ScoresRequest.loaded(jobs.store.read(result.digest))
                 scores |= {one.scoring: one for one in loaded if one.scoring in wanted}
+    return scores
+
+
+def begun(jobs: Jobs, source: ProblemSource, scorings: Sequence[Scoring], count: int) -> dict[Scoring, Scores]:
+    """Those of the scorings that runs which are not done have computed over the first `count` candidates."""
+    scores: dict[Scoring, Scores] = {}
+    for job in jobs.queue.jobs("running", "queued", "cancelled", "failed"):
+        if job.done and set(scorings) & set(_computed({"kind": job.kind, "payload": job.payload}, source, count)):
+            with suppress(StoreError):  # another process has finished it meanwhile
+                complete = ScoresRequest.of_payload(job.payload).complete(
+                    stored_chunks(job.kind, job.payload, jobs.root))
+                scores |= {one.scoring: one for one in complete if one.scoring in scorings}
     return scores
 
 

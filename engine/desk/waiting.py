@@ -12,10 +12,14 @@ class Waiting:
     """The model of `source`, in preparation in this process, or the queued job with the id `job`.
 
     what: a title. needs: what the trained problem does not hold yet, as `Problem.holds` names it. Ask again for what
-    was asked until it is there; `Desk.ahead` and the queue say how far it is.
+    was asked until it is there; `Desk.ahead` and the queue say how far it is. batch: the piece of work whose parts are
+    waited for, as `JobQueue.batch` lists them; `job` is one of those. partial: whether what is finished of it shows
+    before all is.
     """
 
     what: str
     job: str | None = None
     source: ProblemSource | None = None
     needs: str = ""
+    batch: str = ""
+    partial: bool = False

@@ -129,7 +129,7 @@ class LanguageStudy:
     @property
     def seconds(self) -> float:
         """Guessed seconds on two cores."""
-        return _guessed(self.request)
+        return self.request.seconds
 
     def program(self, column: str, ascending: bool) -> str:
         """A Python program that makes the run and lists its records by a column of their table."""
@@ -137,17 +137,6 @@ class LanguageStudy:
                 "from engine.jobs import run_job\n\n"
                 f"result = run_job(AttributionRequest.name, {self.request.payload!r})\n"
                 f"records = result.table(\"records\").sort_values({column!r}, ascending={ascending})")
-
-
-def guessed_seconds(payload: Mapping[str, Any]) -> float:
-    """Seconds on two cores that a run takes, of the embedded model or one of 135 million parameters; a thousand
-    records and more come with longer texts."""
-    return _guessed(AttributionRequest.of_payload(payload))
-
-
-def _guessed(run: AttributionRequest) -> float:
-    factor = 0.005 if catalogue.is_embedded(run.setting.model) else 0.8 if run.weight("records") < 1_000 else 2.0
-    return factor * sum(run.weight(chunk) for chunk in run.chunks)
 
 
 def setting_of(model: str, task: Mapping[str, Any], recipe: Mapping[str, Any]) -> Setting:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from engine.applications.noisy_labels.effort import training_seconds
 from engine.applications.noisy_labels.pairs import MAIN, Pair
 from engine.applications.noisy_labels.scoring import AUGMENTED
 from engine.applications.noisy_labels.search import SuspicionRequest, draw_cached
@@ -100,19 +101,9 @@ def plan(payload: Mapping[str, Any]) -> list[str]:
     return [f"{index}/{seed}" for index in range(len(payload["settings"]["sources"])) for seed in payload["seeds"]]
 
 
-PACE = {"linear": 40_000, "mlp": 20_000, "cnn": 5_000, "resnet18_quarter_cifar": 600, "resnet50_quarter_cifar": 190,
-        "vgg19_bn_quarter_cifar": 1_000, "mobilenet_v2_quarter_cifar": 200}
-"""Training examples a second in float32 on two processor cores, of 32×32 pixels for the networks of a quarter of their
-width and as the small tables take them for others; what is not listed is as slow as ResNet-18."""
-
-
 def cost(source: Mapping[str, Any], trainings: float = 1.5) -> float:
     """Guessed seconds on two processor cores: trainings of so many examples and epochs."""
-    gain = 2.0 if source["recipe"].get("precision") == "mixed" else 1.0
-    if source["model"] in QUARTERS:
-        gain *= source.get("pool", 1) ** 2
-    return trainings * (source["n_train"] or 45_000) * source["recipe"]["epochs"] / (gain * PACE.get(
-        source["model"], 40))
+    return trainings * training_seconds(NoisySource.parse(source))
 
 
 def weight(payload: Mapping[str, Any], key: str) -> float:

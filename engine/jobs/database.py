@@ -11,7 +11,7 @@ from pathlib import Path
 from engine.basics.errors import StoreError, WhichfluenceError
 from engine.basics.transactions import immediate
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS jobs (
     id TEXT PRIMARY KEY, kind TEXT NOT NULL, payload TEXT NOT NULL, title TEXT NOT NULL, state TEXT NOT NULL,
@@ -19,14 +19,26 @@ CREATE TABLE IF NOT EXISTS jobs (
     seconds_left REAL, message TEXT NOT NULL DEFAULT '', error TEXT NOT NULL DEFAULT '',
     worker TEXT, heartbeat REAL, cancel INTEGER NOT NULL DEFAULT 0, crashes INTEGER NOT NULL DEFAULT 0,
     created REAL NOT NULL, queued REAL NOT NULL, started REAL, updated REAL NOT NULL, finished REAL,
-    background INTEGER NOT NULL DEFAULT 0
+    background INTEGER NOT NULL DEFAULT 0,
+    low REAL, high REAL, spent REAL NOT NULL DEFAULT 0,
+    predicted REAL, predicted_low REAL, predicted_high REAL,
+    batch TEXT NOT NULL DEFAULT '', batch_title TEXT NOT NULL DEFAULT '', part TEXT NOT NULL DEFAULT ''
+) STRICT;
+CREATE TABLE IF NOT EXISTS traces (
+    job TEXT PRIMARY KEY, kind TEXT NOT NULL, work REAL NOT NULL, words TEXT NOT NULL,
+    seconds REAL NOT NULL, ended REAL NOT NULL
 ) STRICT;
 CREATE INDEX IF NOT EXISTS jobs_by_state ON jobs (state, queued);
 CREATE TABLE IF NOT EXISTS workers (
     id TEXT PRIMARY KEY, heartbeat REAL NOT NULL, note TEXT NOT NULL DEFAULT ''
 ) STRICT;
 """
-ADD_BACKGROUND = "ALTER TABLE jobs ADD COLUMN background INTEGER NOT NULL DEFAULT 0"
+ADDED = {"background": "INTEGER NOT NULL DEFAULT 0",
+         "low": "REAL", "high": "REAL", "spent": "REAL NOT NULL DEFAULT 0",
+         "predicted": "REAL", "predicted_low": "REAL", "predicted_high": "REAL",
+         "batch": "TEXT NOT NULL DEFAULT ''", "batch_title": "TEXT NOT NULL DEFAULT ''",
+         "part": "TEXT NOT NULL DEFAULT ''"}
+"""Columns of jobs that versions 2 and 3 added."""
 PATIENCE = 10.0  # seconds to wait for another process's transaction
 
 
@@ -95,11 +107,17 @@ class Database:
 
 
 def _complete(connection: sqlite3.Connection) -> None:
-    """The tables as they are now; a queue of version 1 keeps its jobs, all as what a person asked for."""
+    """The tables as they are now; a queue of an older version keeps its jobs, those of version 1 as what a person asked
+    for."""
     for statement in filter(str.strip, SCHEMA.split(";")):
         connection.execute(statement)
-    if not any(column["name"] == "background" for column in connection.execute("PRAGMA table_info(jobs)")):
-        connection.execute(ADD_BACKGROUND)
+    there = {column["name"] for column in connection.execute("PRAGMA table_info(jobs)")}
+    for name, declared in ADDED.items():
+        if name not in there:
+            connection.execute(f"ALTER TABLE jobs ADD COLUMN {name} {declared}")
+    if "spent" not in there:
+        connection.execute("UPDATE jobs SET spent = max(0, finished - started) "
+                           "WHERE state = 'done' AND started IS NOT NULL AND finished IS NOT NULL")
     connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
 
 

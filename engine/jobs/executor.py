@@ -149,9 +149,15 @@ class Ledger:
         total = sum(self.weights.values())
         done = (sum(self.weights[key] for key in self._took)
                 + sum(self.weights[key] * fraction for key, fraction in self._within.items()))
+        (spent, computed), left = self._paced(), max(0.0, total - done - self._to_load())
+        seconds, interval = time_left(spent, computed, left), None
+        if self.watch.estimate is not None and total and left:
+            estimate = self.watch.estimate.of_fraction((computed + left) / total).left(
+                spent, computed / (computed + left))
+            seconds, interval = estimate.seconds, (estimate.low, estimate.high)
         self.watch.report(Progress(
             done=len(self._took), total=len(self.weights), message=message, share=done / total if total else 1.0,
-            seconds_left=time_left(*self._paced(), total - done - self._to_load())))
+            seconds_left=seconds, interval=interval, computed=computed / total if total else 0.0))
 
     def _to_load(self) -> float:
         """The work that chunks will find when they begin."""

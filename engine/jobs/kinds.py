@@ -10,6 +10,7 @@ from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
 from engine.basics.registry import Registry
 from engine.basics.values import canonical_json
+from engine.jobs.estimate import Estimate, Work
 from engine.store.results import Result, Store, digest_of
 from engine.store.sketch import Bars, Sketch
 
@@ -17,6 +18,10 @@ if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
     import torch
+
+
+LEAST = 0.1
+"""Seconds that any job takes, whatever its kind declares."""
 
 
 @dataclass(frozen=True)
@@ -40,17 +45,23 @@ class Output:
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a job is: chunks `done` of `total`, `share` of its work in [0, 1], and seconds left if known."""
+    """How far a job is: chunks `done` of `total`, `share` of its work in [0, 1], and seconds left if known, with the
+    ends of their 90% interval. computed: the fraction of its work that was computed and did not lie there."""
 
     done: int
     total: int
     share: float
     seconds_left: float | None
     message: str = ""
+    interval: tuple[float, float] | None = None
+    computed: float = 0.0
 
 
 class Watch:
-    """Whoever looks on while a job runs; this one is silent. Subclass to show progress or to stop the job."""
+    """Whoever looks on while a job runs; this one is silent. Subclass to show progress or to stop the job. estimate: how
+    long all of it takes, as far as that is known before it starts."""
+
+    estimate: Estimate | None = None
 
     def report(self, progress: Progress) -> None:
         """Called after each chunk, and as often as a chunk tells how far it is."""
@@ -169,6 +180,9 @@ class JobKind:
         versions and wall seconds are added.
     sketch(result) -> what a small picture of the finished result is drawn from, or None.
     weight(payload, key) -> relative duration of a chunk, for the time that is left (default: all alike).
+    seconds(payload) -> how long all of it takes on two idle cores, roughly: the unit in which the pace of a machine is
+        measured (default: the sum of the weights).
+    involves(payload) -> what is computed on what, from general to specific: jobs that agree in it take alike.
     on_disk(payload, key, context) -> the fraction of a chunk's work that another job has left on this machine, for the
         time that is left before the chunk begins and tells it (default: none).
     memory(payload, key) -> bytes that a process holds while it computes a chunk, roughly: what a cluster reserves for
@@ -188,6 +202,22 @@ class JobKind:
     after: Callable[[Mapping[str, Any], str], Sequence[str]] | None = None
     sketch: Callable[[Result], Sketch | None] = of_table
     on_disk: Callable[[Mapping[str, Any], str, Context], float] | None = None
+    seconds: Callable[[Mapping[str, Any]], float] | None = None
+    involves: Callable[[Mapping[str, Any]], tuple[str, ...]] = lambda payload: ()
+
+    def weights(self, payload: Mapping[str, Any]) -> dict[str, float]:
+        """Chunk -> its relative duration, in the order of the plan. Raises `InvalidInput` for a chunk that comes twice.
+        """
+        keys = list(self.plan(payload))
+        weights = {key: float(self.weight(payload, key)) if self.weight else 1.0 for key in keys}
+        if len(weights) != len(keys):
+            raise InvalidInput(f"Job kind `{self.name}` plans a chunk twice; give every chunk its own key.")
+        return weights
+
+    def work(self, payload: Mapping[str, Any]) -> Work:
+        """What the job is, for its duration."""
+        seconds = sum(self.weights(payload).values()) if self.seconds is None else self.seconds(payload)
+        return Work(self.name, max(seconds, LEAST), self.involves(payload))
 
 
 KINDS: Registry[JobKind] = Registry("job kind")

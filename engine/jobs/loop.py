@@ -13,12 +13,14 @@ from typing import Any
 
 from engine.basics.errors import Cancelled, StoreError, WhichfluenceError
 from engine.basics.folders import at_home
+from engine.jobs.estimate import Estimate, Work
 from engine.jobs.executor import Executor
 from engine.jobs.held_home import HeldHome
 from engine.jobs.kinds import Progress, Watch
 from engine.jobs.queue import DEAD_AFTER, Job, JobLost, JobQueue
 from engine.jobs.queues import Queues
 from engine.jobs.run import run_job, sweep_chunks
+from engine.jobs.traces import work_of
 from engine.jobs.workers import Workers, new_worker_id
 
 BEAT = 2.0  # seconds between heartbeats
@@ -33,8 +35,10 @@ class JobWatch(Watch):
     """Carries progress from a running job to the queue, and requests to stop from the queue to the job."""
 
     def __init__(self, queue: JobQueue, job: str, worker: str, stopping: threading.Event, pause: float = POLL,
-                 yields: Callable[[], bool] = lambda: False) -> None:
+                 yields: Callable[[], bool] = lambda: False, work: Work | None = None,
+                 estimate: Estimate | None = None) -> None:
         self.queue, self.job, self.worker, self.pause, self.yields = queue, job, worker, pause, yields
+        self.work, self.estimate, self.computed = work, estimate, 0.0
         self._stopping, self._cancelled, self._lost = stopping, threading.Event(), threading.Event()
         self._last, self._done = 0.0, -1
 
@@ -47,8 +51,17 @@ class JobWatch(Watch):
         now = time.monotonic()
         if progress.done == self._done and now - self._last < self.pause:
             return
-        self._last, self._done = now, progress.done
+        finished, self._last, self._done = progress.done > max(self._done, 0), now, progress.done
         self._ask(self.queue.report, progress)
+        self.computed = progress.computed
+        if finished:
+            self.trace()
+
+    def trace(self) -> None:
+        """Record what was computed of the job so far, and how long that took."""
+        if self.work is not None:
+            with suppress(StoreError):  # the next chunk says it too
+                self.queue.trace(self.job, self.work, self.computed)
 
     def check(self) -> None:
         """Raise if the job was cancelled or is another worker's now; costs nothing."""
@@ -136,14 +149,22 @@ class Worker:
 
     def run(self, queue: JobQueue, job: Job) -> None:
         """Run a claimed job and record how it ended; raises only `StoreError`, if that cannot be recorded."""
-        self._watch = JobWatch(queue, job.id, self.name, self._stopping, yields=partial(self._yields, queue, job))
         try:
             with at_home(queue.root):
+                self._watch = self._begun(queue, job)
                 self._run(queue, job, self._watch)
         except JobLost:
             sweep_chunks(queue.root)
         finally:
             self._watch = None
+
+    def _begun(self, queue: JobQueue, job: Job) -> JobWatch:
+        """The watch of a job, with what it is expected to take, which is recorded where it has not run yet."""
+        work, expected = work_of(job.kind, job.payload), queue.traces.estimate(job.kind, job.payload)
+        if not job.spent:
+            queue.begin(job.id, self.name, expected)
+        return JobWatch(queue, job.id, self.name, self._stopping, yields=partial(self._yields, queue, job), work=work,
+                        estimate=expected)
 
     def _yields(self, queue: JobQueue, job: Job) -> bool:
         """Whether a job that a page started, and that nobody has asked for since, lets another go first."""
@@ -171,6 +192,7 @@ class Worker:
             queue.fail(*mine, self._unexpected(queue, job, error))
         else:
             queue.finish(*mine)
+            watch.trace()
 
     def _unexpected(self, queue: JobQueue, job: Job, error: Exception) -> str:
         name = f"{job.id[:12]}-{time.strftime('%Y%m%dT%H%M%S')}.log"

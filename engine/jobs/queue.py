@@ -13,8 +13,10 @@ from typing import Any
 from engine.basics.errors import InvalidInput, WhichfluenceError
 from engine.basics.quota import require_room
 from engine.jobs.database import Database
+from engine.jobs.estimate import Estimate, Work
 from engine.jobs.kinds import Progress, canonical, job_digest
 from engine.jobs.run import forget_chunks
+from engine.jobs.traces import Traces, record
 from engine.store.results import Store
 
 STATES = ("queued", "running", "done", "failed", "cancelled")
@@ -34,7 +36,10 @@ class JobLost(WhichfluenceError):
 class Job:
     """One row of the queue, as it was when it was read. Times are seconds since 1970.
 
-    background: whether a page started it by itself; what a person asked for goes first.
+    background: whether a page started it by itself; what a person asked for goes first. low, high: the ends of the 90%
+    interval of `seconds_left`. spent: seconds that it has run, until it last stopped. predicted, predicted_low,
+    predicted_high: seconds that it was expected to take when it first began, or was queued, with the same interval.
+    batch: the piece of work of which it is the part `part`, called `batch_title`; empty where it is one by itself.
     """
 
     id: str
@@ -58,6 +63,22 @@ class Job:
     updated: float
     finished: float | None
     background: bool = False
+    low: float | None = None
+    high: float | None = None
+    spent: float = 0.0
+    predicted: float | None = None
+    predicted_low: float | None = None
+    predicted_high: float | None = None
+    batch: str = ""
+    batch_title: str = ""
+    part: str = ""
+
+    @property
+    def predicted_estimate(self) -> Estimate | None:
+        """What it was expected to take, with the interval."""
+        if self.predicted is None or self.predicted_low is None or self.predicted_high is None:
+            return None
+        return Estimate(self.predicted, self.predicted_low, self.predicted_high)
 
     @property
     def active(self) -> bool:
@@ -70,11 +91,19 @@ class Job:
         A chunk that takes longer than expected leaves the later ones ahead, which count as equal parts of what was
         left; 0 where it is the last one.
         """
-        if self.state != "running" or self.seconds_left is None:
+        return self._decayed(self.seconds_left, now)
+
+    def interval_left(self, now: float | None = None) -> tuple[float, float] | None:
+        """The 90% interval of `time_left`; None while that is unknown."""
+        low, high = self._decayed(self.low, now), self._decayed(self.high, now)
+        return None if low is None or high is None else (low, high)
+
+    def _decayed(self, seconds: float | None, now: float | None) -> float | None:
+        if self.state != "running" or seconds is None:
             return None
         left = self.total - self.done
-        ahead = self.seconds_left * (left - 1) / left if left > 1 else 0.0
-        return max(ahead, self.seconds_left - ((now or time.time()) - self.updated))
+        ahead = seconds * (left - 1) / left if left > 1 else 0.0
+        return max(ahead, seconds - ((now or time.time()) - self.updated))
 
     def stalled(self, now: float | None = None, after: float = DEAD_AFTER) -> bool:
         """Whether its worker has not been heard for `after` seconds."""
@@ -93,6 +122,7 @@ class JobQueue:
         self.store = Store(root)
         self.root = self.store.root
         self.database = Database(self.root / "queue.sqlite")
+        self.traces = Traces(self.database)
 
     def submit(self, kind: str, payload: Mapping[str, Any], title: str = "", background: bool = False) -> Job:
         """The job (kind, payload), queued if it is new; behind all others if it is in the `background`, which ends as
@@ -102,18 +132,20 @@ class JobQueue:
         whose result is in the store is done; one that failed or was cancelled waits for `resume`.
         """
         text, digest, now = canonical(payload), job_digest(kind, payload), time.time()
-        state = "done" if self.store.has(digest) else "queued"
+        state, expected = "done" if self.store.has(digest) else "queued", None
         if state == "queued" and self.get(digest) is None:
             require_room(home=self.root)
+            expected = self.traces.estimate(kind, payload)
         with self.database.writing() as connection:
             connection.execute(
                 "INSERT INTO jobs (id, kind, payload, title, state, share, created, queued, updated, finished, "
-                "background) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
+                "background, predicted, predicted_low, predicted_high) "
+                "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
                 "payload = excluded.payload, background = min(background, excluded.background)",
                 (digest, kind, text, title or kind, state, float(state == "done"), now, now, now,
-                 now if state == "done" else None, background))
+                 now if state == "done" else None, background, *_ends(expected)))
             if state == "queued":  # done once, but its result was deleted or set aside
-                connection.execute(f"{_REQUEUE} WHERE id = ? AND state = 'done'", (now, now, digest))
+                connection.execute(f"{_REQUEUE}, spent = 0 WHERE id = ? AND state = 'done'", (now, now, digest))
             else:
                 connection.execute("UPDATE jobs SET state = 'done', share = 1, error = '', finished = ?, updated = ? "
                                    "WHERE id = ? AND state IN ('queued', 'failed', 'cancelled')", (now, now, digest))
@@ -130,9 +162,28 @@ class JobQueue:
         return self._read(f"SELECT * FROM jobs WHERE state IN ({marks}) ORDER BY queued DESC, rowid DESC LIMIT ?",
                           (*chosen, limit))
 
+    def together(self, batch: str, title: str, parts: Mapping[str, str]) -> None:
+        """Make jobs the parts of one piece of work. parts: job -> what it is called in it. Writes only what is new."""
+        marks = ", ".join("?" * len(parts))
+        with self.database.reading() as connection:
+            known = connection.execute(f"SELECT COUNT(*) FROM jobs WHERE batch = ? AND id IN ({marks})",
+                                       (batch, *parts)).fetchone()[0]
+        if known < len(parts):
+            with self.database.writing() as connection:
+                connection.executemany("UPDATE jobs SET batch = ?, batch_title = ?, part = ? WHERE id = ?",
+                                       [(batch, title, part, job) for job, part in parts.items()])
+
+    def batch(self, batch: str) -> list[Job]:
+        """The parts of a piece of work, by what they are called."""
+        return self._read("SELECT * FROM jobs WHERE batch = ? ORDER BY part, created, rowid", (batch,))
+
     def request_cancel(self, job: str) -> None:
         """Stop a job: at once if nobody computes it, else as soon as its worker looks. What it finished is kept."""
         self._cancel("id = ?", job)
+
+    def request_cancel_batch(self, batch: str) -> None:
+        """Stop every part of a piece of work, as `request_cancel` stops one."""
+        self._cancel("batch = ?", batch)
 
     def request_cancel_all(self) -> None:
         """Stop every job that waits or runs, as `request_cancel` stops one."""
@@ -181,7 +232,8 @@ class JobQueue:
             with self.database.writing() as connection:
                 row = connection.execute(
                     "UPDATE jobs SET state = 'running', worker = ?, heartbeat = ?, started = ?, updated = ?, "
-                    "cancel = 0, error = '', seconds_left = NULL WHERE id = (SELECT id FROM jobs WHERE "
+                    "cancel = 0, error = '', seconds_left = NULL, low = NULL, high = NULL "
+                    "WHERE id = (SELECT id FROM jobs WHERE "
                     "state = 'queued' ORDER BY background, queued, rowid LIMIT 1) RETURNING *",
                     (worker, now, now, now)).fetchone()
             if row is None:
@@ -198,33 +250,48 @@ class JobQueue:
         """
         return self._mine(job, worker, "heartbeat = ?", time.time())
 
+    def begin(self, job: str, worker: str, expected: Estimate | None) -> None:
+        """Record what the job is expected to take, judged when it first begins."""
+        self._mine(job, worker, "predicted = ?, predicted_low = ?, predicted_high = ?", *_ends(expected))
+
     def report(self, job: str, worker: str, progress: Progress) -> bool:
         """Record progress, which is a heartbeat as well; a chunk more than before forgives earlier crashes."""
         now = time.time()
         return self._mine(
             job, worker,
             "heartbeat = ?, updated = ?, crashes = CASE WHEN ? > done THEN 0 ELSE crashes END, "
-            "done = ?, total = ?, share = ?, seconds_left = ?, message = ?",
+            "done = ?, total = ?, share = ?, seconds_left = ?, low = ?, high = ?, message = ?",
             now, now, progress.done, progress.done, progress.total, progress.share, progress.seconds_left,
-            progress.message)
+            *(progress.interval or (None, None)), progress.message)
+
+    def trace(self, job: str, work: Work, computed: float) -> None:
+        """Record what a fraction of the job's work took, until now or until it stopped."""
+        with self.database.writing() as connection:
+            row = connection.execute("SELECT state, spent, started FROM jobs WHERE id = ?", (job,)).fetchone()
+            if row is not None:
+                running = time.time() - row["started"] if row["state"] == "running" else 0.0
+                record(connection, job, work, computed, row["spent"] + running)
 
     def finish(self, job: str, worker: str) -> None:
         """The result is in the store."""
         now = time.time()
-        self._mine(job, worker, "state = 'done', done = total, share = 1, seconds_left = NULL, message = '', "
-                   "finished = ?, updated = ?, crashes = 0", now, now)
+        self._mine(job, worker, f"state = 'done', done = total, share = 1, seconds_left = NULL, message = '', {_SPENT}, "
+                   "finished = ?, updated = ?, crashes = 0", now, now, now)
 
     def fail(self, job: str, worker: str, sentence: str) -> None:
         """The job cannot go on; `sentence` says why."""
-        self._mine(job, worker, "state = 'failed', error = ?, finished = ?", sentence, time.time())
+        now = time.time()
+        self._mine(job, worker, f"state = 'failed', error = ?, {_SPENT}, finished = ?", sentence, now, now)
 
     def stop(self, job: str, worker: str) -> None:
         """The job was cancelled."""
-        self._mine(job, worker, "state = 'cancelled', cancel = 0, finished = ?", time.time())
+        now = time.time()
+        self._mine(job, worker, f"state = 'cancelled', cancel = 0, {_SPENT}, finished = ?", now, now)
 
     def release(self, job: str, worker: str) -> None:
         """Put the job back to where it was in the queue: its worker leaves in good order."""
-        self._mine(job, worker, "state = CASE WHEN cancel THEN 'cancelled' ELSE 'queued' END, worker = NULL")
+        self._mine(job, worker, f"state = CASE WHEN cancel THEN 'cancelled' ELSE 'queued' END, {_SPENT}, worker = NULL",
+                   time.time())
 
     def requeue_dead(self, older_than: float = DEAD_AFTER) -> list[str]:
         """Queue the jobs again whose workers have been silent for `older_than` seconds; return their ids.
@@ -241,6 +308,7 @@ class JobQueue:
         with self.database.writing() as connection:
             rows = connection.execute(
                 "UPDATE jobs SET worker = NULL, crashes = crashes + 1, updated = ?, "
+                "spent = spent + max(0, min(heartbeat, updated) - started), "
                 "finished = CASE WHEN cancel OR crashes + 1 >= ? THEN ? END, "
                 "error = CASE WHEN cancel OR crashes + 1 < ? THEN '' ELSE ? END, "
                 "state = CASE WHEN cancel THEN 'cancelled' WHEN crashes + 1 >= ? THEN 'failed' ELSE 'queued' END "
@@ -274,9 +342,14 @@ class JobQueue:
 
 
 _REQUEUE = ("UPDATE jobs SET state = 'queued', queued = ?, updated = ?, error = '', cancel = 0, crashes = 0, "
-            "finished = NULL, worker = NULL, seconds_left = NULL, message = ''")
-_CRASHED = (f"The worker died {CRASHES} times without finishing a chunk, possibly out of memory; free some memory or "
-            "choose a smaller run, then resume it.")
+            "finished = NULL, worker = NULL, seconds_left = NULL, low = NULL, high = NULL, message = ''")
+_SPENT = "spent = spent + max(0, ? - started)"
+_CRASHED = (f"The worker died {CRASHES} times without finishing a chunk, possibly out of memory; free some "
+            " memory or choose a smaller run, then resume it.")
+
+
+def _ends(expected: Estimate | None) -> tuple[float | None, float | None, float | None]:
+    return (None, None, None) if expected is None else (expected.seconds, expected.low, expected.high)
 
 
 def _job(row: sqlite3.Row) -> Job:

@@ -47,7 +47,7 @@ def _run(kind: str, payload: Mapping[str, Any], root: Path | str | None, options
             raise
         except StoreError:
             pass  # damaged: it is set aside now, and computed anew
-    ledger = Ledger(_weights(work), watch or Watch())
+    ledger = Ledger(work.kind.weights(payload), watch or Watch())
     ledger.watch.between_chunks()
     try:
         _compute(work, ledger, executor or LocalExecutor())
@@ -64,6 +64,12 @@ def forget_chunks(root: Path, job: str) -> None:
     """Remove the chunk files of a job: who looks finds all of them, or none."""
     with suppress(OSError):
         discard(Store(root, f"chunks/{job}").shelf, Path(root) / "tmp")
+
+
+def stored_chunks(kind: str, payload: Mapping[str, Any], root: Path) -> Chunks:
+    """The chunks of a job that are stored so far."""
+    work = ChunkWork(KINDS[kind], payload, root)
+    return Chunks(work, [key for key in work.kind.plan(payload) if work.chunks.has(work.name(key))])
 
 
 def sweep_chunks(root: Path) -> None:
@@ -99,14 +105,6 @@ class Chunks(Mapping[str, Result]):
             with suppress(Damage):
                 manifests.append(read_manifest(self._work.chunks.folder(name), name))
         return manifests
-
-
-def _weights(work: ChunkWork) -> dict[str, float]:
-    keys = list(work.kind.plan(work.payload))
-    weights = {key: float(work.kind.weight(work.payload, key)) if work.kind.weight else 1.0 for key in keys}
-    if len(weights) != len(keys):
-        raise InvalidInput(f"Job kind `{work.kind.name}` plans a chunk twice; give every chunk its own key.")
-    return weights
 
 
 def _compute(work: ChunkWork, ledger: Ledger, executor: Executor) -> None:

@@ -59,6 +59,21 @@ class JobRequest(Value, Generic[Answer]):
         """How long a chunk takes, relative to the others."""
         return 1.0
 
+    @property
+    def unit(self) -> float:
+        """Seconds that a chunk of weight 1 takes on two idle cores, roughly."""
+        return 1.0
+
+    @property
+    def seconds(self) -> float:
+        """Seconds that all of it takes on two idle cores, roughly; what this machine takes is measured against it."""
+        return self.unit * sum(map(self.weight, self.chunks))
+
+    @property
+    def involves(self) -> tuple[str, ...]:
+        """What is computed on what, from general to specific; requests that agree in it have one pace."""
+        return ()
+
     def after(self, chunk: str) -> Sequence[str]:
         """The chunks that have to be stored before this one."""
         return ()
@@ -144,7 +159,9 @@ def job_kind(kind: type[JobRequest]) -> JobKind:
 
     return JobKind(kind.name, lambda data: kind.of_payload(data).chunks, run_chunk,
                    lambda data, *rest: kind.of_payload(data).finish(*rest), of_chunk(JobRequest.weight),
-                   of_chunk(JobRequest.memory), kind.shares(), of_chunk(JobRequest.after), kind.sketch)
+                   of_chunk(JobRequest.memory), kind.shares(), of_chunk(JobRequest.after), kind.sketch,
+                   seconds=lambda data: kind.of_payload(data).seconds,
+                   involves=lambda data: kind.of_payload(data).involves)
 
 
 def check_contents(payload: Mapping[str, Any], here: Mapping[str, str]) -> None:

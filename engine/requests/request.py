@@ -22,7 +22,7 @@ from engine.jobs import Context, Handed, Output, Shares
 from engine.problems import Problem, ProblemSource, SampledProblem, build_cached
 from engine.problems.handed import handed, take
 from engine.question import direction
-from engine.requests import codec
+from engine.requests import codec, effort
 from engine.requests.job import Answer, JobRequest
 from engine.scoring.scoring import Scoring
 from engine.store.results import Result, Store
@@ -179,6 +179,23 @@ class Request(JobRequest[Answer]):
     @property
     def payload(self) -> dict[str, Any]:
         return {"source": self.origin.model_dump(mode="json"), **super().payload}
+
+    @property
+    def unit(self) -> float:
+        """What the scorings that it computes take, of all candidates."""
+        source = self.origin
+        return effort.scoring_seconds(source, self.computed, source.most_candidates or effort.USUAL)
+
+    @property
+    def seconds(self) -> float:
+        """With what any job takes, and the training where the model is not trained yet."""
+        training = 0.0 if self.origin.is_trained else effort.training_seconds(self.origin)
+        return super().seconds + effort.START + training
+
+    @property
+    def involves(self) -> tuple[str, ...]:
+        source = self.origin
+        return source.model, source.dataset, *sorted({one.process.kind for one in self.computed})
 
     def check_queued(self) -> None:
         check_queued(self.computed)

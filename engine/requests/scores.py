@@ -15,12 +15,12 @@ from engine.basics.values import Count
 from engine.jobs import Context, Handed, Output
 from engine.metrics.agreement import constant, pairwise
 from engine.problems.handed import handed
+from engine.requests import effort
 from engine.requests.codec import read_scores, stored_arrays
 from engine.requests.fields import StoredScoring
 from engine.requests.request import MODEL, Request
 from engine.scoring.compute import compute
 from engine.scoring.convergence import Convergence
-from engine.scoring.cost import network
 from engine.scoring.cost.memory import held
 from engine.scoring.scores import Scores
 from engine.scoring.scoring import Scoring
@@ -30,8 +30,8 @@ from engine.store.sketch import MOST, Grid, Sketch
 SLICE = 100
 LOOKED_AT = 20
 """Queries over which the small picture of a run takes its means."""
-FLOPS, USUAL = 1e7, 500
-"""Operations of a pass, where only the ratios of costs count; examples where a source does not say how many."""
+CHUNK_SECONDS = 0.1
+"""What a chunk takes beside its scores."""
 
 
 class ScoresRequest(Request[tuple[Scores, ...]]):
@@ -111,7 +111,10 @@ class ScoresRequest(Request[tuple[Scores, ...]]):
 
     @property
     def chunks(self) -> list[str]:
-        return [f"{group}/{number}" for group in range(len(self.groups)) for number in range(len(self.slices(group)))]
+        """Groups that take least come first, so that their scores are there first."""
+        listed = [[f"{group}/{number}" for number in range(len(self.slices(group)))]
+                  for group in range(len(self.groups))]
+        return [chunk for own in sorted(listed, key=lambda own: sum(map(self.weight, own))) for chunk in own]
 
     def memory(self, chunk: str) -> int:
         group, number = map(int, chunk.split("/"))
@@ -120,14 +123,16 @@ class ScoresRequest(Request[tuple[Scores, ...]]):
                     min(rows.stop, self.count) - rows.start)
 
     def weight(self, chunk: str) -> float:
-        """Passes through a network, of which one group may take ten times as many as another; else all weigh alike."""
-        if self.origin.problem_class.linear:
-            return 1.0
+        """Seconds, of which one group may take ten times as many as another."""
         group, number = map(int, chunk.split("/"))
-        rows, source = self.slices(group)[number], self.origin
-        return network.seconds([self.scorings[index] for index in self.groups[group]], n=source.n_train or USUAL,
-                               flops=FLOPS, queries=source.n_queries or USUAL, parameters=0,
-                               candidates=min(rows.stop, self.count) - rows.start)
+        rows = self.slices(group)[number]
+        return CHUNK_SECONDS + effort.scoring_seconds(
+            self.origin, [self.scorings[index] for index in self.groups[group]],
+            min(rows.stop, self.count) - rows.start)
+
+    @property
+    def unit(self) -> float:
+        return 1.0
 
     def run_chunk(self, chunk: str, context: Context) -> Output:
         group, number = map(int, chunk.split("/"))
@@ -148,19 +153,36 @@ class ScoresRequest(Request[tuple[Scores, ...]]):
 
     def finish(self, chunks: Mapping[str, Result], context: Context) -> Output:
         arrays: dict[str, np.ndarray] = {}
-        runs: list[Any] = [None] * len(self.scorings)
-        for group, members in enumerate(self.groups):
-            results = [chunks[f"{group}/{number}"] for number in range(len(self.slices(group)))]
-            pieces = [result.arrays() for result in results]
-            names = [name for name in pieces[0] if name != "candidates"]
-            arrays["candidates"] = np.concatenate([piece["candidates"] for piece in pieces])
-            arrays |= {name: np.concatenate([piece[name] for piece in pieces], -1) for name in names}
-            for index in members:
-                runs[index] = _joined([result.manifest["runs"][str(index)] for result in results])
-                runs[index].pop("noise_of_seeds", None)  # of one slice
+        by_index: dict[int, Any] = {}
+        for group in range(len(self.groups)):
+            of_group, provenances = self._group(chunks, group)
+            arrays |= of_group
+            by_index |= provenances
+        runs = [by_index[index] for index in range(len(self.scorings))]
         return Output(arrays=arrays, manifest={
             "runs": runs, "spec": [scoring.canonical() for scoring in self.scorings],
             "source": self.origin.model_dump(mode="json"), "seeds": [self.origin.seed], "device": runs[0]["device"]})
+
+    def _group(self, chunks: Mapping[str, Result], group: int) -> tuple[dict[str, np.ndarray], dict[int, Any]]:
+        """The arrays of a group out of its slices, and the provenance of each of its scorings by index."""
+        results = [chunks[f"{group}/{number}"] for number in range(len(self.slices(group)))]
+        pieces = [result.arrays() for result in results]
+        arrays = {name: np.concatenate([piece[name] for piece in pieces], 0 if name == "candidates" else -1)
+                  for name in pieces[0]}
+        runs = {index: _joined([result.manifest["runs"][str(index)] for result in results])
+                for index in self.groups[group]}
+        for run in runs.values():
+            run.pop("noise_of_seeds", None)  # of one slice
+        return arrays, runs
+
+    def complete(self, chunks: Mapping[str, Result]) -> list[Scores]:
+        """The scores of the groups all of whose slices are among the chunks."""
+        scores: list[Scores] = []
+        for group in range(len(self.groups)):
+            if all(f"{group}/{number}" in chunks for number in range(len(self.slices(group)))):
+                arrays, runs = self._group(chunks, group)
+                scores += [read_scores(self.scorings[index], arrays, index, run) for index, run in runs.items()]
+        return scores
 
     def _options(self, context: Context, title: str, start: float) -> Options:
         return replace(context.computing(title, start), precision=self.precision)

@@ -11,6 +11,7 @@ from engine.jobs import Context, Output
 from engine.models.catalogue import model_title
 from engine.problems import ProblemSource
 from engine.problems.source import ALL_TOKENS
+from engine.requests import effort
 from engine.requests.job import WHOLE
 from engine.requests.request import Request
 from engine.store.results import Result
@@ -29,6 +30,11 @@ class TrainingRequest(Request[None]):
     @property
     def job_title(self) -> str:
         return f"Training {model_title(self.origin.model)} on {data.title(self.origin.dataset)}"
+
+    @property
+    def unit(self) -> float:
+        """Beside the training."""
+        return 0.0
 
     def run_chunk(self, chunk: str, context: Context) -> Output:
         sampled = self.sampled(context, 0.95)

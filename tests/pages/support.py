@@ -16,6 +16,7 @@ from streamlit.testing.v1 import AppTest
 
 from app.widgets.jobs.desk import desk
 from engine.jobs import run_job
+from engine.jobs.traces import work_of
 from engine.problems import source
 
 ROOT = Path(__file__).parents[2]
@@ -105,12 +106,14 @@ def forget() -> None:
 
 def finished_in(seconds: float, kind: str, payload: Mapping[str, Any]) -> None:
     """A run of the queue as if it had been computed in so many seconds; nothing is stored."""
-    queue = desk().jobs.queue
+    queue, work = desk().jobs.queue, work_of(kind, payload)
     job = queue.submit(kind, payload, "an earlier run")
     queue.claim("w")
     queue.finish(job.id, "w")
     with closing(sqlite3.connect(queue.root / "queue.sqlite")) as database, database:
-        database.execute("UPDATE jobs SET started = 1000, finished = ? WHERE id = ?", (1000 + seconds, job.id))
+        database.execute("UPDATE jobs SET started = 1000, finished = ?, spent = ? WHERE id = ?",
+                         (1000 + seconds, seconds, job.id))
+    queue.trace(job.id, work, 1.0)
 
 
 def queued() -> list[str]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import streamlit as st
 
 from app.widgets.frame import trail
 from app.widgets.frame.guard import guarded
+from app.widgets.jobs import guesses
 from app.widgets.jobs.desk import desk
 from app.widgets.words import glossary
 from app.widgets.words.plain_text import plain, sentence
@@ -18,14 +19,19 @@ from engine.basics.errors import WhichfluenceError
 from engine.desk import ProblemSource, Waiting
 from engine.desk.shelves import Job
 
-_WATCHED, _BEGUN = "_watched", "_begun_to_wait"
+_WATCHED, _BEGUN, _DRAWN = "_watched", "_begun_to_wait", "_drawn_with"
+APART = 3.0
+"""Seconds between two runs of a page that shows what is finished of its work."""
 
 
-def duration(seconds: float | None) -> str:
-    """Seconds left as people say them: `about 3 min left`; none are left of a run that takes longer than expected."""
+def duration(seconds: float | None, interval: tuple[float, float] | None = None) -> str:
+    """Seconds left as people say them: `about 3 min left`, `2 to 9 min left` where that is uncertain; none are left of
+    a run that takes longer than expected."""
     if seconds is None:
         return "time left unknown"
-    return f"about {spell(seconds)} left" if seconds else "taking longer than estimated"
+    if not seconds:
+        return "taking longer than estimated"
+    return f"{guesses.span(seconds, *(interval or (seconds, seconds)))} left"
 
 
 def wait(waiting: Waiting) -> None:
@@ -75,15 +81,18 @@ def watch(waiting: Waiting) -> None:
         st.session_state[_WATCHED] = (*watched, waiting.job)
         trail.waits(waiting.job)
     with st.container(border=True):
-        if waiting.job is not None:
-            _job(waiting.job)
+        if waiting.batch:
+            _batch(waiting.batch)
+        elif waiting.job is not None:
+            _job(waiting.job, waiting.partial)
         elif waiting.source is not None:
             _training(waiting.what, waiting.source, waiting.needs)
 
 
-def progress(job: Job) -> None:
-    """How far a queued or running job is, how long it will take, and what keeps it from going on."""
-    st.progress(min(1.0, job.share), text=f"{_chunks(job)} · {_state(job)}")
+def progress(job: Job, name: str = "") -> None:
+    """How far a queued or running job is, how long it will take, and what keeps it from going on. name: what it is
+    called among others."""
+    st.progress(min(1.0, job.share), text=f"{name}{_chunks(job)} · {_state(job)}")
     if job.state == "running" and job.message and "/" not in job.message:  # the name of a part says nothing here
         glossary.caption(sentence(job.message))
     trouble = worker_trouble() if job.state == "queued" else ""
@@ -99,9 +108,57 @@ def worker_trouble() -> str:
         return str(error)
 
 
-def cancel_button(job: Job) -> None:
+def batch_progress(jobs: Sequence[Job]) -> None:
+    """How far a piece of work is, with each of its parts that is not done, and what stops all of it or one."""
+    left = [job for job in jobs if job.state != "done"]
+    active = [job for job in left if job.active]
+    done = sum(job.share for job in jobs) / len(jobs)
+    st.progress(min(1.0, done), text=f"{len(jobs) - len(left)} of {len(jobs)} parts done · {_batch_left(active)}")
+    for job in left:
+        with st.container(horizontal=True, vertical_alignment="center"):
+            with st.container():
+                if job.active:
+                    progress(job, f"{plain(job.part)}: ")
+                else:
+                    glossary.caption(f"{plain(job.part)}: {job.state}. {sentence(job.error)}")
+            if job.active:
+                cancel_button(job, "Cancel this part")
+            else:
+                resume_button(job)
+    if len(active) > 1:
+        st.button("Cancel all", key=f"cancel-batch:{jobs[0].batch}", icon=":material/close:",
+                  help="What is finished is kept, so it can be resumed.", on_click=act,
+                  args=(desk().jobs.queue.request_cancel_batch, jobs[0].batch))
+
+
+def _batch_left(active: Sequence[Job]) -> str:
+    """The time that is left of all parts, as far as it is known of each; ends of independent parts add at most."""
+    if not active:
+        return "stopped"
+    lefts = [_left(job) for job in active]
+    known = [left for left in lefts if left is not None]
+    if len(known) < len(lefts):
+        return duration(None)
+    return duration(*_sum(known))
+
+
+def _sum(lefts: Sequence[tuple[float, float, float]]) -> tuple[float, tuple[float, float]]:
+    seconds, low, high = (sum(ends) for ends in zip(*lefts, strict=True))
+    return seconds, (low, high)
+
+
+def _left(job: Job) -> tuple[float, float, float] | None:
+    """Seconds left of a job that runs or waits, with their interval; None where that is not known."""
+    if job.state == "running":
+        seconds = job.time_left()
+        return None if seconds is None else (seconds, *(job.interval_left() or (seconds, seconds)))
+    estimate = job.predicted_estimate
+    return None if estimate is None else (estimate.seconds, estimate.low, estimate.high)
+
+
+def cancel_button(job: Job, label: str = "Cancel") -> None:
     """Asks the job to stop; what it has finished is kept."""
-    st.button("Stopping…" if job.cancel else "Cancel", key=f"cancel:{job.id}", icon=":material/close:",
+    st.button("Stopping…" if job.cancel else label, key=f"cancel:{job.id}", icon=":material/close:",
               disabled=job.cancel, help="Finished parts are stored, so it can be resumed.",
               on_click=act, args=(desk().jobs.queue.request_cancel, job.id))
 
@@ -136,12 +193,13 @@ def _state(job: Job) -> str:
     if job.cancel:
         return "stopping"
     if job.state == "queued":
-        return "queued"
+        left = _left(job)
+        return "queued" + (f", takes {guesses.span(*left)}" if left else "")
     if job.stalled():
         return "its worker stopped responding; it continues from its last finished part shortly"
     if job.done == job.total > 0:
         return "combining its parts"
-    return duration(job.time_left())
+    return duration(job.time_left(), job.interval_left())
 
 
 def _since(source: ProblemSource, needs: str) -> float:
@@ -170,9 +228,39 @@ READ = "The trained model is loaded and evaluated once on its training data."
 
 
 @st.fragment(run_every=1.0)
-def _job(job_id: str) -> None:
+def _job(job_id: str, partial: bool = False) -> None:
     with guarded("This run"):
-        _job_now(desk().jobs.queue.get(job_id))
+        job = desk().jobs.queue.get(job_id)
+        if partial and job is not None:
+            _again_where_more(job_id, job.done)
+        _job_now(job)
+
+
+@st.fragment(run_every=1.0)
+def _batch(batch: str) -> None:
+    """A piece of work; the page runs again whenever a part is done."""
+    with guarded("This run"):
+        jobs = desk().jobs.queue.batch(batch)
+        done = sum(job.state == "done" for job in jobs)
+        if done == len(jobs):  # none where they were deleted
+            st.rerun()
+        _again_where_more(batch, done)
+        for job in jobs:
+            if job.stalled():
+                desk().jobs.ensure_worker()
+        glossary.markdown(f"**{plain(jobs[0].batch_title)}**")
+        batch_progress(jobs)
+
+
+def _again_where_more(name: str, done: int) -> None:
+    """Run the page again where more of what it waits for is done than when it was last drawn, at most every few seconds.
+    """
+    drawn = st.session_state.setdefault(_DRAWN, {})
+    before, since = drawn.get(name, (done, 0.0))
+    if done > before and time.monotonic() - since > APART:
+        drawn[name] = done, time.monotonic()
+        st.rerun()
+    drawn.setdefault(name, (done, time.monotonic()))
 
 
 def _job_now(job: Job | None) -> None:

@@ -17,7 +17,7 @@ from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
 from engine.basics.settings import parsed
 from engine.problems import Problem, ProblemSource
-from engine.requests import Option, Request
+from engine.requests import Option, Request, effort
 from engine.requests.fields import StoredScoring
 from engine.scoring import codes
 from engine.scoring.cost import guess
@@ -111,6 +111,14 @@ class ScorecardRequest(Request[Scorecard]):
     @property
     def chunks(self) -> list[str]:
         return list(self.benchmarks)
+
+    def weight(self, chunk: str) -> float:
+        """In trainings, those of the methods among them."""
+        return float(BENCHMARKS[chunk].trainings(self.sizes, len(self.methods)) + 2 * len(self.methods))
+
+    @property
+    def unit(self) -> float:
+        return effort.training_seconds(self.origin)
 
     def compute(self, problem: Problem, chunk: str, options: Options, store: Store) -> Scorecard:
         benchmark = BENCHMARKS[chunk]

@@ -114,6 +114,18 @@ class AttributionRequest(JobRequest[Attributed]):
                   "tokens": len(READOUTS) * sum(SHADED) * (2 + 3 * recipe["checkpoints"]), "scores": 1}
         return float(passes.get(chunk.partition("/")[0], 1)) * stages.fraction(self.settings, chunk)
 
+    @property
+    def unit(self) -> float:
+        """Of a pass over a record, of the embedded model or one of 135 million parameters; a thousand records and more
+        come with longer texts."""
+        if catalogue.is_embedded(self.setting.model):
+            return 0.005
+        return 0.8 if self.weight("records") < 1_000 else 2.0
+
+    @property
+    def involves(self) -> tuple[str, ...]:
+        return catalogue.model_title(self.setting.model), str(self.setting.task["name"])
+
     def after(self, chunk: str) -> list[str]:
         return stages.before(self.chunks, chunk)
 

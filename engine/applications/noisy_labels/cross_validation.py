@@ -20,6 +20,7 @@ import numpy as np
 import pandas as pd
 from pydantic import Field
 
+from engine.applications.noisy_labels import effort
 from engine.applications.noisy_labels.folds import fold_of, strata
 from engine.applications.noisy_labels.retraining import (
     AFTER,
@@ -91,6 +92,14 @@ class CrossValidationRequest(JobRequest[CrossValidated]):
     @property
     def chunks(self) -> list[str]:
         return [f"{seed}/{fold}" for seed in range(self.seeds) for fold in range(self.folds)]
+
+    @property
+    def unit(self) -> float:
+        return 2 * effort.training_seconds(self.training.source) + 1.0
+
+    @property
+    def involves(self) -> tuple[str, ...]:
+        return effort.involves(self.training.source)
 
     def run_chunk(self, chunk: str, context: Context) -> Output:
         noisy, device = draw_cached(self.training.source), str(pick_device(context.device))

@@ -10,6 +10,7 @@ import numpy as np
 from pydantic import Field
 
 from engine import data
+from engine.applications.noisy_labels import effort
 from engine.applications.noisy_labels.folds import fold_of, strata
 from engine.applications.noisy_labels.search import draw_cached
 from engine.applications.noisy_labels.source import NoisyData, NoisySource
@@ -86,6 +87,14 @@ class HeldOutRequest(JobRequest[HeldOut]):
     @property
     def chunks(self) -> list[str]:
         return [str(fold) for fold in range(self.folds)]
+
+    @property
+    def unit(self) -> float:
+        return effort.training_seconds(self.source) + 1.0
+
+    @property
+    def involves(self) -> tuple[str, ...]:
+        return effort.involves(self.source)
 
     def _folds(self, noisy: NoisyData) -> np.ndarray:
         return fold_of(strata(noisy.evidence.y, self.folds), self.folds, self.source.mask)

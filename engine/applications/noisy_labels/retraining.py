@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 from pydantic import BeforeValidator
 
+from engine.applications.noisy_labels import effort
 from engine.applications.noisy_labels.evidence import Evidence
 from engine.applications.noisy_labels.search import draw_cached
 from engine.applications.noisy_labels.source import NoisyData, NoisySource
@@ -115,6 +116,14 @@ class WhatIfRequest(JobRequest[WhatIf]):
     @property
     def chunks(self) -> list[str]:
         return [f"{seed}/{step}" for seed in self.parameters()["seeds"] for step in (BEFORE, AFTER)]
+
+    @property
+    def unit(self) -> float:
+        return effort.training_seconds(self.training.source) + 1.0
+
+    @property
+    def involves(self) -> tuple[str, ...]:
+        return effort.involves(self.training.source)
 
     def run_chunk(self, chunk: str, context: Context) -> Output:
         seed, step = chunk.split("/")

@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from engine import data
-from engine.applications.noisy_labels import consensus, in_turn
+from engine.applications.noisy_labels import consensus, effort, in_turn
 from engine.applications.noisy_labels.decision_file import columns_of
 from engine.applications.noisy_labels.detectors.methods import HELD_OUT, REFITTED, TRAINING
 from engine.applications.noisy_labels.network_readings import HeldOutModels
@@ -102,6 +102,14 @@ class SuspicionRequest(JobRequest[Scored]):
     def weight(self, chunk: str) -> float:
         """Guessed shares: the first chunk trains the model, what reads held-out models trains others on folds."""
         return {"similarity": 1.0, "gradients": 0.5, "confident": 2.0, TRAINING: 0.2, REFITTED: 6.0}.get(chunk, 1.0)
+
+    @property
+    def unit(self) -> float:
+        return effort.training_seconds(self.source) + 1.0
+
+    @property
+    def involves(self) -> tuple[str, ...]:
+        return effort.involves(self.source)
 
     def run_chunk(self, chunk: str, context: Context) -> Output:
         noisy = draw_cached(self.source)

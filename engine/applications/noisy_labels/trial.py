@@ -11,7 +11,7 @@ import pandas as pd
 from pydantic import Field
 
 from engine import data
-from engine.applications.noisy_labels import in_turn, planted
+from engine.applications.noisy_labels import effort, in_turn, planted
 from engine.applications.noisy_labels.detectors.methods import REFITTED, TRAINING
 from engine.applications.noisy_labels.network_readings import HeldOutModels
 from engine.applications.noisy_labels.pairs import CONSENSUS, SEARCHED, Pair, reading
@@ -76,6 +76,14 @@ class TrialRequest(JobRequest[Trial]):
     @property
     def contents(self) -> Mapping[str, str]:
         return self.source.contents
+
+    @property
+    def unit(self) -> float:
+        return 12 * effort.training_seconds(self.source) + 1.0
+
+    @property
+    def involves(self) -> tuple[str, ...]:
+        return effort.involves(self.source)
 
     def run_chunk(self, chunk: str, context: Context) -> Output:
         noisy, device = draw_cached(self.source), str(pick_device(context.device))

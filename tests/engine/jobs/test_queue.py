@@ -9,7 +9,7 @@ import pytest
 
 from engine.basics.errors import InvalidInput, StoreError
 from engine.jobs import JobLost, JobQueue, Progress, Workers, ensure_worker, job_digest, run_job
-from engine.jobs.database import SCHEMA
+from engine.jobs.estimate import Work
 from engine.jobs.queue import DAMAGED
 from engine.jobs.run import forget_chunks, sweep_chunks
 from tests.engine.jobs import kinds  # noqa: F401 - registers `slow`
@@ -370,13 +370,72 @@ def test_what_a_person_asks_for_goes_before_what_a_page_started(queue):
     assert all(job.cancel for job in queue.jobs("running")) and len(queue.jobs("running")) == 4
 
 
-def test_a_queue_of_version_1_keeps_its_jobs(tmp_path):
+VERSION_2 = """
+CREATE TABLE jobs (
+    id TEXT PRIMARY KEY, kind TEXT NOT NULL, payload TEXT NOT NULL, title TEXT NOT NULL, state TEXT NOT NULL,
+    done INTEGER NOT NULL DEFAULT 0, total INTEGER NOT NULL DEFAULT 0, share REAL NOT NULL DEFAULT 0,
+    seconds_left REAL, message TEXT NOT NULL DEFAULT '', error TEXT NOT NULL DEFAULT '',
+    worker TEXT, heartbeat REAL, cancel INTEGER NOT NULL DEFAULT 0, crashes INTEGER NOT NULL DEFAULT 0,
+    created REAL NOT NULL, queued REAL NOT NULL, started REAL, updated REAL NOT NULL, finished REAL,
+    background INTEGER NOT NULL DEFAULT 0
+) STRICT;
+CREATE TABLE workers (id TEXT PRIMARY KEY, heartbeat REAL NOT NULL, note TEXT NOT NULL DEFAULT '') STRICT;
+"""
+"""The tables as version 2 had them; version 1 had no `background`."""
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_queue_of_an_older_version_keeps_its_jobs(tmp_path, version):
     with closing(sqlite3.connect(tmp_path / "queue.sqlite")) as old:
-        old.executescript(SCHEMA.replace(",\n    background INTEGER NOT NULL DEFAULT 0", ""))
-        old.execute("INSERT INTO jobs (id, kind, payload, title, state, created, queued, updated) "
-                    "VALUES ('a', 'slow', '{}', 'Old', 'done', 1, 1, 1)")
-        old.execute("PRAGMA user_version = 1")
+        old.executescript(VERSION_2 if version == 2 else VERSION_2.replace(
+            ",\n    background INTEGER NOT NULL DEFAULT 0", ""))
+        for name, state, started, finished in (("a", "done", 10.0, 12.5), ("b", "queued", None, None),
+                                               ("c", "running", 20.0, None)):
+            old.execute("INSERT INTO jobs (id, kind, payload, title, state, created, queued, updated, started, finished) "
+                        "VALUES (?, 'slow', '{}', 'Old', ?, 1, 1, 1, ?, ?)", (name, state, started, finished))
+        old.execute(f"PRAGMA user_version = {version}")
         old.commit()
     queue = JobQueue(tmp_path)
-    assert queue.get("a").title == "Old" and queue.get("a").background is False
-    assert queue.submit("slow", {"new": 1}, background=True).background and len(JobQueue(tmp_path).jobs()) == 2
+    assert {job.id: (job.title, job.state, job.spent) for job in queue.jobs()} == {
+        "a": ("Old", "done", 2.5), "b": ("Old", "queued", 0.0), "c": ("Old", "running", 0.0)}
+    assert queue.get("a").background is False and queue.get("a").predicted is None and queue.get("a").batch == ""
+    assert queue.submit("slow", {"chunks": 1}, background=True).background and len(JobQueue(tmp_path).jobs()) == 4
+    assert queue.traces.read() == []
+
+
+def test_jobs_of_a_batch_are_one_piece_of_work(queue):
+    parts = [queue.submit("slow", {"chunks": 2, "seed": seed}) for seed in (1, 0)]
+    other = queue.submit("slow", {"chunks": 1})
+    queue.together("piece", "Two seeds", {parts[0].id: "seed 1", parts[1].id: "seed 0"})
+    assert [(job.part, job.batch_title) for job in queue.batch("piece")] == [("seed 0", "Two seeds"),
+                                                                             ("seed 1", "Two seeds")]
+    assert queue.get(other.id).batch == ""
+    assert queue.submit("slow", {"chunks": 2, "seed": 1}).batch == "piece"  # asked for anew, it stays a part
+    queue.request_cancel(parts[0].id)
+    assert [job.state for job in queue.batch("piece")] == ["queued", "cancelled"]
+    queue.request_cancel_batch("piece")
+    assert [job.state for job in queue.batch("piece")] == ["cancelled"] * 2 and queue.get(other.id).state == "queued"
+    queue.together("larger", "Three seeds", {job.id: job.part for job in parts} | {other.id: "seed 2"})
+    assert queue.batch("piece") == [] and len(queue.batch("larger")) == 3
+
+
+def test_what_a_job_took_is_kept_when_it_is_deleted(queue):
+    job, work = queue.submit("slow", {"chunks": 4}), Work("slow", 4.0, ("mlp",))
+    assert job.predicted and job.predicted_low < job.predicted < job.predicted_high
+    queue.claim("w")
+    with queue.database.writing() as connection:
+        connection.execute("UPDATE jobs SET started = started - 30 WHERE id = ?", (job.id,))
+    queue.trace(job.id, work, 0.05)
+    assert queue.traces.read() == []  # too little to say anything
+    queue.trace(job.id, work, 0.5)
+    queue.stop(job.id, "w")
+    assert 30 <= queue.get(job.id).spent < 60
+    queue.resume(job.id)
+    queue.claim("w")
+    queue.finish(job.id, "w")
+    assert 30 <= queue.get(job.id).spent < 60  # both attempts
+    queue.trace(job.id, work, 1.0)
+    queue.delete(job.id)
+    (trace,) = queue.traces.read()
+    assert trace.work == work and 30 <= trace.seconds < 60
+    assert queue.submit("slow", {"chunks": 8}).predicted > 2 * job.predicted  # 7.5 s a chunk, where one was expected

@@ -1,0 +1,31 @@
+"""What training the model of a search takes on two idle cores, roughly, before anything of it is drawn."""
+
+from __future__ import annotations
+
+from engine.applications.noisy_labels.source import NoisySource
+
+ALL = 45_000
+"""Training examples where a source does not say how many."""
+PACE = {"linear": 40_000, "mlp": 20_000, "cnn": 5_000, "resnet18_quarter_cifar": 600, "resnet50_quarter_cifar": 190,
+        "vgg19_bn_quarter_cifar": 1_000, "mobilenet_v2_quarter_cifar": 200}
+"""Training examples a second in float32 on two processor cores, of 32×32 pixels for the networks of a quarter of their
+width and as the small tables take them for others; what is not listed is as slow as ResNet-18."""
+SLOWEST = 40
+REGRESSION = 2_000
+"""Training examples a second with which a regression reaches its optimum, whatever the recipe says of epochs."""
+
+
+def training_seconds(source: NoisySource) -> float:
+    """Of one training on all of its examples."""
+    n = source.n_train or ALL
+    if not source.learner.passes:
+        return n / REGRESSION
+    gain = 2.0 if source.recipe.precision == "mixed" else 1.0
+    if "_quarter_" in source.model:
+        gain *= source.pool ** 2
+    return n * source.recipe.epochs / (gain * PACE.get(source.model, SLOWEST))
+
+
+def involves(source: NoisySource) -> tuple[str, ...]:
+    """What is computed on what, from general to specific."""
+    return source.model, source.dataset, source.trusted_from

@@ -1,0 +1,126 @@
+r"""How long a job takes on this machine, from how long earlier ones took: a posterior median with its 90% interval.
+
+Of job i, w_i are the seconds that its kind declares for two idle cores, and t_i those that it took. log(t_i / w_i) is a
+Gaussian process of mean 0, whose covariance adds what jobs have in common: the machine, its load at the time, the kind,
+what is computed on what, and a smooth departure from t ∝ w within a kind. The posterior is that of Rasmussen and
+Williams, *Gaussian Processes for Machine Learning* (2006), equations 2.25 and 2.26.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import exp, inf, log
+
+import numpy as np
+
+HERE = ""
+"""The machine of traces of its own home."""
+MACHINE, LOAD, KIND, FIRST, ALL, SLOPE, NOISE = 0.7, 0.35, 1.0, 0.6, 0.5, 0.3, 0.25
+"""Standard deviations of log(t / w) due to the machine, its load, the kind, the first and all words of what is computed,
+a factor e of work within a kind, and one job."""
+LOAD_SECONDS, WORK_SCALE = 1_800.0, 1.0
+"""How long a load lasts, and over which log(work) one rate holds."""
+QUANTILE = 1.645
+CHUNK = 0.2
+"""Standard deviation of log(t / w) of what is left of a job, given what is done of it, at one half."""
+LATEST = 200
+"""How many traces are read, the latest ones."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a job is, for its duration. seconds: declared by its kind, on two idle cores. words: what is computed on
+    what, from general to specific, such as the model and the dataset."""
+
+    kind: str
+    seconds: float
+    words: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Trace:
+    """Work that was done up to the time `ended` (seconds since 1970), and the seconds that it took. machine: another
+    one's name, or `HERE`."""
+
+    work: Work
+    seconds: float
+    ended: float
+    machine: str = HERE
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Seconds: median, and the ends of a 90% interval. jobs: of how many jobs of the kind on this machine it knows."""
+
+    seconds: float
+    low: float
+    high: float
+    jobs: int = 0
+
+    @classmethod
+    def of(cls, mean: float, sd: float, jobs: int = 0) -> Estimate:
+        """From mean and standard deviation of the logarithm."""
+        return cls(exp(mean), exp(mean - QUANTILE * sd), exp(mean + QUANTILE * sd), jobs)
+
+    @property
+    def sd(self) -> float:
+        """Of the logarithm."""
+        return log(self.high / self.low) / (2 * QUANTILE)
+
+    def of_fraction(self, fraction: float) -> Estimate:
+        """That of a fraction of the work."""
+        return Estimate(*(fraction * end for end in (self.seconds, self.low, self.high)), self.jobs)
+
+    def left(self, spent: float, fraction: float) -> Estimate:
+        """What is left once `fraction` of the work is done, which took `spent` seconds: its own rate and the estimate,
+        each by its precision. `fraction` 0 leaves the estimate less `spent`."""
+        if fraction >= 1.0:
+            return Estimate(0.0, 0.0, 0.0, self.jobs)
+        if fraction <= 0.0 or spent <= 0.0:
+            return Estimate(*(max(0.0, end - spent) for end in (self.seconds, self.low, self.high)), self.jobs)
+        own, known = (CHUNK / min(1.0, 2 * fraction)) ** -2, self.sd ** -2 if self.sd else inf
+        weight = own / (own + known) if known < inf else 0.0
+        rate = weight * log(spent / fraction) + (1 - weight) * log(self.seconds)
+        return self.of(rate + log(1 - fraction), (own + known) ** -0.5 if known < inf else 0.0, self.jobs)
+
+
+def estimate(work: Work, traces: Sequence[Trace], now: float) -> Estimate:
+    """How long `work` takes from `now` on. traces: of this machine and others, the latest `LATEST` of which count."""
+    known = sorted((one for one in traces if one.seconds > 0 and one.work.seconds > 0),
+                   key=lambda one: one.ended)[-LATEST:]
+    jobs = sum(one.work.kind == work.kind and one.machine == HERE for one in known)
+    if not known:
+        return Estimate.of(log(work.seconds), (NOISE ** 2 + _own_variance(work)) ** 0.5)
+    points = [*known, Trace(work, 1.0, now)]
+    covariance = _covariance(points)
+    k, kstar = covariance[:-1, :-1] + NOISE ** 2 * np.eye(len(known)), covariance[-1, :-1]
+    y = np.array([log(one.seconds / one.work.seconds) for one in known])
+    mean, reduced = kstar @ np.linalg.solve(k, np.stack([y, kstar], 1)).T[0], np.linalg.solve(k, kstar)
+    variance = max(covariance[-1, -1] - kstar @ reduced, 0.0) + NOISE ** 2
+    return Estimate.of(float(mean) + log(work.seconds), float(variance) ** 0.5, jobs)
+
+
+def _own_variance(work: Work) -> float:
+    return float(_covariance([Trace(work, 1.0, 0.0)])[0, 0])
+
+
+def _covariance(points: Sequence[Trace]) -> np.ndarray:
+    """(n, n), without the noise."""
+    size = np.log([one.work.seconds for one in points])
+    ended = np.array([one.ended for one in points])
+    kind, first, words, machine = (_equal(keys) for keys in (
+        [one.work.kind for one in points], [(one.work.kind, *one.work.words[:1]) for one in points],
+        [(one.work.kind, *one.work.words) for one in points], [one.machine for one in points]))
+    near = np.exp(-np.subtract.outer(size, size) ** 2 / (2 * WORK_SCALE ** 2))
+    load = np.exp(-np.abs(np.subtract.outer(ended, ended)) / LOAD_SECONDS)
+    slope = SLOPE ** 2 * np.multiply.outer(size - size[-1], size - size[-1])
+    return (machine * (MACHINE ** 2 + LOAD ** 2 * load) + kind * (KIND ** 2 + slope) + first * FIRST ** 2
+            + words * near * ALL ** 2)
+
+
+def _equal(keys: Sequence[object]) -> np.ndarray:
+    """(n, n): 1 where two keys are equal."""
+    numbers = {key: index for index, key in enumerate(dict.fromkeys(keys))}
+    codes = np.array([numbers[key] for key in keys])
+    return (codes[:, None] == codes[None]).astype(float)

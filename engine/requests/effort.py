@@ -1,0 +1,39 @@
+"""What work on a drawn problem costs before anything of it is drawn: in seconds on two idle cores, roughly."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from engine.problems import ProblemSource
+from engine.scoring.cost import network, softmax
+from engine.scoring.scoring import Scoring
+
+START = 1.0
+"""Seconds that any job takes for its data, its model and its files."""
+USUAL = 1_000
+"""Examples where a source does not say how many."""
+FLOPS = 4.0
+"""Operations that the forward pass of an example takes for each parameter; pictures read each several times."""
+OPTIMUM = 60.0
+"""Passes over the data that an optimum takes."""
+
+
+def scoring_seconds(source: ProblemSource, scorings: Sequence[Scoring], candidates: int) -> float:
+    """Of scores of so many candidates, once the model is trained."""
+    scorings, parameters = [scoring for scoring in scorings if scoring.route.computes], source.parameters()
+    sizes = {"n": source.n_train or USUAL, "queries": source.n_queries or USUAL, "candidates": candidates,
+             "parameters": parameters}
+    if source.problem_class.linear:
+        return softmax.preparation(scorings, sizes["n"], parameters)[1] + softmax.seconds(scorings, **sizes)
+    return network.seconds(scorings, flops=FLOPS * parameters, epochs=_epochs(source), **sizes)
+
+
+def training_seconds(source: ProblemSource) -> float:
+    """Of a training of the model."""
+    examples = (source.n_train or USUAL) * (OPTIMUM if source.problem_class.linear else _epochs(source))
+    return 3 * FLOPS * source.parameters() * examples / network.NETWORK + examples / 20_000
+
+
+def _epochs(source: ProblemSource) -> int:
+    recipe = source.training_recipe
+    return recipe.epochs if recipe else 1
