@@ -59,7 +59,8 @@ def show(source: ProblemSource, metric: str, candidates: int | None, scorings: S
                                scoring=scoring)
     glossary.caption("Each value is a specification of its own: *answered by* on Compare takes it, and two stand side "
                      "by side there.")
-    downloads.chart_extras("setting-sweep", table, [scoring], command=file)
+    downloads.chart_extras("setting-sweep", table, [scoring], source, file, charts=[
+        f"sweep:{setting}", f"sweep:{setting}:seconds"])
 
 
 def _numbers(scoring: Scoring) -> dict[str, float]:
