@@ -42,7 +42,7 @@ def offer_turned(key: str, caption: str, drawn: Mapping[str, Any]) -> None:
 
 def named(caption: str) -> str:
     """The stem of a file name out of the beginning of a caption."""
-    text = re.split(r"[:;] |\. ", caption, maxsplit=1)[0].translate(str.maketrans(GREEK))
+    text = re.split(r"[:;] |(?<!\d)\. ", caption, maxsplit=1)[0].translate(str.maketrans(GREEK))
     plain = unicodedata.normalize("NFKD", text.replace("'", "").replace("’", "")).encode("ascii", "ignore").decode()
     words, stem = re.findall(r"[a-z0-9]+(?:\.[0-9]+)?", plain.lower()), ""
     for word in words:
@@ -60,11 +60,11 @@ def _opened(key: str) -> provenance.Lines:
 
 
 def _popover(key: str, text: str):
-    row = st.container(horizontal=True, horizontal_alignment="right", key=f"wf-figure-{key}")
+    row = st.container(horizontal=True, horizontal_alignment="right", key=f"wf-figure-{key}", gap=None)
     popover = row.popover("Save figure", icon=":material/image:", type="tertiary", key=f"figure:{key}")
     with popover, glossary.folded():
         glossary.caption(text)
-    return popover
+        return st.container(horizontal=True)
 
 
 def _written(write: Callable[[dict[str, Any]], bytes], spec: Callable[[], dict[str, Any]], caption: str,

@@ -36,7 +36,7 @@ def version() -> str:
 
 
 def _questions(scorings: Sequence[Scoring]) -> list[str]:
-    names = labels.numbered(labels.short(scorings)) if scorings else []
+    names = labels.short(scorings) if scorings else []
     if len(scorings) > MOST_QUESTIONS:
         return [f"{len(scorings)} specifications: {'; '.join(names)}"]
     return [f"{name}: {scoring.question}" for name, scoring in zip(names, scorings, strict=True)]
