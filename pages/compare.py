@@ -60,7 +60,7 @@ with below:
         compare_panel.matrix(compared, names, metric, pair, floors)
         noise_floor.below(floors, compared)
         compare_panel.announce(compared)
-        compare_panel.matrix_small_print(compared, names, metric)
+        compare_panel.matrix_small_print(compared, names, metric, pair)
 if compared is None:
     import_scores()
     st.stop()

@@ -68,7 +68,7 @@ def _show(runs: OverSeeds, outcomes: np.ndarray, source: ProblemSource) -> None:
                          f"{next(iter(runs.single))}. The change of variance is what the intervention does to how the "
                          f"behavior varies over runs.{_distance(runs.scores.scoring)} Scores: {plain(raw)}.")
     downloads.chart_extras("over-seeds", frame, command=_command(runs.scores.scoring, source, len(runs.single)),
-                           quantity=raw)
+                           quantity=raw, source=source, charts=["over-seeds"])
 
 
 def _examples(over_seeds: OverSeeds, outcomes: np.ndarray) -> pd.DataFrame:

@@ -11,6 +11,7 @@ from app.approximation import data as tables
 from app.approximation import sliding
 from app.approximation.state import CurveChoice, published_run
 from app.charts.curves import agreement_curves, exact_scatter
+from app.charts.draw import draw
 from app.widgets.choices import choice
 from app.widgets.choices.selectors import number
 from app.widgets.examples import looks, record_text
@@ -137,7 +138,7 @@ def _curves(chosen: CurveChoice, curves: ErrorCurves, order: list[str], markers,
         f"order reach {chance:.2f} on average. Lines: means over seeds; bands: 95% intervals over seeds; small dots: "
         f"single seeds. {how}")
     downloads.chart_extras(f"approximation-{chosen.panel}", means.drop(columns=["low", "high"]), scorings,
-                           chosen.scored)
+                           chosen.scored, charts=[sliding.key(chosen)])
 
 
 def _overlay(chosen: CurveChoice) -> pd.DataFrame | None:
@@ -177,9 +178,10 @@ def scatter(point: CurvePoint, chosen: CurveChoice) -> None:
     switched = int((frame["sign"] != "same sign").sum())
     dataset, sample = desk().sample(chosen.sources[0])
     seen = looks.added(frame, dataset, sample.train_index[frame.candidate.to_numpy(dtype=int)])
-    st.altair_chart(exact_scatter(seen, SCATTER), height=SCATTER, key=f"scatter:{chosen.panel}", alt=(
+    draw(exact_scatter, seen, SCATTER, key=f"scatter:{chosen.panel}", alt=(
         f"Approximate against exact scores of {len(frame)} training examples for query {query} at "
         f"{chosen.symbol} = {short(chosen.value)}; {switched} of them switch sign."))
+    downloads.described([f"scatter:{chosen.panel}"], [point.exact.scoring], chosen.sources[0])
     glossary.caption(f"Each dot is a training example; query {query}{_label(chosen, query)}. On the dashed line the "
                      f"approximation is exact; {switched} of {len(frame):,} switch sign. "
                      + plain(direction.scores_are(point.exact.scoring)))

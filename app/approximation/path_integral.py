@@ -64,4 +64,4 @@ def _show(path: PathIntegral, source: ProblemSource, behavior: str, alpha: float
         "that a re-optimisation did not converge.")
     downloads.chart_extras("path", rates, command=commands.of_problem(
         "path-integral", source, "--behavior", behavior, "--alpha", repr(alpha), "--example", row, "--out", "path.csv"),
-                           quantity=direction.rate(read))
+                           quantity=direction.rate(read), source=source, charts=["path:rates"])

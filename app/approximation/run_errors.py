@@ -52,7 +52,7 @@ def _errors(errors: RunErrors, source: ProblemSource, request: Request) -> None:
                      "steps and in-run data Shapley ignore what a step changes in later steps, which is another "
                      "question; *Compare* shows both.")
     downloads.chart_extras("run-errors", frame[["what", "label", "error", "so_far", "tau"]],
-                           command=commands.of_request(request, source))
+                           source=source, command=commands.of_request(request, source), charts=["run-errors"])
 
 
 def _moments(errors: RunErrors, source: ProblemSource, request: Request) -> None:
@@ -76,4 +76,5 @@ def _moments(errors: RunErrors, source: ProblemSource, request: Request) -> None
                      "steps. The values sum to the derivative by its weight in the whole training. "
                      + plain(direction.moments(read)))
     downloads.chart_extras("moments", frame[["candidate", "part", "first", "last", "rate", "total"]],
-                           command=commands.of_request(request, source, "--parts", "moments.csv"), quantity=rate)
+                           command=commands.of_request(request, source, "--parts", "moments.csv"), quantity=rate,
+                           source=source, charts=["moments"])

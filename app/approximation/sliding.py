@@ -23,9 +23,8 @@ def show(chosen: CurveChoice, means: pd.DataFrame, seeds: pd.DataFrame, order: S
     """The curves; returns what there is to know of reading them."""
     start = _start(chosen)
     stops = tuple(sorted({*chosen.stops, start}))
-    key = f"curves:{chosen.panel}:{start:g}"
     draw(sliding_curves, means, seeds, list(order), titles, list(ticks), published, tables.at_stops(means, stops),
-         stops.index(start), height, key=key, on_select=partial(_moved, key, chosen.panel, stops),
+         stops.index(start), height, key=key(chosen), on_select=partial(_moved, key(chosen), chosen.panel, stops),
          selection_mode=[slide.CHOSEN], alt=said)
     if not live(chosen.sources[0]):
         return f"The slider stops at computed points; the legend gives the curves' values there, at {chosen.symbol}."
@@ -34,6 +33,11 @@ def show(chosen: CurveChoice, means: pd.DataFrame, seeds: pd.DataFrame, order: S
     return (f"The slider reads the curves at any {chosen.symbol}, and the legend gives their values there; between "
             f"computed points they are linearly interpolated on this scale.{known} When the slider stops, the chosen "
             "point is computed for the first seed.")
+
+
+def key(chosen: CurveChoice) -> str:
+    """Of the chart with the slider."""
+    return f"curves:{chosen.panel}:{_start(chosen):g}"
 
 
 def _start(chosen: CurveChoice) -> float:
@@ -46,9 +50,9 @@ def _start(chosen: CurveChoice) -> float:
     return sent["start"]
 
 
-def _moved(key: str, panel: str, stops: Sequence[float]) -> None:
+def _moved(chart: str, panel: str, stops: Sequence[float]) -> None:
     """The reader's choice is where the slider rests."""
-    stop = slide.chosen(st.session_state[key])
+    stop = slide.chosen(st.session_state[chart])
     if stop is not None:
         st.session_state[_SENT]["now"] = stops[stop]
         slid(panel, stops[stop])

@@ -62,4 +62,5 @@ def _render(surface: ErrorSurface, metrics: dict[str, np.ndarray], chosen: Curve
                      f"{request.candidates:,} candidates, first seed. Grid points are shown evenly spaced. Drag to "
                      "rotate.")
     downloads.chart_extras(f"surface-{surface.name}", table,
-                           command=commands.of_request(request, chosen.sources[0]))
+                           source=chosen.sources[0], command=commands.of_request(request, chosen.sources[0]),
+                           charts=[f"surface:{surface.name}:{chosen.metric}"])

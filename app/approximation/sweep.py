@@ -58,7 +58,8 @@ def show(source: ProblemSource, metric: str, candidates: int | None, scorings: S
     file = commands.of_problem("setting-sweep", source, "--vary", setting, "--out", "setting-sweep.csv",
                                scoring=scoring)
     glossary.caption("Each value is a scoring of its own; choose it under *answered by* on Compare.")
-    downloads.chart_extras("setting-sweep", table, [scoring], command=file)
+    downloads.chart_extras("setting-sweep", table, [scoring], source, file, charts=[
+        f"sweep:{setting}", f"sweep:{setting}:seconds"])
 
 
 def _numbers(scoring: Scoring) -> dict[str, float]:

@@ -77,7 +77,8 @@ def _show(answer: LinearRange, source: ProblemSource, request: Request) -> None:
                               for knob in answer.knobs])
         st.dataframe(knobs, hide_index=True, width="stretch", key="knobs",
                      column_config=glossary.columns(knobs.columns))
-    downloads.chart_extras("linear-range", answer.errors, command=commands.of_request(request, source))
+    downloads.chart_extras("linear-range", answer.errors, source=source, charts=["linear-range"],
+                           command=commands.of_request(request, source))
 
 
 def _frame(table: pd.DataFrame) -> pd.DataFrame:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import altair as alt
 import pandas as pd
 
-from app.charts import slide, tips
+from app.charts import figure, slide, tips
 from app.widgets.frame.theme import SERIES
 
 DASHES = [[1, 0], [2, 3], [7, 4], [10, 3, 2, 3], [5, 2], [1, 2], [12, 4], [3, 1]]
@@ -66,6 +66,13 @@ def sliding_curves(means: pd.DataFrame, seeds: pd.DataFrame, order: Sequence[str
     across, up = titles
     return agreement_curves(means, seeds, order, x_title=across, y_title=up, ticks=ticks, published=published,
                             stops=stops, start=start, height=height)
+
+
+def still_curves(means: pd.DataFrame, seeds: pd.DataFrame, order: Sequence[str], titles: tuple[str, str],
+                 ticks: Sequence[float]) -> alt.LayerChart:
+    """`agreement_curves` that are done."""
+    across, up = titles
+    return agreement_curves(means, seeds, order, x_title=across, y_title=up, ticks=ticks, height=320)
 
 
 def _published(frame: pd.DataFrame, x, y, color, tip) -> list[alt.Chart]:
@@ -130,4 +137,4 @@ def exact_scatter(frame: pd.DataFrame, height: int = 380) -> alt.LayerChart:
     ends = pd.DataFrame({"exact": domain, "approximate": domain})
     line = alt.Chart(ends).mark_line(color="#888888", strokeDash=[5, 4], strokeWidth=1.2).encode(
         x=alt.X("exact:Q", scale=scale), y=alt.Y("approximate:Q", scale=scale))
-    return alt.layer(line, points).properties(height=height)
+    return alt.layer(line, points).properties(height=height, usermeta=figure.SQUARE)

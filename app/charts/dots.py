@@ -78,6 +78,11 @@ def series(points: pd.DataFrame, order: Sequence[str]) -> dict[str, pd.DataFrame
     return {name: groups[name] for name in order if name in groups}
 
 
+def largest(points: pd.DataFrame) -> float:
+    """Where the colours of the values end, on both sides of 0."""
+    return float(points.value.abs().quantile(ENDS)) or 1.0
+
+
 def few_classes(dataset: Dataset) -> bool:
     """Whether classes can colour the dots: there are not too many."""
     return dataset.n_classes <= MOST_SERIES
@@ -135,8 +140,8 @@ def _layout(points: pd.DataFrame) -> dict[str, Any]:
                               "legend": {"orientation": "h", "yref": "container", "yanchor": "bottom", "y": 0, "x": 0,
                                          "itemsizing": "constant"}}
     if "value" in points:
-        largest = float(points.value.abs().quantile(ENDS)) or 1.0
-        layout["coloraxis"] = {"colorscale": ink.DIVERGING, "cmin": -largest, "cmax": largest, "cmid": 0,
+        end = largest(points)
+        layout["coloraxis"] = {"colorscale": ink.DIVERGING, "cmin": -end, "cmax": end, "cmid": 0,
                                "colorbar": {"thickness": 12, "len": 0.7, "tickformat": ".2~g", "outlinewidth": 0}}
         layout["showlegend"] = False
     return layout

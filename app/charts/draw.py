@@ -12,7 +12,9 @@ from typing import Any
 import altair as alt
 import streamlit as st
 
-from app.charts.enlarged import sized
+from app.charts import figure
+from app.charts.enlarged import enlarging, sized
+from app.widgets.results import figures
 
 
 def draw(build: Callable[..., alt.TopLevelMixin], *arguments: Any, alt: str, key: str, **options: Any):
@@ -20,13 +22,24 @@ def draw(build: Callable[..., alt.TopLevelMixin], *arguments: Any, alt: str, key
     spec = sized(_specification(f"{build.__module__}.{build.__name__}", build, *arguments))
     if isinstance(spec.get("height"), int) and "autosize" not in spec:
         options.setdefault("height", spec["height"])  # the place is kept while the chart is still being drawn
-    return st.vega_lite_chart(spec=spec, width="stretch", key=key, alt=alt, **options)
+    event = st.vega_lite_chart(spec=spec, width="stretch", key=key, alt=alt, **options)
+    if not enlarging():
+        figures.offer(key, alt, lambda: spec)
+    return event
 
 
-def plot(figure: dict[str, Any], alt: str, key: str, **options: Any) -> Any:
-    """Draw a figure of Plotly, given as plain data, as wide as its column; `options` are those of `st.plotly_chart`."""
-    return st.plotly_chart(figure, width="stretch", height=figure["layout"]["height"], theme="streamlit", key=key,
-                           alt=alt, config=CONFIG, **options)
+def plot(drawn: dict[str, Any], alt: str, key: str, flat: Callable[[], alt.TopLevelMixin] | None = None,
+         name: str = "", **options: Any) -> Any:
+    """Draw a figure of Plotly, given as plain data, as wide as its column; `options` are those of `st.plotly_chart`.
+    flat: the same as a chart of Altair, which its files have; None where it has depth. name: what `chart_extras` calls
+    it (default: its key)."""
+    event = st.plotly_chart(drawn, width="stretch", height=drawn["layout"]["height"], theme="streamlit", key=key,
+                            alt=alt, config=CONFIG, **options)
+    if flat is not None:
+        figures.offer(name or key, alt, lambda: figure.specification(flat()))
+    else:
+        figures.offer_turned(name or key, alt, drawn)
+    return event
 
 
 CONFIG = {"displayModeBar": True, "displaylogo": False, "modeBarButtonsToRemove": ["autoScale2d", "toImage"]}
@@ -37,6 +50,5 @@ ROWS = {"axisYDiscrete": {"labelFlush": False}}
 
 @st.cache_data(show_spinner=False, max_entries=60)
 def _specification(name: str, _build: Callable[..., alt.TopLevelMixin], *arguments: Any) -> dict[str, Any]:
-    with alt.theme.enable("none"):
-        spec = _build(*arguments).to_dict(validate=False)
+    spec = figure.specification(_build(*arguments))
     return {**spec, "config": {**ROWS, **spec.get("config", {})}}

@@ -23,6 +23,11 @@ def enlarged(height: int) -> Iterator[None]:
         _HEIGHT.reset(before)
 
 
+def enlarging() -> bool:
+    """Whether charts are enlarged now."""
+    return _HEIGHT.get() is not None
+
+
 def sized(spec: dict[str, Any]) -> dict[str, Any]:
     """A Vega-Lite specification as it is to be drawn now: itself, or enlarged."""
     height = _HEIGHT.get()

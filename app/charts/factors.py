@@ -7,7 +7,7 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from app.charts import by_row, ink
+from app.charts import by_row, figure, ink
 from app.charts.swatches import swatches
 
 FIT, ROW, HEIGHT = 12, 20, 240
@@ -47,4 +47,5 @@ def kernel(cells: pd.DataFrame) -> alt.Chart:
                         legend=swatches(tickCount=3, format="~r")),
         tooltip=[alt.Tooltip("query_class:N", title="Query's logit"),
                  alt.Tooltip("example_class:N", title="Example's logit"),
-                 alt.Tooltip("value:Q", title="Kernel", format="+.4g")]).properties(**_high(classes))
+                 alt.Tooltip("value:Q", title="Kernel", format="+.4g")]).properties(
+        usermeta=figure.SQUARE, **_high(classes))

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import altair as alt
 import pandas as pd
 
-from app.charts import ink
+from app.charts import figure, ink
 from app.charts.swatches import with_chance
 from engine.metrics.agreement import METRICS
 
@@ -28,7 +28,8 @@ def heatmap(cells: pd.DataFrame, metric: str, chance: float) -> alt.LayerChart:
                       legend=with_chance(title, low, high, chance, 0.1))
     tooltip = {"first": "First", "second": "Second", "agreement": title, "verdict": "Verdict"}
     return _layers(base, color, tooltip, [("chosen", 2.5, [1, 0])], [("value", 13 if count <= 8 else 11, 0)],
-                   f"abs(datum.mean) > {0.62 * high}").properties(height=36 * count + 104)
+                   f"abs(datum.mean) > {0.62 * high}").properties(
+        height=36 * count + 104, usermeta=figure.SQUARE)
 
 
 def score_heatmap(cells: pd.DataFrame, measure: str, chance: float) -> alt.LayerChart:

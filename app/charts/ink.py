@@ -5,8 +5,15 @@ the theme's ink and with the ink on a strong fill, so text takes its colour from
 Plotly, Streamlit's page puts the same palettes in the index of marked colours.
 """
 
+from __future__ import annotations
+
+import re
+from typing import Any
+
 import altair as alt
 import pandas as pd
+
+from app.charts import palette
 
 _PALETTE = list(range(9))
 ACCENT, QUIET, INK, ON_STRONG = 1, 6, 7, 8
@@ -20,6 +27,28 @@ def tone(index: int) -> str:
 SEQUENTIAL = [[index / 9, f"#{index + 11:06d}"] for index in range(10)]
 DIVERGING = [[index / 9, f"#{index + 21:06d}"] for index in range(10)]
 """Colour scales of the theme, as a Plotly figure names them."""
+
+
+def light(node: Any) -> Any:
+    """A figure of Plotly with the colours of the light theme in place of their numbers."""
+    if isinstance(node, dict):
+        return {name: light(value) for name, value in node.items()}
+    if isinstance(node, list | tuple):
+        return [light(value) for value in node]
+    return _color(int(node[1:])) if isinstance(node, str) and re.fullmatch(r"#0000\d\d", node) else node
+
+
+def color(index: int) -> str:
+    """One colour of the categorical palette of the light theme."""
+    return _color(index + 1)
+
+
+def _color(number: int) -> str:
+    """The colour of a number: of the categorical palette below 10, then of the sequential and the diverging ramp."""
+    if number < 10:
+        return palette.theme("light")["chartCategoricalColors"][number - 1]
+    ramp, step = divmod(number - 11, 10)
+    return palette.theme("light")[(palette.SEQUENTIAL, palette.DIVERGING)[ramp]][step]
 
 
 def paint(chart: alt.Chart, index: int = INK, channel: type = alt.Color) -> alt.Chart:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import altair as alt
 import pandas as pd
 
-from app.charts import ink
+from app.charts import figure, ink
 
 HEIGHT = 320
 LONG = 40
@@ -50,7 +50,7 @@ def cloud(frame: pd.DataFrame, x_title: str, y_title: str, diagonal: bool = Fals
         return alt.layer(points).properties(height=HEIGHT)
     ends = pd.DataFrame({"x": [1, len(frame)], "y": [1, len(frame)]})
     line = alt.Chart(ends).mark_line(color=GREY, strokeDash=[4, 3], strokeWidth=1).encode(x="x:Q", y="y:Q")
-    return alt.layer(line, points).properties(height=HEIGHT)
+    return alt.layer(line, points).properties(height=HEIGHT, usermeta=figure.SQUARE)
 
 
 def tangent(frame: pd.DataFrame, at_x: float, unit: str, x: str = "eta", title: str = "step size η") -> alt.LayerChart:
@@ -128,7 +128,7 @@ def plane(points: pd.DataFrame, factual: pd.DataFrame, grid: pd.DataFrame, start
         across, up).add_params(moved)
     lines = [_boundary(alt.Chart(factual) if model == "factual" else here, model, x, y) for model in MODELS]
     return alt.layer(alt.layer(*lines), marks, point, ring, targets).resolve_scale(
-        color="independent", shape="independent").properties(height=420)
+        color="independent", shape="independent").properties(height=420, usermeta=figure.SQUARE)
 
 
 def _boundary(chart: alt.Chart, model: str, x: alt.Scale, y: alt.Scale) -> alt.Chart:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import altair as alt
 import pandas as pd
 
-from app.charts import ink
+from app.charts import figure, ink
 from app.charts.swatches import swatches
 
 HEIGHT = 400
@@ -25,7 +25,8 @@ def points(ranking: pd.DataFrame, first: str, second: str, top: int, noun: str =
                  alt.Tooltip("rank_b:Q", title="Rank under the second"),
                  alt.Tooltip("score_a:Q", title=f"{score} under the first", format="+.3g"),
                  alt.Tooltip("score_b:Q", title=f"{score} under the second", format="+.3g")])
-    return alt.layer(_diagonal(k), marks).resolve_scale(color="independent").properties(height=HEIGHT)
+    return alt.layer(_diagonal(k), marks).resolve_scale(color="independent").properties(
+        height=HEIGHT, usermeta=figure.SQUARE)
 
 
 def density(squares: pd.DataFrame, first: str, second: str) -> alt.LayerChart:
@@ -38,7 +39,8 @@ def density(squares: pd.DataFrame, first: str, second: str) -> alt.LayerChart:
         tooltip=[alt.Tooltip("from_a:Q", title="First rank above", format=".0f"),
                  alt.Tooltip("from_b:Q", title="Second rank above", format=".0f"),
                  alt.Tooltip("times:Q", title="Times as often", format=".2f")])
-    return alt.layer(marks, _diagonal(k)).resolve_scale(color="independent").properties(height=HEIGHT)
+    return alt.layer(marks, _diagonal(k)).resolve_scale(color="independent").properties(
+        height=HEIGHT, usermeta=figure.SQUARE)
 
 
 def _axis(field: str, channel: str, label: str, k: float):

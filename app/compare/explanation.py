@@ -44,7 +44,7 @@ def show(compared: Compared, pair: tuple[int, int]) -> None:
     table = explanation_view.show(why, "compare:way")
     chips.note(compare_panel.small_print(compared, why.lost))
     downloads.chart_extras("explanation", table, [compared.scorings[index] for index in pair], compared.ranked_sources,
-                           command(compared.ranked_sources))
+                           command(compared.ranked_sources), charts=["compare:way", "compare:way:shares"])
 
 
 def prepare(compared: Compared, pair: tuple[int, int]) -> None:

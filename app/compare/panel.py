@@ -7,7 +7,7 @@ from html import escape
 
 import streamlit as st
 
-from app.charts import distribution, rank_change
+from app.charts import distribution, figure, heatmap, rank_change
 from app.charts.draw import draw
 from app.compare import data as comparisons
 from app.compare import grid, measured, noise_floor, queries
@@ -16,7 +16,7 @@ from app.widgets.choices.selectors import pick, segments
 from app.widgets.examples import looks, pictures, record_text, sampled_examples, selection
 from app.widgets.jobs.desk import desk
 from app.widgets.pickers import pickers
-from app.widgets.results import agreements, downloads, two_rankings
+from app.widgets.results import agreements, downloads, figures, two_rankings
 from app.widgets.results.two_rankings import RankingPair
 from app.widgets.words import chips, glossary
 from engine.desk import commands
@@ -57,10 +57,15 @@ def matrix(compared: Compared, labels: Sequence[str], metric: str, pair: tuple[i
     measured.below(compared, checked)
 
 
-def matrix_small_print(compared: Compared, labels: Sequence[str], metric: str) -> None:
-    """What the chosen agreement measures, the table and the downloads."""
+def matrix_small_print(compared: Compared, labels: Sequence[str], metric: str, pair: tuple[int, int]) -> None:
+    """What the chosen agreement measures, the matrix as a figure, the table and the downloads."""
+    figures.offer("agreement", f"{METRICS[metric].title} of {len(labels)} specifications: {small_print(compared)}",
+                  lambda: figure.specification(heatmap.heatmap(
+                      comparisons.matrix(compared, metric, labels, pair), metric,
+                      comparisons.chance(metric, _candidates(compared)))))
     glossary.caption(f"{METRICS[metric].definition} {_chance_text(compared, metric)} Press a cell to open that pair.")
-    downloads.chart_extras("agreement", comparisons.table(compared, labels), compared.scorings, compared.ranked_sources)
+    downloads.chart_extras("agreement", comparisons.table(compared, labels), compared.scorings, compared.ranked_sources,
+                           charts=["agreement"])
 
 
 def announce(compared: Compared) -> None:
@@ -241,11 +246,10 @@ def changes(compared: Compared, pair: RankingPair, indices: tuple[int, int], lab
             f"{two_rankings.shared(pair, top):.1f} of {top} on average")
     chips.note(f"{common} of {top} are in both{over} · of {len(pair.candidates):,} candidates{_of_all(compared)} · "
                f"seed {compared.sources[0].seed}")
-    shown = table.drop(columns=["position_a", "position_b"])
-    downloads.chart_extras("top", shown, [compared.scorings[index] for index in indices],
-                           command=commands.scores(compared.ranked_sources[0],
-                                                            [compared.scorings[index] for index in indices]),
-                           quantity=downloads.of_two([compared.scorings[index] for index in indices])
+    shown, source = table.drop(columns=["position_a", "position_b"]), compared.ranked_sources[0]
+    scorings = [compared.scorings[index] for index in indices]
+    downloads.chart_extras("top", shown, scorings, source, commands.scores(source, scorings), charts=[CHANGES],
+                           quantity=downloads.of_two(scorings)
                            if by == two_rankings.MEAN else "score_a, score_b: fraction of queries that have it in the "
                                                            "top")
 
@@ -283,7 +287,8 @@ def spread(compared: Compared, pair: tuple[int, int], labels: Sequence[str], met
              f"{values.agreement.max():.2f}.")
     queries.ends(metric)
     chips.note(f"Line and coloured band: mean ± 95% t interval over {agreement.interval_over}")
-    downloads.chart_extras("per-query", values, [compared.scorings[index] for index in pair], compared.ranked_sources)
+    downloads.chart_extras("per-query", values, [compared.scorings[index] for index in pair], compared.ranked_sources,
+                           charts=[queries.chart_key(compared, metric, pair)])
 
 
 def _candidates(compared: Compared) -> int:

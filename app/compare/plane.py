@@ -65,7 +65,8 @@ def scatter(compared: Compared, pair: RankingPair, indices: tuple[int, int], lab
         draw(rank_scatter.density, table, *labels, key="compare:density",
              alt=f"Density of the ranks under {labels[0]} (horizontal) and {labels[1]} (vertical), {over}. Equal "
                  "ranks lie on the diagonal.")
-        downloads.chart_extras("ranks", table, scorings, command=command)
+        downloads.chart_extras("ranks", table, scorings, compared.ranked_sources[0], command,
+                               charts=["compare:density"])
         return
     dataset, sample = desk().sample(compared.sources[0])
     rows = dotted.points.row.to_numpy()
@@ -75,8 +76,8 @@ def scatter(compared: Compared, pair: RankingPair, indices: tuple[int, int], lab
     chips.note(f"{len(dotted.points):,} candidates · seed {compared.sources[0].seed} · "
                + (f"mean score {over}" if query is None else over))
     glossary.caption(f"Rank 1 supports the behavior most; on the dotted diagonal both ranks are equal. {HOW}")
-    downloads.chart_extras("ranks", two_rankings.ranking(pair, query), scorings, command=command,
-                           quantity=downloads.of_two(scorings))
+    downloads.chart_extras("ranks", two_rankings.ranking(pair, query), scorings, compared.ranked_sources[0], command,
+                           quantity=downloads.of_two(scorings), charts=[CHART.name])
 
 
 def _switches(compared: Compared, count: int) -> None:

@@ -71,7 +71,8 @@ def _shown(sampled: SampledProblem, source: ProblemSource, scoring: Scoring, val
     narrowed = source.model_copy(update={"n_candidates": len(values)})
     downloads.chart_extras("self-influence", table, [scoring], command=commands.of_problem(
         "self-influence", narrowed, "--out", "self-influence.csv", scoring=scoring),
-                           quantity=direction.itself(scoring) if scoring.route.implies else "")
+                           quantity=direction.itself(scoring) if scoring.route.implies else "",
+                           source=source, charts=["self:spread"])
 
 
 def ranking(sampled: SampledProblem, rows: np.ndarray, values: np.ndarray) -> pd.DataFrame:

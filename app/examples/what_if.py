@@ -238,6 +238,7 @@ def _curve(source: ProblemSource, scorings: Sequence[Scoring], names: Sequence[s
                f"· seed {source.seed}")
     glossary.caption(plain(direction.removal(BEHAVIORS[behavior])))
     downloads.chart_extras("removal-curve", table, scorings, quantity=direction.raw_change(BEHAVIORS[behavior]),
+                           source=source, charts=["group:curve"],
                            command=commands.compare(source.model_copy(update={"n_candidates": candidates}),
                                                     "removal-curve", "removal-curve", "--behavior", behavior,
                                                     "--query", query.index))

@@ -118,4 +118,4 @@ def aside(text: str) -> None:
 def extras(*arguments: Any, **options: Any) -> None:
     """Table, downloads and command of a lesson's chart; on a projector nobody opens them."""
     if not projector.on():
-        downloads.chart_extras(*arguments, **options)
+        downloads.chart_extras(*arguments, **options, charts=[f"learn:{arguments[0]}"])

@@ -44,7 +44,8 @@ def cloud(sampled: SampledProblem, embedded: Embedding, placed: Dots, chosen: Ma
         columns={"row": "training example", "label": sampled_examples.noun(sampled), "value": "score"}),
         [chosen.scoring] if chosen.scoring else (), command=commands.of_problem(
             "map", sampled.source, "--method", chosen.method, "--dimensions", chosen.dimensions, "--out", "map.csv"),
-        quantity=downloads.oriented(["score"], [chosen.scoring]) if chosen.scoring else "")
+        quantity=downloads.oriented(["score"], [chosen.scoring]) if chosen.scoring else "", source=sampled.source,
+        charts=[CHART.name, "map:space"])
 
 
 def take(placed: Dots, chosen: MapChoice) -> None:

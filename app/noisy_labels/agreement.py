@@ -34,7 +34,8 @@ def show(source: NoisySource, sample: NoisyData, scored: Scored, pair: Pair) -> 
         "its ranking.")
     table = pd.DataFrame([{"first": names[i], "second": names[j], "kendall_tau": tau[i, j]}
                           for i in range(len(names)) for j in range(i + 1, len(names))])
-    downloads.chart_extras("ranking-agreement", table, command=searches.command(source))
+    downloads.chart_extras("ranking-agreement", table, command=searches.command(source),
+                           charts=[state.OPENED.chart_key])
     state.OPENED.boxes([f"{index + 1}. {name}" for index, name in enumerate(names)], opened, "ranking")
     opened_pair.show(source, sample, scored, known[opened[0]], known[opened[1]])
 

@@ -57,7 +57,7 @@ def _curves(source: NoisySource, suspicion: Mapping[Pair, np.ndarray], noisy: np
     draw(precision_recall, frame, [one.title for one in order], float(noisy.mean()), key="pr",
          alt=f"Precision over recall of {len(order)} rankings; {pair.title} has AUPRC {auprc:.3f}.")
     glossary.caption("Dashed grey: a shuffled order.")
-    downloads.chart_extras("precision-recall", frame, command=searches.command(source))
+    downloads.chart_extras("precision-recall", frame, command=searches.command(source), charts=["pr"])
 
 
 def _pairs(source: NoisySource, table: pd.DataFrame, pair: Pair) -> None:

@@ -101,7 +101,7 @@ def _charts(source: NoisySource, sample: NoisyData, scored: Scored, first: Pair,
         draw(*chart, key="labels:scatter",
              alt=f"The rank of every label under {names[0]} (across) against its rank under {names[1]} (up).")
         downloads.chart_extras("label-ranks", table, command=searches.command(source),
-                               quantity=_suspicion(first, second))
+                               quantity=_suspicion(first, second), charts=["labels:scatter"])
     with right:
         _top(source, sample, ranked, names, _suspicion(first, second))
 
@@ -123,7 +123,7 @@ def _top(source: NoisySource, sample: NoisyData, ranked: RankedPair, names: tupl
              f"both.")
     chips.note(f"{common} of {top} are in both")
     downloads.chart_extras("label-top", table.drop(columns=["position_a", "position_b"]),
-                           command=searches.command(source), quantity=quantity)
+                           command=searches.command(source), quantity=quantity, charts=["labels:changes"])
 
 
 def _ranked(source: NoisySource, sample: NoisyData, scored: Scored, first: Pair, second: Pair) -> RankedPair:

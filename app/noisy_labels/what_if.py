@@ -60,7 +60,7 @@ def show(source: NoisySource, sample: NoisyData, scored: Scored, pair: Pair) -> 
     _result(answer.accuracy, request.measured(len(sample.y_test)))
     if not out_of_fold:
         _seeds(answer.accuracy, source)
-    downloads.chart_extras("what-if", answer.accuracy, command=(
+    downloads.chart_extras("what-if", answer.accuracy, charts=["what-if-dots"], command=(
         f"{searches.command(source, 'what-if-labels', 'accuracy.csv')} --changes changes.csv --seeds {seeds}"
         f"{f' --folds {request.folds}' if out_of_fold else ''}"))
     downloads.file_button("Changed labels (CSV)", lambda: csv_text(cleaning.decided_by_path(sample, decided)),

@@ -9,6 +9,7 @@ import streamlit as st
 
 from app.charts import curves as curve_charts
 from app.charts import paper_dots
+from app.charts.draw import draw
 from app.paper import notes as paper_notes
 from app.paper import rows as paper_rows
 from app.paper import scoreboard, state, statements
@@ -87,14 +88,14 @@ def comparison(name: str, preset: str, joined: pd.DataFrame, measure: str, datas
         glossary.caption(said)
     left, right = st.columns([1.15, 1], gap="large")
     with left:
-        st.altair_chart(paper_dots.values(rows, measure, paper_rows.chance(measure)), width="stretch",
-                        height=paper_dots.height(rows), alt=_values_alt(rows, measure))
+        draw(paper_dots.values, rows, measure, paper_rows.chance(measure), key="paper:values",
+             height=paper_dots.height(rows), alt=_values_alt(rows, measure))
         if paper_rows.chance(measure):
             glossary.caption("Dashed line: average for scores in random order, "
                              f"{paper_rows.chance(measure):g}.")
     with right:
-        st.altair_chart(paper_dots.differences(rows), width="stretch",
-                        height=paper_dots.height(rows.dropna(subset="difference")), alt=_differences_alt(rows, measure))
+        draw(paper_dots.differences, rows, key="paper:differences",
+             height=paper_dots.height(rows.dropna(subset="difference")), alt=_differences_alt(rows, measure))
         glossary.caption(("Line: our 95% interval. " if rows["ci95"].notna().any() else "")
                          + ("Grey bar: the tolerance set beforehand." if judged
                             else "Dashed line: no difference."))
@@ -105,7 +106,7 @@ def comparison(name: str, preset: str, joined: pd.DataFrame, measure: str, datas
     table = joined.drop(columns=["tolerance", "within"]) if not judged else joined
     pairs = EXPERIMENTS[name].pairs
     downloads.chart_extras(f"{name}-{preset}", table, tuple(dict.fromkeys(sum(pairs.values(), ()))),
-                           command=result.manifest.get("command"))
+                           command=result.manifest.get("command"), charts=["paper:values", "paper:differences"])
     if pairs:
         questions(rows, pairs, _problem(name, preset), _facts(name, preset))
 
@@ -233,16 +234,16 @@ def _curve(stem: str, result: Published, kind: str, measure: str, dataset: str) 
     order = list(means["series"].unique())
     glossary.markdown(f"**{title}**")
     ticks = sorted(means["x"].unique())
-    chart = curve_charts.agreement_curves(means, seeds, order, x_title=paper_rows.SYMBOLS[kind], y_title=measure,
-                                          ticks=ticks, height=320)
     ends = "; ".join(f"{name}: {curve_rows['mean'].iloc[0]:.3f} at {curve_rows['x'].iloc[0]:g} to "
                      f"{curve_rows['mean'].iloc[-1]:.3f} at "
                      f"{curve_rows['x'].iloc[-1]:g}" for name,
                      curve_rows in means.sort_values("x").groupby("series", sort=False))
-    st.altair_chart(chart, width="stretch", height=320, alt=f"{title}, {measure} for {len(order)} behaviors. {ends}.")
+    draw(curve_charts.still_curves, means, seeds, order, (paper_rows.SYMBOLS[kind], measure), ticks,
+         key=f"paper:{stem}", alt=f"{title}, {measure} for {len(order)} behaviors. {ends}.")
     several = means["n_seeds"].max() > 1
     facts = (datasets.title(dataset), paper_rows.curve_size(result.table, kind),
             "Lines: means over seeds; bands: 95% intervals; small dots: seeds" if several else "One seed",
             "1 is full agreement")
     glossary.caption(" ".join(f"{curve_rows}." for curve_rows in facts if curve_rows))
-    downloads.chart_extras(stem, means.drop(columns=["low", "high"]), command=result.manifest.get("command"))
+    downloads.chart_extras(stem, means.drop(columns=["low", "high"]), command=result.manifest.get("command"),
+                           charts=[f"paper:{stem}"])

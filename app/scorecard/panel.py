@@ -89,7 +89,7 @@ def extras(chosen: ScorecardChoice, table: pd.DataFrame) -> None:
     narrowed = chosen.source.model_copy(update={"n_candidates": chosen.sizes.candidates})
     sizes = chosen.sizes
     named = [word for name in chosen.methods for word in ("--method", name)]
-    downloads.chart_extras("scorecard", table, command=commands.of_problem(
+    downloads.chart_extras("scorecard", table, source=narrowed, charts=["card:dots"], command=commands.of_problem(
         "scorecard", narrowed, "--behavior", chosen.behavior, "--models", sizes.models, "--queries", sizes.queries,
         "--seeds", sizes.seeds, "--protocol", sizes.protocol, "--among", sizes.among, *named, "--out",
         "scorecard.csv"))

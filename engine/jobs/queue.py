@@ -345,7 +345,7 @@ _REQUEUE = ("UPDATE jobs SET state = 'queued', queued = ?, updated = ?, error = 
             "finished = NULL, worker = NULL, seconds_left = NULL, low = NULL, high = NULL, message = ''")
 _SPENT = "spent = spent + max(0, ? - started)"
 _CRASHED = (f"The worker died {CRASHES} times without finishing a chunk, possibly out of memory; free some "
-            " memory or choose a smaller run, then resume it.")
+            "memory or choose a smaller run, then resume it.")
 
 
 def _ends(expected: Estimate | None) -> tuple[float | None, float | None, float | None]:

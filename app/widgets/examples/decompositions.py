@@ -87,7 +87,8 @@ def panel(sampled: SampledProblem, scored: Sequence[Scores], query: int, row: in
         factors_of.behavior.rename(columns={"class": "query_class", "value": "behavior_signal"})).merge(
         factors_of.training.rename(columns={"class": "example_class", "value": "training_signal"})), [scoring],
         sampled.source,
-        quantity=downloads.oriented(["−s_Bᵀ · K · s_ℓ"], [scoring]))
+        quantity=downloads.oriented(["−s_Bᵀ · K · s_ℓ"], [scoring]),
+        charts=["parts:behavior", "parts:kernel", "parts:training"])
 
 
 TITLES = ("Behavior signal s_B", "Kernel K", "Training signal s_ℓ")

@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pandas as pd
 import streamlit as st
 
-from app.charts import dots
+from app.charts import dots, flat_dots
 from app.charts.draw import plot
 from app.widgets.examples import selection
 
@@ -46,7 +47,9 @@ class DotChart:
             rendered = _Rendered(content, rendered.number + 1 if rendered else 0, *known, known)
             st.session_state[self._state] = rendered
         figure = dots.plane(points, order, axes, rendered.group, rendered.example, **options)
-        plot(figure, alt, self._key(rendered), on_select="rerun", selection_mode=("points", "box", "lasso"))
+        flat = partial(flat_dots.plane, points, order, axes, *known, **options)
+        plot(figure, alt, self._key(rendered), flat, self.name, on_select="rerun",
+             selection_mode=("points", "box", "lasso"))
 
     def take(self, points: pd.DataFrame, order: Sequence[str], axes: tuple[str, str], **options: Any) -> None:
         """Make what was clicked or marked since the last run the selection; call it before the selection is read."""

@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from app.widgets.results import provenance
 from app.widgets.words import chips, glossary
 from engine.basics.csv_text import csv_text
 from engine.basics.folders import carried
@@ -29,10 +30,11 @@ def file_button(label: str, content: Callable[[], str | bytes], name: str, mime:
 
 def chart_extras(name: str, table: pd.DataFrame, scorings: Sequence[Scoring] = (),
                  source: ProblemSource | Sequence[ProblemSource] | None = None, command: str | None = None,
-                 title: str = "Table, downloads and the command that recomputes this", quantity: str = "") -> None:
+                 title: str = "Table, downloads and the command that recomputes this", quantity: str = "",
+                 charts: Sequence[str] = ()) -> None:
     """The row below a chart: the table itself, CSV, spec JSON and command. `name` is the file stem; several
     sources are the seeds of an average; `title` is what stands on it; `quantity`: what its numbers with a sign are,
-    which the CSV has as a column."""
+    which the CSV has as a column; `charts`: the keys of the charts above it, whose files say the same of themselves."""
     exported = table.assign(**{direction.QUANTITY: quantity}) if quantity else table
     with st.expander(title):
         if quantity:
@@ -44,8 +46,15 @@ def chart_extras(name: str, table: pd.DataFrame, scorings: Sequence[Scoring] = (
                 file_button("Specifications (JSON)", partial(commands.specs_json, scorings), f"{name}-specs.json",
                             "application/json", f"json:{name}", icon=":material/data_object:")
         text = command or (commands.compare(source, name) if source is not None else None)
+        described(charts, scorings, source, text)
         if text:
             st.code(text, language="bash", wrap_lines=True)
+
+
+def described(charts: Sequence[str], scorings: Sequence[Scoring],
+              source: ProblemSource | Sequence[ProblemSource] | None, command: str | None = None) -> None:
+    """What the files of charts, by their keys, say of where they are from."""
+    provenance.known().update(dict.fromkeys(charts, partial(provenance.lines, tuple(scorings), source, command)))
 
 
 def oriented(names: Sequence[str], scorings: Sequence[Scoring]) -> str:
