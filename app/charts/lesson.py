@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import altair as alt
@@ -9,8 +10,8 @@ import pandas as pd
 
 from app.charts import figure, ink
 
-HEIGHT = 320
-LONG = 40
+HEIGHT, PLANE = 320, 420
+LONG = 36
 """Letters of an axis title that fit beside a chart of that height before a class."""
 HELPS, HARMS, THIRD = "#3A92CF", "#D55E00", "#009E73"
 GREY = "#888888"
@@ -32,9 +33,9 @@ def changes(frame: pd.DataFrame, title: Sequence[str]) -> alt.LayerChart:
 
 
 def upright(title: str) -> str | list[str]:
-    """The title of an upright axis, a long one in two lines: what stands in brackets begins the second."""
-    first, bracket, rest = title.partition(" (")
-    return [first, f"({rest}"] if bracket and len(title) > LONG else title
+    """The title of an upright axis, a long one in two lines, of which a bracket or what follows a colon or a comma
+    begins the second."""
+    return re.split(r" (?=\()|(?<=:) |, ", title, maxsplit=1) if len(title) > LONG else title
 
 
 def cloud(frame: pd.DataFrame, x_title: str, y_title: str, diagonal: bool = False) -> alt.LayerChart:
@@ -53,15 +54,28 @@ def cloud(frame: pd.DataFrame, x_title: str, y_title: str, diagonal: bool = Fals
     return alt.layer(line, points).properties(height=HEIGHT, usermeta=figure.SQUARE)
 
 
-def tangent(frame: pd.DataFrame, at_x: float, unit: str, x: str = "eta", title: str = "step size η") -> alt.LayerChart:
-    """A curve and its tangent, with the gap at one place. frame: x, curve, tangent; title: of x."""
+def axes(x: tuple[float, float], y: tuple[float, float], x_title: str, y_title: str) -> alt.LayerChart:
+    """The axes of a cloud before it is shown. x, y: the ends of each."""
+    across, up = (alt.Scale(domain=list(ends), nice=False) for ends in (x, y))
+    axis = alt.Axis(grid=False, tickCount=5, format=".3~g")
+    ends = pd.DataFrame({"x": x, "y": y})
+    return alt.layer(alt.Chart(ends).mark_point(opacity=0, tooltip=None).encode(
+        x=alt.X("x:Q", title=x_title, scale=across, axis=axis),
+        y=alt.Y("y:Q", title=upright(y_title), scale=up, axis=axis))).properties(height=HEIGHT)
+
+
+def tangent(frame: pd.DataFrame, at_x: float, unit: str, x: str = "eta", title: str = "step size η",
+            longest: float | None = None) -> alt.LayerChart:
+    """A curve and its tangent, with the gap at one place. frame: x, curve, tangent; title: of x; longest: the end of
+    its axis, from 0 (default: what the frame has)."""
     names = ["exact", "first order"]
     long = frame.rename(columns={"curve": names[0], "tangent": names[1]}).melt(x, names, "kind", "value")
     scale = alt.Scale(domain=names, range=[HELPS, HARMS])
     legend = alt.Legend(orient="top", symbolType="stroke", symbolStrokeWidth=3)
     lines = alt.Chart(long).mark_line(strokeWidth=2.2).encode(
-        x=alt.X(f"{x}:Q", title=title, axis=alt.Axis(grid=False)), y=alt.Y("value:Q", title=upright(unit)),
-        color=alt.Color("kind:N", scale=scale, title=None, legend=legend),
+        x=alt.X(f"{x}:Q", title=title, axis=alt.Axis(grid=False),
+                scale=alt.Undefined if longest is None else alt.Scale(domain=[0, longest], nice=False)),
+        y=alt.Y("value:Q", title=upright(unit)), color=alt.Color("kind:N", scale=scale, title=None, legend=legend),
         strokeDash=alt.StrokeDash("kind:N", scale=alt.Scale(domain=names, range=[[1, 0], [6, 4]]), title=None,
                                   legend=legend))
     at = frame.iloc[(frame[x] - at_x).abs().argmin()]
@@ -72,6 +86,13 @@ def tangent(frame: pd.DataFrame, at_x: float, unit: str, x: str = "eta", title: 
         x=f"{x}:Q", y="value:Q", color=alt.Color("kind:N", scale=scale),
         tooltip=[alt.Tooltip("kind:N"), alt.Tooltip(f"{x}:Q"), alt.Tooltip("value:Q", format="+.4g", title=unit)])
     return alt.layer(lines, gap, dots).properties(height=HEIGHT)
+
+
+def line(frame: pd.DataFrame, unit: str, x: str, title: str) -> alt.LayerChart:
+    """The tangent alone. frame: x, tangent."""
+    return alt.layer(alt.Chart(frame).mark_line(strokeWidth=2.2, color=HARMS, strokeDash=[6, 4]).encode(
+        x=alt.X(f"{x}:Q", title=title, axis=alt.Axis(grid=False)),
+        y=alt.Y("tangent:Q", title=upright(unit)))).properties(height=HEIGHT)
 
 
 def inspection(frame: pd.DataFrame, names: list[str]) -> alt.LayerChart:
@@ -109,29 +130,51 @@ def plane(points: pd.DataFrame, factual: pd.DataFrame, grid: pd.DataFrame, start
     moved = alt.selection_point(name=MOVED, fields=["x", "y"], nearest=True, toggle=False, clear=False,
                                 on="pointerdown, [pointerdown, window:pointerup] > pointermove",
                                 value=[{"x": start[0], "y": start[1]}])
-    axis = alt.Axis(grid=False, tickCount=5)
+    everywhere = alt.Chart(grid).transform_calculate(kind=f"'{kind}'")
+    here = everywhere.transform_filter(moved)
+    across, up, *_ = _on_plane(side)
+    targets = everywhere.mark_point(opacity=0, filled=True, size=1, cursor="grab", tooltip=None).encode(
+        across, up).add_params(moved)
+    lines = [_boundary(alt.Chart(factual) if model == "factual" else here, model, side) for model in MODELS]
+    return alt.layer(alt.layer(*lines), _marks(points, side), *_ringed(here, side), targets).resolve_scale(
+        color="independent", shape="independent").properties(height=PLANE, usermeta=figure.SQUARE)
+
+
+def still_plane(points: pd.DataFrame, factual: pd.DataFrame, start: tuple[float, float], side: float) -> alt.LayerChart:
+    """The plane before the point is moved, with the boundary without it alone; as in `plane`."""
+    here = alt.Chart(pd.DataFrame([{"x": start[0], "y": start[1], "kind": "moved point, class 0"}]))
+    return alt.layer(_boundary(alt.Chart(factual), "factual", side), _marks(points, side), *_ringed(here, side)
+                     ).resolve_scale(color="independent", shape="independent").properties(
+        height=PLANE, usermeta=figure.SQUARE)
+
+
+def _on_plane(side: float) -> tuple[alt.X, alt.Y, alt.Color, alt.Shape]:
+    """The channels of what lies on the plane."""
+    axis, kinds = alt.Axis(grid=False, tickCount=5), [
+        "class 0", "class 1", "moved point, class 0", "moved point, class 1", "query, class 1"]
     x, y = (alt.Scale(domain=[-side, side], nice=False) for _ in "xy")
-    across, up = alt.X("x:Q", scale=x, axis=axis, title=None), alt.Y("y:Q", scale=y, axis=axis, title=None)
-    kinds = ["class 0", "class 1", "moved point, class 0", "moved point, class 1", "query, class 1"]
     shade = alt.Color("kind:N", title=None, legend=None,
                       scale=alt.Scale(domain=kinds, range=[HELPS, HARMS, HELPS, HARMS, THIRD]))
     shape = alt.Shape("kind:N", title=None, legend=None, scale=alt.Scale(
         domain=kinds, range=["circle", "square", "circle", "square", "diamond"]))
-    marks = alt.Chart(points).mark_point(filled=True, opacity=0.95).encode(
-        across, up, shade, shape, size=alt.Size("size:Q", scale=None, legend=None),
+    return alt.X("x:Q", scale=x, axis=axis, title=None), alt.Y("y:Q", scale=y, axis=axis, title=None), shade, shape
+
+
+def _marks(points: pd.DataFrame, side: float) -> alt.Chart:
+    return alt.Chart(points).mark_point(filled=True, opacity=0.95).encode(
+        *_on_plane(side), size=alt.Size("size:Q", scale=None, legend=None),
         tooltip=[alt.Tooltip("kind:N"), alt.Tooltip("x:Q", format=".2f"), alt.Tooltip("y:Q", format=".2f")])
-    everywhere = alt.Chart(grid).transform_calculate(kind=f"'{kind}'")
-    here = everywhere.transform_filter(moved)
-    point = here.mark_point(filled=True, opacity=0.95, size=190).encode(across, up, shade, shape)
-    ring = ink.paint(here.mark_point(filled=False, size=620, strokeWidth=2).encode(across, up), channel=alt.Stroke)
-    targets = everywhere.mark_point(opacity=0, filled=True, size=1, cursor="grab", tooltip=None).encode(
-        across, up).add_params(moved)
-    lines = [_boundary(alt.Chart(factual) if model == "factual" else here, model, x, y) for model in MODELS]
-    return alt.layer(alt.layer(*lines), marks, point, ring, targets).resolve_scale(
-        color="independent", shape="independent").properties(height=420, usermeta=figure.SQUARE)
 
 
-def _boundary(chart: alt.Chart, model: str, x: alt.Scale, y: alt.Scale) -> alt.Chart:
+def _ringed(here: alt.Chart, side: float) -> tuple[alt.Chart, alt.Chart]:
+    """The moved point and the ring around it."""
+    across, up, shade, shape = _on_plane(side)
+    return (here.mark_point(filled=True, opacity=0.95, size=190).encode(across, up, shade, shape),
+            ink.paint(here.mark_point(filled=False, size=620, strokeWidth=2).encode(across, up), channel=alt.Stroke))
+
+
+def _boundary(chart: alt.Chart, model: str, side: float) -> alt.Chart:
+    x, y = (alt.Scale(domain=[-side, side], nice=False) for _ in "xy")
     models = list(MODELS.values())
     x0, y0, x1, y1 = (f"{model} {end}" for end in ENDS)
     return chart.transform_calculate(model=f"'{MODELS[model]}'").mark_rule(strokeWidth=2.4, clip=True).encode(

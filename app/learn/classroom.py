@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from html import escape
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from app.charts.enlarged import enlarged
-from app.learn import presenter_keys, stages
-from app.learn.lesson import Lesson, PageLink, ask, warm
+from app.learn import browser, own, stages
+from app.learn.lesson import Lesson, PageLink, ask, expected, predict
 from app.widgets.choices import choice
 from app.widgets.frame import projector, theme_switch
 from app.widgets.words import glossary
 
-HEIGHT = 440
-"""Pixels of a chart, of a screen of 720."""
+HEIGHT, SETUP = 430, 410
+"""Pixels of a chart, and of one before the question, of a screen of 720."""
 
 
 def enter() -> None:
@@ -29,16 +31,22 @@ def leave() -> None:
     st.query_params.pop(projector.NAME, None)
 
 
-def teach(lesson: Lesson, step: str, steps: list[str], names: list[str]) -> None:
-    """A stage of a lesson. names: the titles of all steps."""
-    stage = stages.current()
+def teach(steps: dict[str, Lesson], step: str, names: dict[str, str]) -> None:
+    """A stage of a lesson. steps, names: all lessons and their titles, in order."""
+    lesson = steps[step]
+    stage = stages.current(lesson.slug)
     st.html(projector.STYLE)
     with st.container(key=projector.KEY):
-        _head(names[steps.index(step)], stage)
-        with st.container(key="wf-classroom-body"):
-            link = {stages.PREDICT: _predict, stages.REVEAL: _reveal, stages.TAKE: _take}[stage](lesson)
-        _foot(step, stage, steps, names, link)
-    presenter_keys.listen()
+        _head(names[step], stage)
+        body, foot = st.container(key="wf-classroom-body"), st.container()
+        browser.listen()
+        if stage == stages.PREDICT:
+            _predict(lesson, body, foot, lambda: _foot(step, stage, steps, names, None))
+            return
+        with body, enlarged(HEIGHT, browser.scale()):
+            link = _reveal(lesson) if stage == stages.REVEAL else _take(lesson)
+        with foot:
+            _foot(step, stage, steps, names, link)
 
 
 def _head(title: str, stage: str) -> None:
@@ -49,50 +57,55 @@ def _head(title: str, stage: str) -> None:
             for name, title in stages.STAGES.items()) + "</ol>")
 
 
-def _predict(lesson: Lesson) -> PageLink | None:
-    warm()
-    question = lesson.prediction
-    glossary.html(f'<p class="wf-lead">{escape(lesson.idea)}</p>')
-    with st.container(border=True):
-        st.radio(f"**What do you expect?** {question.text}", range(len(question.options)),
-                 index=stages.predicted(lesson.slug), format_func=lambda index: question.options[index],
-                 key=f"learn:predict:{lesson.slug}", on_change=stages.predict, args=(lesson.slug,))
+def _predict(lesson: Lesson, body: DeltaGenerator, foot: DeltaGenerator, end: Callable[[], None]) -> None:
+    """Idea, question and the way on first: the set-up may still be waited for."""
+    with body:
+        glossary.html(f'<p class="wf-lead">{escape(lesson.idea)}</p>')
+        setup = st.container(key="wf-classroom-setup")
+        predict(lesson)
+    with foot:
+        end()
+    with setup, enlarged(SETUP, browser.scale()):
+        lesson.setup()
 
 
 def _reveal(lesson: Lesson) -> PageLink:
-    with enlarged(HEIGHT):
-        link = lesson.show()
-    question, guess = lesson.prediction, stages.predicted(lesson.slug)
-    said = "" if guess is None else ("As you expected. " if guess == question.right else
-                                     f"You expected: {question.options[guess]}. ")
+    link = lesson.show()
     with st.container(key="wf-classroom-said"):
-        st.success(f"{said}**{question.options[question.right]}.** {question.why}")
+        expected(lesson)
     return link
 
 
-def _take(lesson: Lesson) -> PageLink | None:
+def _take(lesson: Lesson) -> None:
     glossary.html(f'<div class="wf-takeaway" role="note"><strong>Take away</strong> {escape(lesson.takeaway)}</div>')
     ask(lesson.slug, lesson.question)
 
 
-def _foot(step: str, stage: str, steps: list[str], names: list[str], link: PageLink | None) -> None:
-    before, after = stages.neighbours(step, stage, steps)
+def _foot(step: str, stage: str, steps: dict[str, Lesson], names: dict[str, str], link: PageLink | None) -> None:
+    before, after = stages.neighbours(step, stage, list(steps))
     with st.container(horizontal=True, vertical_alignment="center", key="wf-class-foot"):
-        with st.container(key=presenter_keys.BACK, width="content"):
+        with st.container(key=browser.BACK, width="content"):
             st.button("Back", icon=":material/arrow_back:", disabled=before is None, on_click=stages.go,
-                      args=before or (step, stage))
-        with st.container(key=presenter_keys.ON, width="content"):
+                      args=_going(before or (step, stage), steps))
+        with st.container(key=browser.ON, width="content"):
             st.button(stages.STAGES[after[1]] if after and after[0] == step else "Next lesson", type="primary",
                       icon=":material/arrow_forward:", disabled=after is None, on_click=stages.go,
-                      args=after or (step, stage))
+                      args=_going(after or (step, stage), steps))
         with st.popover("Lessons"):
-            for one, name in zip(steps, names, strict=True):
-                st.button(name, key=f"learn:to:{one}", type="tertiary", on_click=stages.go, args=(one, stages.PREDICT))
+            for one, name in names.items():
+                st.button(name, key=f"learn:to:{one}", type="tertiary", on_click=stages.go,
+                          args=_going((one, stages.PREDICT), steps))
+        own.show(steps[step].slug, steps[step].own, steps[step].controls)
         if link is not None:
             st.page_link(f"../pages/{link.page}.py", label="In the workbench", icon=":material/open_in_new:",
                          query_params=link.address)
         st.space("stretch")
         theme_switch.show()
-        with st.container(key=presenter_keys.LEAVE, width="content"):
+        with st.container(key=browser.LEAVE, width="content"):
             st.button("Leave", icon=":material/close:", on_click=leave,
                       help="Keys: → or Page Down on, ← or Page Up back, T light or dark, F full screen, Esc leaves.")
+
+
+def _going(to: tuple[str, str], steps: dict[str, Lesson]) -> tuple[str, str, str]:
+    """The arguments of `stages.go`."""
+    return *to, steps[to[0]].slug

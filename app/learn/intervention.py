@@ -1,15 +1,17 @@
 """Lesson 3: P, what is done to the training example."""
 
+import pandas as pd
 
 from app.charts import lesson as charts
 from app.charts.draw import draw
-from app.learn import specimens, state
-from app.learn.lesson import REOPTIMISED, SOURCE, Lesson, PageLink, Quiz, extras, problem, scores
+from app.learn import own, specimens, state
+from app.learn.lesson import REOPTIMISED, Lesson, PageLink, Quiz, extras, formula, problem, scores
 from app.widgets.pickers.specification_list import address_of
 from app.widgets.results.agreements import signed
 from app.widgets.words import glossary
 from engine.basics.values import short
 from engine.desk.analyses import comparing
+from engine.scoring.scores import Scores
 from engine.scoring.scoring import Scoring
 
 ALPHAS = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
@@ -21,32 +23,48 @@ def upweighted(alpha: float) -> Scoring:
     return Scoring.of("query_loss", {"kind": "upweight", "alpha": alpha}, {"kind": "reoptimize"})
 
 
+def _cloud(alpha: float, removed: Scores, raised: Scores, key: str) -> tuple[pd.DataFrame, int]:
+    sample = problem()
+    query = own.query(sample, comparing.doubtful(sample.problem))
+    frame = specimens.rank_frame(sample, removed, raised, query)
+    draw(charts.cloud, frame, "rank when the example is left out", "rank when it weighs α more", True, key=key,
+         alt=f"Ranks of training examples for one query: left out against upweighted by α = {short(alpha)}.")
+    return frame, query
+
+
+def setup() -> None:
+    alpha = ALPHAS[0]
+    removed, raised = scores(REMOVED, upweighted(alpha))
+    _cloud(alpha, removed, raised, "learn:intervention:setup")
+    glossary.markdown(
+        f"One dot a training example, one query. At α = {short(alpha)} the two rankings agree, over all queries, with "
+        f"Kendall's τ = **{signed(comparing.mean_tau(removed, raised), 2)}**.")
+
+
 def show() -> PageLink:
     alpha = state.pick("lesson-p", "Extra weight α", ALPHAS, 1e-3, short, scale=True)
-    sample = problem()
     removed, raised, slope = scores(REMOVED, upweighted(alpha), DERIVATIVE)
-    query = comparing.doubtful(sample.problem)
-    frame = specimens.rank_frame(sample, removed, raised, query)
-    draw(charts.cloud, frame, "rank when the example is left out", f"rank when it weighs α = {short(alpha)} more", True,
-         key="learn:intervention", alt="Ranks of training examples for one query: left out against upweighted.")
+    frame, query = _cloud(alpha, removed, raised, "learn:intervention")
+    formula("mean loss without [P z_k]  ·  mean loss + [P α ℓ_k]")
+    trained = len(problem().sample.y_train)
     tau, near = comparing.mean_tau(removed, raised), comparing.mean_tau(slope, raised)
     glossary.markdown(
-        f"One dot a training example, one query: the one whose label the model is least sure of. Over all queries the "
-        f"two rankings agree with Kendall's τ = **{signed(tau, 2)}**, and this one with the derivative, the "
-        f"ranking for a vanishing weight, with τ = **{signed(near, 2)}**. Leaving out takes 1/{SOURCE.n_train} "
-        f"of weight away; this adds {alpha * SOURCE.n_train:g} times as much.")
+        f"One dot a training example, one query: {own.query_name('the one whose label the model is least sure of')}. "
+        f"Over all queries the two rankings agree with Kendall's τ = **{signed(tau, 2)}**, and this one with the "
+        f"derivative, the ranking for a vanishing weight, with τ = **{signed(near, 2)}**. Leaving out takes "
+        f"1/{trained} of weight away; this adds {alpha * trained:g} times as much.")
     extras("intervention", frame, [REMOVED, upweighted(alpha)],
-           SOURCE.model_copy(update={"n_candidates": REOPTIMISED}))
+           own.source().model_copy(update={"n_candidates": REOPTIMISED}))
     return PageLink("compare", "Compare these interventions over all queries",
-                    specimens.address(**address_of([REMOVED, upweighted(alpha)], (0, 1))))
+                    specimens.address(ranks=str(query), **address_of([REMOVED, upweighted(alpha)], (0, 1))))
 
 
 LESSON = Lesson(
     "intervention", "P: what is done to the example?",
     "Leave it out, give its loss more weight, change its label: each is an intervention. To a small change the model "
-    "answers in proportion: its derivative tells the ranking. To a large one it does not, and leaving an example out "
-    "of so few is a large one.",
-    show,
+    "answers in proportion, and the derivative gives the ranking. Compare leaving an example out with a weight α more "
+    "on its loss.",
+    setup, show,
     "A light weight ranks as the derivative does, and the heavier it is, the less so. Leaving the example out is a "
     "large change in the other direction: no weight ranks quite like it.",
     Quiz("Why do the rankings part when α grows?",
@@ -57,4 +75,5 @@ LESSON = Lesson(
          "out?",
          ("It stays as it is", "It falls a little", "Nothing is left of it"), 1,
          "It was not complete for the smallest weight either, because leaving out is no small change. The larger "
-         "weight bends the path of the optimum, and both still push in opposite directions along it."))
+         "weight bends the path of the optimum, and both still push in opposite directions along it."),
+    (own.QUERY, own.DATA), ("lesson-p",))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from app.learn import LESSONS, PLANE, classroom, state, teach
+from app.learn import LESSONS, PLANE, browser, classroom, stages, state, teach
 from app.learn.lesson import Lesson
 from app.widgets.frame import top
 
@@ -23,14 +23,15 @@ def choose() -> str:
 
 def show(step: str) -> None:
     """A lesson, or the plane to play with."""
-    top.begin(f"learn {step}")
+    top.begin(f"learn {step} {stages.opened(STEPS[step].slug)}")
     teach(STEPS[step], title(step))
+    browser.listen()
 
 
 def project() -> None:
     """The step before a class."""
     step = state.current(list(STEPS))
-    classroom.teach(STEPS[step], step, list(STEPS), [title(one) for one in STEPS])
+    classroom.teach(STEPS, step, {one: title(one) for one in STEPS})
 
 
 def onward(step: str) -> None:

@@ -10,25 +10,33 @@ import streamlit as st
 from app.charts import lesson as charts
 from app.charts.draw import draw
 from app.learn import specimens, state
-from app.learn.lesson import Lesson, PageLink, Quiz, aside, extras, side_by_side
+from app.learn.lesson import Lesson, PageLink, Quiz, aside, extras, formula, side_by_side
 from app.widgets.choices import choice
 from app.widgets.words import glossary
 from engine.desk.analyses import toy
 
 CHART, _SENT = "learn:plane", "learn:plane:sent"
+START = 2.0, 1.6
+
+
+def setup() -> None:
+    draw(charts.still_plane, _points(), _ends("factual", [toy.answer(*START, 0).factual.boundary]), START, toy.SIDE,
+         key="learn:plane:setup", alt="Two classes in the plane, the query, the boundary between the classes, and the "
+                                      "point that will be dragged.")
 
 
 def show() -> PageLink:
     left, right = side_by_side()
     with left:
-        x, y = (state.coordinate("toy-x", "Move it sideways", 2.0, toy.SIDE),
-                state.coordinate("toy-y", "Move it up and down", 1.6, toy.SIDE))
+        x, y = (state.coordinate("toy-x", "Move it sideways", START[0], toy.SIDE),
+                state.coordinate("toy-y", "Move it up and down", START[1], toy.SIDE))
         label = state.pick("toy-label", "Its class", (0, 1), 0, lambda kind: f"class {kind}")
         answer = toy.answer(x, y, label)
         glossary.markdown(
             f"The query is the diamond. The model gives its class the probability **{answer.factual.probability:.3f}** "
             f"without your point, **{answer.exact.probability:.3f}** with it, and the linearised answer says "
             f"**{answer.linearised.probability:.3f}**.")
+        formula("linearised: θ − [P 1/n] [T H⁻¹] [P ∇ℓ_k]")
         aside("Circles are class 0, squares class 1; your point has a ring. Drag it, or use the sliders.")
     with right:
         fixed, kind = _points(), f"moved point, class {label}"
@@ -99,7 +107,7 @@ LESSON = Lesson(
     "plane", "Play: one point in the plane",
     "Two classes in the plane, and one more point that you drag. The dotted line is the boundary without it, the solid "
     "one the exact answer with it, and the dashed one the linearised answer: the influence function.",
-    show,
+    setup, show,
     "Near the boundary a point moves the model little, and the line follows. Far on the wrong side it pulls hard, the "
     "exact model gives way only so far, and the linearisation overshoots.",
     Quiz("Far on the wrong side the dashed line overshoots. Is the influence function computed wrongly?",
@@ -108,4 +116,5 @@ LESSON = Lesson(
          "approximation error, and it shrinks with the weight."),
     Quiz("The point is dragged far to the wrong side. Whose answer moves the query's probability farther?",
          ("The exact one", "The linearised one", "Both the same"), 1,
-         "A line goes on at the slope with which it began; the exact model gives way less and less."))
+         "A line goes on at the slope with which it began; the exact model gives way less and less."),
+    controls=("toy-x", "toy-y", "toy-label"))

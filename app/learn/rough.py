@@ -14,6 +14,14 @@ STEPS = tuple(round(-1 + 0.05 * index, 2) for index in range(41))
 READ = BEHAVIORS["query_loss"]
 
 
+def setup() -> None:
+    kind = next(iter(rough.KINDS))
+    frame, unit = rough.along_epsilon(kind)[["epsilon", "tangent"]], direction.change(READ)
+    draw(charts.line, frame, unit, "epsilon", "change of the weight, ε", key="learn:rough:setup",
+         alt=f"The straight line that the derivative of the first training predicts: the {unit} along ε.")
+    glossary.markdown(f"The line of the first training ({rough.KINDS[kind]}): what its derivative predicts.")
+
+
 def show() -> PageLink:
     kind = state.pick("lesson-run", "Which training?", list(rough.KINDS), "smooth", rough.KINDS.get)
     epsilon = state.pick("lesson-epsilon", "Change of the weight, ε", STEPS, 0.1, lambda value: f"{value:+g}",
@@ -44,9 +52,9 @@ LESSON = Lesson(
     "rough", "Smooth and rough trainings",
     "Trainings on the same thirty points and with the same initial weights. The first takes small steps on all points, "
     "through a smooth network. Each of the next changes one thing more: kinks in place of the smooth parts, five "
-    "points at a time, momentum, larger steps. Before you move ε: for which of them will a straight line tell what "
-    "happens when one example counts a little more or less?",
-    show,
+    "points at a time, momentum, larger steps. The derivative of a training says what happens when one example counts "
+    "a little more or less: a straight line.",
+    setup, show,
     "A derivative through the whole training is exact in both; it tells what real trainings do only where the training "
     "is smooth.",
     Quiz("In the rough training the line already misses at ε = 0.25. Is the derivative wrong?",
@@ -54,7 +62,8 @@ LESSON = Lesson(
          "It is the exact slope at ε = 0. Large steps blow small changes up, and a kink that is crossed in some "
          "step makes the end jump. More digits would not help; the trainings between the two show what each change "
          "does."),
-    Quiz("For which of the two, the first or the last, will the straight line tell what a real training does?",
+    Quiz("For which of the two, the first or the last, will the straight line predict what a real training does?",
          ("For both", "For the smooth one", "For the rough one"), 1,
          "Small steps through a smooth network bend the end of the training little; large ones with momentum, on "
-         "few points and through kinks, throw it about."))
+         "few points and through kinks, throw it about."),
+    controls=("lesson-run", "lesson-epsilon"))

@@ -4,38 +4,51 @@ import pandas as pd
 
 from app.charts import lesson as charts
 from app.charts.draw import draw
-from app.learn import specimens, state
-from app.learn.lesson import Lesson, PageLink, Quiz, extras
+from app.learn import own, specimens, state
+from app.learn.lesson import Lesson, PageLink, Quiz, extras, formula
 from app.widgets.pickers.specification_list import address_of
 from app.widgets.words import glossary
 from engine.desk.analyses import signals
 from engine.scoring.named import NAMED
 
-RHO = 0.2
+FORMULAS = {"similarity": "⟨x_q, x_k⟩", "training": "⟨x_q, x_k⟩ · [P (−s_ℓ(z_k))_y]",
+            "both": "⟨x_q, x_k⟩ · [B s_B(q)]ᵀ [P (−s_ℓ(z_k))]"}
+
+
+def setup() -> None:
+    wrong = int(signals.detections(own.rho()).flags.sum())
+    draw(charts.inspection, _chance(wrong), ["chance"], key="learn:signals:setup",
+         alt="Wrong labels found against examples looked at, by chance.")
+    glossary.markdown(f"{signals.TRAIN} handwritten digits, of which {wrong} carry a wrong label.")
+
+
+def _chance(wrong: int) -> pd.DataFrame:
+    return pd.DataFrame({"inspected": [0, signals.TRAIN], "found": [0, wrong], "kind": "chance"})
 
 
 def show() -> PageLink:
-    titles = signals.STAGES
+    titles, rho = signals.STAGES, own.rho()
     stage = state.pick("lesson-signal", "What the score uses", list(titles), "similarity", titles.get)
-    detections = signals.detections(RHO)
+    detections = signals.detections(rho)
     shown = list(titles)[:list(titles).index(stage) + 1]
     wrong = int(detections.flags.sum())
     names = ["chance", *(titles[name] for name in shown)]
-    chance = pd.DataFrame({"inspected": [0, signals.TRAIN], "found": [0, wrong], "kind": "chance"})
-    frame = pd.concat([chance, *(detections.detection_curve(name).assign(kind=titles[name]) for name in shown)],
+    frame = pd.concat([_chance(wrong), *(detections.detection_curve(name).assign(kind=titles[name]) for name in shown)],
                       ignore_index=True)
     draw(charts.inspection, frame, names, key="learn:signals",
          alt=f"Wrong labels found against examples looked at, for {', '.join(names)}.")
     here = ", ".join(f"{titles[name]} **{detections.auprc(name):.2f}**" for name in shown)
     means = ", ".join(f"{titles[name]} {mean:.2f} ± {half:.2f}"
-                      for name, (mean, half) in signals.over_draws(RHO).items())
+                      for name, (mean, half) in signals.over_draws(rho).items())
+    formula(f"{titles[stage]}: {FORMULAS[stage]}")
     glossary.markdown(f"{signals.TRAIN} handwritten digits, of which {wrong} carry a wrong label. Average precision: "
-                      f"{here}; chance is {RHO:.2f}. Mean over {signals.DRAWS} draws, with its 95% interval: {means}.")
+                      f"{here}; chance is {rho:.2f}. Mean over {signals.DRAWS} draws, with its 95% interval: {means}.")
     table = pd.DataFrame({"score": list(titles.values()),
                           "average precision": [round(detections.auprc(name), 4) for name in titles]})
     extras("signals", table, command=(
         'python -c "from engine.applications.lessons.signals import detections as d; '
-        'print({s: d().auprc(s) for s in d().suspicion})"'))
+        'print({s: d('
+        f'{rho}).auprc(s) for s in d({rho}).suspicion}})"'))
     named = [NAMED[name].implied() for name in ("repsim", "gradsim")]
     return PageLink("compare", "See how far the rankings themselves are apart",
                     specimens.address(**address_of(named, (0, 1))))
@@ -44,9 +57,9 @@ def show() -> PageLink:
 LESSON = Lesson(
     "signals", "What turns similarity into a detector?",
     "A gradient score is similarity between two signals: the training signal, how the example's loss pulls on its "
-    "logits, and the behavior signal, how the query's behavior depends on its own. Similarity has neither. Add them "
-    "one after the other, and watch who finds the wrong labels.",
-    show,
+    "logits, and the behavior signal, how the query's behavior depends on its own. Add them to plain similarity, one "
+    "after the other.",
+    setup, show,
     "What a score can find depends on the signals it uses. Here the training signal does all of it: it is the one that "
     "has read the label. With the behavior signal on top, fewer wrong labels are found at this task, not more.",
     Quiz("The paper's harmful responses in language models are found only with both signals. Is that a "
@@ -56,4 +69,5 @@ LESSON = Lesson(
     Quiz("Similarity alone, then with the training signal, then with the behavior signal too. Which addition finds "
          "most wrong labels?",
          ("The training signal", "The behavior signal", "Both add as much"), 0,
-         "The training signal is the one that has read the label."))
+         "The training signal is the one that has read the label."),
+    (own.RHO,), ("lesson-signal",))

@@ -5,8 +5,8 @@ import streamlit as st
 
 from app.charts import lesson as charts
 from app.charts.draw import draw
-from app.learn import specimens, state
-from app.learn.lesson import SOURCE, Lesson, PageLink, Quiz, extras, problem, scores
+from app.learn import own, specimens, state
+from app.learn.lesson import Lesson, PageLink, Quiz, extras, formula, problem, scores
 from app.widgets.examples import cards
 from app.widgets.results.agreements import signed
 from app.widgets.words import glossary
@@ -20,6 +20,15 @@ from engine.scoring.scoring import Scoring
 START, LONGEST, POINTS = 0.1, 1.0, 101
 
 
+def setup() -> None:
+    sample = problem()
+    query, row = _most_curved(sample)
+    frame = along_eta(sample.problem, query, row, np.linspace(0, START, POINTS))
+    unit = direction.change(BEHAVIORS["query_loss"])
+    draw(charts.tangent, frame, START, unit, "eta", "step size η", LONGEST, key="learn:tangent:setup",
+         alt=f"The {unit} up to η = {START:g}: the exact curve and its tangent, on an axis up to {LONGEST:g}.")
+
+
 def show() -> PageLink:
     eta = state.eta(START, LONGEST)
     sample = problem()
@@ -27,12 +36,12 @@ def show() -> PageLink:
     frame = along_eta(sample.problem, query, row, np.linspace(0, LONGEST, POINTS))
     read = BEHAVIORS["query_loss"]
     unit = direction.change(read)
-    draw(charts.tangent, frame, eta, unit, key="learn:tangent",
+    draw(charts.tangent, frame, eta, unit, "eta", "step size η", LONGEST, key="learn:tangent",
          alt=f"The {unit} along the step size: the exact curve and its tangent, which are apart at η = {eta:g}.")
     at = frame.iloc[(frame.eta - eta).abs().argmin()]
     before = float(np.log(comparing.probability(sample.problem, query)))
     first = Scoring.of("query_loss", {"kind": "add_occurrence"}, {"kind": "one_step", "eta": eta}, "first_order")
-    exact, approximate = scores(comparing.step("query_loss", eta), first, candidates=SOURCE.n_train)
+    exact, approximate = scores(comparing.step("query_loss", eta), first, candidates=own.TRAIN)
     here, mean = (_growth(sample, *pair) for pair in ((query, row), (None, None)))
     text = (
         f"One step of size η = {eta:g} on one training example, seen at one query, "
@@ -42,8 +51,9 @@ def show() -> PageLink:
         f"{float(gaps(sample.problem, eta).mean()):.2g}. From η = {START:g} to {LONGEST:g} the gap grows "
         f"**{here:.0f}**-fold here, and the mean gap **{mean:.0f}**-fold. Over all queries and examples the rankings "
         f"agree with Kendall's τ = **{signed(comparing.mean_tau(exact, approximate), 2)}**.")
+    formula("B(q; θ − [T η] [P ∇ℓ_k]) − B(q; θ)  ≈  −[T η] [B ∇B(q)]ᵀ [P ∇ℓ_k]")
     glossary.markdown(text)
-    extras("tangent", frame, [comparing.step("query_loss", eta), first], SOURCE, quantity=unit)
+    extras("tangent", frame, [comparing.step("query_loss", eta), first], own.source(), quantity=unit)
     return PageLink("approximation_error", "Drag η on all queries", specimens.address(panel="eta", eta=short(eta)))
 
 
@@ -62,9 +72,9 @@ def _most_curved(_sample) -> tuple[int, int]:
 
 LESSON = Lesson(
     "tangent", "Linearisation and its error",
-    "Gradient-based scores replace the curve by its tangent at the trained model: first order. Drag the step size and "
-    "watch the tangent leave the curve. The question stays the same, so this gap is approximation error.",
-    show,
+    "Gradient-based scores replace the curve by its tangent at the trained model: first order. The question stays the "
+    "same, so the gap between curve and tangent is approximation error.",
+    setup, show,
     "Close to the trained model the tangent is the curve; the farther the step, the larger the approximation error.",
     Quiz("For the query logit of softmax regression, how far apart are curve and tangent?",
          ("As far as here", "Not at all"), 1,
@@ -73,4 +83,5 @@ LESSON = Lesson(
          ("As large", "Ten times", "More than ten times"), 2,
          "A first-order answer errs by the square of a small step, for which ten times the step is a hundred "
          "times the gap. These steps are not small: the curve flattens on the way, and the gap grows less; the "
-         "numbers stand below the picture."))
+         "numbers stand beside the picture."),
+    (own.DATA,), ("eta",))

@@ -34,6 +34,7 @@ from engine.analysis.spot_check import NotMeasured, SpotCheck
 from engine.analysis.subset_bank import Among
 from engine.applications.decisions import FINE, UNSURE, WRONG, DecidedMeanwhile, Decision, Decisions
 from engine.applications.lessons import comparing, rough, signals, toy
+from engine.applications.lessons.answers import Answer, Answers
 from engine.applications.lessons.curve import along_eta, gaps, most_curved
 from engine.exact.decomposition import Decomposition
 from engine.exact.path_integral import PathIntegral, path_integral

@@ -87,6 +87,12 @@ def sound(at: AppTest) -> AppTest:
     return at
 
 
+def revealed(at: AppTest) -> AppTest:
+    """The Learn page once the result of its lesson was asked for."""
+    buttons = [button for button in sound(at).button if button.label == "Show the result"]
+    return sound(settled(buttons[0].click().run())) if buttons else at
+
+
 def scored(at: AppTest, most: int = 20) -> AppTest:
     """Run until the queued jobs of the page are done."""
     while (jobs := desk().jobs.queue.jobs("queued")) and most:

@@ -1,18 +1,20 @@
 """Learn before a class: predict, reveal, take away in this order, and predictions answered by what is shown."""
 
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from app.learn import behavior, classroom, counterfactual, intervention, lesson, panel, process, stages
+from app.charts.enlarged import enlarged, sized
+from app.learn import behavior, browser, classroom, counterfactual, intervention, lesson, panel, process, stages
 from app.widgets.jobs.desk import desk
 from engine.applications.lessons import comparing, rough, signals, toy
 from engine.applications.lessons.curve import along_eta, most_curved
 from engine.desk import Waiting
 from engine.metrics.ranking import bottom, ranks, top
 from engine.scoring.named import NAMED
-from tests.pages.support import TIMEOUT, open, says, sound
+from tests.pages.support import TIMEOUT, open, revealed, says, sound
 
 STEPS = list(panel.STEPS)
 
@@ -34,7 +36,7 @@ def test_a_class_predicts_before_it_sees_and_takes_away_what_it_saw(step):
     shown = panel.STEPS[step]
     right, question = shown.prediction.right, shown.prediction
     at = opened(step)
-    assert says(at, shown.idea) and not charts(at) and not says(at, "wf-specimens") and not says(at, shown.takeaway)
+    assert says(at, shown.idea) and (charts(at) or says(at, "wf-specimens")) and not says(at, shown.takeaway)
     assert not says(at, question.why)
     sound(at.radio(key=f"learn:predict:{shown.slug}").set_value(right).run())
     assert not says(at, question.why)
@@ -60,7 +62,10 @@ def test_the_way_leads_through_all_lessons_and_back():
     assert stages.neighbours("1", stages.PREDICT, steps) == (None, ("1", stages.REVEAL))
     assert stages.neighbours("1", stages.TAKE, steps) == (("1", stages.REVEAL), ("2", stages.PREDICT))
     assert stages.neighbours("2", stages.TAKE, steps) == (("2", stages.REVEAL), None)
-    at = pressed(opened("1", stage="takeaway"), "Next lesson")
+    at = opened("1", stage="takeaway")
+    assert says(at, panel.STEPS["1"].idea) and not says(at, panel.STEPS["1"].takeaway), "a link begins at the question"
+    for label in ("Reveal", "Take away", "Next lesson"):
+        at = pressed(at, label)
     assert says(at, panel.title("2")) and says(at, panel.STEPS["2"].idea)
     assert says(pressed(at, "Back"), panel.STEPS["1"].takeaway)
 
@@ -70,12 +75,59 @@ def test_it_is_entered_and_left_at_the_same_step():
     assert says(at, panel.STEPS["3"].idea) and at.query_params["classroom"] in ("1", ["1"])
     at = pressed(at, "Leave")
     assert "classroom" not in at.query_params and "stage" not in at.query_params
-    assert says(at, "Take away") and at.title[0].value == "Learn" and says(at, panel.title("3"))
+    assert at.title[0].value == "Learn" and says(at, panel.title("3"))
 
 
 def test_another_page_has_no_such_mode():
     at = sound(open("guide", classroom="1"))
     assert "classroom" not in at.query_params and says(at, "Guide")
+
+
+def session(visitor, step, **more):
+    """A session of a browser that has been here before."""
+    return sound(open("learn", state={"_visitor": visitor}, step=step, **more))
+
+
+@pytest.mark.parametrize("mode", [{}, {"classroom": "1"}])
+def test_a_prediction_outlives_a_reload_and_is_nobody_elses(mode):
+    """T and a reload begin a new session of the same browser, at the same address."""
+    at = session("a" * 32, "2", **mode)
+    sound(at.radio(key=stages.widget("behavior")).set_value(0).run())
+    at = session("a" * 32, "2", **mode)
+    assert at.radio(key=stages.widget("behavior")).value == 0 and not says(at, "You expected")
+    at = pressed(at, "Reveal" if mode else "Show the result")
+    assert says(at, "You expected: All 8.")
+    address = {**mode, "stage": "reveal"} if mode else mode
+    assert says(session("a" * 32, "2", **address), "You expected: All 8.")
+    other = session("b" * 32, "2", **address)
+    assert not says(other, "You expected") and other.radio(key=stages.widget("behavior")).value is None
+
+
+def test_going_on_never_gives_an_answer():
+    at = pressed(opened("4"), "Reveal")
+    assert not says(at, "As you expected") and not says(at, "You expected")
+
+
+def test_a_lesson_is_reset_with_all_that_was_chosen():
+    at = revealed(open("learn", step="4", **{"lesson-query": "7", "lesson-rate": "0.5", "lesson-t": "five"}))
+    assert at.selectbox(key="choice:lesson-query").value == 7 and at.query_params["lesson-query"] in ("7", ["7"])
+    at = pressed(at, "Reset the lesson")
+    assert not {"lesson-query", "lesson-rate", "lesson-data"} & set(at.query_params)
+    assert at.radio(key=stages.widget("process")).value is None and not says(at, panel.STEPS["4"].takeaway)
+
+
+def test_a_lesson_takes_other_data_and_another_rate():
+    at = revealed(open("learn", step="2", **{"lesson-data": "digits"}))
+    assert not says(at, "which was ignored") and says(at, "wf-specimens")
+    assert says(revealed(open("learn", step="8", **{"lesson-rho": "0.4"})), "of which 200 carry a wrong label")
+
+
+@pytest.mark.parametrize(("cookie", "scale"), [("1.5", 1.5), ("99", 4.0), ("nan", 1.0), ("x", 1.0)])
+def test_letters_and_charts_grow_with_the_screen(monkeypatch, cookie, scale):
+    monkeypatch.setattr(browser.st, "context", SimpleNamespace(cookies={browser.SCALE: cookie}))
+    assert browser.scale() == scale
+    with enlarged(400, scale):
+        assert sized({"mark": {"size": 10}, "height": 3})["height"] == round(400 * scale)
 
 
 def test_an_unknown_stage_is_said_and_the_first_is_shown():
@@ -84,7 +136,7 @@ def test_an_unknown_stage_is_said_and_the_first_is_shown():
 
 
 def test_charts_are_enlarged_only_there():
-    large, plain = opened("6", stage="reveal"), sound(open("learn", step="6"))
+    large, plain = pressed(opened("6"), "Reveal"), revealed(open("learn", step="6"))
     specs = [(at.get("vega_lite_chart") or at.get("arrow_vega_lite_chart"))[0].proto.spec for at in (large, plain)]
     assert f'"height": {classroom.HEIGHT}' in specs[0] and '"labelFontSize": 21' in specs[0]
     assert "labelFontSize" not in specs[1]
@@ -135,7 +187,7 @@ class TestPredictions:
         assert near > far + 0.05 > 0.7 and right(intervention) == "It falls a little"
 
     def test_a_step_and_the_optimum_hardly_agree(self):
-        step, optimum = self.scores(comparing.step("query_loss"), process.PROCESSES["optimum"][1])
+        step, optimum = self.scores(comparing.step("query_loss"), process.PROCESSES["optimum"].scoring)
         assert abs(comparing.mean_tau(step, optimum)) < 0.1 and right(process) == "Hardly at all"
 
     def test_the_soft_margin_rises_with_the_query_loss(self, problem):

@@ -12,7 +12,7 @@ from engine.problems import ProblemSource
 from engine.question.behaviors import BEHAVIORS, reading
 from tests import referee
 from tests.house.test_direction import untrue
-from tests.pages.support import open, shown, sound, texts
+from tests.pages.support import open, revealed, shown, sound, texts
 
 SMALL = {"data": "digits", "train": 60, "queries": 20, "candidates": 12, "nseeds": 1}
 STEP, REMOVED = "add_occurrence/one_step;eta=0.5", "remove/reoptimize"
@@ -40,7 +40,7 @@ def fair(at):
 
 def test_the_lesson_on_tangents_tells_what_becomes_of_the_loss():
     """The step is taken anew on the parameters: the cross-entropy before and after is what the sentence says."""
-    at = fair(open("learn", step="6", **{"lesson-eta": "0.4"}))
+    at = fair(revealed(open("learn", step="6", **{"lesson-eta": "0.4"})))
     [found] = [found for text in map(referee.plain, said(at)) if (found := CHANGED.search(text))]
     change, way, before, after = float(found[1]), found[2], float(found[3]), float(found[4])
     assert change == pytest.approx(before - after, abs=5e-3) and (way == "falls") == (change > 0)
@@ -51,7 +51,7 @@ def test_the_lesson_on_tangents_tells_what_becomes_of_the_loss():
 
 @pytest.mark.parametrize("step", [2, 5, 9])
 def test_lessons_name_the_value_whose_change_they_show(step):
-    at = fair(open("learn", step=str(step), **{"lesson-b": "query_loss"}))
+    at = fair(revealed(open("learn", step=str(step), **{"lesson-b": "query_loss"})))
     assert any("log-likelihood (minus the query loss)" in text for text in said(at))
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from app.guide.data import GUIDES
 from engine.question.glossary import occurrences
-from tests.pages.support import open, sound
+from tests.pages.support import open, revealed, sound
 
 SMALL = {"data": "digits", "train": 100, "queries": 20, "candidates": 10}
 PAIR = ["query_loss/add_occurrence/one_step;eta=0.1", "query_loss/infinitesimal/local_response"]
@@ -24,7 +24,7 @@ VIEWS = {
     "compare more": {**SMALL, "s": PAIR, "pair": "1-2", "explain": 1}, "language_models": {},
     "language_models records": {"show": "records"}, "language_models ablation": {"show": "ablation"},
     "language_models removal": {"show": "removal"}, "examples self": {**SMALL, "s": PAIR, "self": 1},
-    **{f"learn {step}": {"step": step} for step in (*range(1, 9), "play")},
+    **{f"learn {step}{result}": {"step": step} for step in (*range(1, 9), "play") for result in ("", " result")},
 }
 ELSEWHERE = {("home", "influence"): "the title, which the paragraph below answers",
              ("compare", "TRAK"): "the name of a program from which scores are brought"}
@@ -60,6 +60,7 @@ def walked(block):
 @pytest.mark.parametrize("view", VIEWS)
 def test_a_term_is_explained_where_it_stands_first(view):
     at, known, missing = sound(open(view.split()[0], **VIEWS[view])), set(), []
+    at = revealed(at) if view.endswith("result") else at
     for block in (at.sidebar, at.main):
         known.clear()
         for kind, text, said in walked(block):

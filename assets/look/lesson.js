@@ -1,0 +1,40 @@
+const TYPED = 'input:not([type=radio]), textarea, select, [contenteditable="true"], [role="dialog"], [role="combobox"]';
+const MOVED = '[role="slider"], [data-testid="stButtonGroup"]';
+const remember = (name, value) => {
+  document.cookie = `${name}=${value}; path=/; max-age=43200; SameSite=Strict`;
+};
+const scale = () => {
+  const size = Math.min(innerWidth / 1280, innerHeight / 720);
+  return innerWidth < 900 ? .65 : Math.min(4, Math.max(1, Math.floor(size * 4) / 4));
+};
+export default function({data, setStateValue}) {
+  const shared = window.wfLesson ??= {};
+  remember('wf-visitor', data.visitor);
+  const fit = () => {
+    remember('wf-scale', scale());
+    if (data.projector && scale() !== data.scale) setStateValue('scale', scale());
+  };
+  const press = event => {
+    const at = event.target, key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
+    if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+    if (at.closest?.(TYPED)) return;
+    if (key.startsWith('Arrow') && at.closest?.(MOVED)) return;
+    if (key === ' ' && at.closest?.('button, a, input, [role="radiogroup"], ' + MOVED)) return;
+    if (key === 'f' && data.projector && !event.repeat) {
+      if (document.fullscreenElement) document.exitFullscreen(); else document.documentElement.requestFullscreen();
+    }
+    if (!data.keys[key]) return;
+    event.preventDefault();
+    event.stopImmediatePropagation();
+    if (!event.repeat) document.querySelector(`.st-key-${data.keys[key]} button:not(:disabled)`)?.click();
+  };
+  let timer = 0;
+  const later = () => { clearTimeout(timer); timer = setTimeout(fit, 250); };
+  document.removeEventListener('keydown', shared.press, true);
+  removeEventListener('resize', shared.later);
+  document.addEventListener('keydown', press, true);
+  addEventListener('resize', later);
+  Object.assign(shared, {press, later});
+  fit();
+  return () => { document.removeEventListener('keydown', press, true); removeEventListener('resize', later); };
+}
