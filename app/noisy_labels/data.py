@@ -19,4 +19,4 @@ def retraining_time(source: NoisySource, trainings: int) -> str:
 
 def count_time(source: NoisySource) -> str:
     """How long the first list of suspects takes, with the count of wrong labels, in words."""
-    return guesses.described(searches.COUNT, searches.seconds(source, searches.COUNT_TRAININGS), searches.seconds_of)
+    return guesses.described(searches.COUNT, searches.seconds(source, source.held_out_folds), searches.seconds_of)

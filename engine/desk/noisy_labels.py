@@ -58,8 +58,6 @@ SEARCH, RETRAINING, COUNT = SuspicionRequest.name, WhatIfRequest.name, HeldOutRe
 """Kinds of job."""
 TRAININGS = 3.5
 """How many trainings a search takes about as long as, with confident learning."""
-COUNT_TRAININGS = 5.0
-"""How many the first list of suspects takes."""
 START = 3.0
 """Seconds before a run's first training."""
 

@@ -103,6 +103,6 @@ DETECTORS: dict[str, Detector] = {
         "the self-influence of Koh & Liang 2017, exact in closed form", TRAINING,
         _removal(kernel_removal.self_influence)),
     "refitted": Detector(
-        "Refit without suspects", "Do models that saw neither this example nor the labels that they doubt, and the "
-        "examples most like it, believe the label?", "this program", REFITTED, refitted.suspicion),
+        "Reweighted refit", "Do models that never saw this example, and weigh every other by how far its label is "
+        "believed, believe this label?", "this program", REFITTED, refitted.suspicion),
 }  # fmt: skip
