@@ -8,9 +8,10 @@ from typing import Any
 
 import pandas as pd
 
+from engine.applications.noisy_labels.drawing import draw_cached
 from engine.applications.noisy_labels.own import own_source
 from engine.applications.noisy_labels.pairs import MAIN
-from engine.applications.noisy_labels.search import SuspicionRequest, draw_cached
+from engine.applications.noisy_labels.search import SuspicionRequest
 from engine.applications.noisy_labels.source import NoisySource
 from engine.data import DATASETS
 from engine.jobs import run_job

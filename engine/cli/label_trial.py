@@ -21,7 +21,7 @@ def label_trial(
     machine: Machine = Machine(),
 ) -> None:
     """Flip 5% of the labels that look right, and measure how each method detects them (resumable)."""
-    from engine.applications.noisy_labels.search import draw_cached
+    from engine.applications.noisy_labels.drawing import draw_cached
     from engine.applications.noisy_labels.trial import TrialRequest
     from engine.cli.progress import run_shown
     from engine.cli.score_files import check_output

@@ -21,8 +21,8 @@ def near_duplicates(
     machine: Machine = Machine(),
 ) -> None:
     """Find duplicates and near-duplicates in the data, and those on both sides of a split (resumable)."""
+    from engine.applications.noisy_labels.drawing import draw_cached
     from engine.applications.noisy_labels.duplicates import DuplicatesRequest
-    from engine.applications.noisy_labels.search import draw_cached
     from engine.cli.progress import run_shown
     from engine.cli.score_files import check_output
 

@@ -67,10 +67,11 @@ def noisy_labels(
     machine: Machine = Machine(),
 ) -> None:
     """Rank training labels by how likely they are wrong (resumable)."""
+    from engine.applications.noisy_labels.drawing import draw_cached
     from engine.applications.noisy_labels.fault import fault
     from engine.applications.noisy_labels.held_out import MISJUDGED, HeldOutRequest
     from engine.applications.noisy_labels.judge import judge
-    from engine.applications.noisy_labels.search import SuspicionRequest, draw_cached
+    from engine.applications.noisy_labels.search import SuspicionRequest
     from engine.cli.progress import run_shown
     from engine.cli.score_files import check_output
 
@@ -147,12 +148,11 @@ def what_if_labels(
     machine: Machine = Machine(),
 ) -> None:
     """Retrain without some examples, or with other labels, and compare accuracies (resumable)."""
-    from engine.applications.noisy_labels.cross_validation import CrossValidationRequest
+    from engine.applications.noisy_labels.cross_validation import FOLDS, CrossValidationRequest
     from engine.applications.noisy_labels.decision_file import read_decisions
-    from engine.applications.noisy_labels.held_out import FOLDS
+    from engine.applications.noisy_labels.drawing import draw_cached
     from engine.applications.noisy_labels.retraining import RetrainingRequest, WhatIfRequest
     from engine.applications.noisy_labels.review import consequences
-    from engine.applications.noisy_labels.search import draw_cached
     from engine.cli.progress import run_shown
     from engine.cli.score_files import check_output
 

@@ -22,10 +22,11 @@ import numpy as np
 import pandas as pd
 
 from engine.applications.noisy_labels import planted
-from engine.applications.noisy_labels.detectors.feature_readings import FeatureReadings
 from engine.applications.noisy_labels.detectors.methods import DETECTORS, HELD_OUT, REFITTED
-from engine.applications.noisy_labels.pairs import CONSENSUS, METHODS, SEARCHED, Pair
-from engine.applications.noisy_labels.search import SuspicionRequest, draw_cached
+from engine.applications.noisy_labels.drawing import draw_cached
+from engine.applications.noisy_labels.feature_readings import FeatureReadings
+from engine.applications.noisy_labels.pairs import CONSENSUS, METHODS, Pair, usual
+from engine.applications.noisy_labels.search import SuspicionRequest
 from engine.applications.noisy_labels.source import NoisySource
 from engine.basics.provenance import device_name, versions_of
 from engine.experiments.experiment import Experiment, StudyPreset
@@ -37,7 +38,7 @@ from engine.metrics.detection import detection
 from engine.models.recipe import Recipe
 from engine.store.results import Result
 
-NUMERICS = 1
+NUMERICS = 2
 CLEANLAB = ("confident", "self_confidence", "normalized_margin")
 RECOMMENDED = Pair("Recommended by the trial")
 SECONDS, REPORTED, BEYOND = "CPU seconds", "P@reported", "AUPRC beyond cleanlab"
@@ -87,10 +88,9 @@ def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
     if title == payload["settings"]["network"]["title"]:
         return _of_network({**payload["settings"]["network"]["source"], "seed": int(seed), "mask": int(seed)}, context)
     given = load(payload["settings"]["sets"][title], int(seed), context.computing("reading features", 0.5))
-    suspicion, seconds = _searched(given, given.labels, int(seed), context)
-    predicted = FeatureReadings(given.features, given.labels, given.classes, int(seed)).probabilities.argmax(1)
-    trial = planted.plant(given.labels, predicted, given.classes, int(seed))
-    tried, _ = _searched(given, trial.labels, int(seed), context)
+    suspicion, seconds, p = _searched(given, given.labels, int(seed), context)
+    trial = planted.plant(given.labels, p.argmax(1), given.classes, int(seed))
+    tried, _, _ = _searched(given, trial.labels, int(seed), context)
     table = planted.measured(tried, trial)
     suspicion[RECOMMENDED] = suspicion[Pair(*table.loc[0, ["method", "behavior"]])]
     weighted = planted.consensus(suspicion, table)
@@ -102,10 +102,10 @@ def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
 
 
 def _searched(given: LabelSet, labels: np.ndarray, seed: int, context: Context
-              ) -> tuple[dict[Pair, np.ndarray], dict[str, float]]:
-    """Suspicion by every method, and its CPU seconds with what it reads."""
-    readings, scores, seconds = FeatureReadings(given.features, labels, given.classes, seed), {}, {}
-    start = time.process_time()
+              ) -> tuple[dict[Pair, np.ndarray], dict[str, float], np.ndarray]:
+    """Suspicion by every method, its CPU seconds with what it reads, and the out-of-fold probabilities (n, C)."""
+    scores, seconds, start = {}, {}, time.process_time()
+    readings = FeatureReadings(given.features, labels, given.classes, seed, given.pictures)
     _ = readings.probabilities
     held_out = time.process_time() - start
     for number, detector in enumerate(DETECTORS.values()):
@@ -114,13 +114,13 @@ def _searched(given: LabelSet, labels: np.ndarray, seed: int, context: Context
         scores[Pair(detector.title)] = detector.suspicion(readings)
         seconds[detector.title] = time.process_time() - start + held_out * (detector.reads in (HELD_OUT, REFITTED))
         context.progress(number / len(DETECTORS), detector.title)
-    return scores, seconds
+    return scores, seconds, readings.probabilities
 
 
 def _of_network(source: Mapping[str, Any], context: Context) -> Output:
     """The same of a network that is trained on pixels, with influence beside."""
     chosen = NoisySource.parse(source)
-    result = SuspicionRequest(source=chosen, methods=(*SEARCHED, "refitted")).within(context)
+    result = SuspicionRequest(source=chosen, methods=usual(quick=True)).within(context)
     scored, noisy = SuspicionRequest.loaded(result), draw_cached(chosen).known_flags.noisy
     return Output({"measures": _measures(scored.suspicion, noisy, {})}, manifest={
         "data": scored.facts["data"], "device": scored.facts["device"], "labels": len(noisy),

@@ -18,12 +18,14 @@ TABLES = ("wine", "breast_cancer", "generated")
 
 @dataclass(frozen=True, eq=False)
 class LabelSet:
-    """features (n, d), observed labels (n,) and which of them are wrong (n,); classes C."""
+    """features (n, d), observed labels (n,) and which of them are wrong (n,); classes C; whether they are of pictures.
+    """
 
     features: np.ndarray
     labels: np.ndarray
     noisy: np.ndarray
     classes: int
+    pictures: bool
 
     @property
     def fingerprint(self) -> str:
@@ -35,7 +37,7 @@ def load(setting: Mapping[str, Any], seed: int, options: Options) -> LabelSet:
     of pictures, `pretrained` where they are read by pretrained features."""
     if setting["data"] in TABLES:
         features, labels = _table(setting["data"])
-        return _planted(features, features, labels, setting, seed)
+        return _planted(features, features, labels, setting, seed, pictures=False)
     dataset, chosen = data.load(setting["data"]), Options() if options is None else options
     rows = np.random.default_rng([0, 3]).permutation(len(dataset.y_train))[:setting["rows"]]
     pixels = dataset.features("train", rows)
@@ -48,17 +50,17 @@ def load(setting: Mapping[str, Any], seed: int, options: Options) -> LabelSet:
         features = pixels
     if "human" in setting:
         observed = cifar10n.labels(setting["human"], dataset.y_train)[rows]
-        return LabelSet(features, observed, observed != dataset.y_train[rows], dataset.n_classes)
-    return _planted(features, pixels, dataset.y_train[rows], setting, seed)
+        return LabelSet(features, observed, observed != dataset.y_train[rows], dataset.n_classes, pictures=True)
+    return _planted(features, pixels, dataset.y_train[rows], setting, seed, pictures=True)
 
 
-def _planted(features: np.ndarray, inputs: np.ndarray, labels: np.ndarray, setting: Mapping[str, Any], seed: int
-             ) -> LabelSet:
+def _planted(features: np.ndarray, inputs: np.ndarray, labels: np.ndarray, setting: Mapping[str, Any], seed: int,
+             pictures: bool) -> LabelSet:
     classes = int(labels.max()) + 1
     made = {"symmetric": lambda: corruption.symmetric_noise(labels, classes, setting["rate"], seed),
             "confusing": lambda: corruption.confusing_noise(inputs, labels, classes, setting["rate"], seed)}
     observed, flags = made[setting["noise"]]()
-    return LabelSet(features, observed, flags.noisy, classes)
+    return LabelSet(features, observed, flags.noisy, classes, pictures)
 
 
 def _table(name: str) -> tuple[np.ndarray, np.ndarray]:

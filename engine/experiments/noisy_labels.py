@@ -17,9 +17,10 @@ import numpy as np
 import pandas as pd
 
 from engine.applications.noisy_labels.effort import training_seconds
+from engine.applications.noisy_labels.drawing import draw_cached
 from engine.applications.noisy_labels.pairs import MAIN, Pair
 from engine.applications.noisy_labels.scoring import AUGMENTED
-from engine.applications.noisy_labels.search import SuspicionRequest, draw_cached
+from engine.applications.noisy_labels.search import SuspicionRequest
 from engine.applications.noisy_labels.source import NoisySource
 from engine.basics.provenance import versions_of
 from engine.experiments.enough import learned_classes

@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from engine.applications.noisy_labels.drawing import draw_cached
 from engine.applications.noisy_labels.pairs import Pair, pairs_of
 from engine.applications.noisy_labels.retraining import RetrainingRequest, most_suspicious
-from engine.applications.noisy_labels.search import SuspicionRequest, draw_cached
+from engine.applications.noisy_labels.search import SuspicionRequest
 from engine.applications.noisy_labels.source import NoisySource
 from engine.experiments.enough import learned_classes
 from engine.experiments.experiment import Experiment, StudyPreset

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 PENALTIES = tuple(10.0 ** (half / 2) for half in range(1, -9, -1))
 """λ, from about 3 down to 1e-4."""
 MOST_STEPS = 1000
+NUMERICS = 1
 FOLDS = 5
 ABSENT = -30.0
 """The logit of a class that no example has."""
@@ -66,17 +67,24 @@ def _fitted(regression: LogisticRegression, x: np.ndarray, y: np.ndarray, penalt
     return regression.fit(x, y, weights)
 
 
+def head(features: int, classes: int) -> nn.Sequential:
+    """The layer of zeros, whose classes are all absent."""
+    linear = nn.Linear(features, classes)
+    with torch.no_grad():
+        linear.weight.zero_()
+        linear.bias.fill_(ABSENT)
+    return nn.Sequential(OrderedDict(flatten=nn.Flatten(), head=linear)).eval()
+
+
 def _module(fitted: LogisticRegression, features: int, classes: int) -> nn.Sequential:
     coefficients, intercepts = fitted.coef_, fitted.intercept_
     if len(fitted.classes_) == 2:
         coefficients, intercepts = (np.concatenate([-half, half]) for half in (coefficients / 2, intercepts / 2))
-    head = nn.Linear(features, classes)
+    module = head(features, classes)
     with torch.no_grad():
-        head.weight.zero_()
-        head.bias.fill_(ABSENT)
-        head.weight[fitted.classes_] = torch.from_numpy(coefficients).to(head.weight)
-        head.bias[fitted.classes_] = torch.from_numpy(intercepts).to(head.bias)
-    return nn.Sequential(OrderedDict(flatten=nn.Flatten(), head=head)).eval()
+        module.head.weight[fitted.classes_] = torch.from_numpy(coefficients).to(module.head.weight)
+        module.head.bias[fitted.classes_] = torch.from_numpy(intercepts).to(module.head.bias)
+    return module
 
 
 def _left_out(y: np.ndarray, seed: int) -> np.ndarray:

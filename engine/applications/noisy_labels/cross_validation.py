@@ -21,7 +21,8 @@ import pandas as pd
 from pydantic import Field
 
 from engine.applications.noisy_labels import effort
-from engine.applications.noisy_labels.folds import fold_of, strata
+from engine.applications.noisy_labels.drawing import draw_cached
+from engine.applications.noisy_labels.folds import fold_of
 from engine.applications.noisy_labels.retraining import (
     AFTER,
     BEFORE,
@@ -30,7 +31,6 @@ from engine.applications.noisy_labels.retraining import (
     facts_of,
     of_the_data,
 )
-from engine.applications.noisy_labels.search import draw_cached
 from engine.basics.provenance import device_name
 from engine.basics.values import Count
 from engine.jobs import Context, Output
@@ -39,6 +39,7 @@ from engine.requests import JobRequest
 from engine.store.results import Result
 
 NORMAL = 1.96
+FOLDS = 5
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,7 @@ class CrossValidationRequest(JobRequest[CrossValidated]):
     answer: ClassVar = CrossValidated
 
     training: RetrainingRequest
-    folds: Annotated[Count, Field(ge=2, le=20)] = 5
+    folds: Annotated[Count, Field(ge=2, le=20)] = FOLDS
     seeds: Annotated[Count, Field(ge=1, le=100)] = 1
 
     @property
@@ -105,7 +106,7 @@ class CrossValidationRequest(JobRequest[CrossValidated]):
         noisy, device = draw_cached(self.training.source), str(pick_device(context.device))
         repeat, fold = (int(number) for number in chunk.split("/"))
         y, weights = corrected(noisy.evidence, self.training.removed, self.training.relabelled)
-        held = fold_of(strata(y, self.folds), self.folds, noisy.source.mask + repeat) == fold
+        held = fold_of(y, self.folds, noisy.source.mask + repeat) == fold
         arrays = {}
         for half, (what, labels, own) in enumerate(((BEFORE, noisy.evidence.y, np.ones_like(weights)),
                                                     (AFTER, y, weights))):
@@ -121,7 +122,7 @@ class CrossValidationRequest(JobRequest[CrossValidated]):
         right = {what: np.zeros(len(y)) for what in (BEFORE, AFTER)}
         for chunk in self.chunks:
             repeat, fold = (int(number) for number in chunk.split("/"))
-            folds = fold_of(strata(y, self.folds), self.folds, noisy.source.mask + repeat)
+            folds = fold_of(y, self.folds, noisy.source.mask + repeat)
             for what, values in right.items():
                 values[(folds == fold) & (weights > 0)] += chunks[chunk].arrays()[what] / self.seeds
         before, after = (values[weights > 0] for values in right.values())

@@ -18,7 +18,7 @@ import pandas as pd
 from pydantic import Field
 
 from engine import data
-from engine.applications.noisy_labels.search import draw_cached
+from engine.applications.noisy_labels.drawing import draw_cached
 from engine.applications.noisy_labels.source import NoisyData, NoisySource
 from engine.basics.errors import InvalidInput
 from engine.jobs import Context, Output

@@ -1,4 +1,4 @@
-"""The parts of a training set that are held out in turn, stratified by observed label."""
+"""The folds of a training set that are held out in turn, stratified by observed label."""
 
 from __future__ import annotations
 
@@ -10,19 +10,16 @@ from engine.basics.errors import InvalidInput
 
 
 def fold_of(y: np.ndarray, folds: int, seed: int) -> np.ndarray:
-    """The fold (n,) in 0..folds−1 of every example with label y (n,), stratified, fixed by `seed`."""
+    """The fold (n,) in 0..folds−1 of every example with label y (n,), stratified, fixed by `seed`. Classes of fewer
+    than `folds` examples are one stratum with the largest class."""
     from sklearn.model_selection import StratifiedKFold
 
+    counts = np.bincount(y)
+    strata = np.where(counts[y] < folds, counts.argmax(), y)
     folds_of_rows = np.empty(len(y), dtype=np.int64)
-    for fold, (_, held) in enumerate(StratifiedKFold(folds, shuffle=True, random_state=seed % 2**32).split(y, y)):
+    for fold, (_, held) in enumerate(StratifiedKFold(folds, shuffle=True, random_state=seed % 2**32).split(y, strata)):
         folds_of_rows[held] = fold
     return folds_of_rows
-
-
-def strata(y: np.ndarray, folds: int) -> np.ndarray:
-    """What folds are stratified by: the label (n,), and one stratum for all classes of fewer than `folds` examples."""
-    counts = np.bincount(y)
-    return np.where(counts[y] < folds, counts.argmax(), y)
 
 
 def check_folds(y: np.ndarray, folds: int, class_names: Sequence[str]) -> None:

@@ -1,28 +1,26 @@
-"""What models say of the part of the labels that they left out: a first list of suspects, and how many are wrong."""
+"""What models say of the fold of the labels that they left out: read by a first list of suspects, the count of wrong
+labels, every method that needs out-of-fold probabilities, and the trial."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
-from pydantic import Field
 
 from engine import data
 from engine.applications.noisy_labels import effort
-from engine.applications.noisy_labels.folds import fold_of, strata
-from engine.applications.noisy_labels.search import draw_cached
+from engine.applications.noisy_labels.drawing import draw_cached
 from engine.applications.noisy_labels.source import NoisyData, NoisySource
 from engine.applications.noisy_labels.wrong_labels import Fraction, counted, flagged
+from engine.basics.options import Options
 from engine.basics.provenance import device_name
-from engine.basics.values import Count
 from engine.jobs import Context, Output
 from engine.problems.problem import pick_device
 from engine.requests import JobRequest
 from engine.store.results import Result
 
-FOLDS = 5
 FIRST = 200
 """How many suspects the first list has."""
 MISJUDGED = ("The count includes examples that the model misclassifies, so fewer may be wrong; the interval shows how "
@@ -65,16 +63,16 @@ class HeldOut:
 
 
 class HeldOutRequest(JobRequest[HeldOut]):
-    """Train without each of `folds` parts of the labels, as they are, and say of that part how probable each class is.
+    """Train without each fold of the labels, as they are, and say of that fold how probable each class is.
 
     All labels of the source take part, stratified by label.
     """
 
     name: ClassVar = "noisy_label_held_out"
     answer: ClassVar = HeldOut
+    numerics: ClassVar = 2
 
     source: NoisySource
-    folds: Annotated[Count, Field(ge=2, le=20)] = FOLDS
 
     @property
     def job_title(self) -> str:
@@ -84,9 +82,13 @@ class HeldOutRequest(JobRequest[HeldOut]):
     def contents(self) -> Mapping[str, str]:
         return self.source.contents
 
+    def parameters(self) -> dict[str, Any]:
+        """The source, and the number of its folds."""
+        return {**super().parameters(), "folds": self.source.held_out_folds}
+
     @property
     def chunks(self) -> list[str]:
-        return [str(fold) for fold in range(self.folds)]
+        return [str(fold) for fold in range(self.source.held_out_folds)]
 
     @property
     def unit(self) -> float:
@@ -96,23 +98,27 @@ class HeldOutRequest(JobRequest[HeldOut]):
     def involves(self) -> tuple[str, ...]:
         return effort.involves(self.source)
 
-    def _folds(self, noisy: NoisyData) -> np.ndarray:
-        return fold_of(strata(noisy.evidence.y, self.folds), self.folds, self.source.mask)
-
     def run_chunk(self, chunk: str, context: Context) -> Output:
         noisy, device = draw_cached(self.source), str(pick_device(context.device))
-        held = self._folds(noisy) == int(chunk)
-        said = f"training without fold {int(chunk) + 1} of {self.folds}"
-        p = noisy.probabilities(noisy.evidence.y, ~held, held, self.source.seed, device, context.computing(said))
+        message = f"training without fold {int(chunk) + 1} of {self.source.held_out_folds}"
+        p = _left_out(noisy, int(chunk), device, context.computing(message))
         return Output(arrays={"p": p}, manifest={"device": device_name(device), "data": noisy.fingerprint})
 
     def finish(self, chunks: Mapping[str, Result], context: Context) -> Output:
         noisy = draw_cached(self.source)
-        folds, y = self._folds(noisy), noisy.evidence.y
+        y = noisy.evidence.y
         p = np.empty((len(y), noisy.evidence.classes))
         for chunk in self.chunks:
-            p[folds == int(chunk)] = chunks[chunk].arrays()["p"]
+            p[noisy.fold_of == int(chunk)] = chunks[chunk].arrays()["p"]
         count = counted(y, p, self.source.mask)
         output, first = self.stored(HeldOut(p, y, count.low, count.high)), chunks[self.chunks[0]].manifest
         return Output(output.tables, output.arrays, {**output.manifest, "device": first["device"],
                                                      "data": first["data"], "seeds": [self.source.seed]})
+
+
+def _left_out(noisy: NoisyData, fold: int, device: str, options: Options) -> np.ndarray:
+    """p (h, C) of the examples of a fold by the model that is trained without it; where each fold is held out in turn,
+    by the one that a search reads."""
+    if noisy.source.in_turn:
+        return noisy.without(fold).train(device, options.check, options.progress).of_queries
+    return noisy.refitting(device, options.between(0, 0.5)).left_out(fold, options.between(0.5, 1))

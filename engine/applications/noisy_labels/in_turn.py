@@ -15,11 +15,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.applications.noisy_labels.confident import shuffled
 from engine.applications.noisy_labels.detectors.methods import HELD_OUT
-from engine.applications.noisy_labels.detectors.readings import HeldOut
+from engine.applications.noisy_labels.detectors.readings import Probabilities
 from engine.applications.noisy_labels.pairs import METHODS, Pair, reading
-from engine.applications.noisy_labels.scoring import detected
+from engine.applications.noisy_labels.scoring import detected, shuffled
 from engine.applications.noisy_labels.source import NoisyData
 
 
@@ -65,4 +64,4 @@ def references(data: NoisyData, probabilities: np.ndarray, wanted: Collection[st
     scores: dict[Pair, np.ndarray] = {}
     if "random" in wanted:
         scores[Pair(METHODS["random"].title)] = shuffled(data.source, len(probabilities))
-    return scores | detected(HeldOut(data.evidence.y, probabilities), set(wanted) & set(reading(HELD_OUT)))
+    return scores | detected(Probabilities(data.evidence.y, probabilities), set(wanted) & set(reading(HELD_OUT)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -11,14 +12,17 @@ import numpy as np
 import torch
 from torch import nn
 
+from engine.basics.errors import InvalidInput
 from engine.basics.files import atomic_write, make_folder
 from engine.basics.options import Options
 from engine.basics.strict_json import parse_object
 from engine.basics.values import canonical_json
 from engine.data import Dataset
+from engine.data.dataset import digest
 from engine.models.catalogue import LOGISTIC, PRETRAINED
+from engine.models.checkpoint import read_state, save_checkpoint
 from engine.models.recipe import Recipe
-from engine.models.regression import choose_penalty, fit_regression
+from engine.models.regression import NUMERICS, choose_penalty, fit_regression, head
 from engine.models.training import train
 from engine.problems.families.pretrained import pretrained_features
 from engine.problems.trained import TrainedNetwork, trained, weights_file
@@ -86,7 +90,7 @@ class ByRecipe(Learner):
 @dataclass(frozen=True)
 class Regression(Learner):
     """Logistic regression at its optimum on features (dataset, split, rows, options) -> (b, F), standardised by the
-    training examples; it has no trajectory for TracIn."""
+    training examples, of pictures by one spread for all features; it has no trajectory for TracIn."""
 
     features: Callable[[Dataset, str, np.ndarray, Options], np.ndarray]
     sentence: str
@@ -100,9 +104,8 @@ class Regression(Learner):
                 for part, ends in zip(parts, zip(sizes[:-1], sizes[1:], strict=True), strict=True)]
         first = read[0]
         assert first is not None, "of training examples"
-        mean, spread = first.mean(0), first.std(0)
-        scale = np.where(spread > 0, spread, 1).astype(np.float32)
-        return [np.empty((0, first.shape[1]), np.float32) if x is None else (x - mean) / scale for x in read]
+        return [np.empty((0, first.shape[1]), np.float32) if x is None else
+                standardised(x, first, dataset.image_shape is not None) for x in read]
 
     def recipe(self, given: Recipe, seed: int, identity: Mapping[str, Any], examples: Examples, options: Options
                ) -> Recipe:
@@ -117,10 +120,37 @@ class Regression(Learner):
         return given.model_copy(update={"weight_decay": penalty, "checkpoints": 0})
 
     def fit(self, task: Task, device: str, options: Options) -> TrainedNetwork:
+        """A task with an identity is stored by its content."""
         options.check()
-        module = fit_regression(task.x, task.y, task.classes, task.recipe.weight_decay, task.weights)
+        if task.identity is None:
+            module = fit_regression(task.x, task.y, task.classes, task.recipe.weight_decay, task.weights)
+        else:
+            module = _stored(task)
         options.progress(1.0)
         return TrainedNetwork(module.to(device), ())
+
+
+def _stored(task: Task) -> nn.Module:
+    """The regression of a task without weights, fitted once for its data."""
+    path = weights_file({"regression": digest(task.x, task.y), "classes": task.classes,
+                         "penalty": task.recipe.weight_decay, "numerics": NUMERICS})
+    if path.is_file():
+        with suppress(InvalidInput, RuntimeError):  # damaged: it is fitted anew
+            module = head(task.x.shape[1], task.classes)
+            module.load_state_dict(read_state(path))
+            return module
+    module = fit_regression(task.x, task.y, task.classes, task.recipe.weight_decay)
+    make_folder(path.parent)
+    save_checkpoint(module.state_dict(), path)
+    return module
+
+
+def standardised(x: np.ndarray, by: np.ndarray, one_spread: bool) -> np.ndarray:
+    """Features (b, F) float32, less the mean of the features `by` (n, F), in units of their spread: of each its own, or
+    with `one_spread` the root mean square of all."""
+    spread = by.std(0)
+    spread = np.sqrt((spread ** 2).mean()) if one_spread else spread
+    return ((x - by.mean(0)) / np.where(spread > 0, spread, 1)).astype(np.float32)
 
 
 def _as_they_are(dataset: Dataset, split: str, rows: np.ndarray, options: Options) -> np.ndarray:

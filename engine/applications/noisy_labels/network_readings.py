@@ -2,30 +2,35 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
 import torch
 
-from engine.applications.noisy_labels.confident import out_of_sample
 from engine.applications.noisy_labels.detectors.readings import Readings
-from engine.applications.noisy_labels.source import Refitting, TrainedModel
+from engine.applications.noisy_labels.refitting import Refitting
+from engine.applications.noisy_labels.source import TrainedModel
 from engine.basics.options import Options
 
 
 class HeldOutModels(Readings):
-    """Of models that are trained on folds alone."""
+    """Of models that are trained without a fold each. probabilities (n, C): out of fold, where they are at hand."""
 
-    def __init__(self, refitting: Refitting, options: Options) -> None:
+    def __init__(self, refitting: Refitting, options: Options, probabilities: np.ndarray | None = None) -> None:
         self.refitting, self.options = refitting, options
-        self.labels, self.seed = refitting.evidence.y, refitting.source.seed
+        self.labels, self.seed = refitting.evidence.y, refitting.seed
+        if probabilities is not None:
+            self.probabilities = probabilities
 
     @cached_property
     def probabilities(self) -> np.ndarray:
-        return out_of_sample(self.refitting, self.options)
+        return self.refitting.out_of_fold(self.options)
 
-    def refitted(self, weights: np.ndarray) -> np.ndarray:
-        return out_of_sample(self.refitting, self.options, weights)
+    def refitted(self, weights: np.ndarray, penalty: float) -> np.ndarray:
+        given = self.refitting.recipe
+        recipe = given.model_copy(update={"weight_decay": penalty * given.weight_decay})
+        return replace(self.refitting, recipe=recipe).out_of_fold(self.options, weights)
 
     @property
     def inputs(self) -> np.ndarray:

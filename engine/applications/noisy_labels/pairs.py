@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from engine.applications.noisy_labels.detectors.methods import DETECTORS, HELD_OUT, TRAINING, Detector
+from engine.applications.noisy_labels.detectors.methods import DETECTORS, HELD_OUT, REFITTED, TRAINING, Detector
 from engine.applications.noisy_labels.evidence import Evidence
 from engine.basics.registry import Registry
 from engine.question import direction
@@ -121,7 +121,13 @@ def reading(group: str) -> tuple[str, ...]:
 
 
 SEARCHED = (*MAIN[:-1], *reading(HELD_OUT), *reading(TRAINING))
-"""Those of a search: what refits several times over is left to those who ask for it."""
+"""Those of a search."""
+
+
+def usual(quick: bool) -> tuple[str, ...]:
+    """The methods of a search by default. quick: whether its model is fitted in seconds, so that methods that fit it
+    anew take part."""
+    return tuple(sorted((*SEARCHED, *reading(REFITTED)) if quick else SEARCHED))
 
 
 def pairs_of(methods: tuple[str, ...] = MAIN) -> tuple[Pair, ...]:

@@ -18,7 +18,8 @@ import numpy as np
 import torch
 
 from engine import data
-from engine.applications.noisy_labels.search import FOLD, draw_cached
+from engine.applications.noisy_labels.drawing import draw_cached
+from engine.applications.noisy_labels.search import FOLD
 from engine.applications.noisy_labels.source import NoisyData, NoisySource, TrainedModel
 from engine.basics.provenance import device_name
 from engine.jobs import Context, Output

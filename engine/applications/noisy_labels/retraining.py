@@ -15,8 +15,8 @@ import pandas as pd
 from pydantic import BeforeValidator
 
 from engine.applications.noisy_labels import effort
+from engine.applications.noisy_labels.drawing import draw_cached
 from engine.applications.noisy_labels.evidence import Evidence
-from engine.applications.noisy_labels.search import draw_cached
 from engine.applications.noisy_labels.source import NoisyData, NoisySource
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options

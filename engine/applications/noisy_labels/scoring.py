@@ -20,11 +20,10 @@ import numpy as np
 from torch import Tensor
 
 from engine.applications.noisy_labels.augmented import augmented_scores
-from engine.applications.noisy_labels.confident import shuffled
 from engine.applications.noisy_labels.detectors.readings import Readings
 from engine.applications.noisy_labels.network_readings import NetworkReadings
 from engine.applications.noisy_labels.pairs import BEHAVIOR_TITLES, METHODS, Pair
-from engine.applications.noisy_labels.source import TrainedModel
+from engine.applications.noisy_labels.source import NoisySource, TrainedModel
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
 from engine.basics.registry import unknown
@@ -33,6 +32,11 @@ from engine.scoring.pooled import aggregated, pooled
 
 AUGMENTED = "augmented"
 SIMILARITIES, GRADIENTS = ("repsim", "ntk"), ("gradsim", "tracin", "lissa")
+
+
+def shuffled(source: NoisySource, count: int) -> np.ndarray:
+    """A shuffled order as suspicion (n,), fixed by the source."""
+    return np.random.default_rng([source.mask, source.seed, 5]).permutation(count).astype(np.float64)
 
 
 def suspicions(model: TrainedModel, wanted: Collection[str], options: Options | None = None) -> dict[Pair, np.ndarray]:

@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 import pandas as pd
 import torch
-from pydantic import AfterValidator
+from pydantic import AfterValidator, Field
 from torch import Tensor
 from torch.nn.functional import normalize
 
@@ -17,11 +17,13 @@ from engine import data
 from engine.applications.noisy_labels import consensus, effort, in_turn
 from engine.applications.noisy_labels.decision_file import columns_of
 from engine.applications.noisy_labels.detectors.methods import HELD_OUT, REFITTED, TRAINING
+from engine.applications.noisy_labels.detectors.readings import Probabilities
+from engine.applications.noisy_labels.drawing import draw_cached
+from engine.applications.noisy_labels.held_out import HeldOutRequest
 from engine.applications.noisy_labels.network_readings import HeldOutModels
-from engine.applications.noisy_labels.pairs import BEHAVIOR_TITLES, METHODS, SEARCHED, Pair, reading
+from engine.applications.noisy_labels.pairs import BEHAVIOR_TITLES, METHODS, Pair, reading, usual
 from engine.applications.noisy_labels.scoring import AUGMENTED, detected, suspicions
 from engine.applications.noisy_labels.source import NoisyData, NoisySource, TrainedModel
-from engine.basics.latest import Latest
 from engine.basics.provenance import device_name
 from engine.jobs import Context, Output
 from engine.problems.problem import pick_device
@@ -31,7 +33,7 @@ from engine.requests import JobRequest
 from engine.store.results import Result
 
 TOGETHER = {"similarity": ("random", "repsim", "ntk", AUGMENTED), "gradients": ("gradsim", "tracin", "lissa"),
-            "confident": reading(HELD_OUT), TRAINING: reading(TRAINING), REFITTED: reading(REFITTED)}
+            HELD_OUT: reading(HELD_OUT), TRAINING: reading(TRAINING), REFITTED: reading(REFITTED)}
 """Methods that are computed together, as one chunk."""
 FOLD = "fold "
 NEAREST = 3
@@ -74,10 +76,11 @@ class SuspicionRequest(JobRequest[Scored]):
     """
 
     name: ClassVar = "noisy_label_scores"
-    numerics: ClassVar = 3
+    numerics: ClassVar = 4
 
     source: NoisySource
-    methods: Annotated[tuple[str, ...], AfterValidator(lambda names: tuple(sorted(names)))] = tuple(sorted(SEARCHED))
+    methods: Annotated[tuple[str, ...], AfterValidator(lambda names: tuple(sorted(names)))] = Field(
+        default_factory=lambda given: usual(not given["source"].learner.passes))
 
     @property
     def job_title(self) -> str:
@@ -101,7 +104,7 @@ class SuspicionRequest(JobRequest[Scored]):
 
     def weight(self, chunk: str) -> float:
         """Guessed shares: the first chunk trains the model, what reads held-out models trains others on folds."""
-        return {"similarity": 1.0, "gradients": 0.5, "confident": 2.0, TRAINING: 0.2, REFITTED: 6.0}.get(chunk, 1.0)
+        return {"similarity": 1.0, "gradients": 0.5, HELD_OUT: 2.0, TRAINING: 0.2, REFITTED: 2.0}.get(chunk, 1.0)
 
     @property
     def unit(self) -> float:
@@ -115,8 +118,8 @@ class SuspicionRequest(JobRequest[Scored]):
         noisy = draw_cached(self.source)
         if chunk.startswith(FOLD):
             return self._run_fold(noisy.without(int(chunk.removeprefix(FOLD))), context)
-        if chunk == REFITTED:
-            return self._refit(noisy, context)
+        if chunk in (HELD_OUT, REFITTED):
+            return self._out_of_fold(chunk, noisy, context)
         model = _trained(noisy, context)
         scores = suspicions(model, set(TOGETHER[chunk]) & self.computed,
                             context.computing("scoring every label", 0.8))
@@ -140,19 +143,22 @@ class SuspicionRequest(JobRequest[Scored]):
         of_training = {name for group in ("similarity", "gradients", TRAINING) for name in TOGETHER[group]}
         scores = suspicions(model, of_training & self.computed - {"random"},
                             context.computing("scoring labels", 0.8))
-        output, queries = _stored(scores), model.problem.queries
-        p = model.problem.network.predict(queries).softmax(-1).cpu().double().numpy()
+        output, nearest = _stored(scores), most_alike(model, model.problem.queries, model.problem.x)
         agrees = model.logits.argmax(-1).cpu().numpy() == noisy.evidence.y
-        return Output(arrays={**output.arrays, "p": p, "nearest": most_alike(model, queries, model.problem.x)},
+        return Output(arrays={**output.arrays, "p": model.of_queries, "nearest": nearest},
                       manifest={**output.manifest, "device": device_name(model.device),
                                 "parameters_scored": model.problem.parameters,
                                 "observed_accuracy": float(agrees.mean())})
 
-    def _refit(self, noisy: NoisyData, context: Context) -> Output:
-        """What models say that are fitted several times over, each time on folds alone."""
-        options = context.computing("fitting without suspects")
-        readings = HeldOutModels(noisy.refitting(str(pick_device(context.device)), options), options)
-        return _stored(detected(readings, set(TOGETHER[REFITTED]) & self.computed))
+    def _out_of_fold(self, chunk: str, noisy: NoisyData, context: Context) -> Output:
+        """What models say that are trained without a fold each: those of `HeldOutRequest`, and others after them."""
+        held = HeldOutRequest.loaded(HeldOutRequest(source=self.source).within(
+            context, "training on folds", 0.0, 1.0 if chunk == HELD_OUT else 0.5))
+        wanted, options = set(TOGETHER[chunk]) & self.computed, context.computing("fitting without suspects")
+        if chunk == HELD_OUT:
+            return _stored(detected(Probabilities(held.labels, held.probabilities), wanted))
+        refitting = noisy.refitting(str(pick_device(context.device)), options)
+        return _stored(detected(HeldOutModels(refitting, options, held.probabilities), wanted))
 
     def finish(self, chunks: Mapping[str, Result], context: Context) -> Output:
         results = [chunks[chunk] for chunk in self.chunks]
@@ -235,13 +241,3 @@ def most_alike(model: TrainedModel, x: Tensor, among: Tensor) -> np.ndarray:
     rows = [torch.topk(normalize(features(batch)) @ known.T, min(NEAREST, len(known))).indices.cpu()
             for batch in x.split(2048)]
     return torch.cat(rows).numpy()
-
-
-_LATEST: Latest[NoisyData] = Latest()
-
-
-def draw_cached(source: NoisySource) -> NoisyData:
-    """`source.draw()`; the last drawn data are kept for every model and training seed."""
-    of_the_model = {"model": "cnn", "selection": "all", "seed": 0, "recipe": NoisySource().recipe}
-    key = source.model_copy(update=of_the_model).model_dump_json(), *source.contents.values()
-    return _LATEST.get(key, source.draw).with_source(source)

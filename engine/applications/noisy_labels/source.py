@@ -12,13 +12,14 @@ from typing import Annotated, Any, Literal
 import numpy as np
 import torch
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
-from torch import Tensor, nn
+from torch import Tensor
 
 from engine import data
 from engine.applications.noisy_labels.evidence import Evidence
 from engine.applications.noisy_labels.folds import check_folds, fold_of
 from engine.applications.noisy_labels.learners import Learner, Task, learner
 from engine.applications.noisy_labels.origin import IN_TURN, VERIFIED, check_origin, in_turn_sentence, origin_sentence
+from engine.applications.noisy_labels.refitting import Refitting
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
 from engine.basics.values import Count, Number, Seed, Value
@@ -38,7 +39,9 @@ from engine.problems.trained import weights_file
 SMALL_RECIPE = Recipe(epochs=15, batch_size=64, learning_rate=0.05, momentum=0.9, weight_decay=5e-4, schedule="cosine",
                       checkpoints=4)
 NOISE = 0.2
-"""The share of labels made wrong in a registered dataset where none is asked for; of a user's own data it is none."""
+"""The fraction of corrupted labels in a registered dataset by default; of a user's own data it is none."""
+HELD_OUT_FOLDS = 3
+"""Folds that models leave out beside a trusted set."""
 
 
 class NoisySource(Value):
@@ -109,6 +112,15 @@ class NoisySource(Value):
     def in_turn(self) -> bool:
         """Whether no label is trusted, and each part of them is held out in turn."""
         return self.trusted_from == IN_TURN
+
+    @property
+    def held_out_folds(self) -> int:
+        """How many models leave one fold out each."""
+        return self.folds if self.in_turn else HELD_OUT_FOLDS
+
+    def fold_of(self, y: np.ndarray) -> np.ndarray:
+        """The fold (n,) that is left out with each example, by its label y (n,)."""
+        return fold_of(y, self.held_out_folds, self.mask if self.in_turn else self.seed)
 
     def draw(self) -> NoisyData:
         """The data alone; nothing is trained. Raises `InvalidInput` or `MissingData` with what to do."""
@@ -200,7 +212,7 @@ class NoisyData:
     @cached_property
     def fold_of(self) -> np.ndarray:
         """The fold (n,) of every training example."""
-        return fold_of(self.evidence.y, self.source.folds, self.source.mask)
+        return self.source.fold_of(self.evidence.y)
 
     def without(self, fold: int) -> NoisyData:
         """The data without a fold, which becomes what the scores refer to and what accuracy is measured on."""
@@ -268,7 +280,12 @@ class NoisyData:
             return whole.evidence.x, whole.evidence.y
 
         source = self.source
-        return source.learner.recipe(source.recipe, source.seed, source.identity, examples, options)
+        return source.learner.recipe(source.recipe, source.seed, self._identity, examples, options)
+
+    @property
+    def _identity(self) -> dict[str, Any]:
+        """What determines the weights of a model of all these data."""
+        return {**self.source.identity, **({"planted": self.planted} if self.planted else {})}
 
     def train(self, device: str = "cpu", check: Callable[[], None] = lambda: None,
               progress: Callable[[float], None] = lambda fraction: None) -> TrainedModel:
@@ -280,8 +297,7 @@ class NoisyData:
     def trained(self, recipe: Recipe, device: str, options: Options) -> TrainedModel:
         """The model of data that are as it reads them."""
         source, evidence = self.source, self.evidence
-        identity = {**source.identity, **({} if self.held_out is None else {"held_out": self.held_out}),
-                    **({"planted": self.planted} if self.planted else {})}
+        identity = {**self._identity, **({} if self.held_out is None else {"held_out": self.held_out})}
         task = Task(evidence.x, evidence.y, evidence.classes, self.build, recipe, source.seed, identity=identity)
         network = source.learner.fit(task, device, options)
         return TrainedModel(evidence, self.build, network.module, network.checkpoints, source, device, recipe)
@@ -301,27 +317,8 @@ class NoisyData:
 
     def refitting(self, device: str, options: Options) -> Refitting:
         """What trains the source's model on some of these examples."""
-        return Refitting(self.read(options).evidence, self.build, self.recipe(options), self.source, device)
-
-
-@dataclass(frozen=True, eq=False)
-class Refitting:
-    """What is trained from scratch, again and again, on some of the evidence, whose inputs are as the model reads them.
-
-    build () -> a model with fresh weights.
-    """
-
-    evidence: Evidence
-    build: Callable
-    recipe: Recipe
-    source: NoisySource
-    device: str
-
-    def fit(self, weights: np.ndarray, options: Options) -> nn.Module:
-        """The model trained on the labels with weights (n,)."""
-        task = Task(self.evidence.x, self.evidence.y, self.evidence.classes, self.build, self.recipe, self.source.seed,
-                    weights)
-        return self.source.learner.fit(task, self.device, options).module
+        evidence, source = self.read(options).evidence, self.source
+        return Refitting(evidence, self.build, self.recipe(options), source.learner, source.seed, self.fold_of, device)
 
 
 class TrainedModel:
@@ -344,7 +341,9 @@ class TrainedModel:
     @property
     def refitting(self) -> Refitting:
         """What trains the same model on some of the examples."""
-        return Refitting(self.evidence, self.build, self.recipe, self.source, self.device)
+        evidence, source = self.evidence, self.source
+        return Refitting(evidence, self.build, self.recipe, source.learner, source.seed, source.fold_of(evidence.y),
+                         self.device)
 
     def at(self, state: Mapping[str, Tensor]) -> ModuleProblem:
         """The problem with all weights and statistics of a checkpoint; what is known of the network is shared."""
@@ -373,6 +372,11 @@ class TrainedModel:
     def logits(self) -> Tensor:
         """f(x) of the training examples, (n, C), at the final weights."""
         return self.problem.network.predict(self.problem.x)
+
+    @property
+    def of_queries(self) -> np.ndarray:
+        """p (m, C) of the examples that scores refer to."""
+        return self.problem.network.predict(self.problem.queries).softmax(-1).cpu().double().numpy()
 
     def accuracy(self, x: np.ndarray, y: np.ndarray) -> float:
         """The fraction of (x, y) classified correctly, x as the model reads it."""

@@ -13,10 +13,11 @@ from pydantic import Field
 from engine import data
 from engine.applications.noisy_labels import effort, in_turn, planted
 from engine.applications.noisy_labels.detectors.methods import REFITTED, TRAINING
+from engine.applications.noisy_labels.drawing import draw_cached
+from engine.applications.noisy_labels.held_out import HeldOutRequest
 from engine.applications.noisy_labels.network_readings import HeldOutModels
-from engine.applications.noisy_labels.pairs import CONSENSUS, SEARCHED, Pair, reading
+from engine.applications.noisy_labels.pairs import CONSENSUS, Pair, reading, usual
 from engine.applications.noisy_labels.scoring import GRADIENTS, SIMILARITIES, detected, suspicions
-from engine.applications.noisy_labels.search import draw_cached
 from engine.applications.noisy_labels.source import NoisyData, NoisySource
 from engine.basics.options import Options
 from engine.basics.provenance import device_name
@@ -64,10 +65,11 @@ class TrialRequest(JobRequest[Trial]):
 
     name: ClassVar = "noisy_label_trial"
     answer: ClassVar = Trial
+    numerics: ClassVar = 2
 
     source: NoisySource
     fraction: Annotated[Number, Field(gt=0, le=0.2)] = planted.FRACTION
-    methods: tuple[str, ...] = tuple(sorted(SEARCHED))
+    methods: tuple[str, ...] = Field(default_factory=lambda given: usual(not given["source"].learner.passes))
 
     @property
     def job_title(self) -> str:
@@ -87,8 +89,8 @@ class TrialRequest(JobRequest[Trial]):
 
     def run_chunk(self, chunk: str, context: Context) -> Output:
         noisy, device = draw_cached(self.source), str(pick_device(context.device))
-        options = context.computing("selecting labels that look right", 0.2)
-        before = HeldOutModels(noisy.refitting(device, options), options).probabilities
+        before = HeldOutRequest.loaded(HeldOutRequest(source=self.source).within(
+            context, "selecting labels that look right", 0.0, 0.2)).probabilities
         made = planted.plant(noisy.evidence.y, before.argmax(1), noisy.evidence.classes, self.source.mask,
                              self.fraction)
         scores = searched(noisy.relabelled(made.labels), self.methods, device,
@@ -113,9 +115,9 @@ def searched(noisy: NoisyData, methods: Collection[str], device: str, options: O
     folds = []
     for fold in range(noisy.source.folds):
         model = noisy.without(fold).train(device, check=options.check)
-        p = model.problem.network.predict(model.problem.queries).softmax(-1).cpu().double().numpy()
-        folds.append(in_turn.Fold(suspicions(model, of_training, options), p, np.empty((len(p), 0), dtype=np.int64)))
-    scores = in_turn.suspicions(noisy.fold_of, folds)
-    scores |= in_turn.references(noisy, in_turn.out_of_fold(noisy.fold_of, folds), methods)
-    return scores | detected(HeldOutModels(noisy.refitting(device, options), options),
+        folds.append(in_turn.Fold(suspicions(model, of_training, options), model.of_queries,
+                                  np.empty((len(model.evidence.trusted_y), 0), dtype=np.int64)))
+    p = in_turn.out_of_fold(noisy.fold_of, folds)
+    scores = in_turn.suspicions(noisy.fold_of, folds) | in_turn.references(noisy, p, methods)
+    return scores | detected(HeldOutModels(noisy.refitting(device, options), options, p),
                              set(reading(REFITTED)) & set(methods))

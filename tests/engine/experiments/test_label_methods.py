@@ -27,8 +27,8 @@ def test_every_method_the_trial_and_the_consensus_are_measured(measured):
     own = table[table["metric"] == "AUPRC"].set_index("method")["value"]
     assert measured.manifest["labels"] == 178 and measured.manifest["wrong"] == 18
     assert own[label_methods.RECOMMENDED.method] == own[measured.manifest["recommended"]]
-    assert {CONSENSUS.method, "Refit without suspects", "Confident learning"} <= set(own.index)
-    assert own["Refit without suspects"] > 0.8 and own.max() <= 1
+    assert {CONSENSUS.method, "Reweighted refit", "Confident learning"} <= set(own.index)
+    assert own["Reweighted refit"] > 0.8 and own.max() <= 1
     seconds = table[table["metric"] == label_methods.SECONDS]
     assert (seconds["value"] >= 0).all() and len(seconds) == len(own) - 2
 

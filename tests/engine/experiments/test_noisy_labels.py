@@ -7,7 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from engine.applications.noisy_labels.search import SuspicionRequest, draw_cached
+from engine.applications.noisy_labels.drawing import draw_cached
+from engine.applications.noisy_labels.search import SuspicionRequest
 from engine.applications.noisy_labels.source import NoisySource
 from engine.experiments import EXPERIMENTS, noisy_labels, publish, removal
 from engine.experiments.experiment import StudyPreset

@@ -1,9 +1,10 @@
 r"""Removal, exactly: kernel ridge regression without each example in turn, in closed form (Allen 1974).
 
-With one column a class, Y ∈ {0, 1}^{n×C} around its mean, k(x, x') = exp(−γ (1 − cos(x, x'))) on centred inputs and
-A = K + λI, α = A⁻¹Y, the fit and the fit without z_k at z_k itself are
+With one column a class, Y ∈ {0, 1}^{n×C} around its mean, k(x, x') = exp(−γ (1 − cos(x, x'))) on centred inputs,
+weights w_k of the squared errors around their mean w̄ and A = K + λw̄ diag(1/w), α = A⁻¹Y, the fit and the fit without
+z_k at z_k itself are
 
-    f(x_k) = Y_k − λ α_k,    f_{−k}(x_k) = Y_k − α_k / (A⁻¹)_kk
+    f(x_k) = Y_k − (λw̄/w_k) α_k,    f_{−k}(x_k) = Y_k − α_k / (A⁻¹)_kk
 
 so that the influence of z_k on any behavior at z_k follows without refitting:
 
@@ -32,14 +33,16 @@ class Fits:
     without: np.ndarray
 
 
-def fits(inputs: np.ndarray, labels: np.ndarray, classes: int, seed: int = 0) -> Fits:
-    """Of all examples. inputs (n, d), labels (n,)."""
+def fits(inputs: np.ndarray, labels: np.ndarray, classes: int, seed: int = 0, weights: np.ndarray | None = None
+         ) -> Fits:
+    """Of all examples. inputs (n, d), labels (n,), weights (n,) above 0, by default one each."""
+    weights = np.ones(len(labels)) if weights is None else weights
     parts = -(-len(labels) // MOST)
     part_of = np.random.default_rng([seed, 6]).permutation(len(labels)) % parts
     whole, without = np.empty((len(labels), classes)), np.empty((len(labels), classes))
     for part in range(parts):
         rows = part_of == part
-        whole[rows], without[rows] = _of_part(inputs[rows], np.eye(classes)[labels[rows]])
+        whole[rows], without[rows] = _of_part(inputs[rows], np.eye(classes)[labels[rows]], weights[rows])
     return Fits(whole, without)
 
 
@@ -53,18 +56,19 @@ def self_influence(made: Fits, labels: np.ndarray) -> np.ndarray:
     return _margin(made.whole, labels) - _margin(made.without, labels)
 
 
-def _of_part(inputs: np.ndarray, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _of_part(inputs: np.ndarray, targets: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     x = np.asarray(inputs, dtype=np.float32)
     x = x - x.mean(0)
     x /= np.maximum(np.linalg.norm(x, axis=1, keepdims=True), 1e-12)
     kernel = np.exp(GAMMA * (x @ x.T - 1))
-    kernel[np.diag_indices(len(x))] += RIDGE
+    ridge = (RIDGE * weights.mean() / weights).astype(np.float32)
+    kernel[np.diag_indices(len(x))] += ridge
     factor = cholesky(kernel, lower=True, overwrite_a=True, check_finite=False)
     mean = targets.mean(0)
     y = (targets - mean).astype(np.float32)
     alpha = cho_solve((factor, True), y, check_finite=False)
     inverse = solve_triangular(factor, np.eye(len(x), dtype=np.float32), lower=True, check_finite=False)
-    return y - RIDGE * alpha + mean, y - alpha / (inverse ** 2).sum(0)[:, None] + mean
+    return y - ridge[:, None] * alpha + mean, y - alpha / (inverse ** 2).sum(0)[:, None] + mean
 
 
 def _margin(values: np.ndarray, labels: np.ndarray) -> np.ndarray:

@@ -109,7 +109,6 @@ DETECTORS: dict[str, Detector] = {
         "the self-influence of Koh & Liang 2017, exact in closed form", TRAINING,
         _removal(kernel_removal.self_influence)),
     "refitted": Detector(
-        "Refit without suspects", "Do models trained without this example and without suspicious labels, and its "
-                                  "nearest neighbours, agree with the label?",
-        "this program", REFITTED, refitted.suspicion),
+        "Reweighted refit", "Do held-out models, trained with every other example weighted by the confidence in its "
+                            "label, agree with this label?", "this program", REFITTED, refitted.suspicion),
 }  # fmt: skip

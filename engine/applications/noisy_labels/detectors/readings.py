@@ -20,8 +20,8 @@ class Readings:
         """p (n, C) by models that were trained without the example's fold."""
         raise NotImplementedError
 
-    def refitted(self, weights: np.ndarray) -> np.ndarray:
-        """The same by models that train each example with its weight (n,), and leave out those of weight zero."""
+    def refitted(self, weights: np.ndarray, penalty: float) -> np.ndarray:
+        """The same by models that train each example with its weight (n,), and with that many times the penalty."""
         raise NotImplementedError
 
     @property
@@ -45,15 +45,14 @@ class Readings:
         these; each row stands in one or more."""
         raise NotImplementedError
 
-
     @cached_property
     def removal(self) -> kernel_removal.Fits:
         """Kernel ridge regression on the inputs, with and without each example."""
         return kernel_removal.fits(self.inputs, self.labels, int(self.labels.max()) + 1, self.seed)
 
 
-class HeldOut(Readings):
-    """Of probabilities (n, C) that are at hand."""
+class Probabilities(Readings):
+    """Of out-of-fold probabilities (n, C) that are at hand."""
 
     def __init__(self, labels: np.ndarray, probabilities: np.ndarray) -> None:
         self.labels, self._probabilities = labels, probabilities

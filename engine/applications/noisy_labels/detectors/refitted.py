@@ -1,35 +1,33 @@
-r"""Refit without suspects: do models that saw neither this example nor the labels that they doubt believe its label?
+r"""Reweighted refit: do models that weigh every label by how far it is believed believe this one?
 
-    p⁰ = out of fold;   p^r = out of fold, fitted to the examples k with argmax p^{r−1}(k) = y_k alone
-    suspicion(k) = −½ (1/R Σ_{r=1}^{R} p^r_y(k) + f_{−k}(x_k)_y)
+    p⁰ = out of fold;   w_k = max(p⁰_y(k), ε);   p¹ = out of fold, fitted with the weights w and the penalty λ/3
+    suspicion(k) = −½ (log p¹_y(k) + log f_{−k}(x_k)_y)
 
-The first model has learned wrong labels, too, and believes some of them; a label that it doubts teaches the next one
-nothing. f_{−k} is kernel ridge regression without z_k (`kernel_removal`), in [0, 1]: the labels of the examples most
-like it, which another kind of model reads. It estimates no influence: what is asked is a prediction, not what an
-example did to it.
+The first model has learned wrong labels, too; a label that it doubts weighs little in the next one, which needs less of
+a penalty. f_{−k} is kernel
+ridge regression with the same weights, without z_k (`kernel_removal`): what the examples most like it have as labels,
+read by another kind of model. It estimates no influence: it is a prediction, not what an example did to it.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from engine.applications.noisy_labels.detectors import kernel_removal
 from engine.applications.noisy_labels.detectors.readings import Readings
 
-ROUNDS = 2
+PENALTY = 1 / 3
+LEAST = 0.02
+"""ε, so that a class that every model doubts keeps its examples."""
+FLOOR = 1e-3
+"""The least probability that is told from another."""
 
 
-def suspicion(readings: Readings, rounds: int = ROUNDS) -> np.ndarray:
-    """Minus the mean (n,) of what the rounds and the kernel give the label. A class that every model doubts keeps all
-    of its examples."""
+def suspicion(readings: Readings) -> np.ndarray:
+    """Minus the mean (n,) of what the two models give the label, in nats."""
     labels, p = readings.labels, readings.probabilities
-    rows, total = np.arange(len(labels)), np.zeros(len(labels))
-    for _ in range(rounds):
-        p = readings.refitted(believed(labels, p).astype(np.float64))
-        total += p[rows, labels]
-    return -(total / rounds + np.clip(readings.removal.without[rows, labels], 0, 1)) / 2
-
-
-def believed(labels: np.ndarray, probabilities: np.ndarray) -> np.ndarray:
-    """Which examples (n,) have the label that is most likely, or one that no example of its class has so."""
-    agrees = probabilities.argmax(1) == labels
-    return agrees | ~np.isin(labels, labels[agrees])
+    rows = np.arange(len(labels))
+    weights = np.maximum(p[rows, labels], LEAST)
+    fits = kernel_removal.fits(readings.inputs, labels, int(labels.max()) + 1, readings.seed, weights)
+    both = readings.refitted(weights, PENALTY)[rows, labels], fits.without[rows, labels]
+    return -np.mean([np.log(np.clip(one, FLOOR, 1)) for one in both], axis=0)

@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from engine.applications.noisy_labels.confident import out_of_sample
 from engine.applications.noisy_labels.detectors.probabilities import confident_learning
 from engine.applications.noisy_labels.pairs import Pair
 from engine.applications.noisy_labels.scoring import suspicions
@@ -26,14 +25,14 @@ def test_it_takes_labels_that_miss_a_class():
     assert np.isfinite(confident_learning(labels, p)).all()
 
 
-def test_probabilities_out_of_sample():
+def test_probabilities_out_of_fold():
     setting = {"model": "mlp", "n_train": 600, "recipe": RECIPE.model_copy(update={"epochs": 12})}
     trained = model(**setting)
-    p = out_of_sample(trained.refitting, Options())
+    p = trained.refitting.out_of_fold(Options())
     np.testing.assert_allclose(p.sum(1), 1, rtol=1e-5)
     wrong, flags = p.argmax(1) != drawn(**setting).evidence.y, drawn(**setting).flags.noisy
     assert wrong[flags].mean() > 0.85 and wrong[~flags].mean() < 0.3
-    without = out_of_sample(trained.refitting, Options(), weights=(~flags).astype(float))
+    without = trained.refitting.out_of_fold(Options(), (~flags).astype(float))
     assert (without.argmax(1) != drawn(**setting).evidence.y)[~flags].mean() < wrong[~flags].mean()
 
 

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from engine.applications.noisy_labels.consensus import by_heart, fraction_by_heart, votes, voting, with_consensus
+from engine.applications.noisy_labels.drawing import draw_cached
 from engine.applications.noisy_labels.pairs import CONSENSUS, MAIN, Pair
-from engine.applications.noisy_labels.search import SuspicionRequest, draw_cached
+from engine.applications.noisy_labels.search import SuspicionRequest
 from engine.applications.noisy_labels.source import NoisySource
 from engine.experiments import publish
 from engine.jobs import run_job

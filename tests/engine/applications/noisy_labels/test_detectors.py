@@ -81,17 +81,21 @@ def test_data_oob_is_the_vote_of_the_trees_without_an_example():
     np.testing.assert_allclose(found, np.where(np.isnan(expected), np.nanmean(expected), expected))
 
 
-def test_removal_in_closed_form_is_a_refit_without_each_example(monkeypatch):
+@pytest.mark.parametrize("weights", [None, [0.5, 1.0]])
+def test_removal_in_closed_form_is_a_refit_without_each_example(monkeypatch, weights):
     x, y = RNG.normal(size=(25, 4)), RNG.integers(0, 3, 25)
     unit = x - x.mean(0)
     unit /= np.linalg.norm(unit, axis=1, keepdims=True)
     kernel, targets = np.exp(kernel_removal.GAMMA * (unit @ unit.T - 1)), np.eye(3)[y] - np.eye(3)[y].mean(0)
-    made, mean = kernel_removal.fits(x, y, 3), np.eye(3)[y].mean(0)
+    weights = None if weights is None else np.array(weights * 13)[:25]
+    made, mean = kernel_removal.fits(x, y, 3, weights=weights), np.eye(3)[y].mean(0)
+    each = np.ones(25) if weights is None else weights / weights.mean()
     refit = KernelRidge(alpha=kernel_removal.RIDGE, kernel="precomputed")
-    np.testing.assert_allclose(made.whole, refit.fit(kernel, targets).predict(kernel) + mean, atol=2e-5)
+    fitted = refit.fit(kernel, targets, sample_weight=each)
+    np.testing.assert_allclose(made.whole, fitted.predict(kernel) + mean, atol=2e-5)
     for k in range(25):
         rest = np.arange(25) != k
-        fitted = refit.fit(kernel[np.ix_(rest, rest)], targets[rest])
+        fitted = refit.fit(kernel[np.ix_(rest, rest)], targets[rest], sample_weight=each[rest])
         np.testing.assert_allclose(made.without[k], fitted.predict(kernel[k:k + 1, rest])[0] + mean, atol=2e-5)
     margins = [[values[y[k]] - max(np.delete(values, y[k])) for k, values in enumerate(table)]
                for table in (made.whole, made.without)]
@@ -112,9 +116,9 @@ class NearestMeans(Readings):
 
     @property
     def probabilities(self):
-        return self.refitted(np.ones(len(self.labels)))
+        return self.refitted(np.ones(len(self.labels)), 1.0)
 
-    def refitted(self, weights):
+    def refitted(self, weights, penalty):
         p = np.empty((len(self.x), 2))
         for half in (0, 1):
             held = np.arange(len(self.x)) % 2 == half
@@ -125,25 +129,19 @@ class NearestMeans(Readings):
         return p
 
 
-def test_refitting_leaves_out_what_the_model_before_doubts():
+def test_a_refit_weighs_labels_by_how_far_they_are_believed():
     x, labels = np.random.default_rng(0).normal(size=(80, 2)), np.arange(80) // 2 % 2
     x += 1.5 * labels[:, None]
     labels = labels.copy()
     labels[:12] = 1 - labels[:12]
-    readings, expected = NearestMeans(x, labels), np.zeros(80)
-    p = readings.probabilities
-    for _ in range(2):
-        p = readings.refitted(np.array([float(row.argmax() == y) for row, y in zip(p, labels, strict=True)]))
-        expected -= p[np.arange(80), labels] / 2
-    around = kernel_removal.fits(x, labels, 2).without[np.arange(80), labels].clip(0, 1)
-    found = refitted.suspicion(readings)
-    np.testing.assert_allclose(found, (expected - around) / 2)
-    assert found[:12].mean() > found[12:].mean() + 0.3
-
-
-def test_a_class_that_every_model_doubts_keeps_its_examples():
-    believed = refitted.believed(np.array([0, 0, 1, 1]), np.array([[0.9, 0.1], [0.2, 0.8], [0.7, 0.3], [0.6, 0.4]]))
-    np.testing.assert_array_equal(believed, [True, False, True, True])
+    readings, rows = NearestMeans(x, labels), np.arange(80)
+    weights = np.maximum(readings.probabilities[rows, labels], 0.02)
+    refit, near = readings.refitted(weights, 1 / 3), kernel_removal.fits(x, labels, 2, weights=weights).without
+    suspicion = refitted.suspicion(readings)
+    for k, y in enumerate(labels):
+        both = np.clip([refit[k, y], near[k, y]], 1e-3, 1)
+        assert suspicion[k] == pytest.approx(-np.log(both).mean())
+    assert suspicion[:12].mean() > suspicion[12:].mean() + 0.3
 
 
 def test_each_says_what_it_asks_and_who_proposed_it():

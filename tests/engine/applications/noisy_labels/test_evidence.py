@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from engine.applications.noisy_labels import augmented, confident, scoring
+from engine.applications.noisy_labels import augmented, scoring
 from engine.applications.noisy_labels.evidence import Evidence
 from engine.applications.noisy_labels.scoring import suspicions
-from engine.applications.noisy_labels.source import NoisySource, Refitting, TrainedModel
+from engine.applications.noisy_labels.source import NoisySource, TrainedModel
 from engine.basics.errors import InvalidInput
 from engine.data.corruption import Flags
 from tests.engine.applications.noisy_labels.sources import drawn, model, source
@@ -43,8 +43,8 @@ def test_no_type_that_a_scorer_takes_has_a_place_for_flags():
             reachable += [*getattr(thing, "__dict__", {}).values()] if hasattr(thing, "__dict__") else []
             reachable += [*thing.values()] if isinstance(thing, dict) else list(thing) if isinstance(
                 thing, (list, tuple)) else []
-    for scorer in (scoring.suspicions, augmented.augmented_scores, confident.out_of_sample):
-        assert inspect.get_annotations(scorer, eval_str=True)["model"] in (TrainedModel, Refitting)
+    for scorer in (scoring.suspicions, augmented.augmented_scores):
+        assert inspect.get_annotations(scorer, eval_str=True)["model"] is TrainedModel
 
 
 def test_a_scorer_refuses_flags_in_place_of_evidence():

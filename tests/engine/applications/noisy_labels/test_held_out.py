@@ -6,9 +6,12 @@ import torch
 from scipy.stats import norm
 
 from engine.applications.noisy_labels.cross_validation import CrossValidationRequest, summary
-from engine.applications.noisy_labels.folds import fold_of, strata
+from engine.applications.noisy_labels.folds import fold_of
 from engine.applications.noisy_labels.held_out import HeldOutRequest
+from engine.applications.noisy_labels.pairs import Pair
 from engine.applications.noisy_labels.retraining import RetrainingRequest
+from engine.applications.noisy_labels.search import SuspicionRequest
+from engine.applications.noisy_labels.trial import TrialRequest
 from engine.jobs import run_job
 from engine.models.training import train
 from tests.engine.applications.noisy_labels.sources import drawn, source
@@ -28,17 +31,30 @@ def without(data, y, held, removed=()):
 
 
 def test_each_example_is_judged_by_the_model_that_has_not_seen_it(tmp_path):
-    asked, data = HeldOutRequest(source=MLP, folds=2), drawn(model="mlp")
-    found = asked.loaded(run_job(asked.name, asked.payload, tmp_path))
-    y, folds = data.evidence.y, fold_of(data.evidence.y, 2, 0)
+    request, data = HeldOutRequest(source=MLP), drawn(model="mlp")
+    answer = request.loaded(run_job(request.name, request.payload, tmp_path))
+    y, folds = data.evidence.y, fold_of(data.evidence.y, 3, MLP.seed)
     expected = np.empty((150, 10))
-    for fold in range(2):
+    for fold in range(3):
         expected[folds == fold] = without(data, y, folds == fold)
-    np.testing.assert_allclose(found.probabilities, expected, atol=1e-5)
-    assert found.agreement == (expected.argmax(1) == y).mean() and found.low <= found.count.value <= found.high
-    first = found.suspects(20)
-    assert len(set(first)) == 20 and found.own[first[-1]] <= np.delete(found.own, first).min()
-    assert HeldOutRequest.of_payload(asked.payload) == asked
+    np.testing.assert_allclose(answer.probabilities, expected, atol=1e-5)
+    assert answer.agreement == (expected.argmax(1) == y).mean() and answer.low <= answer.count.value <= answer.high
+    first = answer.suspects(20)
+    assert len(set(first)) == 20 and answer.own[first[-1]] <= np.delete(answer.own, first).min()
+    assert HeldOutRequest.of_payload(request.payload) == request
+
+
+@pytest.mark.parametrize("changes", [{}, {"trusted_from": "cross-validation", "folds": 2}])
+def test_a_search_and_a_trial_read_the_same_held_out_models(tmp_path, monkeypatch, changes):
+    chosen = source(model="linear", n_train=120, noise=0.0, **changes)
+    request, methods = HeldOutRequest(source=chosen), ("self_confidence", "refitted")
+    held = request.loaded(run_job(request.name, request.payload, tmp_path))
+    monkeypatch.setattr(HeldOutRequest, "run_chunk", None)  # nothing is computed again
+    search = SuspicionRequest(source=chosen, methods=methods)
+    scored = search.loaded(run_job(search.name, search.payload, tmp_path))
+    np.testing.assert_allclose(scored.suspicion[Pair("Self-confidence")], -held.own, rtol=1e-5)
+    tried = TrialRequest(source=chosen, methods=methods)
+    assert TrialRequest.loaded(run_job(tried.name, tried.payload, tmp_path)).eligible == round(held.agreement * 120)
 
 
 def test_accuracy_before_and_after_is_out_of_fold_and_on_the_corrected_labels(tmp_path):
@@ -73,7 +89,6 @@ def test_the_interval_holds_the_mean_as_often_as_it_says():
     assert 0.92 <= held / 400 <= 0.98
 
 
-def test_rare_classes_are_one_stratum():
+def test_a_rare_class_is_parted_with_the_largest():
     y = np.array([0] * 10 + [1] * 2 + [2])
-    np.testing.assert_array_equal(strata(y, 5), np.zeros(13))
-    np.testing.assert_array_equal(strata(y, 2), [0] * 10 + [1] * 2 + [0])
+    assert (np.bincount(fold_of(y, 5, 0)) >= 2).all() and fold_of(y, 2, 0)[y == 1].sum() == 1

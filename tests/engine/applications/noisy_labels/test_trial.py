@@ -56,7 +56,7 @@ def test_a_trial_finds_the_method_that_finds_flipped_labels(tmp_path, changes):
     asked = TrialRequest(source=chosen, methods=methods)
     tried = TrialRequest.loaded(run_job(asked.name, asked.payload, tmp_path))
     assert tried.planted == 6 <= tried.eligible <= 120
-    assert set(tried.table["method"]) == {"Random", "GradSim", "Self-confidence", "Refit without suspects"}
+    assert set(tried.table["method"]) == {"Random", "GradSim", "Self-confidence", "Reweighted refit"}
     assert tried.best.method != "Random" and tried.table["AUPRC"].is_monotonic_decreasing
     weighted = tried.with_consensus({Pair("Self-confidence"): np.arange(4.0), CONSENSUS: np.zeros(4)})
     np.testing.assert_array_equal(ranks(weighted[CONSENSUS]), [4, 3, 2, 1])
