@@ -54,6 +54,7 @@ from engine.requests import JobRequest
 from engine.store import external_scores
 from engine.store.results import Result
 
+
 def sampled(desk: Desk, source: NoisySource) -> NoisyData:
     """The data of a source. Raises `MissingData` where they cannot be had."""
     key = "noisy data", str(desk.jobs.root), source.model_dump_json(), tuple(source.contents.values())

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from engine.applications.noisy_labels.effort import training_seconds
 from engine.applications.noisy_labels.drawing import draw_cached
+from engine.applications.noisy_labels.effort import training_seconds
 from engine.applications.noisy_labels.pairs import MAIN, Pair
 from engine.applications.noisy_labels.scoring import AUGMENTED
 from engine.applications.noisy_labels.search import SuspicionRequest
