@@ -34,7 +34,7 @@ def response_tokens(problem: Problem, record: Record) -> list[ResponseToken]:
     them."""
     assert problem.texts is not None, "a language model knows the texts of its rows"
     encoder, length = problem.texts.encoder, len(record.response)
-    before = encoder.opening(record.prompt)
+    before = encoder.opening(record)
     words = encoder.words(encoder.encode(record))
     offsets = encoder.tokenizer(before + record.response + encoder.end, add_special_tokens=False,
                                 return_offsets_mapping=True)["offset_mapping"][-len(words):]
