@@ -47,7 +47,8 @@ class Preview:
         tested = f" and {test:,} test examples" if test else ""
         count = len(self.left_out)
         left = f"; {count:,} {'file was' if count == 1 else 'files were'} not read" if count else ""
-        return f"{len(self.classes)} classes with {train:,} training examples{tested}, {self.colour}{left}."
+        classes = f"{len(self.classes)} {'class' if len(self.classes) == 1 else 'classes'}"
+        return f"{classes} with {train:,} training examples{tested}, {self.colour}{left}."
 
 
 def preview(name: str) -> Preview:
@@ -77,6 +78,6 @@ def _class(dataset: Dataset, label: int, sizes: dict[str, tuple[int, int]]) -> C
 
 def _colour(dataset: Dataset) -> str:
     if dataset.image_shape is None:
-        return f"{dataset.n_features:,} numbers each"
+        return "texts" if dataset.records else f"{dataset.n_features:,} numbers each"
     kind = "in colour" if len(dataset.image_shape) == 3 else "in grey"
     return f"read {kind} at {dataset.image_shape[1]} × {dataset.image_shape[0]} pixels"

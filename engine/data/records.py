@@ -136,12 +136,22 @@ def stream_jsonl(path: Path | str, count: int, turns: Turns = "last") -> Iterato
 def parse_content(content: bytes, name: str = "The file", turns: Turns = "last",
                   rules: Mapping[str, str] | None = None) -> tuple[Record, ...]:
     """The records of the content of such a file."""
-    if content.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"["):
-        data = parse_json(content, name, "write a list of objects, or one object a line")
+    start = content.lstrip(b"\xef\xbb\xbf \t\r\n")
+    if start.startswith(b"[") or start.partition(b"\n")[0].strip() == b"{":
+        data = _listed(parse_json(content, name, "write a list of objects, or one object a line"), name)
         read = _records("Record", enumerate(data, 1), turns, len(data))
     else:
         read = parse_lines(split_lines(content, name), turns)
     return tuple(marked(record, rules) for record in read) if rules else read
+
+
+def _listed(data: Any, name: str) -> list[Any]:
+    """A list of records, or the only list of the object that holds it."""
+    lists = [data] if isinstance(data, list) else [value for value in data.values() if isinstance(value, list)]
+    if len(lists) != 1:
+        raise InvalidInput(f"{name} is one object with {len(lists)} lists; write a list of records, or one record a "
+                           "line.")
+    return lists[0]
 
 
 def split_lines(content: bytes, name: str = "The file") -> list[str]:

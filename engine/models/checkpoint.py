@@ -68,17 +68,26 @@ def read_state(path: Path | str) -> dict[str, Tensor]:
         raise MissingData(f"There is no checkpoint `{path}`; check the path.")
     content = _read_safetensors(path) if _is_safetensors(path) else _read_torch(path)
     for _ in range(MOST_NESTED):
-        inner = next((key for key in NESTED if _holds_state(content, key)), None)
+        inner = _nested(content)
         if inner is None:
             break
         content = content[inner]
-    if not (isinstance(content, Mapping) and content and all(isinstance(value, Tensor) for value in content.values())):
+    if not _is_state(content):
         raise InvalidInput(f"The checkpoint `{path.name}` is not a dictionary of tensors; save `model.state_dict()`.")
     return {str(key): value for key, value in content.items()}
 
 
-def _holds_state(content: Any, key: str) -> bool:
-    return isinstance(content, Mapping) and isinstance(content.get(key), Mapping)
+def _nested(content: Any) -> Any:
+    """The key under which the weights lie: a usual one, else the only one of a dictionary of tensors; None if none."""
+    if not isinstance(content, Mapping) or _is_state(content):
+        return None
+    states = [key for key in content if _is_state(content[key])]
+    usual = next((key for key in NESTED if isinstance(content.get(key), Mapping)), None)
+    return states[0] if usual is None and len(states) == 1 else usual
+
+
+def _is_state(content: Any) -> bool:
+    return isinstance(content, Mapping) and bool(content) and all(isinstance(one, Tensor) for one in content.values())
 
 
 def _is_safetensors(path: Path) -> bool:

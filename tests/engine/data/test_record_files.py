@@ -16,8 +16,9 @@ def home(tmp_path, monkeypatch):
 def test_own_records_are_kept_and_checked():
     path = record_files.keep(b'{"prompt": "a", "response": "b"}\n')
     assert record_files.path_of(Path(path).name) == path
-    with pytest.raises(InvalidInput, match="Line 1"):
-        record_files.keep(b"{")
+    for content, said in ((b"{", "is not JSON"), (b'{"prompt":', "Line 1")):
+        with pytest.raises(InvalidInput, match=said):
+            record_files.keep(content)
     with pytest.raises(InvalidInput, match="UTF-8"):
         record_files.keep(b"\xff")
 

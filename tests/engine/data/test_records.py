@@ -76,6 +76,14 @@ def test_forms_of_records(data, form, tmp_path):
     assert record.metadata == {"source": "web"} and not record.spans
 
 
+def test_an_object_over_several_lines_may_hold_the_list(tmp_path):
+    (tmp_path / "r.json").write_text(json.dumps({"version": 1, "data": [{"prompt": ASK, "response": SAY}]}, indent=1))
+    assert [record.response for record in read_jsonl(tmp_path / "r.json")] == [SAY]
+    (tmp_path / "r.json").write_text(json.dumps({"prompt": ASK, "response": SAY}, indent=1))
+    with pytest.raises(InvalidInput, match="is one object with 0 lists"):
+        read_jsonl(tmp_path / "r.json")
+
+
 def test_conversations_give_the_last_answer_or_every_one(tmp_path):
     talk = [("system", "Be brief."), ("user", "a"), ("assistant", "b"), ("user", "c"), ("assistant", "d")]
     line = json.dumps({"id": "x", "messages": [{"role": who, "content": what} for who, what in talk]})

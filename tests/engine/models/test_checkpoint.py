@@ -174,11 +174,11 @@ def test_keys_and_shapes_that_do_not_fit_are_named_and_nothing_is_changed(tmp_pa
 
 @pytest.mark.parametrize("name", [lambda key: f"module.{key}", lambda key: f"_orig_mod.module.{key}",
                                   lambda key: f"model.net.{key}", lambda key: f"{key[0]}._orig_mod.{key[2:]}"])
-@pytest.mark.parametrize("under", ["", "state_dict", "model_state_dict"])
+@pytest.mark.parametrize("under", ["", "state_dict", "model_state_dict", "net"])
 def test_what_wrappers_put_into_all_names_is_left_out(tmp_path, name, under):
     source = module()
     state = {name(key): value for key, value in source.state_dict().items()}
-    torch.save({"epoch": 3, under: state} if under else state, tmp_path / "weights.pt")
+    torch.save({"epoch": 3, "optimizer": {"state": {}}, under: state} if under else state, tmp_path / "weights.pt")
     assert same(load_checkpoint(module(), tmp_path / "weights.pt"), source)
 
 
