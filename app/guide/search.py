@@ -20,13 +20,14 @@ STOP = (
 LIKE = ("mislabelled noisy wrong", "image picture photo", "cuda gpu", "poison backdoor", "huggingface transformers hub",
         "user people visitor", "classroom class lesson", "duplicate near", "explain why", "rank order", "ram memory",
         "disagree differ mismatch", "finetune fine", "delete remove", "install requirements", "bug fault fail error",
-        "upload import", "login sign", "slow time hours", "deploy server service", "api program interface")
+        "upload import", "login sign", "time hours", "deploy server service", "api program interface")
 """Words that stand for one another in a search, at half the weight."""
 K1, B = 1.2, 0.75
 HEADING, TITLE = 6.0, 1.0
 """Occurrences in the text that one in the heading, or in the guide's title, counts as."""
-SAME_HEADING, IN_HEADING, IN_TEXT = 3.0, 1.2, 0.4
-"""Added to the score, as fractions of Σ idf, where the query is the heading, or its words follow one another there."""
+SAME_HEADING, IN_HEADING, A_NAME, IN_TEXT = 3.0, 1.2, 1.0, 0.4
+"""Added to the score, as fractions of Σ idf, where the query is the heading, where its words follow one another there,
+where it is a name such as `wrong_labels` that the text has, and where its words follow one another in the text."""
 LEAST = 0.45
 """The fraction of Σ idf that a section must match, over the words that occur anywhere."""
 
@@ -57,7 +58,7 @@ def search(guides: list[Guide], query: str) -> list[Match]:
     for (guide, section, text), own in zip(sections, tf, strict=True):
         if sum(weight for weight, count in zip(idf, own, strict=True) if count) >= LEAST * sum(idf) > 0:
             score = sum(weight * count / (K1 + count) for weight, count in zip(idf, own, strict=True))
-            scored.append((score + sum(idf) * _as_written(words, section.heading, text), guide, section, text))
+            scored.append((score + sum(idf) * _as_written(query, section.heading, text), guide, section, text))
     scored.sort(key=lambda one: -one[0])
     return [Match(guide, section, _excerpt(text, (*query.casefold().split(), *wanted)))
             for _, guide, section, text in scored]
@@ -100,9 +101,12 @@ def _count(counts: Counter[str], word: str) -> float:
     return counts[word] or longer or 0.5 * sum(counts[one] for one in _LIKE.get(word, ()))
 
 
-def _as_written(words: tuple[str, ...], heading: str, text: str) -> float:
+def _as_written(query: str, heading: str, text: str) -> float:
+    words, name = stems(query), query.strip().casefold()
     if words == stems(heading):
         return SAME_HEADING
+    if re.search(r"\w[_.-]\w", name) and name in text.casefold():
+        return A_NAME
     in_heading, in_text = (len(words) > 1 and f" {' '.join(words)} " in f" {' '.join(stems(one))} "
                            for one in (heading, text))
     return IN_HEADING if in_heading else IN_TEXT * in_text

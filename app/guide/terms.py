@@ -32,8 +32,8 @@ WORDS = {
     "agreement": "Kendall's τ, top-5% overlap and sign agreement of two rankings, per query, then averaged.",
     "exact": "Computed to a stated error bound: as the process is defined, or as an optimum or a linear system solved "
              "to a bound.",
-    "noise floor": "The agreement between exact answers of two training seeds. Two methods that agree as well cannot "
-                   "be separated by their rankings.",
+    "noise floor": "The agreement between exact answers of two training seeds. Above it, "
+                   "rankings do not separate two methods.",
     "path": "The sum of Kendall distances when behavior, intervention and training process change one at a time "
             "between two answers.",
     "direct difference": "The Kendall distance between two answers, without intermediate specifications.",
