@@ -3,6 +3,7 @@
 import streamlit as st
 
 from app.guide import data, panel, state
+from app.guide.search import search
 from app.widgets.words import glossary
 
 st.title("Guide")
@@ -12,7 +13,7 @@ guides = {name: data.read(name) for name in data.GUIDES}
 words = state.searched()
 with st.container(key="wf-guide"):
     if words:
-        panel.matches(data.search(list(guides.values()), words), words)
+        panel.matches(search(list(guides.values()), words), words)
         st.stop()
     with st.container(horizontal=True):
         opened = state.guide(guides)

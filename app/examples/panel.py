@@ -154,7 +154,7 @@ def heads(scorings: Sequence[Scoring], query: Query) -> None:
             _editor(scorings, index)
     if len(scorings) > len(shown):
         glossary.caption(
-            f"{len(scorings) - len(shown)} more specifications are not shown; open an example to see its rank under "
+            f"{len(scorings) - len(shown)} more specifications have no column; open an example to see its rank under "
             "all of them.")
 
 

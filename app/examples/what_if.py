@@ -40,6 +40,7 @@ LARGEST, FEW, TOPMOST = 1_000, 50, 50
 """Examples of a group that can be computed one by one too, and that are so unasked; and of the top of a ranking."""
 WARNED = 20.0
 """Guessed seconds above which the page states them before the run begins."""
+TITLE = "Group influence: change several examples at once"
 TOPPED, TICKS, FILTERED, SELECTED = "top", "ticked", "where", "selected"
 CHOICES = {TOPPED: "The top of a ranking", FILTERED: "A class or filter", TICKS: "Selected by hand",
            SELECTED: "The selected group"}
@@ -53,7 +54,7 @@ ACTS = {REMOVED: "remove them and retrain", DOUBLED: "count them twice and retra
 def show(sampled: SampledProblem, source: ProblemSource, scored: Sequence[Scores], listed: Sequence[Column],
          names: Sequence[str], query: Query) -> None:
     """The switch, and below it the group, what is done to it, its effect, and the curve of the rankings."""
-    if not toggle(NAME, "Group influence: change several examples at once", help=ADDITIVITY):
+    if not toggle(NAME, TITLE, help=glossary.hint(TITLE, ADDITIVITY)):
         return
     index, rows, how = _group(sampled, scored, listed, names, query)
     question = _question(scored[index].scoring, sampled)

@@ -1,4 +1,4 @@
-"""The guides as values: files of Markdown, notebooks and the public names, split by heading, and the search in them.
+"""The guides as values: files of Markdown, notebooks and the public names, split by heading.
 
 A guide is one title (`#`), an introduction, and sections (`##`) of text, code and pictures. Comments are for whoever
 runs the code blocks and are left out. Headings have the anchors that code hosts give them, so that a link from one
@@ -14,15 +14,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from app.guide.reference import reference
+from app.guide.terms import terms
+from app.widgets.words.glossary import anchor
 
 FOLDER = Path(__file__).parents[2] / "assets" / "guides"
 GUIDES = ("command-line", "explaining", "which-t", "benchmarks", "other-libraries", "python", "compare-specifications",
           "mislabelled-examples", "api", "data", "networks", "own-run", "noisy-labels", "language-models", "exact",
-          "reproducing", "teaching", "gpu", "serving", "agents", "troubleshooting", "contributing")
-"""In reading order; a new one is one file and one name here, but for `api`, which has no file."""
+          "reproducing", "teaching", "gpu", "serving", "agents", "troubleshooting", "contributing", "glossary")
+"""In reading order; a new one is one file and one name here, but for those that are made when they are read."""
+MADE = {"api": reference, "glossary": terms}
 
-AROUND = 70
-"""Letters shown on either side of what was searched for."""
 _FENCE, _HEADING = re.compile(r"^```(\w*)\s*$"), re.compile(r"^(#{1,2}) (.+)$")
 _COMMENT, _PICTURE = re.compile(r"^<!--.*-->$"), re.compile(r"^!\[([^\]]*)\]\(([^)]+)\)$")
 _LINK = re.compile(r"(?<!!)\[([^\]]*)\]\(([^)\s]*)\)")
@@ -80,19 +81,10 @@ class Guide:
     sections: tuple[Section, ...]
 
 
-@dataclass(frozen=True)
-class Match:
-    """A section in which all searched words stand, and the text around the first of them."""
-
-    guide: Guide
-    section: Section
-    excerpt: str
-
-
 def read(name: str) -> Guide:
     """One of `GUIDES`."""
-    if name == "api":
-        return split(name, reference())
+    if name in MADE:
+        return split(name, MADE[name]())
     notebook = FOLDER / f"{name}.ipynb"
     return split(name, written(notebook) if notebook.is_file() else (FOLDER / f"{name}.md").read_text("utf-8"))
 
@@ -107,22 +99,9 @@ def split(name: str, text: str) -> Guide:
     """A guide from its Markdown. Raises `ValueError` for text before its title or a title that is missing."""
     sections: list[Section] = []
     for heading, lines in _by_heading(text):
-        slug = _slug(heading) if sections else ""
+        slug = anchor(heading) if sections else ""
         sections.append(Section(heading, slug, tuple(_blocks(lines))))
     return Guide(name, sections[0].heading, tuple(sections))
-
-
-def search(guides: list[Guide], words: str) -> list[Match]:
-    """The sections in which every one of the words stands, those with all of them in the heading first."""
-    wanted, in_heading, in_text = words.casefold().split(), [], []
-    for guide in guides:
-        for section in guide.sections:
-            heading, text = section.heading.casefold(), section.words
-            if not wanted or not all(word in heading or word in text.casefold() for word in wanted):
-                continue
-            match = Match(guide, section, _excerpt(text, wanted))
-            (in_heading if all(word in heading for word in wanted) else in_text).append(match)
-    return in_heading + in_text
 
 
 def linked(markdown: str) -> str:
@@ -182,19 +161,6 @@ def _text(lines: list[str]) -> Iterator[Text]:
         yield Text(markdown)
 
 
-def _slug(heading: str) -> str:
-    """The anchor that code hosts give a heading."""
-    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
-
-
 def _plain(markdown: str) -> str:
     text = re.sub(r"^\|[-|: ]+\|$", " ", _LINK.sub(r"\1", markdown), flags=re.MULTILINE)
     return re.sub(r"[`*|]|^[>-] ", " ", text, flags=re.MULTILINE)
-
-
-def _excerpt(text: str, wanted: list[str]) -> str:
-    at = max(0, min((start_at for word in wanted if (start_at := text.casefold().find(word)) >= 0), default=0))
-    start, end = max(0, at - AROUND), at + 2 * AROUND
-    start = text.rfind(" ", 0, start) + 1 if start else 0
-    end = len(text) if end >= len(text) else max(text.rfind(" ", 0, end), at)
-    return ("… " if start else "") + text[start:end].strip() + (" …" if end < len(text) else "")

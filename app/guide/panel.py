@@ -1,4 +1,4 @@
-"""What the Guide page shows: the matches of a search, or the guide that is read."""
+"""What the Guide page shows: the matches of a search, or the chosen guide."""
 
 from __future__ import annotations
 
@@ -6,23 +6,24 @@ import streamlit as st
 from PIL import Image
 
 from app.guide import state
-from app.guide.data import FOLDER, GUIDES, Block, Code, Guide, Match, Picture, linked
+from app.guide.data import FOLDER, GUIDES, Block, Code, Guide, Picture, linked
+from app.guide.search import Match
 from app.widgets.frame import top
 from app.widgets.words import glossary
 from app.widgets.words.plain_text import plain
 
 _PICTURED = "wf-pictured-"
 MOST = 20
-"""Matches that are shown; more are better met with another word."""
+"""Matches that are shown."""
 
 
 def matches(matched: list[Match], words: str) -> None:
     """The matching sections, each to be opened."""
     if not matched:
-        st.info(f"No section has “{plain(words)}”. Try one word, or part of one.", icon=":material/search_off:")
+        st.info(f"No section matches “{plain(words)}”. Try one word, or part of one.", icon=":material/search_off:")
         return
-    more = f"; the first {MOST} are shown, a second word leaves fewer" if len(matched) > MOST else ""
-    st.caption(f"{len(matched)} section{'s' if len(matched) > 1 else ''} with “{plain(words)}”{more}.")
+    more = f"; the first {MOST} are shown" if len(matched) > MOST else ""
+    st.caption(f"{len(matched)} section{'s' if len(matched) > 1 else ''} for “{plain(words)}”{more}.")
     for index, one in enumerate(matched[:MOST]):
         with st.container(gap=None):
             st.button(_label(one), key=f"guide:found:{index}", type="tertiary", icon=":material/article:",
@@ -62,6 +63,8 @@ def onward(guide: Guide, guides: dict[str, Guide], slug: str) -> None:
         if later:
             st.button(f"Next: {guides[later[0]].title}", icon=":material/arrow_forward:", on_click=state.go,
                       args=(later[0],))
+        if guide.name != "glossary":
+            st.button("Glossary", icon=":material/dictionary:", on_click=state.go, args=("glossary",))
 
 
 def _block(block: Block) -> None:

@@ -38,7 +38,7 @@ NOTES = (
          "response of a damped objective rather than the infinitesimal one, so damping is part of the specification "
          "here and is shown."),
     Note(("table-5-2",), {"metric": "bt-fpr"},
-         "The paper does not state the cutoff at which a record counts as detected. All its values equal the share of "
+         "The paper does not state the cutoff at which a record counts as detected. All its values equal the fraction of "
          "benign "
          "triggers among the top 500, so ours is taken at the top 10%."),
     Note(("table-a14",), {"method": "less", "behavior": "response loss"},

@@ -26,7 +26,7 @@ def _offer(name: str, preset: str, model: str | None) -> None:
     cost = reproductions.cost(name, preset, model)
     glossary.caption(
         f"{chosen.title[0].upper()}{chosen.title[1:]}. {reproductions.seeds(name, preset).capitalize()}; {cost.text}. "
-        "You can close the browser; cancelling and resuming lose no finished part.")
+        "You can close the browser; after cancelling, a run resumes with its finished parts.")
     lacking = studies.missing_data(name, preset)
     if lacking:
         st.warning(lacking, icon=":material/cloud_download:")

@@ -115,7 +115,7 @@ def _softmax() -> tuple[Preset, ...]:
                "answered exactly and by every approximation available. All disagreement here is approximation error.",
                _solvers(SOLVED, SoftmaxProblem), (0, 2)),
         Preset("run", "Approximations of a training run", f"{APPROXIMATED} The steps are so small (η = {SMOOTH_ETA:g}) "
-               "that training is smooth: retraining with other weights confirms the exact derivative.",
+               "that training is smooth, and retraining with other weights follows the exact derivative.",
                _through_the_training(SoftmaxProblem), (0, 1)),
     )
 

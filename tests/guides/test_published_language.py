@@ -46,7 +46,7 @@ def test_shares_of_the_way_between_two_methods(row):
 
 
 IN_ONE_LINE = " ".join(REPRODUCING.split())
-SOUGHT = {"wrong answers": ("figure-5-2", "answer"), "foreign explanations": ("figure-5-2", "rationale"),
+SOUGHT = {"wrong answers": ("figure-5-2", "answer"), "mismatched rationales": ("figure-5-2", "rationale"),
           "poison": ("table-5-2", "")}
 BEHAVIORS = ("Response loss", "Explanation loss", "Answer logit", "Answer margin")
 
@@ -152,7 +152,7 @@ def test_what_is_said_of_the_three_protocols():
     most = {name: f"{table[name].max():.2f}" for name in ("ci95_queries", "ci95_subsets", "seed_sd")}
     words = " ".join(BENCHMARKS.partition("Averaged over the three cards, the interval over queries is ± ")[2].split())
     queries, subsets, seeds = most.values()
-    assert words.startswith(f"{queries} at most, that over the draw of the subsets ± {subsets} at most, and the "
+    assert words.startswith(f"{queries} at most, that over sampled subsets ± {subsets} at most, and the "
                             f"standard deviation over two training seeds {seeds} at most.")
     for title, before, after, rises in (("GradSim (cosine)", "weights", "subset", True),
                                         ("TRAK", "weights", "subset", False),
@@ -211,7 +211,7 @@ DESK = "1,000 short records AUPRC is, mean ± 95% t interval over seeds, with ch
 @pytest.mark.parametrize("row", rows(DESK, 6, REPRODUCING), ids=lambda row: " ".join(row[:2]))
 def test_corruption_with_smollm2_at_the_desk(row):
     sought, method, *numbers = row
-    kind = {"wrong answers": "answer", "foreign explanations": "rationale"}[sought]
+    kind = {"wrong answers": "answer", "mismatched rationales": "rationale"}[sought]
     seeds = auprc_of_smollm2().loc[kind, method]
     intervals = [t_interval(seeds.loc[behavior]) for behavior in BEHAVIORS]
     assert numbers == [f"{mean:.2f} ± {half:.2f}" for mean, half in intervals]
@@ -243,7 +243,7 @@ def test_what_is_said_of_smollm2_at_the_desk():
     less = seeds.xs("LESS", level="method")
     answers, explanations = ([f"{value:.2f}" for value in less.loc[(kind, "Response loss")]]
                              for kind in ("answer", "rationale"))
-    assert (f"AUPRC of wrong answers is {', '.join(answers[:2])} and {answers[2]}, and of foreign explanations "
+    assert (f"AUPRC of wrong answers is {', '.join(answers[:2])} and {answers[2]}, and of mismatched rationales "
             f"{', '.join(explanations[:2])} and {explanations[2]}") in REPRODUCING
     spread = seeds.T.max() - seeds.T.min()
     assert set(spread.groupby(level="corruption").idxmax().map(lambda key: key[1])) == {"LESS"}

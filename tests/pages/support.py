@@ -21,7 +21,7 @@ from engine.problems import source
 
 ROOT = Path(__file__).parents[2]
 TIMEOUT = 120
-MARK = re.compile(r'<span class="wf-term"[^>]*>([^<]*)</span>')
+MARK = re.compile(r'<(?:a|span) class="wf-term"[^>]*>([^<]*)</(?:a|span)>')
 READ = ("title", "header", "subheader", "markdown", "caption", "text", "code", "success", "info", "warning", "error",
         "toast")
 

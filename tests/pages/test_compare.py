@@ -144,7 +144,7 @@ def test_a_row_is_edited_and_copied_in_the_dialog():
     sound(at.button(key="compare:done").click().run())
     assert address(at, "s")[2] == "soft_margin/add_occurrence/one_step;eta=0.1" and len(address(at, "s")) == 4
     press(at, "copy", 0)
-    assert says(at, "This is number 1 of the list already")
+    assert says(at, "This is already number 1 of the list")
     at.selectbox(key="add:B").set_value("query_logit").run()
     sound(at.button(key="compare:done").click().run())
     assert address(at, "s")[-1] == "query_logit/add_occurrence/one_step;eta=0.1" and address(at, "pair") == ["1-5"]
@@ -177,7 +177,7 @@ def test_a_specification_is_added_and_its_double_refused():
     at = opened()
     at.button(key="compare:add").click().run()
     add = next(button for button in at.button if button.label == "Add to the comparison")
-    assert add.disabled and says(at, "This is number 4 of the list already")
+    assert add.disabled and says(at, "This is already number 4 of the list")
     at.selectbox(key="add:B").set_value("hard_margin").run()
     add = next(button for button in at.button if button.label == "Add to the comparison")
     assert not add.disabled
@@ -202,7 +202,7 @@ def test_many_specifications_are_warned_of():
     given = specification_list.address("table-a6")
     given["s"] = [*given["s"], "probability/add_occurrence/one_step;eta=0.1"]
     at = sound(open("compare", **SMALL, **given))
-    assert says(at, "13 specifications are a lot for one heatmap")
+    assert says(at, "13 specifications make a large heatmap")
 
 
 def test_reoptimisation_ranks_the_same_candidates_everywhere():

@@ -32,7 +32,7 @@ def test_the_explanation_is_the_engines():
     at = opened(explain=1)
     first, second = (PRESETS["first"].scorings[place] for place in PRESETS["first"].pair)
     expected = explain(SOURCE.build().problem, first, second)
-    assert says(at, expected.sentence) and says(at, f"and is {expected.path:.3f} long")
+    assert says(at, expected.sentence) and says(at, f"its length is {expected.path:.3f}")
     if expected.slack >= LEAST_SLACK:
         assert says(at, f"Fractions are of {expected.path:.3f}, not of {expected.direct.mean:.3f}")
     else:
@@ -43,12 +43,12 @@ def test_the_switch_is_on_where_that_takes_a_moment_and_in_the_address_once_it_i
     at = opened()
     assert at.toggle(key="choice:explain").value and "explain" not in at.query_params
     sound(at.toggle(key="choice:explain").set_value(False).run())
-    assert not says(at, "of the way is") and at.query_params["explain"] in ("0", ["0"])
+    assert not says(at, "of the path is") and at.query_params["explain"] in ("0", ["0"])
     further = at.metric[3:]
     assert [metric.label for metric in further] == ["Spearman rho", "Rank-biased overlap", "Top-5% Jaccard"]
     assert all(FURTHER[name].definition in metric.help for name, metric in zip(FURTHER, further, strict=True))
     sound(at.toggle(key="choice:explain").set_value(True).run())
-    assert says(at, "of the way is") and at.query_params["explain"] in ("1", ["1"])
+    assert says(at, "of the path is") and at.query_params["explain"] in ("1", ["1"])
 
 
 def test_causes_that_cannot_be_told_apart_have_a_bracket():

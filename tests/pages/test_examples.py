@@ -46,7 +46,7 @@ def test_re_optimisation_narrows_the_candidates_of_all():
 
 def test_a_fourth_specification_shows_in_the_detail_only():
     at = sound(open("examples", s=[STEP, LOGIT, LOO, MARGIN], **SMALL))
-    assert says(at, "1 more of your specifications")
+    assert says(at, "1 more specifications have no column")
     assert not says(at, "wf-detail")
     row = next(button for button in at.button if button.key.startswith("open:top:0:")).key.rpartition(":")[2]
     at = sound(open("examples", s=[STEP, LOGIT, LOO, MARGIN], example=row, **SMALL))

@@ -41,7 +41,7 @@ def spoken(node):
         body = getattr(proto, "body", "") or getattr(node, "value", "")
         body = re.sub(r"(?s)<style>.*?</style>|<(dl|div) class=\"wf-(glossary|entry)\">.*|`[^`]*`", " ", body)
         lines = [unescape(line) for line in re.findall(r'data-line="([^"]*)"', body)]
-        body = re.sub(r'<span class="wf-term"[^>]*>([^<]*)</span>', r"\1", body)
+        body = re.sub(r'<(?:a|span) class="wf-term"[^>]*>([^<]*)</(?:a|span)>', r"\1", body)
         return unescape(re.sub(r"<[^>]*>", " ", body)), " ".join([*lines, help_])
     if node.type in WIDGETS:
         return proto.label, help_

@@ -9,7 +9,7 @@ def test_home_says_what_this_is_and_shows_a_real_disagreement():
     at = sound(open("home"))
     assert at.title[0].value == "Which influence do you mean?"
     assert says(at, "the intervention and training process differ")
-    assert says(at, "data:image/png;base64,") and says(at, "First of 1,000 here") and says(at, "in the other answer")
+    assert says(at, "data:image/png;base64,") and says(at, "Rank 1 of 1,000 here") and says(at, "in the other answer")
 
 
 def test_one_click_starts_a_comparison():

@@ -157,7 +157,7 @@ def test_the_time_of_a_run_is_judged_by_what_this_machine_has_finished():
     asked = LanguageStudy("conditional_backdoor", EMBEDDED_MODEL, 80, 0)
     support.finished_in(18 * 60, AttributionRequest.name, asked.request.payload)
     at = sound(support.open("language_models", show="records", task=asked.task, model=asked.model, seed=1))
-    assert says(at, "caches gradients: about 18 min, judging by one such run on this machine. You can close")
+    assert says(at, "caches gradients: about 18 min, estimated from one such run on this machine. You can close")
 
 
 def test_records_show_text_marks_and_ranks(ran):

@@ -178,6 +178,6 @@ def test_layers_are_named_in_the_sidebar_and_in_the_address():
     assert says(at, "No layer is named yet")
     at.text_input(key="choice:layers").set_value("head, hidden.bias").run()
     assert at.query_params["layers"] in ("head, hidden.bias", ["head, hidden.bias"])
-    assert says(sound(at), f"{128 * 10 + 10 + 128:,} parameters count")
+    assert says(sound(at), f"{128 * 10 + 10 + 128:,} parameters are differentiated")
     at.text_input(key="choice:layers").set_value("haed").run()
     assert any("the nearest are `head`" in error.value for error in at.error)

@@ -106,7 +106,7 @@ def test_the_first_suspects_stand_while_the_methods_are_computed(empty, home):
 
 def test_the_time_is_judged_by_what_this_machine_has_finished(empty):
     finished_in(18 * 60, SuspicionRequest.name, suspicion_payload(chosen()))
-    assert noisy_runs.search_time(chosen()) == "about 18 min, judging by one such run on this machine"
+    assert noisy_runs.search_time(chosen()) == "about 18 min, estimated from one such run on this machine"
 
 
 def test_the_default_run_is_that_of_the_command_it_shows(empty):
@@ -403,14 +403,14 @@ def test_own_photos_are_read_anew_with_other_classes(empty):
     at.selectbox(key=f"own:side:{name}").set_value(16)
     at.text_area(key=f"own:list:{name}").set_value("\n".join(
         f"{kind}/{place}.png" for kind in ("cat", "dog", "kitten") for place in (3, 4)))
-    button(at, next(one.key for one in at.button if one.label == "Apply")).click().run()
+    button(at, next(one.key for one in at.button if one.label == "Read it this way")).click().run()
     read = address(sound(at), "data")[0]
     assert read.endswith(".reading") and data.load(read).image_shape == (16, 16, 3)
     assert says(at, "Verified examples: 6") and says(at, "3 trusted examples, sampled from your own list of verified")
     assert says(at, "30 of 37 examples are searched. Not searched: 6 verified, or held out to measure accuracy; 1 not "
                     "readable.")
     at.text_area(key=f"own:list:{read}").set_value("cow/1.png")
-    button(at, next(one.key for one in at.button if one.label == "Apply")).click().run()
+    button(at, next(one.key for one in at.button if one.label == "Read it this way")).click().run()
     assert any("names `cow/1.png`, which is not among the data" in one.value for one in at.error)
 
 
@@ -513,5 +513,5 @@ def test_scores_of_another_program_are_ranked_and_measured_beside_the_methods(fi
     assert table.loc["self & influence", "AUPRC"] == table.loc[CONSENSUS.method, "AUPRC"]
     again = sound(open("noisy_labels", **{name: at.query_params[name] for name in at.query_params}))
     assert says(again, "self & influence")
-    at = sound(next(one for one in again.button if one.label == "Exclude").click().run())
+    at = sound(next(one for one in again.button if one.label == "Leave out").click().run())
     assert not says(at, "self & influence") and "theirs" not in at.query_params

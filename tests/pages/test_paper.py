@@ -160,7 +160,7 @@ def test_a_row_of_a_smaller_problem_than_others_says_so():
                           "n_candidates": [500, 8, 8], "n_train": [2000, 2000, 1000]})
     assert list(rows_of(table, "m", judge=False)["label"]) == [
         "a", "b|8 candidates", "c|8 candidates · n = 1,000"]
-    assert sizes_sentence(table) == "n counts training examples, 2,000 where none is written."
+    assert sizes_sentence(table) == "n is the number of training examples, 2,000 unless stated."
     assert sizes_sentence(table.head(2)) == ""
 
 
@@ -213,4 +213,4 @@ def test_rows_without_drift_stand_beside_those_of_the_paper(shipped):
     at = sound(support.open("paper", experiment="figure-a1", preset="desk"))
     assert "Relative to a model after as many iterations" in " ".join(one.label for one in at.expander)
     assert not says(at, "This run has no curve") and says(at, "Our ± is a 95% t-interval over 3 seeds.")
-    assert says(at, "n counts training examples, 10,000 where none is written.")
+    assert says(at, "n is the number of training examples, 10,000 unless stated.")

@@ -163,7 +163,7 @@ def test_the_nodes_of_a_cluster_and_what_they_compute_are_shown():
         Node("first", 8.0, 1.0, 64 * gigabyte, (Running(job.id, "0/0", 0.2), Running(job.id, "0/1", 0.4))),
         Node("second", 4.0, 0.0, 16 * gigabyte, (Running("f" * 64, "0", 0.0),)), Node("third", 4.0, 0.0, gigabyte)])
     at = sound(support.open("runs"))
-    assert says(at, "A cluster computes: 3 nodes, 2 of them at work.")
+    assert says(at, "Cluster: 3 nodes, 2 busy.")
     assert list(at.dataframe[0].value["computes"]) == [
         "Two specifications: 2 parts, 30% done", "another user's run: 1 part, 0% done", "nothing"]
     assert list(at.dataframe[0].value["memory"]) == ["64 GB", "16 GB", "1.0 GB"]

@@ -27,7 +27,7 @@ def test_a_saved_comparison_reopens_the_same_view(home):
     entry = saved.entries()[0]
     assert entry.saved.note == "They part." and entry.saved.parameters["metric"] == ["sign"]
     again = sound(open("compare", **entry.saved.parameters))
-    assert says(again, "of the way is") and again.query_params["pair"] in ("1-4", ["1-4"])
+    assert says(again, "of the path is") and again.query_params["pair"] in ("1-4", ["1-4"])
     matrix = entry.saved.matrix
     assert len(matrix) == 4 and matrix[0][0] == 1.0 and matrix[0][1] == matrix[1][0]
 
@@ -61,7 +61,7 @@ def test_the_report_holds_everything_and_loads_nothing(home, monkeypatch):
     assert at.get("download_button")
     text = texts[-1]
     assert "<h1>&lt;b&gt;Name&lt;/b&gt;</h1>" in text and text.count("<svg") == 7
-    assert "of the way is the training process" in text and "engine explain" in text and "engine compare" in text
+    assert "of the path is the training process" in text and "engine explain" in text and "engine compare" in text
     assert text.count("<details>") == 1 + 4 and "wall_seconds" in text and "Spearman rho" in text
     order = [text.index(said) for said in ("against", "Why they disagree", "How far the rankings agree",
                                            "The questions", "Manifests", "Recompute it")]

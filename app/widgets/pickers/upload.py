@@ -68,7 +68,7 @@ def _ask(file: BinaryIO, why: str, choices: Mapping[str, str]) -> None:
     with st.form("upload:labels", border=False):
         label = inputs.selectbox("Column of the labels", list(choices), key=LABEL,
                                  format_func=lambda column: f"{column[:60]} ({choices[column]})")
-        pressed = st.form_submit_button("Apply", icon=":material/check:")
+        pressed = st.form_submit_button("Read it this way", icon=":material/check:")
     if pressed:
         with guarded("This table"):
             file.seek(0)

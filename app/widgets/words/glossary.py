@@ -2,7 +2,7 @@
 
 On a page a word is marked where it stands first; `begin` starts a page. Text goes through `markdown`, `caption`, `html`
 or `lead`; what cannot hold marks (headings, labels of widgets, columns of tables) takes its lines from `hint` and
-`columns`.
+`columns`. A marked word is a link to its entry in the guide `glossary`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 import streamlit as st
 
-from engine.question.glossary import TERMS, occurrences
+from engine.question.glossary import TERM_OF, TERMS, occurrences
 
 SEEN, FOLDED = "_explained", "_folded"
 COLUMNS = {
@@ -33,6 +33,17 @@ LABELS = {"ci95": "± 95%", "seed_means": "mean of each seed", "n_seeds": "seeds
 """What stands above them on a page; others have spaces for underscores."""
 _UNMARKED = re.compile(r"(`[^`]*`|\[[^\]]*\]\([^)]*\)|:[a-z]+/[a-z_]+:|\$[^$]+\$|<[^>]*>)")
 """Parts of a Markdown text in which no word is marked: code, links, icons, formulas."""
+_OPERATED, _OPERATED_END = re.compile(r"<(a|button|summary)\b"), re.compile(r"</(a|button|summary)>")
+
+
+def anchor(heading: str) -> str:
+    """The anchor that code hosts give a heading."""
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
+def entry(line: str) -> str:
+    """The address of a term's entry in the Glossary, by its line."""
+    return f"guide?guide=glossary&heading={anchor(TERM_OF[line])}"
 
 
 def begin() -> None:
@@ -57,29 +68,37 @@ def explained(text: str) -> str:
 
 def explained_html(html: str, wanted: Callable[[str], bool] = lambda line: True) -> str:
     """The same for HTML: only text between tags is searched, each term once; what is explained already stays."""
-    pieces, seen = re.split(r"(<[^>]*>)", html), set()
+    pieces, seen, inside = re.split(r"(<[^>]*>)", html), set(), 0
 
     def first(line: str) -> bool:
         new = line not in seen and wanted(line)
         seen.add(line)
         return new
 
-    return "".join(piece if index % 2 else _marked(piece, str, first) for index, piece in enumerate(pieces))
+    for index, piece in enumerate(pieces):
+        if index % 2:
+            inside += bool(_OPERATED.match(piece)) - bool(_OPERATED_END.match(piece))
+        else:
+            pieces[index] = _marked(piece, str, first, linked=not inside)
+    return "".join(pieces)
 
 
-def _marked(text: str, write: Callable[[str], str], wanted: Callable[[str], bool]) -> str:
+def _marked(text: str, write: Callable[[str], str], wanted: Callable[[str], bool], linked: bool = True) -> str:
     pieces, at = [], 0
     for start, end, line in occurrences(text):
         if wanted(line):
-            pieces += [write(text[at:start]), _term(write(text[start:end]), line)]
+            pieces += [write(text[at:start]), _term(write(text[start:end]), line, linked)]
             at = end
     return "".join([*pieces, write(text[at:])])
 
 
-def _term(word: str, line: str) -> str:
+def _term(word: str, line: str, linked: bool) -> str:
+    """A link; a note inside what is operated itself, which may hold no link."""
     said = escape(line, quote=True)
-    return (f'<span class="wf-term" tabindex="0" role="note" aria-label="{word}: {said}" '
-            f'data-line="{said}">{word}</span>')
+    tag, own = "span", 'tabindex="0" role="note"'
+    if linked:
+        tag, own = "a", f'href="{escape(entry(line))}" target="_blank"'
+    return f'<{tag} class="wf-term" {own} aria-label="{word}: {said}" data-line="{said}">{word}</{tag}>'
 
 
 def _first(text: str) -> Callable[[str], bool]:
@@ -132,8 +151,8 @@ def _plain(text: str) -> str:
 def hint(label: str, help: str | None = None) -> str | None:
     """The help of a heading or a widget: its own, and the lines of the words in its label; None where both are none."""
     own = {line: label[start:end] for start, end, line in occurrences(label)}
-    lines = [line if line.startswith(("B:", "P:", "T:", "τ:", "η:")) else f"{word[:1].upper()}{word[1:]}: {line}"
-             for line, word in own.items() if line not in (help or "")]
+    lines = [f"[{word[:1].upper()}{word[1:]}]({entry(line)}): {line}" for line, word in own.items()
+             if line not in (help or "")]
     return "\n\n".join(filter(None, [help, *lines])) or None
 
 

@@ -14,7 +14,7 @@ from engine.data.tasks.wording import record
 
 SIZES = {"clean": 4_000, "answer": 500, "rationale": 500, "validation": 500}
 CLOSENESS = (("subject", "topic", "answer"), ("subject", "topic"), ("subject", "answer"), ("answer",), ())
-"""What a foreign explanation's source shares with the record, the closest first."""
+"""What a mismatched rationale's source shares with the record, the closest first."""
 
 
 def build(settings: Mapping[str, Any]) -> Task:

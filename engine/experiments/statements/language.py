@@ -29,7 +29,7 @@ def reversed_by_corruption(experiments: Mapping[str, TableRows]) -> list[Clause]
 
     return [Clause.of("wrong answers, answer logit − explanation loss", mean("answer", LOGIT) - mean("answer",
                                                                                                      EXPLANATION)),
-            Clause.of("foreign explanations, explanation loss − answer margin",
+            Clause.of("mismatched rationales, explanation loss − answer margin",
                       mean("rationale", EXPLANATION) - mean("rationale", MARGIN))]
 
 

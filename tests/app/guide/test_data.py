@@ -58,19 +58,6 @@ def test_a_guide_without_one_title_at_its_head_is_refused(text):
         data.split("made", text)
 
 
-def test_headings_are_found_before_text_and_every_word_counts(guide):
-    assert [one.section.slug for one in data.search([guide], "CAVE")] == ["wheres-the-cave"]
-    assert [one.section.slug for one in data.search([guide], "a")][0] == ""
-    assert [one.section.slug for one in data.search([guide], "another link")] == ["another"]
-    assert data.search([guide], "gold dragon") == [] and data.search([guide], "  ") == []
-
-
-def test_an_excerpt_holds_the_word_that_was_searched_for():
-    long = data.split("long", "# Long\n\n" + "word " * 100 + "needle " + "word " * 100)
-    excerpt = data.search([long], "needle")[0].excerpt
-    assert "needle" in excerpt and excerpt.startswith("… word") and excerpt.endswith("word …") and len(excerpt) < 250
-
-
 @pytest.mark.parametrize(("written", "shown"), [
     ("[x](python.md)", "[x](guide?guide=python)"),
     ("[x](python.md#a-b)", "[x](guide?guide=python&heading=a-b)"),

@@ -105,7 +105,8 @@ def test_proposition_one_leaves_the_behavior_nothing(small):
     found = explain(small, Scoring.of("query_loss", ADD, STEP, "first_order"), Scoring.of("soft_margin", ADD, STEP))
     behavior = next(link for link in found.links if link.causes == ("B",))
     assert behavior.length == 0 and behavior.agreement["kendall_tau"] == 1
-    assert found.sentence == "100% of the way is the approximation error of first order."
+    assert found.sentence == ("100% of the path is the approximation error of first order. The behavior differs too, "
+                              "but accounts for less than 0.5% of the path.")
 
 
 def by_hand(scoring, row, converged=True):
@@ -125,7 +126,7 @@ def test_by_hand():
     assert [(link.causes, link.length) for link in found.links] == [((ERROR_A,), pytest.approx(1 / 6)),
                                                                     (("B",), pytest.approx(5 / 6))]
     assert found.direct.mean == 1 and found.slack == pytest.approx(0) and found.whole["kendall_tau"].mean == -1
-    assert found.sentence == "83% of the way is the behavior, 17% the approximation error of first order."
+    assert found.sentence == "83% of the path is the behavior, 17% the approximation error of first order."
 
 
 def test_a_missing_station_leaves_a_bracket():
@@ -137,7 +138,7 @@ def test_a_missing_station_leaves_a_bracket():
     assert [link.causes for link in found.links] == [(ERROR_A, "B")] and found.slack == 0
     assert found.bracket("B") == found.bracket(ERROR_A) == (0, 1)
     assert any("It would take a year." in note for note in found.notes)
-    assert found.sentence == "100% of the way is the approximation error of first order and the behavior together."
+    assert found.sentence == "100% of the path is the approximation error of first order and the behavior together."
 
 
 def test_what_cannot_be_computed_is_said(small, monkeypatch):
@@ -336,7 +337,7 @@ def test_slack_and_orders_are_in_the_sentence_and_shares_are_rounded():
     assert found.slack == pytest.approx(1 / 3) and "slack 0.333 of 0.500" in found.sentence
     two = replace(found, links=tuple(replace(link, share=share) for link, share in zip(
         found.links, (0.684, 0.316), strict=True)))
-    assert two.sentence.startswith("68% of the way is") and "32%" in two.sentence
+    assert two.sentence.startswith("68% of the path is") and "32%" in two.sentence
 
 
 def test_a_way_of_several_axes_says_how_many_orders_it_has(small):

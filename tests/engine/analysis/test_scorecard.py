@@ -291,7 +291,7 @@ def test_the_card_says_which_question_an_exact_answer_loses_on(case):
                          "explains it was not measured.")
     [said, _] = card.verdicts(BENCHMARKS["subclasses"], card.rows(BENCHMARKS["subclasses"], {
         **found, "nearest": {"": np.array([0.99, 0.99, 0.99])}}), "query_loss")
-    assert "A likeness inside a class is sought here" in said
+    assert "Similarity within a class is the target here" in said
     assert not card.verdicts(BENCHMARKS["randomisation"], card.rows(BENCHMARKS["randomisation"], {
         "step": {"": np.array([0.5])}, "random": {"": np.array([0.0])}}), "query_loss")
 

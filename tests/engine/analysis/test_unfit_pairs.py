@@ -157,7 +157,7 @@ def test_two_runs_of_one_question_differ_in_the_seed_alone():
     own, other = (Scoring.of("query_loss", REMOVE, Retrain(first=first)) for first in (0, 1))
     found = explain(network, own, other)
     assert [link.causes for link in found.links] == [(SEED,)] and found.path == pytest.approx(found.direct.mean)
-    assert found.sentence == "100% of the way is the seed."
+    assert found.sentence == "100% of the path is the seed."
     comparison = compare([compute(network, [own, other])])
     assert comparison.table()["verdict"][0] == "another run"
     assert comparison.verdicts[0][1].headline == "Same question about another run"

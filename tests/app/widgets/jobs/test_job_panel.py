@@ -95,7 +95,7 @@ def test_a_run_that_was_asked_to_stop_says_so(queue, job):
 def test_a_cancelled_run_offers_to_go_on(queue, job):
     queue.request_cancel(job.id)
     at = panel(job)
-    assert "what it had finished is kept" in text_of(at)
+    assert "its finished parts are stored" in text_of(at)
     button(at, "Resume").click().run()
     assert queue.get(job.id).state == "queued"
 

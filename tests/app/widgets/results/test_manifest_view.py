@@ -31,7 +31,7 @@ def test_sizes_are_told_where_all_there_is_was_taken():
     assert told(n_train=None, trusted=500).endswith(
         ": 500 trusted examples of every class, all other training examples")
     assert told(n_train=1000, trusted=50, pool=2).endswith(
-        ": 50 trusted examples of every class, 1,000 training examples, pixels averaged in 2×2 squares")
+        ": 50 trusted examples of every class, 1,000 training examples, pixels averaged over 2×2 squares")
     assert told(n_train=None, trusted=20, trusted_from="cross-validation").endswith(": all training examples")
     assert told(n_train=None, n_queries=10).endswith(": all training examples, 10 queries")
 
@@ -42,7 +42,7 @@ def test_the_most_memory_of_all_runs_and_how_many_do_not_say_it():
         return dict(manifest_view.facts({"parts": parts})).get("Peak memory of the process")
 
     assert told(3_400_000_000, 1_000_000_000) == "3.4 GB"
-    assert told(None, 3_400_000_000) == "3.4 GB, said by 1 of 2 runs"
+    assert told(None, 3_400_000_000) == "3.4 GB, reported by 1 of 2 runs"
     assert told(None) is None
 
 
@@ -51,7 +51,7 @@ def test_time_that_another_run_spent_is_said_to_be_left_out():
         return dict(manifest_view.facts(manifest)).get("Computing time")
 
     assert told(wall_seconds=7200) == told(wall_seconds=7200, found_fraction=0.001) == "2 h"
-    assert told(wall_seconds=7200, found_fraction=0.375) == "2 h, with 38% of the work found on disk"
+    assert told(wall_seconds=7200, found_fraction=0.375) == "2 h, with 38% of the work cached"
     assert told(found_fraction=0.375) is None
 
 

@@ -130,7 +130,7 @@ def test_what_a_run_takes_is_guessed_then_measured(results):
     stored()
     assert reproductions.cost("table-a6", "paper").text == "it took 2 min on a test"
     stored("small", found_fraction=0.6)
-    assert reproductions.cost("table-a6", "small").text == "it took 2 min on a test, with 60% of the work found on disk"
+    assert reproductions.cost("table-a6", "small").text == "it took 2 min on a test, with 60% of the work cached"
 
 
 def test_a_run_takes_its_trainings_too_where_another_run_left_them(monkeypatch):

@@ -4,7 +4,9 @@ import re
 
 import streamlit as st
 
-from app.widgets.words.glossary import columns, explained, explained_html
+from app.guide import data
+from app.widgets.words.glossary import anchor, columns, explained, explained_html
+from engine.question.glossary import TERMS
 
 
 def plain(html):
@@ -14,7 +16,19 @@ def plain(html):
 def test_a_term_carries_its_line():
     html = explained("The behavior & the <b>behavior</b>")
     assert plain(html) == "The behavior &amp; the &lt;b&gt;behavior&lt;/b&gt;"
-    assert html.count('class="wf-term"') == 1 and 'tabindex="0"' in html and 'data-line="B: the number' in html
+    assert html.count('<a class="wf-term"') == 1 and 'data-line="B: the number' in html
+    assert 'href="guide?guide=glossary&amp;heading=behavior"' in html
+
+
+def test_every_term_links_to_its_entry():
+    slugs = {section.slug for section in data.read("glossary").sections}
+    for term in TERMS:
+        assert anchor(term) in slugs
+
+
+def test_no_link_stands_inside_what_is_operated():
+    html = explained_html('<button>A behavior</button> and a query <a href="x">a candidate</a>')
+    assert html.count("<span class=\"wf-term\"") == 2 and html.count('<a class="wf-term"') == 1
 
 
 def test_html_is_searched_between_its_tags_only():
