@@ -10,6 +10,7 @@ import numpy as np
 from app.widgets.examples import cards, pictures, predictions, record_text
 from app.widgets.examples.predictions import Prediction
 from engine.desk import ProblemSource, SampledProblem
+from engine.scoring.scores import Scores
 from engine.scoring.scoring import Scoring
 
 SMALL = 64
@@ -55,6 +56,13 @@ def identified(sampled: SampledProblem, rows: np.ndarray) -> dict[str, Sequence]
 def mark(source: ProblemSource) -> str:
     """What sets candidates apart that are outside the training data, in a word or two; empty for training examples."""
     return "new" if source.new_candidates else f"{source.tokens} alone" if source.partial else ""
+
+
+def of_what(source: ProblemSource, scores: Scores) -> str:
+    """Whether the candidates of scores are all training examples, some of them, or others, in brackets."""
+    sizes = scores.provenance["sizes"]
+    drawn = f"drawn at random from {sizes['train']:,} training examples"
+    return f" ({mark(source) or ('all training examples' if sizes['candidates'] == sizes['train'] else drawn)})"
 
 
 def noun(sampled: SampledProblem) -> str:
