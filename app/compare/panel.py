@@ -212,7 +212,8 @@ def query_text(compared: Compared, pair: tuple[int, int], query: int | None) -> 
     record = None if query is None else dataset.record("test", int(sample.query_index[query]))
     if record is not None:
         st.html(record_text.STYLE)
-        words = record_text.queried(record, query, [compared.scorings[index] for index in pair])
+        words = record_text.queried(record, query, [compared.scorings[index] for index in pair],
+                                    compared.sources[0].model)
         st.html(record_text.html(record, words=words))
 
 

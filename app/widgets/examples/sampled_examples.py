@@ -73,7 +73,7 @@ def noun(sampled: SampledProblem) -> str:
 def words(sampled: SampledProblem, query: Query, scorings: Sequence[Scoring]) -> record_text.Ranges:
     """Where the words of a query stand that scorings ask about; none of a picture."""
     record = sampled.dataset.record("test", int(sampled.sample.query_index[query.index]))
-    return () if record is None else record_text.queried(record, query.index, scorings)
+    return () if record is None else record_text.queried(record, query.index, scorings, sampled.source.model)
 
 
 def query_html(sampled: SampledProblem, query: Query, size: int, scorings: Sequence[Scoring] = ()) -> str:
