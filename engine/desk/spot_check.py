@@ -34,8 +34,7 @@ def at_hand(desk: Desk, view: Compared, seconds: float) -> list[SpotCheck | NotM
 
 
 def spot_checked(desk: Desk, view: Compared, index: int, most_seconds: float = AFFORDABLE,
-                 quick: float | None = None
-                 ) -> SpotCheck | NotMeasured | Waiting:
+                 quick: float | None = None) -> SpotCheck | NotMeasured | Waiting:
     """The scoring at `index` of a comparison, on its first draw. most_seconds: what the exact answer may cost. quick:
     within how many it is computed at once (default: `QUICK`).
 
@@ -64,7 +63,7 @@ def _first(desk: Desk, source: ProblemSource, scoring: Scoring, exact: Scoring, 
                 return dear
             if dear.seconds > most_seconds and not runs.finished(desk.jobs, source, [exact], count):
                 return dear
-        scores = desk.scores(source, [scoring, exact], count, quick)
+        scores = desk.scores(source, [scoring, exact], count, QUICK)
     except InvalidInput as error:
         return NotMeasured(scoring, refused(error))
     if isinstance(scores, Waiting):
