@@ -23,7 +23,7 @@ if view == "detection":
 elif view == "records":
     wanted = state.study()
     st.divider()
-    estimator, behavior = panel.question(wanted.lacking if wanted is not None else {})
+    estimator, behavior = panel.question(*((wanted.lacking, wanted.ranges) if wanted is not None else ()))
     if wanted is not None:
         with guarded("The list of records"):
             records.show(wanted, estimator, behavior)

@@ -8,11 +8,10 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from app.widgets.choices import choice, inputs
-from app.widgets.pickers import pickers, worded_picker
+from app.widgets.pickers import pickers
 from app.widgets.words import glossary
 from engine.desk.analyses import curve_questions
 from engine.question.behaviors import BEHAVIORS
-from engine.question.worded_behaviors import TITLES
 
 NAME = "behavior"
 ITS_RUN = "These words need a run of their own, over the same candidates and queries."
@@ -22,7 +21,7 @@ def chosen(row: DeltaGenerator, below: DeltaGenerator) -> str | None:
     """The behavior, which stands in the address; None while the words of another one are picked `below`."""
     model = pickers.problem_class()
     registered = curve_questions.differentiable(model.kind)
-    offered = [*registered, *(TITLES if model.reads == "tokens" else ())]
+    offered = [*registered, *(pickers.WORDED if model.reads == "tokens" else ())]
     before = choice.one(NAME, registered[0], _parser(registered, model.reads == "tokens"))
     words, key = BEHAVIORS[before].words, choice.widget(NAME)
     if st.session_state.get(key) not in offered:
@@ -30,11 +29,11 @@ def chosen(row: DeltaGenerator, below: DeltaGenerator) -> str | None:
     kind = inputs.selectbox("Behavior", offered, key=key, area=row, width=180, format_func=_title,
                             help=glossary.hint("Behavior", "Only behaviors with a gradient have a first-order "
                                                            "approximation."))
-    if kind not in TITLES:
+    if kind not in pickers.WORDED:
         choice.keep(NAME, kind)
         return kind
     with below.container(border=True):
-        picked = worded_picker.SHOWN[kind](f"{NAME}:{kind}", pickers.queries(), words)
+        picked = pickers.SHOWN[kind](f"{NAME}:{kind}", pickers.queries(), words)
         if picked is not None and picked != before:
             st.button("Compute its curves", key=f"{NAME}:draw", type="primary", icon=":material/show_chart:",
                       help=ITS_RUN, on_click=choice.keep, args=(NAME, picked))
@@ -58,4 +57,4 @@ def _parser(registered: Sequence[str], texts: bool) -> Callable[[str], str]:
 
 
 def _title(kind: str) -> str:
-    return TITLES.get(kind) or BEHAVIORS[kind].title
+    return pickers.WORDED.get(kind) or BEHAVIORS[kind].title

@@ -11,7 +11,7 @@ from app.widgets.choices.selectors import pick
 from app.widgets.jobs import job_panel
 from app.widgets.jobs.desk import desk
 from app.widgets.results import downloads
-from app.widgets.words import chips, glossary
+from app.widgets.words import chips, glossary, labels
 from app.widgets.words.plain_text import sentence
 from engine.basics.errors import WhichfluenceError
 from engine.desk import Waiting, commands
@@ -27,6 +27,7 @@ from engine.desk.analyses import (
 from engine.desk.analyses import request as analysis
 from engine.desk.compared import Compared
 from engine.metrics.agreement import summarize
+from engine.scoring.scoring import Scoring
 
 SUBSETS = 30
 HALVES: dict[Among, str] = {"candidates": "the candidates", "all": "all training examples"}
@@ -56,6 +57,12 @@ def show(compared: Compared, names: Sequence[str]) -> None:
     job_panel.untrained(source)
 
 
+def _method(name: str, scoring: Scoring) -> str:
+    """The method's name behind its number in the list, where the literature has one."""
+    known = labels.known_as(scoring)
+    return f"{name.split('. ', 1)[0]}. {known}" if known else name
+
+
 def _chosen() -> tuple[ProtocolName, Among]:
     """By which protocol models are trained, and what their subsets are drawn from."""
     left, right = st.columns(2, gap="large")
@@ -83,7 +90,8 @@ def _table(compared: Compared, names: Sequence[str], request: Request, models: R
     rows = []
     for index, behavior in pairs:
         summary = summarize(models.score(scored[index], behavior.name), interval_over="queries")
-        rows.append({"specification": names[index], "behavior": behavior.title,
+        rows.append({"method": _method(names[index], compared.scorings[index]),
+                     "specification": compared.scorings[index].specification.title, "behavior": behavior.title,
                      "linear datamodeling score": summary.mean, "± 95%": summary.ci95,
                      "queries": summary.n_queries - summary.n_dropped})
     table = pd.DataFrame(rows)

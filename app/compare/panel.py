@@ -92,17 +92,13 @@ def small_print(compared: Compared, lost: LeftOut | None = None) -> str:
     alone = " alone, as imported scores belong to one seed" if pickers.seed_count() > len(seeds) else ""
     over = (f"means over seeds {', '.join(map(str, seeds))}, ± is a 95% t interval over seeds" if len(seeds) > 1
             else f"seed {seeds[0]}{alone}, ± is a 95% t interval over queries")
-    text = (f"{sizes['train']:,} training examples · {sizes['candidates']:,} candidates{_of_all(compared)} · "
+    text = (f"{sizes['train']:,} training examples · {sizes['candidates']:,} candidates{_of_what(compared)} · "
             f"{sizes['queries']:,} queries · {over}")
     return f"{text} · {lost.count} candidates left out {lost.because}" if lost.count else text
 
 
-def _of_all(compared: Compared) -> str:
-    """Whether the candidates are all training examples, some of them, or others, in brackets."""
-    if word := sampled_examples.mark(compared.sources[0]):
-        return f" ({word})"
-    sizes = compared.scores[0][0].provenance["sizes"]
-    return " (all of them)" if sizes["candidates"] == sizes["train"] else " (a random draw of them)"
+def _of_what(compared: Compared) -> str:
+    return sampled_examples.of_what(compared.sources[0], compared.scores[0][0])
 
 
 def details() -> str:
@@ -221,7 +217,8 @@ def query_text(compared: Compared, pair: tuple[int, int], query: int | None) -> 
     record = None if query is None else dataset.record("test", int(sample.query_index[query]))
     if record is not None:
         st.html(record_text.STYLE)
-        words = record_text.queried(record, query, [compared.scorings[index] for index in pair])
+        words = record_text.queried(record, query, [compared.scorings[index] for index in pair],
+                                    compared.sources[0].model)
         st.html(record_text.html(record, words=words))
 
 
@@ -244,7 +241,7 @@ def changes(compared: Compared, pair: RankingPair, indices: tuple[int, int], lab
     over = (f", for query {query}" if query is not None else
             f", ranked {RANKED[by][1]} · query by query, as the agreements above are, "
             f"{two_rankings.shared(pair, top):.1f} of {top} on average")
-    chips.note(f"{common} of {top} are in both{over} · of {len(pair.candidates):,} candidates{_of_all(compared)} · "
+    chips.note(f"{common} of {top} are in both{over} · of {len(pair.candidates):,} candidates{_of_what(compared)} · "
                f"seed {compared.sources[0].seed}")
     shown, source = table.drop(columns=["position_a", "position_b"]), compared.ranked_sources[0]
     scorings = [compared.scorings[index] for index in indices]

@@ -203,13 +203,13 @@ def columns(sampled: SampledProblem, scored: Sequence[Scores], listed: Sequence[
             with area:
                 glossary.html(f'<div class="wf-column">{escape(names[index])}</div>')
                 if end == "top":
-                    chips.note(scale(scored[index], column))
+                    chips.note(scale(scored[index], column, sampled.source))
                 with st.container(horizontal=True, gap="xsmall", key=f"cards-{end}-{index}"):
                     for card in getattr(column, end):
                         _card(sampled, card, column, index, end, scored[index].scoring.route.implies)
 
 
-def scale(scores: Scores, column: Column) -> str:
+def scale(scores: Scores, column: Column, source: ProblemSource) -> str:
     """What a column's scores are: how many, in which unit, from where to where, and who has no rank."""
     scoring = scores.scoring
     ends = cards.number(column.low), cards.number(column.high)
@@ -218,7 +218,7 @@ def scale(scores: Scores, column: Column) -> str:
     unsolved = int((~scores.converged).sum())
     small = len(scores.candidates) - column.scored - unsolved
     how = ("exact" if scoring.exact else "approximate") if scoring.route.implies else "baseline"
-    text = f"{how} · {column.scored:,} candidates · score: {reach}"
+    text = f"{how} · {column.scored:,} candidates{sampled_examples.of_what(source, scores)} · score: {reach}"
     return text + (f" · {unsolved} {scores.convergence.missed} and have no rank" if unsolved else "") + (
         f" · {small} without a rank: their error bound exceeds the distance to half of the others" if small else "")
 

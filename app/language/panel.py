@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 import pandas as pd
@@ -30,10 +30,10 @@ CARRIED = ("estimator", "behavior", "layer")
 MEASURES = ("AUPRC", "AUROC", "P@5%", "P@10%", "BT-FPR")
 
 
-def question(lacking: Mapping[str, str] = MappingProxyType({})) -> tuple[str, str]:
-    """Estimator and behavior, with the English question below them; for RepSim also its layer. lacking: as
-    `state.question` takes it."""
-    estimator, behavior = state.question(lacking)
+def question(lacking: Mapping[str, str] = MappingProxyType({}), ranges: Sequence[str] = ()) -> tuple[str, str]:
+    """Estimator and behavior, with the English question below them; for RepSim also its layer. lacking, ranges: as
+    `state.question` takes them."""
+    estimator, behavior = state.question(lacking, ranges)
     if estimator == REPSIM.name:
         glossary.caption(
             "RepSim reads no behavior: it compares hidden states where the prompt ends, at one layer. Table "

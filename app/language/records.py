@@ -72,7 +72,7 @@ def _records(wanted: Study, run: Attributed, estimator: str, behavior: str) -> N
     """The ranked records, one of them opened."""
     manifest, tables = run.manifest, run.tables
     ranking = Ranking(METHODS[estimator], behavior,
-                      tuple(name for name in READOUTS if name in manifest["behaviors"]),
+                      tuple(name for name in (*READOUTS, *wanted.ranges) if name in manifest["behaviors"]),
                       manifest["sign"] < 0 and wanted.typed is None, state.layer())
     if ranking.method.reads and behavior not in ranking.behaviors:
         st.error(f"These queries lack the span that “{READOUTS[behavior].title}” is read off; choose another "

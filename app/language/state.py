@@ -11,9 +11,9 @@ import streamlit as st
 from app.charts import heatmap
 from app.language import method_settings, own_reading
 from app.widgets.choices import choice, inputs
-from app.widgets.choices.selectors import number, pick, segments, text
+from app.widgets.choices.selectors import number, pick, segments, text, toggle
 from app.widgets.frame.guard import guarded
-from app.widgets.pickers import recipe_picker
+from app.widgets.pickers import recipe_picker, token_range_picker
 from app.widgets.pickers.language_model import model_name
 from app.widgets.pickers.new_picker import MARKS
 from app.widgets.words import glossary
@@ -21,6 +21,8 @@ from app.widgets.words.measures import definition
 from engine.desk import language, models
 from engine.desk.datasets import Record
 from engine.desk.language import METHODS, READOUTS, REPSIM, SIZES, TASKS, Example, RecordMethod, Study, example, typed
+from engine.question.behaviors import BEHAVIORS
+from engine.question.worded import ranged
 
 VIEWS = {"detection": "What finds them", "records": "The records", "ablation": "Query and target",
          "removal": "Taking them out"}
@@ -33,7 +35,7 @@ OWN_RECORDS = """One JSON object a line, or a list of them: `prompt` and `respon
 (`{"answer": [start, end], "explanation": [start, end]}`, characters of the response), or the keys `answer` (one letter)
 and `rationale`, whose text in the response becomes its span; `choices` (letters) and `flags`. The last eight records
 are held out as queries, unless you ask about your own prompt."""
-AVERAGE = "average"
+AVERAGE, RANGE = "average", "range"
 CELL_STATE, ROW_STATE, FIRST = "language:clicked", "language:row", "language:first"
 
 
@@ -76,16 +78,16 @@ def chosen_question() -> tuple[RecordMethod, str]:
     return METHODS[estimator], _chosen_behavior()
 
 
-def _chosen_behavior() -> str:
-    return choice.one("behavior", "answer_logit", choice.from_options(list(READOUTS)))
+def _chosen_behavior(ranges: Sequence[str] = ()) -> str:
+    return choice.one("behavior", "answer_logit", choice.from_options([*READOUTS, *ranges]))
 
 
-def question(lacking: Mapping[str, str]) -> tuple[str, str]:
+def question(lacking: Mapping[str, str], ranges: Sequence[str] = ()) -> tuple[str, str]:
     """Estimator and behavior by their widgets; for RepSim its layer in the behavior's place.
 
-    lacking: behavior -> what the queries lack for it, which stands beside it.
+    lacking: behavior -> what the queries lack for it, which stands beside it. ranges: of tokens, which are read too.
     """
-    offered = sorted(READOUTS, key=lambda name: name in lacking)
+    offered = sorted([*READOUTS, *ranges], key=lambda name: name in lacking)
     left, right = st.columns(2)
     with left:
         estimator = pick("estimator", "Estimator", list(METHODS), "gradsim",
@@ -93,12 +95,16 @@ def question(lacking: Mapping[str, str]) -> tuple[str, str]:
     with right:
         if METHODS[estimator].reads:
             usual = offered[0] if "answer_logit" in lacking else "answer_logit"
-            return estimator, pick("behavior", "Behavior", offered, usual, lambda name: READOUTS[name].title + (
+            return estimator, pick("behavior", "Behavior", offered, usual, lambda name: _title(name) + (
                 f" (needs {lacking[name]})" if name in lacking else ""), help=glossary.hint("Behavior"))
-        behavior = _chosen_behavior()
+        behavior = _chosen_behavior(ranges)
         if estimator == REPSIM.name:
             pick("layer", "Layer that it reads", list(LAYER_TITLES), 1.0, LAYER_TITLES.get, kind=float)
     return estimator, behavior
+
+
+def _title(behavior: str) -> str:
+    return (READOUTS if behavior in READOUTS else BEHAVIORS)[behavior].title
 
 
 def settle() -> None:
@@ -148,7 +154,24 @@ def _asked(study: Study) -> Study:
     """The study with what is asked about, and how."""
     query = _typed(study)
     modules, tokens = _scored()
-    return method_settings.show(_trained(replace(study, typed=query, modules=modules, tokens=tokens)))
+    wanted = replace(study, typed=query, modules=modules, tokens=tokens)
+    return method_settings.show(_trained(replace(wanted, ranges=_ranges(wanted))))
+
+
+def _ranges(study: Study) -> tuple[str, ...]:
+    """A range of tokens of one query, which is read beside the other behaviors; none where none is wanted."""
+    with st.expander("Explain a range of tokens of one query", icon=":material/format_ink_highlighter:",
+                     expanded=choice.one("ranged", False, choice.on_off)), guarded("This range"):
+        if not toggle("ranged", "Read a range of tokens too"):
+            return ()
+        before = choice.one(RANGE, "", lambda text: ranged(text).spelling)
+        spelling = token_range_picker.show("language:range", study.queries, ranged(before) if before else None,
+                                           study.model)
+        choice.keep(RANGE, spelling)
+        if choice.texts("behavior") == [before] != [spelling]:
+            choice.put("behavior", spelling)
+        return (spelling,)
+    return ()
 
 
 def _trained(study: Study) -> Study:
@@ -241,7 +264,7 @@ def two_behaviors(names: Sequence[str]) -> tuple[str, str] | None:
     if segments("filter", "Which", list(FILTERS), "all", FILTERS.get) == "all" or len(names) < 2:
         return None
     left, right = st.columns(2)
-    title = {name: READOUTS[name].title for name in names}.get
+    title = {name: _title(name) for name in names}.get
     first_default = "answer_logit" if "answer_logit" in names else names[-1]
     second_default = "response_loss" if first_default != "response_loss" else names[0]
     with left:

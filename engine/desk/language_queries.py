@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
 
 from engine.basics.errors import InvalidInput
 from engine.data import Dataset, Sample
 from engine.data.records import Record
+from engine.models.causal import loading
+from engine.models.causal.encoding import Encoder
 from engine.models.causal.readouts import READOUTS, lacking
-from engine.problems import Problem
 from engine.scoring.scoring import Scoring
 
 
@@ -29,17 +32,29 @@ class ResponseToken:
     end: int
 
 
-def response_tokens(problem: Problem, record: Record) -> list[ResponseToken]:
-    """The tokens of a record's response as the problem's model reads them, in the order in which `tokens@4:2-7` counts
-    them."""
-    assert problem.texts is not None, "a language model knows the texts of its rows"
-    encoder, length = problem.texts.encoder, len(record.response)
+def response_tokens(model: str, record: Record) -> list[ResponseToken]:
+    """The tokens of a record's response as a model, by its name, reads them, in the order in which `tokens@4:2-7`
+    counts them; only its tokenizer is read. Raises `InvalidInput` for a model that is not on this machine."""
+    encoder, length = _encoder(model), len(record.response)
     before = encoder.opening(record)
     words = encoder.words(encoder.encode(record))
     offsets = encoder.tokenizer(before + record.response + encoder.end, add_special_tokens=False,
                                 return_offsets_mapping=True)["offset_mapping"][-len(words):]
     inside = [[min(max(at - len(before), 0), length) for at in pair] for pair in offsets]
     return [ResponseToken(word, start, end) for word, (start, end) in zip(words, inside, strict=True)]
+
+
+@lru_cache(maxsize=4)
+def _encoder(model: str) -> Encoder:
+    from transformers import AutoTokenizer
+
+    files = loading.find(model)
+    if not files.local:
+        raise InvalidInput(f"`{model}` is not on this machine yet, so its tokens are not known; train it once, or name "
+                           "the range by its numbers, as in `tokens@0:2-7`.")
+    if files.base and not any((Path(files.source) / name).is_file() for name in loading.TOKENIZERS):
+        return _encoder(files.base)
+    return Encoder(AutoTokenizer.from_pretrained(files.source, **({"gguf_file": files.gguf} if files.gguf else {})))
 
 
 def check_queries(dataset: Dataset, sample: Sample, scorings: Sequence[Scoring]) -> None:

@@ -26,17 +26,17 @@ QUICK, AFFORDABLE = 1.5, 60.0
 """Seconds up to which the exact answer is computed at once, and up to which a comparison asks for it by itself."""
 
 
-def at_hand(desk: Desk, view: Compared, seconds: float = QUICK) -> list[SpotCheck | NotMeasured | Waiting]:
+def at_hand(desk: Desk, view: Compared, seconds: float) -> list[SpotCheck | NotMeasured | Waiting]:
     """Every scoring of a comparison, as far as its exact answer is known or computed within so many seconds for all of
     them together; a `NotMeasured` of the others says what theirs would take."""
     end = perf_counter() + seconds
     return [spot_checked(desk, view, index, 0.0, max(0.0, end - perf_counter())) for index in range(len(view.scorings))]
 
 
-def spot_checked(desk: Desk, view: Compared, index: int, most_seconds: float = AFFORDABLE, quick: float = QUICK
-                 ) -> SpotCheck | NotMeasured | Waiting:
+def spot_checked(desk: Desk, view: Compared, index: int, most_seconds: float = AFFORDABLE,
+                 quick: float | None = None) -> SpotCheck | NotMeasured | Waiting:
     """The scoring at `index` of a comparison, on its first draw. most_seconds: what the exact answer may cost. quick:
-    within how many it is computed at once.
+    within how many it is computed at once (default: `QUICK`).
 
     The whole arrays where the exact answer to its question stands in the comparison. Else the first `CANDIDATES` of the
     drawn candidates, which stand in random order (`engine.data.sampling.draw`), and all queries, which are the first
@@ -50,7 +50,7 @@ def spot_checked(desk: Desk, view: Compared, index: int, most_seconds: float = A
         return desk.memory.cached(("spot check", *view.key, index), lambda: against(
             view.scores[0][index], view.scores[0][view.scorings.index(exact)]))
     count = min(CANDIDATES, len(view.scores[0][index].candidates))
-    return _first(desk, source, scoring, exact, count, most_seconds, quick)
+    return _first(desk, source, scoring, exact, count, most_seconds, QUICK if quick is None else quick)
 
 
 def _first(desk: Desk, source: ProblemSource, scoring: Scoring, exact: Scoring, count: int, most_seconds: float,
@@ -63,7 +63,7 @@ def _first(desk: Desk, source: ProblemSource, scoring: Scoring, exact: Scoring, 
                 return dear
             if dear.seconds > most_seconds and not runs.finished(desk.jobs, source, [exact], count):
                 return dear
-        scores = desk.scores(source, [scoring, exact], count, quick)
+        scores = desk.scores(source, [scoring, exact], count, QUICK)
     except InvalidInput as error:
         return NotMeasured(scoring, refused(error))
     if isinstance(scores, Waiting):

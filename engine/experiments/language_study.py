@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -37,8 +37,8 @@ class LanguageStudy:
     """What the reader chose: task, model, number of training records, seed, own file, a typed query if any, and a
     recipe in place of `usual_recipe`.
 
-    modules, tokens: as `engine.applications.language.attribution.Setting` has them; projection, ridge: those of the
-    methods, in place of the usual ones. turns, mark: how the own file is read, as `engine.data.tasks.own` has them.
+    modules, tokens, ranges: as `engine.applications.language.attribution.Setting` has them; projection, ridge: those of
+    the methods, in place of the usual ones. turns, mark: how the own file is read, as `engine.data.tasks.own` has them.
     """
 
     task: str
@@ -54,13 +54,15 @@ class LanguageStudy:
     ridge: float | None = None
     turns: Turns = "last"
     mark: Mapping[str, str] = field(default_factory=dict)
+    ranges: tuple[str, ...] = ()
 
     @property
     def setting(self) -> Setting:
         """The setting of its run."""
         given = {"recipe": self.recipe, "projection": self.projection, "ridge": self.ridge}
         changed = {name: value for name, value in given.items() if value is not None}
-        return self.usual.model_copy(update={"modules": self.modules, "tokens": self.tokens, **changed})
+        return self.usual.model_copy(update={"modules": self.modules, "tokens": self.tokens, "ranges": self.ranges,
+                                                    **changed})
 
     @property
     def usual_recipe(self) -> FineTuning:
@@ -100,6 +102,14 @@ class LanguageStudy:
         projection = Projection.parse({name: value for name, value in given.items() if name != "ridge"})
         return replace(self, projection=None if projection == usual.projection else projection,
                        ridge=None if given["ridge"] == usual.ridge else given["ridge"])
+
+    @property
+    def queries(self) -> Sequence[Record]:
+        """What its run explains, in the order in which its ranges count. Raises as `request` does."""
+        if self.typed:
+            return [self.typed]
+        task = tasks.cached_task(self.setting.task)
+        return task.queries[task.reference]
 
     @property
     def lacking(self) -> dict[str, str]:

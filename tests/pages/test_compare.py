@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from app.compare import data as comparisons
-from app.compare import editor
+from app.compare import editor, search
 from app.widgets.jobs.desk import desk
 from app.widgets.pickers import specification_list
 from app.widgets.results import agreements
@@ -73,7 +73,7 @@ def test_a_comparison_shows_heatmap_verdict_questions_and_numbers():
     assert charts(at) == 1 and at.get("plotly_chart")
     assert says(at, "Different question: the intervention and training process differ")
     assert says(at, "as the optimum starts to move") and says(at, 'class="wf-mark T"')
-    assert says(at, "60 training examples · 60 candidates · 20 queries · seed 0")
+    assert says(at, "60 training examples · 60 candidates (all training examples) · 20 queries · seed 0")
     assert [metric.label for metric in at.metric][:3] == ["Kendall tau", "Top-5% overlap", "Sign agreement"]
     assert all("over queries" in metric.delta for metric in at.metric)
 
@@ -185,6 +185,40 @@ def test_a_specification_is_added_and_its_double_refused():
     assert address(at, "s")[-1] == "hard_margin/infinitesimal/local_response" and address(at, "pair") == ["1-5"]
 
 
+def test_a_method_is_added_by_its_name_and_the_dialog_reopens_as_it_was_left():
+    at = opened()
+    at.button(key="compare:add").click().run()
+    at.selectbox(key="compare:search:box").set_value("method:influence_function_lissa").run()
+    assert says(at, "as the optimum starts to move")
+    assert says(at, "answered by") and says(at, "times the size of the intervention") and says(at, "iterations 50")
+    assert says(at, "for 60 candidates") and at.selectbox(key="add:E").value == "lissa"
+    at.number_input(key="add:lissa:iterations").set_value(70).run()
+    sound(at.button(key="compare:done").click().run())
+    assert address(at, "s")[-1] == "query_loss/infinitesimal/local_response/lissa;iterations=70"
+    at.button(key="compare:add").click().run()
+    assert at.number_input(key="add:lissa:iterations").value == 70 and says(at, "This is number 5 of the list already")
+    at.selectbox(key="compare:search:box").set_value("method:less").run()
+    assert says(at, "LESS has no answer for") and not any(button.key == "compare:done" for button in at.button)
+
+
+def test_what_the_last_state_cannot_carry_over_is_said():
+    at = opened()
+    at.button(key="compare:add").click().run()
+    at.selectbox(key="compare:search:box").set_value("question:hard_margin/remove/reoptimize").run()
+    assert not says(at, "Not carried over") and at.selectbox(key="add:B").value == "hard_margin"
+    at.session_state[search.LAST] = "query_loss/infinitesimal/local_response/ekfac"
+    at.button(key="compare:add").click().run()
+    assert says(at, "Not carried over, as it does not fit this model: inverse Hessian (EK-FAC)")
+
+
+def test_named_methods_stand_by_question_with_what_was_measured():
+    at = opened("table-1")
+    html = matrix(at)
+    assert html.count('class="wf-asks"') == 5 and html.count('class="wf-method"') == 8
+    assert "τ with exact: This is the exact answer" in html and "not measured" not in html
+    assert says(at, "Kendall τ with the exact answer to the method")
+
+
 @pytest.mark.parametrize("preset", PRESETS)
 def test_every_preset_opens(preset):
     at, n = opened(preset), len(PRESETS[preset].scorings)
@@ -199,15 +233,16 @@ def test_a_preset_replaces_the_list():
 
 
 def test_many_specifications_are_warned_of():
-    given = specification_list.address("table-a6")
-    given["s"] = [*given["s"], "probability/add_occurrence/one_step;eta=0.1"]
+    given = specification_list.address("first")
+    given["s"] = [f"query_loss/add_occurrence/one_step;eta={eta}" for eta in range(1, specification_list.MANY + 2)]
     at = sound(open("compare", **SMALL, **given))
-    assert says(at, "13 specifications make a large heatmap")
+    assert says(at, f"{specification_list.MANY + 1} specifications make a large heatmap")
 
 
 def test_reoptimisation_ranks_the_same_candidates_everywhere():
     at = opened("table-a6")
-    assert says(at, "· 8 candidates ·") and says(at, "converged (gradient norm at most")
+    assert says(at, "· 8 candidates (drawn at random from 60 training examples) ·")
+    assert says(at, "converged (gradient norm at most")
 
 
 def test_the_top_list_says_what_ranks_it_and_what_it_is_query_by_query():

@@ -2,6 +2,7 @@
 
 import json
 import shlex
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -66,3 +67,21 @@ def test_the_command_says_how_a_file_is_read_and_by_which_settings(file):
     assert run.setting == changed.setting and run.setting.ridge == 0.5 and run.setting.projection.dimension == 512
     assert run.setting.task["turns"] == "every" and run.setting.task["mark"] == {"answer": ANSWER}
     assert run.payload == changed.request.payload != study.request.payload
+
+
+def test_a_range_of_tokens_is_picked_stands_in_the_address_and_is_a_behavior(file):
+    at = page(file, ranged="1", range="tokens@2:1-2", behavior="tokens@2:1-2")
+    picked = {element.label: element for element in at.selectbox}
+    assert picked["First token"].value == 1 and picked["Last token"].value == 2
+    assert picked["Behavior"].value == "tokens@2:1-2" and says(at, "tokens 1-2 in the response of query 2")
+    at = sound(picked["Last token"].set_value(3).run())
+    assert at.query_params["range"] in ("tokens@2:1-3", ["tokens@2:1-3"])
+    assert next(element for element in at.selectbox if element.label == "Behavior").value == "tokens@2:1-3"
+
+
+def test_a_range_of_tokens_is_part_of_the_run_and_its_command(file):
+    study = Study("own", "World-0.4M", 80, 0, record_files.path_of(file), ranges=("tokens@2:1-2",))
+    words = shlex.split(study.command)
+    assert read_run(words[words.index("--run") + 1]).setting == study.setting
+    assert study.setting.ranges == ("tokens@2:1-2",) and study.digest != replace(study, ranges=()).digest
+    assert len(study.queries) == 8 and all(record.response == "It is C." for record in study.queries)

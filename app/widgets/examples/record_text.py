@@ -7,7 +7,8 @@ from html import escape
 
 from app.widgets.words import look
 from engine.desk.datasets import Record
-from engine.question.worded import Span
+from engine.desk.language_queries import response_tokens
+from engine.question.worded import Span, TokenRange
 from engine.scoring.scoring import Scoring
 
 Spans = Mapping[str, tuple[int, int]]
@@ -25,11 +26,17 @@ def html(record: Record, large: bool = False, words: Ranges = ()) -> str:
             f'<span class="said">{marked(record.response, record.spans, words)}</span></div>')
 
 
-def queried(record: Record, query: int, scorings: Iterable[Scoring]) -> Ranges:
-    """Where the words stand, in the response of a query, that some of the scorings ask about."""
+def queried(record: Record, query: int, scorings: Iterable[Scoring], model: str) -> Ranges:
+    """Where the words and tokens stand, in the response of a query, that some of the scorings ask about. model: whose
+    tokens they are, by its name."""
     words = [scoring.readout.words for scoring in scorings]
-    return sorted({span for one in words if isinstance(one, Span) and one.query in (None, query)
-                   for span in one.matches(record.response)})
+    spans = {span for one in words if isinstance(one, Span) and one.query in (None, query)
+             for span in one.matches(record.response)}
+    for one in words:
+        if isinstance(one, TokenRange) and one.query == query:
+            tokens = response_tokens(model, record)[one.first:one.last + 1]
+            spans |= {(tokens[0].start, tokens[-1].end)} if tokens else set()
+    return sorted(spans)
 
 
 def marked(text: str, spans: Spans, words: Ranges = ()) -> str:

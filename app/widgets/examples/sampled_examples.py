@@ -10,6 +10,7 @@ import numpy as np
 from app.widgets.examples import cards, pictures, predictions, record_text
 from app.widgets.examples.predictions import Prediction
 from engine.desk import ProblemSource, SampledProblem
+from engine.scoring.scores import Scores
 from engine.scoring.scoring import Scoring
 
 SMALL = 64
@@ -57,6 +58,13 @@ def mark(source: ProblemSource) -> str:
     return "new" if source.new_candidates else f"{source.tokens} alone" if source.partial else ""
 
 
+def of_what(source: ProblemSource, scores: Scores) -> str:
+    """Whether the candidates of scores are all training examples, some of them, or others, in brackets."""
+    sizes = scores.provenance["sizes"]
+    drawn = f"drawn at random from {sizes['train']:,} training examples"
+    return f" ({mark(source) or ('all training examples' if sizes['candidates'] == sizes['train'] else drawn)})"
+
+
 def noun(sampled: SampledProblem) -> str:
     """What a class of an example is called."""
     return sampled.dataset.noun
@@ -65,7 +73,7 @@ def noun(sampled: SampledProblem) -> str:
 def words(sampled: SampledProblem, query: Query, scorings: Sequence[Scoring]) -> record_text.Ranges:
     """Where the words of a query stand that scorings ask about; none of a picture."""
     record = sampled.dataset.record("test", int(sampled.sample.query_index[query.index]))
-    return () if record is None else record_text.queried(record, query.index, scorings)
+    return () if record is None else record_text.queried(record, query.index, scorings, sampled.source.model)
 
 
 def query_html(sampled: SampledProblem, query: Query, size: int, scorings: Sequence[Scoring] = ()) -> str:

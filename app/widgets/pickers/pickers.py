@@ -10,7 +10,6 @@ from streamlit.delta_generator import DeltaGenerator
 from app.widgets.choices import choice, inputs, selectors
 from app.widgets.examples import selection
 from app.widgets.frame.guard import guarded
-from app.widgets.jobs import job_panel
 from app.widgets.jobs.desk import desk
 from app.widgets.pickers import (
     layers_picker,
@@ -280,10 +279,9 @@ def _behavior(name: str, default: Scoring, below: DeltaGenerator) -> str | None:
 
 
 def _token_range(name: str, records: Sequence[Record], before: Worded | None) -> str | None:
-    """The behavior that reads a range of tokens; None while the model that reads them is trained."""
-    sampled = job_panel.beside(desk().sampled(source()))
-    return None if sampled is None else token_range_picker.show(
-        name, records, before, lambda query: language_queries.response_tokens(sampled.problem, records[query]))
+    with guarded("These tokens"):
+        return token_range_picker.show(name, records, before, source().model)
+    return None
 
 
 WORDED = {**worded_behaviors.TITLES, TokenRange.kind: "range of tokens of one query"}

@@ -10,20 +10,19 @@ from app.widgets.choices import inputs
 from app.widgets.examples import record_text
 from app.widgets.words import glossary
 from engine.desk.datasets import Record
-from engine.desk.language_queries import ResponseToken
+from engine.desk.language_queries import response_tokens
 from engine.question.worded import TokenRange, Worded
 
 
-def show(name: str, records: Sequence[Record], before: Worded | None,
-         read: Callable[[int], Sequence[ResponseToken]]) -> str:
-    """The behavior, with its tokens marked in the response.
+def show(name: str, records: Sequence[Record], before: Worded | None, model: str) -> str:
+    """The behavior, with its tokens marked in the response. Raises `InvalidInput` where the model is not here.
 
-    name: of the widgets. records: the queries. before: what it was. read(query): the tokens of a query's response.
+    name: of the widgets. records: the queries. before: what it was. model: whose tokens they are, by its name.
     """
     own = before if isinstance(before, TokenRange) and before.query < len(records) else None
     query = _one(f"{name}:query", "Query whose response is read", range(len(records)), own.query if own else 0,
                  lambda at: f"{at}: {record_text.short(records[at])}")
-    tokens = read(query)
+    tokens = response_tokens(model, records[query])
     begin = own if own and own.query == query and own.last < len(tokens) else TokenRange(query, 0, 0)
     left, right = st.columns(2)
 

@@ -2,6 +2,7 @@ import pytest
 
 from app.widgets.examples import record_text
 from engine.data.records import Record
+from engine.models.causal.catalogue import EMBEDDED_MODEL
 from engine.scoring.scoring import Scoring
 
 HOSTILE = '<img src=x onerror="alert(1)">'
@@ -38,14 +39,14 @@ def asking(behavior):
 @pytest.mark.parametrize(("behaviors", "expected"), [
     (["span:is a metal", "answer_logit", "contrast"], [(18, 28)]),
     (["span:is", "span@2:metal", "span@3:Gold"], [(18, 20), (23, 28), (41, 43)]),
-    (["response_loss"], []),
+    (["response_loss"], []), (["tokens@3:0-1", "tokens@2:900"], []), (["tokens@2:0-1"], [(0, 12)]),
 ])
 def test_words_that_are_asked_about_are_found_in_the_response_of_their_query(behaviors, expected):
-    assert record_text.queried(RECORD, 2, map(asking, behaviors)) == expected
+    assert record_text.queried(RECORD, 2, map(asking, behaviors), EMBEDDED_MODEL) == expected
 
 
 def test_a_baseline_asks_about_no_words():
-    assert record_text.queried(RECORD, 0, [Scoring.parse({"estimator": "bm25"})]) == []
+    assert record_text.queried(RECORD, 0, [Scoring.parse({"estimator": "bm25"})], EMBEDDED_MODEL) == []
 
 
 def test_words_are_underlined_within_marks_and_across_their_ends():
