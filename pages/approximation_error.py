@@ -9,6 +9,7 @@ from app.approximation import path_integral as path_panel
 from app.approximation import state, surface, sweep, training_run
 from app.widgets.jobs import job_panel
 from app.widgets.jobs.desk import desk
+from app.widgets.pickers import example, pickers
 from app.widgets.results import downloads
 from app.widgets.words import chips, glossary
 from engine.basics.values import short
@@ -23,6 +24,7 @@ def main() -> None:
             "An approximation follows the tangent at the trained model where the exact answer follows the curve. "
             "Behavior, intervention and training process are the same on both sides here, so all disagreement on "
             "this page is approximation error, not a different question.")
+    example.mark(pickers.source().dataset)
     panel = state.panel_choice()
     if panel == "run":
         training_run.panel()

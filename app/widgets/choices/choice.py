@@ -1,8 +1,9 @@
 """What the reader chose, kept in the address and over page changes.
 
 A choice has one name everywhere, but on a page with choices of its own (`arrive`), where names mean something else.
-The address wins when it says something new (a link was opened); otherwise the last choice of the session holds, and it is written back into the address. Text in an
-address is checked by whoever reads it: what does not parse is dropped with a message, never trusted.
+The address wins when it says something new (a link was opened); otherwise the last choice of the session holds, and
+it is written back into the address. Text in an address is checked by whoever reads it: what does not parse is dropped
+with a message, never trusted.
 """
 
 from __future__ import annotations

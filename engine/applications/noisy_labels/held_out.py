@@ -85,15 +85,15 @@ class HeldOutRequest(JobRequest[HeldOut]):
 
     @property
     def chunks(self) -> list[str]:
-        return [str(fold) for fold in range(self.folds)]
+        return [f"part {fold + 1}" for fold in range(self.folds)]
 
     def _folds(self, noisy: NoisyData) -> np.ndarray:
         return fold_of(strata(noisy.evidence.y, self.folds), self.folds, self.source.mask)
 
     def run_chunk(self, chunk: str, context: Context) -> Output:
         noisy, device = draw_cached(self.source), str(pick_device(context.device))
-        held = self._folds(noisy) == int(chunk)
-        said = f"training without part {int(chunk) + 1} of {self.folds}"
+        held = self._folds(noisy) == self.chunks.index(chunk)
+        said = f"training without {chunk} of {self.folds}"
         p = noisy.probabilities(noisy.evidence.y, ~held, held, self.source.seed, device, context.computing(said))
         return Output(arrays={"p": p}, manifest={"device": device_name(device), "data": noisy.fingerprint})
 
@@ -101,8 +101,8 @@ class HeldOutRequest(JobRequest[HeldOut]):
         noisy = draw_cached(self.source)
         folds, y = self._folds(noisy), noisy.evidence.y
         p = np.empty((len(y), noisy.evidence.classes))
-        for chunk in self.chunks:
-            p[folds == int(chunk)] = chunks[chunk].arrays()["p"]
+        for fold, chunk in enumerate(self.chunks):
+            p[folds == fold] = chunks[chunk].arrays()["p"]
         count = counted(y, p, self.source.mask)
         output, first = self.stored(HeldOut(p, y, count.low, count.high)), chunks[self.chunks[0]].manifest
         return Output(output.tables, output.arrays, {**output.manifest, "device": first["device"],

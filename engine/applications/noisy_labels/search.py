@@ -90,8 +90,7 @@ class SuspicionRequest(JobRequest[Scored]):
     @property
     def chunks(self) -> list[str]:
         if self.source.in_turn:
-            folds = [f"{FOLD}{fold}" for fold in range(self.source.folds)]
-            return [*folds, *([REFITTED] if set(TOGETHER[REFITTED]) & self.computed else [])]
+            return [*fold_chunks(self.source.folds), *([REFITTED] if set(TOGETHER[REFITTED]) & self.computed else [])]
         return [group for group, names in TOGETHER.items() if group == "similarity" or set(names) & self.computed]
 
     @property
@@ -106,7 +105,7 @@ class SuspicionRequest(JobRequest[Scored]):
     def run_chunk(self, chunk: str, context: Context) -> Output:
         noisy = draw_cached(self.source)
         if chunk.startswith(FOLD):
-            return self._run_fold(noisy.without(int(chunk.removeprefix(FOLD))), context)
+            return self._run_fold(noisy.without(fold_named(chunk)), context)
         if chunk == REFITTED:
             return self._refit(noisy, context)
         model = _trained(noisy, context)
@@ -195,6 +194,16 @@ class SuspicionRequest(JobRequest[Scored]):
     def answered(cls, result: Result) -> Scored:
         """With the consensus, which is no method of a study."""
         return cls.loaded(result).with_consensus()
+
+
+def fold_chunks(folds: int) -> list[str]:
+    """The chunks of so many folds, whose names a reader sees: counted from 1."""
+    return [f"{FOLD}{fold + 1}" for fold in range(folds)]
+
+
+def fold_named(chunk: str) -> int:
+    """Which fold a chunk is of, counted from 0."""
+    return int(chunk.removeprefix(FOLD)) - 1
 
 
 def _trained(noisy: NoisyData, context: Context) -> TrainedModel:
