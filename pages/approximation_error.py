@@ -24,8 +24,10 @@ def main() -> None:
             "An approximation follows the tangent at the trained model where the exact answer follows the curve. "
             "Behavior, intervention and training process are the same on both sides here, so all disagreement on "
             "this page is approximation error, not a different question.")
-    example.mark(pickers.source().dataset)
-    panel = state.panel_choice()
+    with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
+        panel = state.panel_choice()
+        source = pickers.source()
+        example.mark(source.dataset, error_curves.example(source) if panel == "eta" else None)
     if panel == "run":
         training_run.panel()
     elif (chosen := state.controls(panel)) is not None:
