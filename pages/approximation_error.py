@@ -9,6 +9,7 @@ from app.approximation import path_integral as path_panel
 from app.approximation import state, surface, sweep, training_run
 from app.widgets.jobs import job_panel
 from app.widgets.jobs.desk import desk
+from app.widgets.pickers import example, pickers
 from app.widgets.results import downloads
 from app.widgets.words import chips, glossary
 from engine.basics.values import short
@@ -24,7 +25,10 @@ def main() -> None:
             "An approximation linearises the response at the trained model; the exact answer does not. Both sides "
             "share behavior, intervention and training process, so all disagreement on this page is approximation "
             "error, not a different question.")
-    panel = state.panel_choice()
+    with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
+        panel = state.panel_choice()
+        source = pickers.source()
+        example.mark(source.dataset, error_curves.example(source) if panel == "eta" else None)
     if panel == "run":
         training_run.panel()
     elif (chosen := state.controls(panel)) is not None:

@@ -10,7 +10,7 @@ from app.widgets.examples import cards, record_text, sampled_examples, selection
 from app.widgets.frame.guard import guarded
 from app.widgets.jobs import job_panel
 from app.widgets.jobs.desk import desk
-from app.widgets.pickers import new_picker, pickers
+from app.widgets.pickers import example, new_picker, pickers
 from app.widgets.words import chips, glossary, labels
 
 st.title("Examples")
@@ -20,19 +20,21 @@ glossary.lead("Which training examples matter for this prediction? It depends on
 source, scorings = new_picker.applied(pickers.source()), example_panel.specifications()
 if source.outside:
     new_picker.show(source)
+else:
+    example.mark(source.dataset)
 sampled = job_panel.ready(desk().sampled(source))
-query = example_panel.query_picker(sampled, scorings)
-st.divider()
-n = example_panel.count()
+row = st.container(horizontal=True, vertical_alignment="bottom", gap="medium", key="wf-examples-row")
+query = example_panel.query_picker(sampled, scorings, row)
+n = example_panel.count(row)
 example_panel.heads(scorings, query)
 count = desk().candidate_count(source, scorings, pickers.optima_candidates())
 scored = job_panel.ready(desk().scores(source, scorings, count))
 row = example_panel.opened(scored)
 shown = scored[:example_panel.SHOWN_SPECIFICATIONS]
-example_panel.legend(len(shown) > 1, sampled.dataset.records is not None)
 names = labels.numbered(labels.short(scorings))
 listed = example_data.columns(sampled, shown, query.index, n)
 example_panel.columns(sampled, shown, listed, names, n)
+example_panel.legend(len(shown) > 1, sampled.dataset.records is not None)
 example_panel.whole_ranking(sampled, scored, names, query,
                             source.model_copy(update={"n_candidates": count}))
 chips.note(f"seed {source.seed} · {sampled.problem.n:,} training examples · {len(scored[0].candidates):,} "

@@ -38,7 +38,8 @@ TITLES = {"plus": "+", "minus": "−", "unsigned": "no sign"}
 class ImportForm:
     """What a form is about. key: of its widgets; table: read on `problem`, which is drawn from `source` with
     `candidates` of them ranked; name, claim, sign: to begin with, None or empty where the reader is asked; because:
-    what says the claim; facts: what is stored with the scores."""
+    what says the claim; facts: what is stored with the scores; decided, tau: of the sign to begin with, as
+    `ExternalSettings` has them, empty where nobody has decided yet."""
 
     key: str
     table: Table
@@ -50,6 +51,8 @@ class ImportForm:
     because: str = ""
     sign: str = ""
     facts: Mapping[str, str] | None = None
+    decided: str = ""
+    tau: float | None = None
 
     @classmethod
     def of(cls, key: str, table: Table, problem: Problem, source: ProblemSource, candidates: int | None, name: str,
@@ -74,13 +77,15 @@ def form(draft: ImportForm, listed: Sequence[Scoring]) -> tuple[ExternalScores, 
         glossary.caption(sentence(f"{draft.because} Change it above if they answer another question."))
     glossary.html(f"{chips.html(claim)}")
     seen = preview(draft, claim)
-    chosen = _interpretation(draft, seen)
+    chosen = _interpretation(draft, seen, draft.sign if claim == draft.claim else "")
     if chosen is None:
         return None
     held = external.matched(draft.problem, draft.table, chosen.axes, chosen.order, {**(draft.facts or {}),
                                                                                     **seen.facts(chosen)})
-    tau = None if chosen.agreement != chosen.agreement else chosen.agreement
-    return held, external.scoring_of(held, claim, name, chosen.sign, seen.decided(chosen), tau)
+    decided, tau = seen.decided(chosen), None if chosen.agreement != chosen.agreement else chosen.agreement
+    if decided == "user" and draft.decided and (claim, chosen.sign) == (draft.claim, draft.sign):
+        decided, tau = draft.decided, draft.tau  # nobody was asked anew
+    return held, external.scoring_of(held, claim, name, chosen.sign, decided, tau)
 
 
 def edited(scoring: Scoring, listed: Sequence[Scoring], source: ProblemSource) -> Scoring | None:
@@ -91,9 +96,11 @@ def edited(scoring: Scoring, listed: Sequence[Scoring], source: ProblemSource) -
         return None
     problem = job_panel.ready(desk().sampled(source)).problem.with_candidates(held.candidates)
     known = scoring.route.facts["brought"]
+    by = known["sign_decided"]
     imported = form(ImportForm(
         f"edit:{scoring.digest}", Table(held.values, candidates=held.candidates), problem, source, len(held.candidates),
-        scoring.route.title, scoring.exact_answer, sign=known["sign"], facts=held.facts), listed)
+        scoring.route.title, scoring.exact_answer, sign=known["sign"], facts=held.facts,
+        decided="user" if by["by"] == "the user" else "data", tau=by["agreement_with_reference"]), listed)
     return imported and imported[1]
 
 
@@ -102,11 +109,16 @@ def _claim(draft: ImportForm, listed: Sequence[Scoring]) -> Scoring | None:
     if draft.claim is not None:
         code = codes.encode(draft.claim)
         claims = {code: claims.get(code, f"as the file says: {draft.claim.title}"), **claims}
-    key = _begun(f"{draft.key}:claim", draft.claim and codes.encode(draft.claim))
+    key, chosen = f"{draft.key}:claim", f"{draft.key}:claimed"
+    _begun(key, st.session_state.get(chosen) or (draft.claim and codes.encode(draft.claim)))
+    code = st.session_state[key]
+    if code is not None and code not in claims:  # of the list as it was: what is claimed stays
+        claims[code] = f"as chosen: {codes.decode(code).title}"
     code = inputs.selectbox("Claimed specification", list(claims), key=key, format_func=claims.get,
                             placeholder="Choose the question",
                             help="The specifications of the list above and those of the named methods. To claim "
                                  "another, add it to the list first.")
+    st.session_state[chosen] = code
     return codes.decode(code) if code else None
 
 
@@ -153,8 +165,9 @@ def _want(key: str, scoring: Scoring) -> None:
     st.session_state[f"{key}:wanted"] = codes.encode(scoring)
 
 
-def _interpretation(draft: ImportForm, seen: TablePreview) -> Interpretation | None:
-    """Axes, order of the training examples and sign, as the data say; what they do not tell is asked."""
+def _interpretation(draft: ImportForm, seen: TablePreview, known: str) -> Interpretation | None:
+    """Axes, order of the training examples and sign, as the data say; what they do not tell is asked. known: the sign
+    that was decided for this claim before, empty without one."""
     for reason in seen.reasons:
         glossary.markdown(f"- {sentence(reason)}")
     left, right = st.columns(2, gap="large")
@@ -168,7 +181,7 @@ def _interpretation(draft: ImportForm, seen: TablePreview) -> Interpretation | N
     if len(orders) > 1:
         order = inputs.radio("Order of training examples", orders, format_func=ORDERS.get, area=left,
                              key=_begun(f"{draft.key}:order", order if seen.certain else None))
-    begin = draft.sign or (seen.likely.sign if seen.certain else None)
+    begin = known or (seen.likely.sign if seen.certain else None)
     sign = inputs.radio("Sign", list(MEANING), key=_begun(f"{draft.key}:sign:{begin or ''}", begin), area=right,
                         format_func=lambda name: f"{TITLES[name]}: {MEANING[name]}")
     if not axes or not order or not sign:

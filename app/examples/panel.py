@@ -7,6 +7,7 @@ from html import escape
 from typing import Literal
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from app.examples import data as example_data
 from app.examples.data import Card, Column
@@ -25,7 +26,7 @@ from engine.scoring.scores import Scores
 from engine.scoring.scoring import Scoring
 
 SHOWN_SPECIFICATIONS = 3
-QUERIES_A_PAGE = 16
+QUERIES_A_PAGE = 8
 FEWEST, MOST = 5, 20
 STEPS = (controlled.step_scoring("query_loss", 0.1), controlled.step_scoring("hard_margin", 0.1))
 DRAFTS, DRAFTED = "column:", "examples:drafted"
@@ -49,30 +50,32 @@ def _write(scorings: Sequence[Scoring]) -> None:
     choice.keep(specification_list.NAME, [codes.encode(scoring) for scoring in scorings])
 
 
-def query_picker(sampled: SampledProblem, scorings: Sequence[Scoring]) -> Query:
+def query_picker(sampled: SampledProblem, scorings: Sequence[Scoring], row: DeltaGenerator) -> Query:
     """The queries to choose from, by their pictures or by their words; returns the chosen one. scorings: of the
-    columns, whose words are marked in it."""
+    columns, whose words are marked in it. row: for what narrows the list and turns its pages."""
     listed = sampled_examples.queries(sampled)
     index = choice.one(QUERY, 0, choice.within(0, len(listed) - 1))
     if sampled.dataset.records is not None:
-        return _worded(sampled, listed, scorings[:SHOWN_SPECIFICATIONS])
-    left, right = st.columns([1, 3], gap="large", vertical_alignment="top")
-    with right:
+        return _worded(sampled, listed, scorings[:SHOWN_SPECIFICATIONS], row)
+    with row:
         filtered = _filtered(sampled, listed)
         index = _among(filtered, index)
         page = _page(filtered, index)
-        with st.container(horizontal=True, gap="small", key="gallery"):
-            for query in filtered[page * QUERIES_A_PAGE:(page + 1) * QUERIES_A_PAGE]:
-                _thumbnail(sampled, query, query.index == index)
         pager("gallery", page, QUERIES_A_PAGE, len(filtered), lambda other: choice.keep(PAGE, other + 1))
+    left, right = st.columns([1, 3], gap="large", vertical_alignment="top")
+    with right, st.container(horizontal=True, gap="small", key="gallery"):
+        for query in filtered[page * QUERIES_A_PAGE:(page + 1) * QUERIES_A_PAGE]:
+            _thumbnail(sampled, query, query.index == index)
     with left:
         _shown(sampled, listed[index])
     return listed[index]
 
 
-def _worded(sampled: SampledProblem, listed: Sequence[Query], scorings: Sequence[Scoring]) -> Query:
+def _worded(sampled: SampledProblem, listed: Sequence[Query], scorings: Sequence[Scoring], row: DeltaGenerator
+            ) -> Query:
     """The list of records by their prompts, and the chosen one below it."""
-    filtered = _filtered(sampled, listed)
+    with row:
+        filtered = _filtered(sampled, listed)
 
     def title(index: int) -> str:
         record = sampled.dataset.record("test", int(sampled.sample.query_index[index]))
@@ -136,9 +139,9 @@ def _choose_query(index: int) -> None:
     choice.keep(EXAMPLE, [])
 
 
-def count() -> int:
+def count(row: DeltaGenerator) -> int:
     """How many examples are shown at each end."""
-    return slider(COUNT, "Top and bottom k", 6, FEWEST, MOST, width=320,
+    return slider(COUNT, "Top and bottom k", 6, FEWEST, MOST, area=row, width=220,
                   help="Number of highest and lowest ranked training examples in each column.")
 
 
@@ -148,10 +151,11 @@ def heads(scorings: Sequence[Scoring], query: Query) -> None:
     shown = scorings[:SHOWN_SPECIFICATIONS]
     varying = chips.differing(shown) if len(shown) > 1 else None
     for index, (column, scoring) in enumerate(zip(st.columns(len(shown), gap="medium"), shown, strict=True)):
-        with column, st.container(horizontal=True, vertical_alignment="top", gap="small"):
-            glossary.html(f'<div class="wf-known">Column {index + 1}</div>{chips.marked(scoring, varying)}',
-                          width="stretch")
-            _editor(scorings, index)
+        with column:
+            with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+                glossary.html(f'<div class="wf-known">Column {index + 1}</div>', width="content")
+                _editor(scorings, index)
+            glossary.html(chips.marked(scoring, varying))
     if len(scorings) > len(shown):
         glossary.caption(
             f"{len(scorings) - len(shown)} more specifications have no column; open an example to see its rank under "
@@ -202,11 +206,11 @@ def columns(sampled: SampledProblem, scored: Sequence[Scores], listed: Sequence[
         for index, (area, column) in enumerate(zip(st.columns(len(listed), gap="medium"), listed, strict=True)):
             with area:
                 glossary.html(f'<div class="wf-column">{escape(names[index])}</div>')
-                if end == "top":
-                    chips.note(scale(scored[index], column, sampled.source))
                 with st.container(horizontal=True, gap="xsmall", key=f"cards-{end}-{index}"):
                     for card in getattr(column, end):
                         _card(sampled, card, column, index, end, scored[index].scoring.route.implies)
+                if end == "top":
+                    chips.note(scale(scored[index], column, sampled.source))
 
 
 def scale(scores: Scores, column: Column, source: ProblemSource) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.basics.errors import InvalidInput
+from engine.basics.errors import InvalidInput, WhichfluenceError
 from engine.basics.files import read_whole, write_together
 from engine.basics.noted import manifest_part
 from engine.cli.spec_files import read_object
@@ -40,8 +40,22 @@ def check_output(out: Path, suffix: str, inputs: Sequence[Path], also: Sequence[
             raise InvalidInput(f"`{path}`, which would be written, is a folder; choose another --out.")
         if any(path.exists() and given.exists() and path.samefile(given) for given in inputs):
             raise InvalidInput(f"The output `{path}` would replace an input; choose another --out.")
+        if vouched := _vouched(path) - {out.name}:
+            raise InvalidInput(f"`{path}` is the manifest of `{min(vouched)}`, which could not be read without it; "
+                               "choose another --out.")
     if not os.access(out.parent, os.W_OK):
         raise InvalidInput(f"The folder of --out `{out}` is not writable; choose another folder.")
+
+
+def _vouched(path: Path) -> set[str]:
+    """The files beside it that a file vouches for, as their manifest; none of any other file."""
+    if path.suffix.lower() != ".json" or not path.is_file():
+        return set()
+    try:
+        files = read_object(path).get("files")
+    except WhichfluenceError:
+        return set()
+    return {name for name in files if (path.parent / name).is_file()} if isinstance(files, dict) else set()
 
 
 def check_scores_output(out: Path, inputs: Sequence[Path]) -> None:

@@ -4,6 +4,7 @@ as JSONL, and readings of these."""
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -27,7 +28,7 @@ from engine.data.upload_options import UploadOptions
 
 PREFIX = "upload-"
 MOST_BYTES = 500_000_000
-LONGEST_FILE = 200
+LONGEST_FILE, LONGEST_TITLE = 200, 60
 TITLES = {".npz": "Your arrays (npz)", ".zip": "Your images (zip)", ".parquet": "Your table (Parquet)",
           ".arrow": "Your table (Arrow)", ".csv": "Your table (CSV)", ".tsv": "Your table (TSV)",
           ".ndjson": "Your table (JSONL)", ".jsonl": "Your records (JSONL)"}
@@ -49,11 +50,18 @@ def is_upload(name: str) -> bool:
 
 
 def title(name: str) -> str:
-    """An upload's name for people: what kind of data it is."""
+    """An upload's name for people: that of its file, plain text whatever it holds; of a file that is not known, what
+    kind of data it is."""
+    called = " ".join(re.sub(r"[^\w .,+()-]", " ", _file(name)).split())[:LONGEST_TITLE]
+    if not re.search(r"\w", called):
+        return _kind(name)
+    return f"{called}, as you read them" if name.endswith(READ) else called
+
+
+def _kind(name: str) -> str:
+    """What kind of data an upload is."""
     suffix = Path(name).suffix
-    if suffix != READ:
-        return TITLES[suffix]
-    return f"{title(reading(name).of)}, with your settings"
+    return f"{_kind(reading(name).of)}, with your settings" if suffix == READ else TITLES[suffix]
 
 
 def holds_records(name: str) -> bool:
@@ -95,7 +103,7 @@ def entries() -> list[Stored]:
         kind, trouble = "Your data", ""
         try:
             base(name)
-            kind = title(name)
+            kind = _kind(name)
         except WhichfluenceError as error:
             trouble = str(error)
         uploads.append(Stored(name, _file(name) or kind, f"{kind} · {spell_bytes(size)}", written, trouble))

@@ -17,13 +17,16 @@ import pandas as pd
 
 from engine.analysis import error_curves
 from engine.analysis.error_curves import ETAS, PerQuery
+from engine.analysis.step_curves import StepCurvesRequest
 from engine.desk.desk import Desk
 from engine.desk.error_runs import SYMBOLS, ErrorRun, error_run
+from engine.desk.shipped import shipped
 from engine.desk.waiting import Waiting
 from engine.problems import ProblemSource
 from engine.question.behaviors import BEHAVIORS
 from engine.scoring.scores import Scores
 from engine.scoring.scoring import Scoring
+from engine.store.results import Result
 
 STEP_SECONDS, FIRST_SECONDS = 2.0, 0.6
 """How long points are computed before they are shown, and the first of them, for which somebody waits."""
@@ -67,7 +70,7 @@ def step_numbers(desk: Desk, source: ProblemSource, eta: float, candidates: int 
     if not live(source):
         run = error_run(desk, source, "eta", candidates, behavior)
         return run if isinstance(run, Waiting) else _at_eta(run, eta)
-    if (known := desk.memory.get(_step_key(source, eta))) is not None:
+    if (known := _known_step(desk, source, eta)) is not None:
         return known
     sampled = desk.sampled(source)
     if isinstance(sampled, Waiting):
@@ -89,7 +92,7 @@ def eta_curves(desk: Desk, sources: Sequence[ProblemSource], seconds: float = ST
     waiting: tuple[Waiting, ...] = ()
     for source in sources:
         for eta in ETAS:
-            numbers = desk.memory.get(_step_key(source, eta))
+            numbers = _known_step(desk, source, eta)
             if numbers is None and time.monotonic() < deadline and not waiting:
                 numbers = step_numbers(desk, source, eta)
                 if isinstance(numbers, Waiting):
@@ -99,6 +102,11 @@ def eta_curves(desk: Desk, sources: Sequence[ProblemSource], seconds: float = ST
     points = {(BEHAVIORS[behavior].title, eta): {seed: known[seed, eta][behavior] for seed, at in known if at == eta}
               for eta in ETAS for behavior in error_curves.differentiable(sources[0].kind)}
     return _curves(points, len(known), len(sources) * len(ETAS), waiting)
+
+
+def example(source: ProblemSource) -> Result | None:
+    """The run that came with the program, out of which the curves over η are answered."""
+    return shipped(StepCurvesRequest(source=source)) if live(source) else None
 
 
 def alpha_curves(desk: Desk, sources: Sequence[ProblemSource], candidates: int, behavior: str) -> ErrorCurves:
@@ -154,6 +162,14 @@ def alpha_points(desk: Desk, source: ProblemSource, behavior: str, alpha: float,
 
 def _step_key(source: ProblemSource, eta: float) -> tuple:
     return "step agreement", source.key, eta, error_curves.differentiable(source.kind)
+
+
+def _known_step(desk: Desk, source: ProblemSource, eta: float) -> Mapping[str, PerQuery] | None:
+    """The numbers at one η that are in memory, or came with the program."""
+    known = desk.memory.get(_step_key(source, eta))
+    if known is not None or (result := example(source)) is None:
+        return known
+    return desk.memory.cached(("step curves", result.digest), lambda: StepCurvesRequest.loaded(result)).at(eta)
 
 
 def _at_eta(run: ErrorRun, eta: float) -> dict[str, PerQuery]:

@@ -11,13 +11,15 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 
+from engine.analysis.step_curves import StepCurvesRequest
 from engine.applications.noisy_labels.held_out import HeldOutRequest
 from engine.applications.noisy_labels.search import SuspicionRequest
 from engine.applications.noisy_labels.source import NoisySource
 from engine.desk import shipped
 from engine.desk.datasets import FIRST
-from engine.desk.fitting import POOL
+from engine.desk.fitting import DEFAULT_SIZES, POOL
 from engine.jobs import run_job
+from engine.problems import ProblemSource
 from engine.requests import JobRequest
 
 
@@ -26,6 +28,9 @@ def requests() -> Iterator[JobRequest]:
     labels = NoisySource(dataset=FIRST, n_train=1_800, n_test=500, pool=POOL[FIRST])
     yield SuspicionRequest(source=labels)
     yield HeldOutRequest(source=labels)
+    train, queries = DEFAULT_SIZES[FIRST]
+    source = ProblemSource(dataset=FIRST, n_train=train, n_queries=queries, n_test=500, pool=POOL[FIRST])
+    yield StepCurvesRequest(source=source)
 
 
 def refresh() -> None:

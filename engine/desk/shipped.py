@@ -24,9 +24,10 @@ METHODS = "methods"
 def shipped(request: JobRequest) -> Result | None:
     """The run that answers a request, or it by some of the methods that it names; None where none came with the
     program, or where its files are damaged."""
-    asked = json.loads(canonical(request.payload))
-    for digest, manifest in manifests(STORE.shelf).items():
-        if manifest["kind"] == request.name and _answers(manifest["payload"], asked):
+    of_kind = {digest: one["payload"] for digest, one in manifests(STORE.shelf).items() if one["kind"] == request.name}
+    asked = json.loads(canonical(request.payload)) if of_kind else {}
+    for digest, payload in of_kind.items():
+        if _answers(payload, asked):
             try:
                 return Result(digest, verified(STORE.folder(digest), digest), STORE)
             except Damage:

@@ -63,7 +63,7 @@ def test_own_arrays_become_the_data_and_a_link_reopens_them(open_page, settle, a
     settle(page)
     again = open_page(page.url.split("/", 3)[3])
     chosen = again.locator('[data-testid="stSidebar"] [data-testid="stSelectbox"] input').first
-    assert chosen.input_value() == "Your arrays (npz)"
+    assert chosen.input_value() == "mine.npz"
     assert again.locator('[data-testid="stException"]').count() == 0
     assert not [text for one in (page, again) for text in alerts(one) if "was ignored" in text]
 

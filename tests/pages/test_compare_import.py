@@ -6,8 +6,10 @@ import io
 import numpy as np
 import pandas as pd
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from app.widgets.pickers import specification_list
+from engine.desk import external
 from engine.external import saved_tables
 from engine.problems import ProblemSource
 from engine.scoring import codes
@@ -232,3 +234,36 @@ def test_claim_sign_and_tau_stay_whatever_view_is_shown(home):
 def test_views_of_the_pair_stand(home, kind):
     at = imported(opened(detail=kind))
     assert says(at, "captum") and not at.exception
+
+
+def test_a_claim_stays_when_the_list_and_the_source_of_scores_change(home):
+    at = upload(opened(), ("theirs.npy", scores()))
+    sound(widget(at, "selectbox", ":claim").set_value(codes.encode(PAIR[1])).run())
+    at = sound(at.selectbox(key="choice:recipe").set_value("trak").run())
+    assert widget(at, "selectbox", ":claim").value == codes.encode(PAIR[1])
+    other = Scoring.of("soft_margin", STEP.intervention, STEP.process)
+    at.query_params["s"] = [codes.encode(STEP), codes.encode(other)]
+    box = widget(sound(at.run()), "selectbox", ":claim")
+    assert box.value == codes.encode(PAIR[1]) and any(title.startswith("as chosen: ") for title in box.options)
+
+
+def test_another_name_leaves_open_nothing_that_the_data_have_decided(home, monkeypatch):
+    """Where the reference cannot be had any more, the sign is still the one that it decided; another claim asks."""
+    at = imported(opened())
+    [held] = [one for one in listed(at) if not one.route.computes]
+    assert held.route.facts["brought"]["sign_decided"]["by"] == "agreement with the reference"
+    monkeypatch.setattr(external, "reference", lambda *rest: external.Held(None, ""))
+    drawn = AppTest.from_function(_edit, args=(held, SOURCE), default_timeout=120).run()
+    again = drawn.session_state["edited"]
+    assert again.route.facts["brought"]["sign_decided"] == held.route.facts["brought"]["sign_decided"]
+    drawn.selectbox[0].set_value(codes.encode(PAIR[1])).run()
+    assert drawn.session_state["edited"] is None and drawn.radio[-1].value is None
+
+
+def _edit(held, source):
+    import streamlit as st
+
+    from app.compare import external_form
+    from tests.pages.test_compare_import import PAIR
+
+    st.session_state["edited"] = external_form.edited(held, PAIR, source)

@@ -285,7 +285,7 @@ def test_own_arrays_with_known_flags(empty, screen):
     buffer.seek(0)
     name = data.uploads.keep(buffer, "mine.npz")
     at = sound(open("noisy_labels", data=name, epochs=3))
-    assert says(at, "your file says which are wrong") and says(at, "Search 90 labels of Your arrays (npz)")
+    assert says(at, "your file says which are wrong") and says(at, "Search 90 labels of mine.npz")
     line = next(text for text in texts(at) if "noisy-labels --source" in text)
     source = NoisySource.model_validate_json(line.split("'")[1])
     assert source.model == "logistic" and source.noise == 0
@@ -337,7 +337,7 @@ def test_own_labels_are_made_wrong_only_if_the_reader_says_so(empty):
     buffer.seek(0)
     name = data.uploads.keep(buffer, "mine.npz")
     at = sound(open("noisy_labels", data=name, noise=0.2))  # as a link, or a session with other data, may say
-    assert says(at, "Search 60 labels of Your arrays (npz)") and not says(at, "of them corrupted")
+    assert says(at, "Search 60 labels of mine.npz") and not says(at, "of them corrupted")
     assert says(at, "as given") and says(at, "drawn from your own queries")
     switch = next(one for one in at.toggle if one.label.startswith("Corrupt some labels"))
     assert not switch.value

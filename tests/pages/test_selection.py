@@ -3,6 +3,7 @@
 from app.widgets.examples import selection
 from app.widgets.jobs.desk import desk
 from app.widgets.pickers import specification_list
+from engine.desk import datasets
 from engine.problems import ProblemSource
 from tests.pages.support import open, says, select, sound
 
@@ -107,7 +108,7 @@ def test_examples_shows_the_group_and_marks_it_in_the_table():
 def test_the_sample_zip_is_brought_like_ones_own(home):
     at = sound(open("compare", **SMALL))
     sound(at.button(key="upload:sample").click().run())
-    assert said(at, "data").startswith("upload-") and "Your images (zip)" in at.selectbox(key="choice:data").options
+    assert said(at, "data").startswith("upload-") and datasets.SAMPLE_ZIP in at.selectbox(key="choice:data").options
 
 
 def test_a_group_of_another_address_is_told_by_the_field():

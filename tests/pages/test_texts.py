@@ -282,7 +282,7 @@ def test_records_of_ones_own_are_asked_about(tmp_path):
     assert says(at, "needs an explanation span in every query") and queued() == []  # before anything is trained
     at = sound(open("compare", settle=False, s=[LISTED[0], LISTED[0].replace("0.1", "0.2")], **own))
     assert at.selectbox(key="choice:model").value == "World-0.4M" and not texts(at).count("Traceback")
-    assert queued() == ["Training World-0.4M on Your records (JSONL)"]
+    assert queued() == ["Training World-0.4M on mine.jsonl"]
 
 
 def test_noisy_labels_leave_texts_out():

@@ -23,7 +23,7 @@ def mark(dataset: str, run: Result | None = None, texts: bool = True) -> None:
     """
     if dataset != datasets.FIRST:
         return
-    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="wf-shipped"):
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="wf-shipped", width="content"):
         tag(sentence(dataset, run))
         if st.button(LABEL, key="example:own", icon=":material/upload:", type="tertiary"):
             _own(texts)

@@ -8,6 +8,7 @@ import numpy as np
 
 from engine.basics.errors import InvalidInput
 
+FOLD = "fold "
 
 def fold_of(y: np.ndarray, folds: int, seed: int) -> np.ndarray:
     """The fold (n,) in 0..folds−1 of every example with label y (n,), stratified, fixed by `seed`. Classes of fewer
@@ -29,3 +30,13 @@ def check_folds(y: np.ndarray, folds: int, class_names: Sequence[str]) -> None:
         scarce = class_names[labels[counts.argmin()]]
         raise InvalidInput(f"The class `{scarce}` has {counts.min():,} examples to search, fewer than the {folds} "
                            "folds; use fewer `folds`, or merge or exclude the class.")
+
+
+def fold_chunks(folds: int) -> list[str]:
+    """The chunks of so many folds, whose names a reader sees: counted from 1."""
+    return [f"{FOLD}{fold + 1}" for fold in range(folds)]
+
+
+def fold_named(chunk: str) -> int:
+    """Which fold a chunk is of, counted from 0."""
+    return int(chunk.removeprefix(FOLD)) - 1

@@ -12,6 +12,7 @@ import numpy as np
 from engine import data
 from engine.applications.noisy_labels import effort
 from engine.applications.noisy_labels.drawing import draw_cached
+from engine.applications.noisy_labels.folds import fold_chunks, fold_named
 from engine.applications.noisy_labels.source import NoisyData, NoisySource
 from engine.applications.noisy_labels.wrong_labels import Fraction, counted, flagged
 from engine.basics.options import Options
@@ -88,7 +89,7 @@ class HeldOutRequest(JobRequest[HeldOut]):
 
     @property
     def chunks(self) -> list[str]:
-        return [str(fold) for fold in range(self.source.held_out_folds)]
+        return fold_chunks(self.source.held_out_folds)
 
     @property
     def unit(self) -> float:
@@ -100,8 +101,8 @@ class HeldOutRequest(JobRequest[HeldOut]):
 
     def run_chunk(self, chunk: str, context: Context) -> Output:
         noisy, device = draw_cached(self.source), str(pick_device(context.device))
-        message = f"training without fold {int(chunk) + 1} of {self.source.held_out_folds}"
-        p = _left_out(noisy, int(chunk), device, context.computing(message))
+        message = f"training without {chunk} of {self.source.held_out_folds}"
+        p = _left_out(noisy, fold_named(chunk), device, context.computing(message))
         return Output(arrays={"p": p}, manifest={"device": device_name(device), "data": noisy.fingerprint})
 
     def finish(self, chunks: Mapping[str, Result], context: Context) -> Output:
@@ -109,7 +110,7 @@ class HeldOutRequest(JobRequest[HeldOut]):
         y = noisy.evidence.y
         p = np.empty((len(y), noisy.evidence.classes))
         for chunk in self.chunks:
-            p[noisy.fold_of == int(chunk)] = chunks[chunk].arrays()["p"]
+            p[noisy.fold_of == fold_named(chunk)] = chunks[chunk].arrays()["p"]
         count = counted(y, p, self.source.mask)
         output, first = self.stored(HeldOut(p, y, count.low, count.high)), chunks[self.chunks[0]].manifest
         return Output(output.tables, output.arrays, {**output.manifest, "device": first["device"],

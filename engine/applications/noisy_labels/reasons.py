@@ -19,7 +19,7 @@ import torch
 
 from engine import data
 from engine.applications.noisy_labels.drawing import draw_cached
-from engine.applications.noisy_labels.search import FOLD
+from engine.applications.noisy_labels.folds import fold_chunks, fold_named
 from engine.applications.noisy_labels.source import NoisyData, NoisySource, TrainedModel
 from engine.basics.provenance import device_name
 from engine.jobs import Context, Output
@@ -61,11 +61,11 @@ class LabelReasonsRequest(JobRequest[Reasons]):
 
     @property
     def chunks(self) -> list[str]:
-        return [f"{FOLD}{fold}" for fold in range(self.source.folds)] if self.source.in_turn else [WHOLE]
+        return fold_chunks(self.source.folds) if self.source.in_turn else [WHOLE]
 
     def run_chunk(self, chunk: str, context: Context) -> Output:
         noisy = draw_cached(self.source)
-        part = noisy if chunk == WHOLE else noisy.without(int(chunk.removeprefix(FOLD)))
+        part = noisy if chunk == WHOLE else noisy.without(fold_named(chunk))
         model = part.train(context.device, check=context.check,
                            progress=lambda done: context.progress(0.8 * done, "training the model"))
         queries, scores, negative, mean = against(model)

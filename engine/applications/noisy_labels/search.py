@@ -19,6 +19,7 @@ from engine.applications.noisy_labels.decision_file import columns_of
 from engine.applications.noisy_labels.detectors.methods import HELD_OUT, REFITTED, TRAINING
 from engine.applications.noisy_labels.detectors.readings import Probabilities
 from engine.applications.noisy_labels.drawing import draw_cached
+from engine.applications.noisy_labels.folds import FOLD, fold_chunks, fold_named
 from engine.applications.noisy_labels.held_out import HeldOutRequest
 from engine.applications.noisy_labels.network_readings import HeldOutModels
 from engine.applications.noisy_labels.pairs import BEHAVIOR_TITLES, METHODS, Pair, reading, usual
@@ -35,7 +36,6 @@ from engine.store.results import Result
 TOGETHER = {"similarity": ("random", "repsim", "ntk", AUGMENTED), "gradients": ("gradsim", "tracin", "lissa"),
             HELD_OUT: reading(HELD_OUT), TRAINING: reading(TRAINING), REFITTED: reading(REFITTED)}
 """Methods that are computed together, as one chunk."""
-FOLD = "fold "
 NEAREST = 3
 OF_EXAMPLES = ("predicted", "probability", "own", "nearest")
 
@@ -93,8 +93,7 @@ class SuspicionRequest(JobRequest[Scored]):
     @property
     def chunks(self) -> list[str]:
         if self.source.in_turn:
-            folds = [f"{FOLD}{fold}" for fold in range(self.source.folds)]
-            return [*folds, *([REFITTED] if set(TOGETHER[REFITTED]) & self.computed else [])]
+            return [*fold_chunks(self.source.folds), *([REFITTED] if set(TOGETHER[REFITTED]) & self.computed else [])]
         return [group for group, names in TOGETHER.items() if group == "similarity" or set(names) & self.computed]
 
     @property
@@ -117,7 +116,7 @@ class SuspicionRequest(JobRequest[Scored]):
     def run_chunk(self, chunk: str, context: Context) -> Output:
         noisy = draw_cached(self.source)
         if chunk.startswith(FOLD):
-            return self._run_fold(noisy.without(int(chunk.removeprefix(FOLD))), context)
+            return self._run_fold(noisy.without(fold_named(chunk)), context)
         if chunk in (HELD_OUT, REFITTED):
             return self._out_of_fold(chunk, noisy, context)
         model = _trained(noisy, context)

@@ -99,3 +99,14 @@ def test_external_scores_that_were_written_before_support_what_they_did(problem)
 def test_an_orientation_that_is_none_is_refused(problem):
     with pytest.raises(InvalidInput, match="neither 1 nor −1"):
         written_as_before(Path("ours.npz"), problem, compute(problem, TAKEN)[0].values, orientation=0)
+
+
+def test_no_output_replaces_the_manifest_of_scores(problem, capsys):
+    brought(problem)
+    assert bring() == 0
+    before = Path("ours.json").read_text()
+    capsys.readouterr()
+    assert run("explain", "--specs", "specs.json", "--scores", "ours.npz", "--between", "theirs", "--between", "loo",
+               "--out", "ours.json") == 2
+    assert "`ours.json` is the manifest of `ours.npz`" in capsys.readouterr().err
+    assert Path("ours.json").read_text() == before and bring() == 0  # which writes both anew

@@ -53,7 +53,20 @@ def test_colour_is_kept_where_there_is_one():
     assert data.load(kept(mode="L")).image_shape == (28, 28)
     name = uploads.keep_reading(UploadOptions(of=kept(), color="grayscale", size=16))
     assert data.load(name).image_shape == (16, 16) and name.endswith(".reading") and uploads.is_upload(name)
-    assert data.title(name) == "Your images (zip), with your settings"
+    assert data.title(name) == "mine.zip, with your settings"
+
+
+@pytest.mark.parametrize(("called", "title"), [
+    ("My photos (2024).zip", "My photos (2024).zip"), ("<b>*a*[x](y)`z`.zip", "b a x (y) z .zip"),
+    ("\u202e\u2066.zip", "zip"), ("x" * 300 + ".zip", "x" * 60)])
+def test_an_upload_is_called_as_its_file_in_plain_text(called, title):
+    assert data.title(uploads.keep(pictures(), called)).lstrip(". ") == title
+
+
+def test_a_file_whose_name_is_lost_is_called_by_its_kind(home):
+    name = uploads.keep(pictures(), "a.zip")
+    (uploads.base(name).with_name(f"{name}.called")).unlink()
+    assert data.title(name) == "Your images (zip)"
 
 
 def test_the_usual_reading_is_the_upload_itself(home):

@@ -2,10 +2,13 @@
 
 import json
 
+import numpy as np
 import pytest
 
+from engine.analysis.error_curves import step_agreement
+from engine.analysis.step_curves import StepCurvesRequest
 from engine.basics.errors import StoreError
-from engine.desk import Desk, shipped
+from engine.desk import Desk, error_curves, shipped
 from engine.desk.examples import requests
 from engine.desk.noisy_labels import SuspicionRequest
 from engine.jobs.kinds import canonical
@@ -56,3 +59,14 @@ def test_damage_is_no_answer_and_nothing_is_moved(search, tmp_path, monkeypatch)
     assert shipped.shipped(search) is None and store.folder(digest).is_dir()
     with pytest.raises(StoreError):
         store.read(digest)
+
+
+def test_curves_that_came_with_the_program_are_those_that_are_computed(tmp_path):
+    source = next(one for one in requests() if one.name == StepCurvesRequest.name).source
+    desk = Desk(root=tmp_path)
+    assert error_curves.eta_curves(desk, [source], seconds=0.0).complete  # without a model
+    known = error_curves.step_numbers(desk, source, 0.1)
+    computed = step_agreement(source.build().problem, 0.1, ["query_loss"])["query_loss"]
+    for metric, values in computed.items():
+        np.testing.assert_allclose(known["query_loss"][metric], values, atol=1e-3)
+    assert not error_curves.eta_curves(desk, [source.model_copy(update={"seed": 1})], seconds=0.0).complete

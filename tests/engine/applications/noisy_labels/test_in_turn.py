@@ -8,11 +8,12 @@ import pytest
 from PIL import Image
 
 from engine.applications.noisy_labels.folds import check_folds, fold_of
+from engine.applications.noisy_labels.held_out import HeldOutRequest
 from engine.applications.noisy_labels.judge import Judge, judge
 from engine.applications.noisy_labels.origin import IN_TURN
 from engine.applications.noisy_labels.own import own_source, usual
 from engine.applications.noisy_labels.pairs import METHODS, SEARCHED, Pair
-from engine.applications.noisy_labels.search import SuspicionRequest
+from engine.applications.noisy_labels.search import SuspicionRequest, fold_chunks, fold_named
 from engine.applications.noisy_labels.source import NoisySource
 from engine.basics.errors import InvalidInput
 from engine.data import load, uploads
@@ -119,3 +120,10 @@ def test_the_judge_knows_what_it_was_measured_on(searched):
     told = judge(drawn, found.facts["test_accuracy"])
     assert told.examples == 90 and not told.verified and "right or wrong" in told.sentence
     assert told.chance == np.bincount(drawn.evidence.y).max() / 90
+
+
+def test_parts_that_a_reader_sees_are_counted_from_one():
+    source = NoisySource(dataset="digits", trusted_from=IN_TURN, folds=3)
+    assert SuspicionRequest(source=source).chunks[:3] == ["fold 1", "fold 2", "fold 3"]
+    assert [fold_named(chunk) for chunk in fold_chunks(3)] == [0, 1, 2]
+    assert HeldOutRequest(source=source).chunks[0] == "part 1"
