@@ -1,13 +1,15 @@
 r"""How long a job takes on this machine, from how long earlier ones took: a posterior median with its 90% interval.
 
-Of job i, w_i are the seconds that its kind declares for two idle cores, and t_i those that it took. log(t_i / w_i) is a
-Gaussian process of mean 0, whose covariance adds what jobs have in common: the machine, its load at the time, the kind,
-what is computed on what, and a smooth departure from t ∝ w within a kind. The posterior is that of Rasmussen and
-Williams, *Gaussian Processes for Machine Learning* (2006), equations 2.25 and 2.26.
+Of job i, w_i are the seconds that its kind declares for two idle cores, s_i how many processes wanted each core when it
+began, and t_i the seconds that it took. log(t_i / (w_i s_i)) is a Gaussian process of mean 0, whose covariance adds what
+jobs have in common: the machine, its load at the time, the kind, what is computed on what, and smooth departures from
+t ∝ w within a kind and from t ∝ s. The posterior is that of Rasmussen and Williams, *Gaussian Processes for Machine
+Learning* (2006), equations 2.25 and 2.26.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import exp, inf, log
@@ -16,10 +18,10 @@ import numpy as np
 
 HERE = ""
 """The machine of traces of its own home."""
-MACHINE, LOAD, KIND, FIRST, ALL, SLOPE, NOISE = 0.7, 0.35, 1.0, 0.6, 0.5, 0.3, 0.25
-"""Standard deviations of log(t / w) due to the machine, its load, the kind, the first and all words of what is computed,
-a factor e of work within a kind, and one job."""
-LOAD_SECONDS, WORK_SCALE = 1_800.0, 1.0
+MACHINE, LOAD, KIND, FIRST, ALL, SLOPE, CROWD, NOISE = 0.7, 0.35, 1.0, 0.6, 0.5, 0.3, 0.4, 0.3
+"""Standard deviations of log(t / (w s)) due to the machine, its load beyond s, the kind, the first and all words of what
+is computed, a factor e of work within a kind, a factor e of s, and one job."""
+LOAD_SECONDS, WORK_SCALE = 600.0, 1.0
 """How long a load lasts, and over which log(work) one rate holds."""
 QUANTILE = 1.645
 CHUNK = 0.2
@@ -40,12 +42,13 @@ class Work:
 
 @dataclass(frozen=True)
 class Trace:
-    """Work that was done up to the time `ended` (seconds since 1970), and the seconds that it took. machine: another
-    one's name, or `HERE`."""
+    """Work that was done up to the time `ended` (seconds since 1970), and the seconds that it took. crowd: how many
+    processes wanted each core when it began. machine: another one's name, or `HERE`."""
 
     work: Work
     seconds: float
     ended: float
+    crowd: float = 1.0
     machine: str = HERE
 
 
@@ -85,24 +88,27 @@ class Estimate:
         return self.of(rate + log(1 - fraction), (own + known) ** -0.5 if known < inf else 0.0, self.jobs)
 
 
-def estimate(work: Work, traces: Sequence[Trace], now: float) -> Estimate:
-    """How long `work` takes from `now` on. traces: of this machine and others, the latest `LATEST` of which count."""
+def crowd_now() -> float:
+    """How many processes want each core with one more, at least 1: by the load average of the last minute."""
+    try:
+        return max(1.0, (os.getloadavg()[0] + 1.0) / (os.cpu_count() or 1))
+    except OSError:  # there is none on this system
+        return 1.0
+
+
+def estimate(work: Work, traces: Sequence[Trace], now: float, crowd: float = 1.0) -> Estimate:
+    """How long `work` takes from `now` on, where `crowd` processes want each core. traces: of this machine and others,
+    the latest `LATEST` of which count."""
     known = sorted((one for one in traces if one.seconds > 0 and one.work.seconds > 0),
                    key=lambda one: one.ended)[-LATEST:]
     jobs = sum(one.work.kind == work.kind and one.machine == HERE for one in known)
-    if not known:
-        return Estimate.of(log(work.seconds), (NOISE ** 2 + _own_variance(work)) ** 0.5)
-    points = [*known, Trace(work, 1.0, now)]
+    points = [*known, Trace(work, 1.0, now, crowd)]
     covariance = _covariance(points)
     k, kstar = covariance[:-1, :-1] + NOISE ** 2 * np.eye(len(known)), covariance[-1, :-1]
-    y = np.array([log(one.seconds / one.work.seconds) for one in known])
+    y = np.array([log(one.seconds / (one.work.seconds * one.crowd)) for one in known])
     mean, reduced = kstar @ np.linalg.solve(k, np.stack([y, kstar], 1)).T[0], np.linalg.solve(k, kstar)
     variance = max(covariance[-1, -1] - kstar @ reduced, 0.0) + NOISE ** 2
-    return Estimate.of(float(mean) + log(work.seconds), float(variance) ** 0.5, jobs)
-
-
-def _own_variance(work: Work) -> float:
-    return float(_covariance([Trace(work, 1.0, 0.0)])[0, 0])
+    return Estimate.of(float(mean) + log(work.seconds * crowd), float(variance) ** 0.5, jobs)
 
 
 def _covariance(points: Sequence[Trace]) -> np.ndarray:
@@ -115,7 +121,9 @@ def _covariance(points: Sequence[Trace]) -> np.ndarray:
     near = np.exp(-np.subtract.outer(size, size) ** 2 / (2 * WORK_SCALE ** 2))
     load = np.exp(-np.abs(np.subtract.outer(ended, ended)) / LOAD_SECONDS)
     slope = SLOPE ** 2 * np.multiply.outer(size - size[-1], size - size[-1])
-    return (machine * (MACHINE ** 2 + LOAD ** 2 * load) + kind * (KIND ** 2 + slope) + first * FIRST ** 2
+    crowd = np.log([one.crowd for one in points])
+    crowded = CROWD ** 2 * np.multiply.outer(crowd - crowd[-1], crowd - crowd[-1])
+    return (machine * (MACHINE ** 2 + LOAD ** 2 * load + crowded) + kind * (KIND ** 2 + slope) + first * FIRST ** 2
             + words * near * ALL ** 2)
 
 

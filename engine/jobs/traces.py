@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.jobs.database import Database
-from engine.jobs.estimate import LATEST, Estimate, Trace, Work, estimate
+from engine.jobs.estimate import LATEST, Estimate, Trace, Work, crowd_now, estimate
 from engine.jobs.kinds import KINDS
 
 SHIPPED = Path(__file__).parents[2] / "assets" / "traces.json"
@@ -30,22 +30,22 @@ class Traces:
         """The latest ones, the last one first."""
         with self.database.reading() as connection:
             rows = connection.execute("SELECT * FROM traces ORDER BY ended DESC LIMIT ?", (LATEST,)).fetchall()
-        return [Trace(Work(row["kind"], row["work"], tuple(json.loads(row["words"]))), row["seconds"], row["ended"])
-                for row in rows]
+        return [Trace(Work(row["kind"], row["work"], tuple(json.loads(row["words"]))), row["seconds"], row["ended"],
+                      row["crowd"]) for row in rows]
 
     def estimate(self, kind: str, payload: Mapping[str, Any]) -> Estimate | None:
         """How long the job (kind, payload) takes on this machine; None where it cannot be said, as of unknown kinds and
         of data that are not here."""
         work = work_of(kind, payload)
-        return None if work is None else estimate(work, [*shipped(), *self.read()], time.time())
+        return None if work is None else estimate(work, [*shipped(), *self.read()], time.time(), crowd_now())
 
 
-def record(connection: sqlite3.Connection, job: str, work: Work, fraction: float, seconds: float) -> None:
+def record(connection: sqlite3.Connection, job: str, work: Work, fraction: float, seconds: float, crowd: float) -> None:
     """Write that a fraction of a job's work took so many seconds, in place of what was known of it before."""
     if fraction >= LEAST_COMPUTED and seconds > 0:
-        connection.execute("INSERT OR REPLACE INTO traces (job, kind, work, words, seconds, ended) "
-                           "VALUES (?, ?, ?, ?, ?, ?)", (job, work.kind, work.seconds * fraction,
-                                                         json.dumps(work.words), seconds, time.time()))
+        connection.execute("INSERT OR REPLACE INTO traces (job, kind, work, words, seconds, ended, crowd) "
+                           "VALUES (?, ?, ?, ?, ?, ?, ?)", (job, work.kind, work.seconds * fraction,
+                                                            json.dumps(work.words), seconds, time.time(), crowd))
 
 
 def work_of(kind: str, payload: Mapping[str, Any]) -> Work | None:
@@ -64,4 +64,4 @@ def shipped() -> tuple[Trace, ...]:
         return ()
     stored = json.loads(SHIPPED.read_text(encoding="utf-8"))
     return tuple(Trace(Work(row["kind"], row["work"], tuple(row["words"])), row["seconds"], row["ended"],
-                       stored["machine"]) for row in stored["traces"])
+                       row["crowd"], stored["machine"]) for row in stored["traces"])
