@@ -21,12 +21,12 @@ CREATE TABLE IF NOT EXISTS jobs (
     created REAL NOT NULL, queued REAL NOT NULL, started REAL, updated REAL NOT NULL, finished REAL,
     background INTEGER NOT NULL DEFAULT 0,
     low REAL, high REAL, spent REAL NOT NULL DEFAULT 0,
-    predicted REAL, predicted_low REAL, predicted_high REAL, crowd REAL NOT NULL DEFAULT 1,
+    predicted REAL, predicted_low REAL, predicted_high REAL,
     batch TEXT NOT NULL DEFAULT '', batch_title TEXT NOT NULL DEFAULT '', part TEXT NOT NULL DEFAULT ''
 ) STRICT;
 CREATE TABLE IF NOT EXISTS traces (
     job TEXT PRIMARY KEY, kind TEXT NOT NULL, work REAL NOT NULL, words TEXT NOT NULL,
-    seconds REAL NOT NULL, ended REAL NOT NULL, crowd REAL NOT NULL
+    seconds REAL NOT NULL, processor REAL NOT NULL, ended REAL NOT NULL, crowd REAL NOT NULL
 ) STRICT;
 CREATE INDEX IF NOT EXISTS jobs_by_state ON jobs (state, queued);
 CREATE TABLE IF NOT EXISTS workers (
@@ -36,7 +36,6 @@ CREATE TABLE IF NOT EXISTS workers (
 ADDED = {"background": "INTEGER NOT NULL DEFAULT 0",
          "low": "REAL", "high": "REAL", "spent": "REAL NOT NULL DEFAULT 0",
          "predicted": "REAL", "predicted_low": "REAL", "predicted_high": "REAL",
-         "crowd": "REAL NOT NULL DEFAULT 1",
          "batch": "TEXT NOT NULL DEFAULT ''", "batch_title": "TEXT NOT NULL DEFAULT ''",
          "part": "TEXT NOT NULL DEFAULT ''"}
 """Columns of jobs that versions 2 and 3 added."""

@@ -13,10 +13,10 @@ from typing import Any
 from engine.basics.errors import InvalidInput, WhichfluenceError
 from engine.basics.quota import require_room
 from engine.jobs.database import Database
-from engine.jobs.estimate import Estimate, Work, crowd_now
+from engine.jobs.estimate import Estimate
 from engine.jobs.kinds import Progress, canonical, job_digest
 from engine.jobs.run import forget_chunks
-from engine.jobs.traces import Traces, record
+from engine.jobs.traces import Traces
 from engine.store.results import Store
 
 STATES = ("queued", "running", "done", "failed", "cancelled")
@@ -39,7 +39,6 @@ class Job:
     background: whether a page started it by itself; what a person asked for goes first. low, high: the ends of the 90%
     interval of `seconds_left`. spent: seconds that it has run, until it last stopped. predicted, predicted_low,
     predicted_high: seconds that it was expected to take when it first began, or was queued, with the same interval.
-    crowd: how many processes wanted each core when it first began.
     batch: the piece of work of which it is the part `part`, called `batch_title`; empty where it is one by itself.
     """
 
@@ -70,7 +69,6 @@ class Job:
     predicted: float | None = None
     predicted_low: float | None = None
     predicted_high: float | None = None
-    crowd: float = 1.0
     batch: str = ""
     batch_title: str = ""
     part: str = ""
@@ -254,8 +252,7 @@ class JobQueue:
 
     def begin(self, job: str, worker: str, expected: Estimate | None) -> None:
         """Record what the job is expected to take, judged when it first begins."""
-        self._mine(job, worker, "predicted = ?, predicted_low = ?, predicted_high = ?, crowd = ?", *_ends(expected),
-                   crowd_now())
+        self._mine(job, worker, "predicted = ?, predicted_low = ?, predicted_high = ?", *_ends(expected))
 
     def report(self, job: str, worker: str, progress: Progress) -> bool:
         """Record progress, which is a heartbeat as well; a chunk more than before forgives earlier crashes."""
@@ -266,14 +263,6 @@ class JobQueue:
             "done = ?, total = ?, share = ?, seconds_left = ?, low = ?, high = ?, message = ?",
             now, now, progress.done, progress.done, progress.total, progress.share, progress.seconds_left,
             *(progress.interval or (None, None)), progress.message)
-
-    def trace(self, job: str, work: Work, computed: float) -> None:
-        """Record what a fraction of the job's work took, until now or until it stopped."""
-        with self.database.writing() as connection:
-            row = connection.execute("SELECT state, spent, started, crowd FROM jobs WHERE id = ?", (job,)).fetchone()
-            if row is not None:
-                running = time.time() - row["started"] if row["state"] == "running" else 0.0
-                record(connection, job, work, computed, row["spent"] + running, row["crowd"])
 
     def finish(self, job: str, worker: str) -> None:
         """The result is in the store."""

@@ -53,16 +53,16 @@ def requests(change: int) -> list[JobRequest]:
     listed: list[JobRequest] = []
     for index in range(6):
         seed = 10 * change + index
-        digits = ProblemSource(dataset="digits", n_train=size(600, 1_200), n_queries=size(50, 150), seed=seed,
-                               n_candidates=size(50, 400))
-        clothes = ProblemSource(dataset=FIRST, pool=2, n_train=size(500, 1_000), n_queries=size(50, 100), seed=seed,
-                                n_candidates=size(40, 200))
+        digits = ProblemSource(dataset="digits", n_train=size(200, 1_200), n_queries=size(20, 150), seed=seed,
+                               n_candidates=size(40, 190))
+        clothes = ProblemSource(dataset=FIRST, pool=2, n_train=size(300, 1_000), n_queries=size(20, 100), seed=seed,
+                                n_candidates=size(20, 60))
         few = digits.model_copy(update={"n_candidates": size(40, 80)})
         mlp = digits.model_copy(update={"model": "mlp", "recipe": Recipe(
-            epochs=size(20, 120), batch_size=64, learning_rate=0.05, momentum=0.9, weight_decay=1e-4, checkpoints=2)})
-        noisy = NoisySource(dataset="digits", n_train=size(600, 1_200), trusted=10, mask=seed, seed=seed,
+            epochs=size(10, 40), batch_size=64, learning_rate=0.05, momentum=0.9, weight_decay=1e-4, checkpoints=2)})
+        noisy = NoisySource(dataset="digits", n_train=size(200, 1_000), trusted=10, mask=seed, seed=seed,
                             model=("logistic", "mlp", "cnn")[index % 3], recipe=Recipe(
-                                epochs=size(8, 30), batch_size=64, learning_rate=0.05, momentum=0.9,
+                                epochs=size(4, 15), batch_size=64, learning_rate=0.05, momentum=0.9,
                                 weight_decay=5e-4, checkpoints=2))
         listed += [scores(clothes, UPWEIGHTED, OPTIMUM), scores(digits, {"kind": "remove"}, OPTIMUM, STEP),
                    TrainingRequest().of(mlp), scores(mlp, UPWEIGHTED, STEP), SuspicionRequest(source=noisy),
@@ -72,11 +72,11 @@ def requests(change: int) -> list[JobRequest]:
             [TrialRequest(source=noisy), WhatIfRequest(training=retraining, seeds=size(2, 4)),
              CrossValidationRequest(training=retraining, folds=size(3, 6))][index % 3],
             [request("linear-range")(candidates=size(1, 3), process=Replay(eta=0.1, steps=size(5, 20))).of(few),
-             request("datamodel")(subsets=size(20, 120)).of(few),
+             request("datamodel")(subsets=size(10, 60)).of(few),
              request("run-errors")(process=Replay(eta=0.1, steps=size(5, 20))).of(few),
              request("self-influence")(scoring=Scoring.of("query_loss", UPWEIGHTED, OPTIMUM)).of(clothes)][index % 4]]
         if index % 3 == 0:
-            listed += [LanguageStudy(task="conditional_backdoor", model=EMBEDDED_MODEL, records=size(40, 120),
+            listed += [LanguageStudy(task="conditional_backdoor", model=EMBEDDED_MODEL, records=size(20, 60),
                                      seed=seed).request, scores(mlp.model_copy(update={"n_candidates": 8}),
                                                                 {"kind": "remove"}, RETRAINED)]
     return listed
@@ -94,23 +94,25 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("out", type=Path)
     parser.add_argument("--change", type=int, default=0)
-    parser.add_argument("--most", type=int, default=100)
     options = parser.parse_args()
     os.environ["WHICHFLUENCE_HOME"] = home = tempfile.mkdtemp(prefix="traces-")
     worker.load_kinds()
     queue, rows = JobQueue(home), []
-    for index, one in enumerate(requests(options.change)[:options.most]):
+    for index, one in enumerate(requests(options.change)):
         job, work = queue.submit(one.name, one.payload, one.job_title), work_of(one.name, one.payload)
         Worker(home).serve(once=True)
         done = queue.get(job.id)
         if done is None or done.state != "done" or work is None:
             print(index, one.name, "not done:", done and done.error, work, flush=True)
             continue
-        rows.append({"index": index, "kind": one.name, "work": work.seconds, "words": work.words, "seconds": round(done.spent, 3),
-                     "began": done.started, "ended": done.finished, "crowd": done.crowd, "predicted": done.predicted,
-                     "low": done.predicted_low, "high": done.predicted_high, "chunks": done.total})
+        trace = queue.traces.read()[0]
+        rows.append({"index": index, "kind": one.name, "work": work.seconds, "words": work.words,
+                     "seconds": round(trace.seconds, 3), "processor": round(trace.processor, 3),
+                     "began": done.started, "ended": trace.ended, "crowd": round(trace.crowd, 2),
+                     "predicted": done.predicted, "low": done.predicted_low, "high": done.predicted_high})
         options.out.write_text(json.dumps(rows, indent=0))
-        print(index, one.name, f"work {work.seconds:.2f} took {done.spent:.2f}, predicted {done.predicted:.2f}",
+        print(index, one.name, f"work {work.seconds:.2f} took {done.spent:.2f} ({trace.processor:.2f} cpu), predicted "
+              f"{done.predicted:.2f}",
               flush=True)
 
 

@@ -14,8 +14,12 @@ SURE = 3.0
 
 
 def expected(request: JobRequest) -> str:
+    """How long the job of a request takes, in words."""
+    return described(desk().estimate(request))
+
+
+def described(estimate: Estimate | None) -> str:
     """`about 3 min, judging by 2 such runs on this machine`, or `20 s to 6 min` with what that rests on."""
-    estimate = desk().estimate(request)
     if estimate is None:
         return "a time that is not known yet"
     runs = "one such run" if estimate.jobs == 1 else f"{estimate.jobs} such runs"
