@@ -13,7 +13,7 @@ from engine.jobs.database import Database
 from engine.jobs.estimate import LATEST, Estimate, Trace, Work, crowd_now, estimate
 from engine.jobs.kinds import KINDS
 
-SHIPPED = Path(__file__).parents[2] / "assets" / "traces.json"
+SHIPPED = Path(__file__).parents[2] / "assets" / "embedded" / "traces.json"
 """Traces of a reference machine, from which the first estimates of a new machine come."""
 
 

@@ -1,9 +1,10 @@
 """Records what jobs of many kinds and sizes take, through the project's own queue and worker:
 
-    python -m tests.benchmarks.record_traces OUT.json [--change 0]
+    python -m tests.benchmarks.record_traces OUT.json [--change 0] [--scale 1]
 
 Each row holds the work that the kind declares, the seconds that the job took, when it began, and what the queue
-predicted before it began. `--change 1` draws other sizes and seeds, for traces on which nothing was fitted.
+predicted before it began. `--change 1` draws other sizes and seeds, for traces on which nothing was fitted; `--first 0 --step 2` takes every
+other job, so that two of these run side by side.
 """
 
 from __future__ import annotations
@@ -40,32 +41,32 @@ from engine.scoring.scoring import Scoring
 
 UPWEIGHTED = {"kind": "upweight", "alpha": 1e-3}
 OPTIMUM, STEP = {"kind": "reoptimize"}, {"kind": "one_step", "eta": 0.1}
-RETRAINED = {"kind": "retrain", "seeds": 1}
+RETRAINED, SEARCH = {"kind": "retrain", "seeds": 1}, {"kind": "local_search"}
 
 
-def requests(change: int) -> list[JobRequest]:
-    """The jobs, the sizes of each drawn with a seed."""
+def requests(change: int, scale: float) -> list[JobRequest]:
+    """The jobs, the sizes of each drawn with a seed, and multiplied by a scale."""
     rng = np.random.default_rng(change)
 
-    def size(low: int, high: int) -> int:
-        return int(np.exp(rng.uniform(np.log(low), np.log(high))))
+    def size(low: int, high: int, most: int | None = None) -> int:
+        return min(most or 10**9, round(scale * np.exp(rng.uniform(np.log(low), np.log(high)))))
 
     listed: list[JobRequest] = []
     for index in range(6):
         seed = 10 * change + index
-        digits = ProblemSource(dataset="digits", n_train=size(200, 1_200), n_queries=size(20, 150), seed=seed,
-                               n_candidates=size(40, 190))
-        clothes = ProblemSource(dataset=FIRST, pool=2, n_train=size(300, 1_000), n_queries=size(20, 100), seed=seed,
-                                n_candidates=size(20, 60))
-        few = digits.model_copy(update={"n_candidates": size(40, 80)})
-        mlp = digits.model_copy(update={"model": "mlp", "recipe": Recipe(
+        digits = ProblemSource(dataset="digits", n_train=size(200, 1_000, 1_200), n_queries=size(20, 150, 150), seed=seed,
+                               n_candidates=size(40, 150))
+        clothes = ProblemSource(dataset=FIRST, pool=2, n_train=size(300, 800, 1_000), n_queries=size(20, 80, 100), seed=seed,
+                                n_candidates=size(20, 50))
+        few = digits.model_copy(update={"n_candidates": size(20, 40)})
+        mlp = digits.model_copy(update={"model": "mlp", "n_candidates": size(5, 15), "recipe": Recipe(
             epochs=size(10, 40), batch_size=64, learning_rate=0.05, momentum=0.9, weight_decay=1e-4, checkpoints=2)})
-        noisy = NoisySource(dataset="digits", n_train=size(200, 1_000), trusted=10, mask=seed, seed=seed,
+        noisy = NoisySource(dataset="digits", n_train=size(200, 1_000, 1_000), trusted=10, mask=seed, seed=seed,
                             model=("logistic", "mlp", "cnn")[index % 3], recipe=Recipe(
                                 epochs=size(4, 15), batch_size=64, learning_rate=0.05, momentum=0.9,
                                 weight_decay=5e-4, checkpoints=2))
         listed += [scores(clothes, UPWEIGHTED, OPTIMUM), scores(digits, {"kind": "remove"}, OPTIMUM, STEP),
-                   TrainingRequest().of(mlp), scores(mlp, UPWEIGHTED, STEP), SuspicionRequest(source=noisy),
+                   TrainingRequest().of(mlp), scores(mlp, UPWEIGHTED, SEARCH, STEP), SuspicionRequest(source=noisy),
                    HeldOutRequest(source=noisy)]
         retraining = RetrainingRequest(source=noisy, removed=tuple(range(10)))
         listed += [
@@ -76,7 +77,7 @@ def requests(change: int) -> list[JobRequest]:
              request("run-errors")(process=Replay(eta=0.1, steps=size(5, 20))).of(few),
              request("self-influence")(scoring=Scoring.of("query_loss", UPWEIGHTED, OPTIMUM)).of(clothes)][index % 4]]
         if index % 3 == 0:
-            listed += [LanguageStudy(task="conditional_backdoor", model=EMBEDDED_MODEL, records=size(20, 60),
+            listed += [LanguageStudy(task="conditional_backdoor", model=EMBEDDED_MODEL, records=20 * size(1, 2),
                                      seed=seed).request, scores(mlp.model_copy(update={"n_candidates": 8}),
                                                                 {"kind": "remove"}, RETRAINED)]
     return listed
@@ -94,11 +95,14 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("out", type=Path)
     parser.add_argument("--change", type=int, default=0)
+    parser.add_argument("--scale", type=float, default=1.0)
+    parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--step", type=int, default=1)
     options = parser.parse_args()
     os.environ["WHICHFLUENCE_HOME"] = home = tempfile.mkdtemp(prefix="traces-")
     worker.load_kinds()
     queue, rows = JobQueue(home), []
-    for index, one in enumerate(requests(options.change)):
+    for index, one in list(enumerate(requests(options.change, options.scale)))[options.first::options.step]:
         job, work = queue.submit(one.name, one.payload, one.job_title), work_of(one.name, one.payload)
         Worker(home).serve(once=True)
         done = queue.get(job.id)
