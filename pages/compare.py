@@ -71,7 +71,7 @@ with right.container(key="wf-dock", gap="small"):
         job_panel.watch(compared.waiting)
     specification_list.OPENED.boxes(names, pair, "specification", "collapsed")
     if not set(pair) <= set(compared.rows):
-        st.info("This pair is being computed; press a cell with a number to open that one.", icon=":material/hourglass:")
+        st.info("This pair is being computed. Press a cell with a number to open it.", icon=":material/hourglass:")
         st.stop()
     names = [names[row] for row in compared.rows]
     pair = compared.rows.index(pair[0]), compared.rows.index(pair[1])

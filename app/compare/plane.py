@@ -75,7 +75,7 @@ def scatter(compared: Compared, pair: RankingPair, indices: tuple[int, int], lab
     each = len(dotted.points) > len(pair.candidates)
     chips.note(f"{len(dotted.points):,} dots, one a {'query and ' if each else ''}candidate · "
                f"seed {compared.sources[0].seed} · "
-               + (over if each or query is not None else f"mean score {over}; τ is a mean over the ranks of each query"))
+               + (over if each or query is not None else f"mean score {over}; τ averages over queries"))
     glossary.caption(f"Rank 1 supports the behavior most; on the dotted diagonal both rank an example the same. {HOW}")
     downloads.chart_extras("ranks", two_rankings.ranking(pair, query), scorings, command=command,
                            quantity=downloads.of_two(scorings))
@@ -115,7 +115,7 @@ def _dotted(compared: Compared, pair: RankingPair, labels: tuple[str, str], quer
             for row, label, a, b, one, other in zip(
                 table.example, table[pair.noun], table.rank_a, table.rank_b, table.score_a, table.score_b,
                 strict=True)]})
-    options: dict[str, Any] = {"quiet": quiet} | ({"diagonal": float(len(pair.candidates))} if kind == "rank" else {})
+    options: dict[str, Any] = {"quiet": quiet} | ({"diagonal": float(table.rank_a.max())} if kind == "rank" else {})
     return Dotted(points, order, (f"{kind.title()} under {labels[0]}", f"{kind.title()} under {labels[1]}"), options)
 
 

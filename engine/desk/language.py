@@ -30,6 +30,7 @@ from engine.models.causal import loading
 from engine.models.causal.readouts import READOUTS
 from engine.models.layers import listed as listed_layers
 
+
 def check_model(name: str) -> None:
     """Raises one sentence for a model on this machine whose records cannot be attributed."""
     loading.check(name, lora=True)

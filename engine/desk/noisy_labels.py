@@ -53,6 +53,7 @@ from engine.external.files import read_table
 from engine.requests import JobRequest
 from engine.store import external_scores
 
+
 def sampled(desk: Desk, source: NoisySource) -> NoisyData:
     """The data of a source. Raises `MissingData` where they cannot be had."""
     key = "noisy data", str(desk.jobs.root), source.model_dump_json(), tuple(source.contents.values())

@@ -1,11 +1,11 @@
 r"""How long a job takes on this machine, from how long earlier ones took: a posterior median with its 90% interval.
 
 Of job i, w_i are the seconds that its kind declares for two idle cores, c_i the processor seconds and t_i the seconds
-that it took, and s_i how many processes wanted each core when it began. log(t_i / w_i) = log(c_i / w_i) + log(t_i / c_i)
-is the sum of two Gaussian processes: of the work, with what jobs have in common in their machine, their kind and what is
-computed on what, and a smooth departure from c ∝ w within a kind; and of the load, of mean log s_i, with what jobs of
-about the same time have in common, and a departure from t ∝ s. Their posteriors are those of Rasmussen and Williams,
-*Gaussian Processes for Machine Learning* (2006), equations 2.25 and 2.26.
+that it took, and s_i how many processes wanted each core when it began. log(t_i / w_i), which is
+log(c_i / w_i) + log(t_i / c_i), is the sum of two Gaussian processes: of the work, with what jobs have in common in their
+machine, their kind and what is computed on what, and a smooth departure from c ∝ w within a kind; and of the load, of
+mean log s_i, with what jobs of about the same time have in common, and a departure from t ∝ s. Their posteriors are
+those of Rasmussen and Williams, *Gaussian Processes for Machine Learning* (2006), equations 2.25 and 2.26.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ import numpy as np
 HERE = ""
 """The machine of traces of its own home."""
 MACHINE, KIND, FIRST, ALL, SLOPE, NOISE = 0.5, 1.0, 0.6, 0.5, 0.3, 0.25
-"""Standard deviations of log(c / w) due to the machine, the kind, the first and all words of what is computed, a factor e
-of work within a kind, and one job."""
+"""Standard deviations of log(c / w) due to the machine, the kind, the first and all words of what is computed, a factor
+e of work within a kind, and one job."""
 LASTING, PASSING, CROWD, UNEVEN = 0.4, 0.3, 0.4, 0.25
 """Standard deviations of log(t / c) due to the machine, its load for some minutes, a factor e of s, and one job."""
 PASSING_SECONDS, WORK_SCALE = 600.0, 1.0
@@ -45,8 +45,8 @@ class Work:
 
 @dataclass(frozen=True)
 class Trace:
-    """Work that was done up to the time `ended` (seconds since 1970), and the seconds and processor seconds that it took.
-    crowd: how many processes wanted each core when it began. machine: another one's name, or `HERE`."""
+    """Work that was done up to the time `ended` (seconds since 1970), and the seconds and processor seconds that it
+    took. crowd: how many processes wanted each core when it began. machine: another one's name, or `HERE`."""
 
     work: Work
     seconds: float
@@ -115,8 +115,8 @@ def estimate(work: Work, traces: Sequence[Trace], now: float, crowd: float = 1.0
 
 
 def posterior(covariance: np.ndarray, y: np.ndarray, noise: float) -> tuple[float, float]:
-    """(mean, variance) of one more noisy observation. covariance: (n + 1, n + 1) without the noise, that one the last; y
-    (n,). Of no observation it is the prior's."""
+    """(mean, variance) of one more noisy observation. covariance: (n + 1, n + 1) without the noise, that one the last;
+    y (n,). Of no observation it is the prior's."""
     gain = np.linalg.solve(covariance[:-1, :-1] + noise ** 2 * np.eye(len(y)), covariance[:-1, -1])
     return float(gain @ y), max(float(covariance[-1, -1] - gain @ covariance[:-1, -1]), 0.0) + noise ** 2
 

@@ -267,8 +267,8 @@ class JobQueue:
     def finish(self, job: str, worker: str) -> None:
         """The result is in the store."""
         now = time.time()
-        self._mine(job, worker, f"state = 'done', done = total, share = 1, seconds_left = NULL, message = '', {_SPENT}, "
-                   "finished = ?, updated = ?, crashes = 0", now, now, now)
+        self._mine(job, worker, "state = 'done', done = total, share = 1, seconds_left = NULL, message = '', "
+                   f"{_SPENT}, finished = ?, updated = ?, crashes = 0", now, now, now)
 
     def fail(self, job: str, worker: str, sentence: str) -> None:
         """The job cannot go on; `sentence` says why."""

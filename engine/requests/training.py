@@ -11,7 +11,6 @@ from engine.jobs import Context, Output
 from engine.models.catalogue import model_title
 from engine.problems import ProblemSource
 from engine.problems.source import ALL_TOKENS
-from engine.requests import effort
 from engine.requests.job import WHOLE
 from engine.requests.request import Request
 from engine.store.results import Result

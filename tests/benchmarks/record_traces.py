@@ -2,9 +2,9 @@
 
     python -m tests.benchmarks.record_traces OUT.json [--change 0] [--scale 1]
 
-Each row holds the work that the kind declares, the seconds that the job took, when it began, and what the queue
-predicted before it began. `--change 1` draws other sizes and seeds, for traces on which nothing was fitted; `--first 0 --step 2` takes every
-other job, so that two of these run side by side.
+Each row holds the work that the kind declares, the seconds and processor seconds that the job took, how crowded the
+machine was, when it began, and what the queue predicted before. `--change 1` draws other sizes and seeds, for traces on
+which nothing was fitted; `--first 0 --step 2` takes every other job, so that two of these run side by side.
 """
 
 from __future__ import annotations
@@ -54,10 +54,10 @@ def requests(change: int, scale: float) -> list[JobRequest]:
     listed: list[JobRequest] = []
     for index in range(6):
         seed = 10 * change + index
-        digits = ProblemSource(dataset="digits", n_train=size(200, 1_000, 1_200), n_queries=size(20, 150, 150), seed=seed,
-                               n_candidates=size(40, 150))
-        clothes = ProblemSource(dataset=FIRST, pool=2, n_train=size(300, 800, 1_000), n_queries=size(20, 80, 100), seed=seed,
-                                n_candidates=size(20, 50))
+        digits = ProblemSource(dataset="digits", n_train=size(200, 1_000, 1_200), n_queries=size(20, 150, 150),
+                               seed=seed, n_candidates=size(40, 150))
+        clothes = ProblemSource(dataset=FIRST, pool=2, n_train=size(300, 800, 1_000), n_queries=size(20, 80, 100),
+                                seed=seed, n_candidates=size(20, 50))
         few = digits.model_copy(update={"n_candidates": size(20, 40)})
         mlp = digits.model_copy(update={"model": "mlp", "n_candidates": size(5, 15), "recipe": Recipe(
             epochs=size(10, 40), batch_size=64, learning_rate=0.05, momentum=0.9, weight_decay=1e-4, checkpoints=2)})

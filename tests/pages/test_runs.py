@@ -201,4 +201,4 @@ def test_predictions_stand_beside_what_runs_took():
                     "lay in the predicted 90% interval.")
     table = next(one.value for one in at.dataframe if "measured (s)" in one.value)
     assert sorted(table["measured / predicted"]) == [0.75, 25.0]
-    assert says(at, "took 3 s, predicted 2 s to 8 s")
+    assert says(at, "took 3 s · predicted 2 s to 8 s")

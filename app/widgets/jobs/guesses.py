@@ -1,5 +1,4 @@
-"""How long a run will take, judged by what earlier ones took on this machine: a number where that is sure, else a range.
-"""
+"""How long a run will take, judged by what earlier ones took on this machine: a number where that is sure, or a range."""
 
 from __future__ import annotations
 

@@ -391,8 +391,8 @@ def test_a_queue_of_an_older_version_keeps_its_jobs(tmp_path, version):
             ",\n    background INTEGER NOT NULL DEFAULT 0", ""))
         for name, state, started, finished in (("a", "done", 10.0, 12.5), ("b", "queued", None, None),
                                                ("c", "running", 20.0, None)):
-            old.execute("INSERT INTO jobs (id, kind, payload, title, state, created, queued, updated, started, finished) "
-                        "VALUES (?, 'slow', '{}', 'Old', ?, 1, 1, 1, ?, ?)", (name, state, started, finished))
+            old.execute("INSERT INTO jobs (id, kind, payload, title, state, created, queued, updated, started, "
+                        "finished) VALUES (?, 'slow', '{}', 'Old', ?, 1, 1, 1, ?, ?)", (name, state, started, finished))
         old.execute(f"PRAGMA user_version = {version}")
         old.commit()
     queue = JobQueue(tmp_path)

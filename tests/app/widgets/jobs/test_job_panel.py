@@ -62,8 +62,8 @@ def test_time_left_as_people_say_it(seconds, text):
     assert duration(seconds) == text
 
 
-@pytest.mark.parametrize("interval, text", [((100.0, 290.0), "about 3 min left"), ((60.0, 600.0), "60 s to 10 min left"),
-                                            ((179.0, 181.0), "about 3 min left")])
+@pytest.mark.parametrize("interval, text", [
+    ((100.0, 290.0), "about 3 min left"), ((60.0, 600.0), "60 s to 10 min left"), ((179.0, 181.0), "about 3 min left")])
 def test_an_uncertain_time_is_said_as_a_range(interval, text):
     assert duration(180.0, interval) == text
 
