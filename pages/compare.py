@@ -57,17 +57,24 @@ with below:
         grid.show(scorings, names)
     else:
         floors = noise_floor.known(compared)
-        compare_panel.matrix(compared, names, metric, pair, floors)
+        compare_panel.matrix(compared, scorings, names, metric, pair, floors)
         noise_floor.below(floors, compared)
         compare_panel.announce(compared)
-        compare_panel.matrix_small_print(compared, names, metric, pair)
+        compare_panel.matrix_small_print(compared, [names[row] for row in compared.rows], metric, pair)
 if compared is None:
     import_scores()
     st.stop()
 with right.container(key="wf-dock", gap="small"):
     if isinstance(compared, Waiting):
         job_panel.wait(compared)
+    if compared.waiting is not None:
+        job_panel.watch(compared.waiting)
     specification_list.OPENED.boxes(names, pair, "specification", "collapsed")
+    if not set(pair) <= set(compared.rows):
+        st.info("This pair is being computed. Press a cell with a number to open it.", icon=":material/hourglass:")
+        st.stop()
+    names = [names[row] for row in compared.rows]
+    pair = compared.rows.index(pair[0]), compared.rows.index(pair[1])
     compare_panel.verdict(compared, pair)
     noise_floor.beside(compared, floors, metric, pair)
     with guarded("The spot check"):

@@ -35,11 +35,22 @@ def ask(scorings: Sequence[Scoring]) -> Compared | Waiting:
 
 
 def matrix(compared: Compared, metric: str, labels: Sequence[str], pair: tuple[int, int]) -> pd.DataFrame:
-    """One row a cell of the heatmap, the diagonal included."""
+    """One row a cell of the heatmap, the diagonal included. few: whether seeds of it are still computed."""
     rows = _cells(compared.key, metric, tuple(labels), compared.comparison)
     chosen = set(pair)
-    return rows.assign(chosen=[row != column and {row, column} == chosen
-                               for row, column in zip(rows.row, rows.column, strict=True)])
+    return rows.assign(few=len(compared.sources) < compared.seeds, chosen=[
+        row != column and {row, column} == chosen for row, column in zip(rows.row, rows.column, strict=True)])
+
+
+def widened(cells: pd.DataFrame, rows: Sequence[int], labels: Sequence[str], pair: tuple[int, int]) -> pd.DataFrame:
+    """The cells of some `rows` of a list as cells of the whole list, the others without a value yet."""
+    known = {(rows[cell.row], rows[cell.column]): cell._asdict() for cell in cells.itertuples(index=False)}
+    empty = {"mean": np.nan, "value": "…", "agreement": "not computed yet", "verdict": "", "few": True, "floor": "",
+             "floor_words": ""}
+    numbers = range(len(labels))
+    return pd.DataFrame([{**empty, **known.get((row, column), {}), "row": row, "column": column, "first": labels[row],
+                          "second": labels[column], "chosen": row != column and {row, column} == set(pair)}
+                         for row in numbers for column in numbers])
 
 
 @st.cache_data(show_spinner=False, max_entries=CACHED)

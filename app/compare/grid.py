@@ -95,6 +95,7 @@ def _cell(cell: Any, metric: str, pair: tuple[int, int] | None) -> str:
     if cell.row == cell.column:
         return _empty(cell.column)
     strong, fill = shading(cell.mean, metric)
+    strong += " few" if cell.few else ""
     label = f"{cell.first} and {cell.second}: {METRICS[metric].title} {cell.agreement}. {cell.verdict}"
     label += f". {cell.floor_words}" if cell.floor_words else ""
     floor = f'<small class="wf-floor">{escape(cell.floor)}</small>' if cell.floor else ""

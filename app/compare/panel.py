@@ -31,6 +31,7 @@ from engine.scoring.convergence import Convergence
 from engine.scoring.left_out import LeftOut
 from engine.scoring.resolution import Resolution
 from engine.scoring.scores import Scores
+from engine.scoring.scoring import Scoring
 
 SHORTS = {metric.short: name for name, metric in METRICS.items()}
 ALL, CHANGES, COUNTED = "all", "compare:changes", "compare:counted"
@@ -47,12 +48,19 @@ def metric_switch() -> str:
                            label_visibility="collapsed")]
 
 
-def matrix(compared: Compared, labels: Sequence[str], metric: str, pair: tuple[int, int], floors: Floors) -> None:
-    """The matrix with its small print. floors: what another seed reaches in the cells about a single run."""
-    checked = measured.known(compared)
-    cells = noise_floor.marked(comparisons.matrix(compared, metric, labels, pair), compared, floors, metric)
-    grid.show(compared.scorings, labels, cells, metric, comparisons.chance(metric, _candidates(compared)), pair,
+def matrix(compared: Compared, listed: Sequence[Scoring], labels: Sequence[str], metric: str, pair: tuple[int, int],
+           floors: Floors) -> None:
+    """The matrix of the whole list with its small print. floors: what another seed reaches in the cells about a single
+    run."""
+    checked = measured.known(compared) if compared.waiting is None else ()
+    own = comparisons.matrix(compared, metric, [labels[row] for row in compared.rows], pair)
+    cells = comparisons.widened(noise_floor.marked(own, compared, floors, metric), compared.rows, labels, pair)
+    grid.show(listed, labels, cells, metric, comparisons.chance(metric, _candidates(compared)), pair,
               measured.rows(compared, checked))
+    if compared.waiting is not None:
+        glossary.caption(f"Hatched: computed over {len(compared.sources)} of {compared.seeds} "
+                         f"seed{'s' if compared.seeds > 1 else ''}, and **…**: not computed yet. The rest follows by "
+                         "itself.")
     chips.note(small_print(compared))
     measured.below(compared, checked)
 
@@ -89,8 +97,9 @@ def small_print(compared: Compared, lost: LeftOut | None = None) -> str:
     sizes = compared.scores[0][0].provenance["sizes"]
     lost = lost or LeftOut.joined(compared.comparison.lost)
     seeds = [source.seed for source in compared.sources]
-    alone = " alone, as imported scores belong to one seed" if pickers.seed_count() > len(seeds) else ""
-    over = (f"means over seeds {', '.join(map(str, seeds))}, ± is a 95% t interval over seeds" if len(seeds) > 1
+    alone = (f" of {compared.seeds}, the others are being computed" if compared.seeds > len(seeds) else
+             " alone, as imported scores belong to one seed" if pickers.seed_count() > len(seeds) else "")
+    over = (f"means over seeds {', '.join(map(str, seeds))}{alone}, ± is a 95% t interval over seeds" if len(seeds) > 1
             else f"seed {seeds[0]}{alone}, ± is a 95% t interval over queries")
     text = (f"{sizes['train']:,} training examples · {sizes['candidates']:,} candidates{_of_what(compared)} · "
             f"{sizes['queries']:,} queries · {over}")

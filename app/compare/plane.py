@@ -25,11 +25,11 @@ from engine.desk import commands
 from engine.desk.compared import Compared
 
 CHART = DotChart("compare:dots")
-RANKS, SCORES, DENSITY = "ranks", "scores", "density"
-SHOWN = {RANKS: "ranks", SCORES: "scores", DENSITY: "density"}
+RANKS, SCORES, EACH, DENSITY = "ranks", "scores", "each", "density"
+SHOWN = {RANKS: "ranks", SCORES: "scores", EACH: "ranks of each query", DENSITY: "density"}
 BY_TOP = "top"
-MOST = 60_000
-"""Dots that stay usable; above, the density alone is drawn."""
+MOST, MOST_OF_EACH = 60_000, 20_000
+"""Dots that stay usable, and those of each query, which lie close together; above, the density alone is drawn."""
 QUIET = dots.FLAGGED[1]
 
 
@@ -73,8 +73,10 @@ def scatter(compared: Compared, pair: RankingPair, indices: tuple[int, int], lab
     with dot_pictures.shown(dataset, sample.train_index[rows], rows):
         CHART.show(dotted.points, dotted.order, dotted.axes, f"{len(dotted.points):,} candidates by {dotted.axes[0]} "
                    f"(horizontal) and {dotted.axes[1]} (vertical), {over}.", **dotted.options)
-    chips.note(f"{len(dotted.points):,} candidates · seed {compared.sources[0].seed} · "
-               + (f"mean score {over}" if query is None else over))
+    each = len(dotted.points) > len(pair.candidates)
+    chips.note(f"{len(dotted.points):,} dots, one per {'query and ' if each else ''}candidate · "
+               f"seed {compared.sources[0].seed} · "
+               + (over if each or query is not None else f"mean score {over}; τ averages over queries"))
     glossary.caption(f"Rank 1 supports the behavior most; on the dotted diagonal both ranks are equal. {HOW}")
     downloads.chart_extras("ranks", two_rankings.ranking(pair, query), scorings, compared.ranked_sources[0], command,
                            quantity=downloads.of_two(scorings), charts=[CHART.name])
@@ -98,11 +100,13 @@ def _hues(compared: Compared) -> dict[str, str]:
 def _dotted(compared: Compared, pair: RankingPair, labels: tuple[str, str], query: int | None
             ) -> Dotted | None:
     shown = choice.one("plane", RANKS, choice.from_options(list(SHOWN)))
-    if shown == DENSITY or len(pair.candidates) > MOST:
+    pooled = shown == EACH and query is None
+    if shown == DENSITY or len(pair.candidates) > MOST or pooled and pair.ranks[0].size > MOST_OF_EACH:
         return None
     hue = choice.one("hue", BY_TOP, choice.from_options(list(_hues(compared))))
-    table, sample = two_rankings.ranking(pair, query), desk().sample(compared.sources[0])[1]
-    kind, words = "rank" if shown == RANKS else "score", _words(compared)
+    table = two_rankings.each_query(pair) if pooled else two_rankings.ranking(pair, query)
+    sample = desk().sample(compared.sources[0])[1]
+    kind, words = "score" if shown == SCORES else "rank", _words(compared)
     series, order, quiet = _series(hue, compared, pair, table)
     points = pd.DataFrame({
         "row": table.example.astype(int), "x": table[f"{kind}_a"].astype(float), "y": table[f"{kind}_b"].astype(float),
@@ -112,9 +116,8 @@ def _dotted(compared: Compared, pair: RankingPair, labels: tuple[str, str], quer
             for row, label, a, b, one, other in zip(
                 table.example, table[pair.noun], table.rank_a, table.rank_b, table.score_a, table.score_b,
                 strict=True)]})
-    word = "Rank" if shown == RANKS else "Score"
-    options: dict[str, Any] = {"quiet": quiet} | ({"diagonal": float(len(table))} if shown == RANKS else {})
-    return Dotted(points, order, (f"{word} under {labels[0]}", f"{word} under {labels[1]}"), options)
+    options: dict[str, Any] = {"quiet": quiet} | ({"diagonal": float(table.rank_a.max())} if kind == "rank" else {})
+    return Dotted(points, order, (f"{kind.title()} under {labels[0]}", f"{kind.title()} under {labels[1]}"), options)
 
 
 def _words(compared: Compared) -> Callable[[int], list[str]]:

@@ -208,5 +208,6 @@ def _when(job: Job, digest: bool = True) -> str:
         moments.append(f"{'finished' if job.state == 'done' else 'ended'} {moment(job.finished, zone)}")
         if job.spent:
             expected = job.predicted_estimate
-            moments.append(f"took {spell(job.spent)}" + (f", predicted {guesses.spelled(expected)}" if expected else ""))
+            moments.append(f"took {spell(job.spent)}")
+            moments += [f"predicted {guesses.spelled(expected)}"] if expected else []
     return " · ".join([*moments, *([f"digest {job.id[:12]}"] if digest else [])])

@@ -48,5 +48,5 @@ def said(rows: pd.DataFrame) -> str:
     ratio = rows["measured / predicted"]
     close = int(ratio.between(1 / FACTOR, FACTOR).sum())
     inside = int(((rows["measured (s)"] >= rows["from (s)"]) & (rows["measured (s)"] <= rows["to (s)"])).sum())
-    return (f"Of {len(rows)} finished runs of a second or more, {close} took between half and twice the predicted time, "
-            f"and {inside} lay in the predicted 90% interval.")
+    return (f"Of {len(rows)} finished runs of a second or more, {close} took between half and twice the predicted "
+            f"time, and {inside} lay in the predicted 90% interval.")

@@ -12,7 +12,7 @@ from app.charts.draw import draw
 from app.scorecard import data as card_data
 from app.scorecard import state
 from app.scorecard.state import ScorecardChoice
-from app.widgets.jobs import job_panel
+from app.widgets.jobs import guesses, job_panel
 from app.widgets.jobs.desk import desk
 from app.widgets.results import downloads
 from app.widgets.words import chips, glossary
@@ -31,7 +31,7 @@ def offer(chosen: ScorecardChoice, request: Request) -> None:
                           f"on {sizes.candidates:,} candidates, {sizes.models:,} subsets of each of "
                           f"{len(sizes.fractions)} sizes, {sizes.seeds} training seeds: models on subsets, removals, "
                           f"planted examples, other seeds, random weights. {_trainings(chosen, request)} It runs as a "
-                          "job that shows the time left.")
+                          f"job and takes {guesses.expected(request)}.")
     glossary.caption(protocol_sentence(sizes.protocol))
     st.button("Run the scorecard", type="primary", icon=":material/play_arrow:", on_click=job_panel.act,
               args=(desk().start, request), disabled=bool(chosen.source.no_training))

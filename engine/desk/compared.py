@@ -103,13 +103,14 @@ def _some(desk: Desk, sources: Sequence[ProblemSource], scorings: Sequence[Scori
         return None
     rows = [index for index, scoring in enumerate(scorings) if scoring in best[1]]
     some = [scorings[index] for index in rows]
-    return _compared(desk, {best[0]: tuple(best[1][one] for one in some)}, some, candidates, waiting, len(sources), rows)
+    scored = {best[0]: tuple(best[1][one] for one in some)}
+    return _compared(desk, scored, some, candidates, waiting, len(sources), rows)
 
 
 def _together(desk: Desk, sources: Sequence[ProblemSource], scorings: Sequence[Scoring], candidates: int | None,
               parts: Sequence[tuple[str, Waiting]]) -> Waiting:
     """What all parts wait for, as one piece of work."""
-    title = f"{len(scorings)} specification{'s' if len(scorings) > 1 else ''} on {sources[0].title}, {len(sources)} seeds"
+    title = f"{len(scorings)} specifications on {sources[0].title}, {len(sources)} seeds"
     key = [*(source.key for source in sources), *(codes.encode(one) for one in scorings), str(candidates)]
     return replace(desk.jobs.together(title, key, parts, len(sources)), partial=True)
 

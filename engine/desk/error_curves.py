@@ -202,7 +202,8 @@ def _from_runs(desk: Desk, sources: Sequence[ProblemSource], panel: str, candida
     return _curves(points, done, len(sources), (_together(desk, sources, panel, waiting),) if waiting else ())
 
 
-def _together(desk: Desk, sources: Sequence[ProblemSource], panel: str, parts: Sequence[tuple[str, Waiting]]) -> Waiting:
+def _together(desk: Desk, sources: Sequence[ProblemSource], panel: str, parts: Sequence[tuple[str, Waiting]]
+              ) -> Waiting:
     """What the draws wait for, as one piece of work."""
     title = f"Error curves over {SYMBOLS[panel]} on {sources[0].title}, {len(sources)} seeds"
     return desk.jobs.together(title, [source.key for source in sources], parts, len(sources))

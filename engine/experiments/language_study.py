@@ -136,11 +136,6 @@ class LanguageStudy:
         """The id of its job and of its result."""
         return job_digest(AttributionRequest.name, self.request.payload)
 
-    @property
-    def seconds(self) -> float:
-        """Guessed seconds on two cores."""
-        return self.request.seconds
-
     def program(self, column: str, ascending: bool) -> str:
         """A Python program that makes the run and lists its records by a column of their table."""
         return ("from engine.applications.language.run import AttributionRequest\n"

@@ -10,7 +10,7 @@ from engine import data
 from engine.data import questions
 from engine.experiments import EXPERIMENTS, Experiment
 from engine.experiments.contents import datasets
-from engine.jobs import KINDS, job_digest
+from engine.jobs import job_digest
 from engine.models.causal import catalogue
 
 
@@ -45,13 +45,6 @@ def other_model(name: str, preset: str, model: str) -> str | None:
     """What a command takes for a language model by the name that tables give it; None for the preset's own."""
     own = EXPERIMENTS[name].presets[preset].settings.get("model")
     return None if own is None or catalogue.model_title(own) == model else catalogue.HUB.get(model, model)
-
-
-def seconds(name: str, preset: str) -> float:
-    """Guessed seconds on two processor cores, for a language model of 135 million parameters."""
-    experiment = EXPERIMENTS[name]
-    kind, payload = KINDS[experiment.study], experiment.payload(preset)
-    return sum(kind.weight(payload, key) if kind.weight else 1.0 for key in kind.plan(payload))
 
 
 def trains_language_model(name: str, preset: str) -> bool:

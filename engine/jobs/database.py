@@ -26,7 +26,7 @@ CREATE TABLE IF NOT EXISTS jobs (
 ) STRICT;
 CREATE TABLE IF NOT EXISTS traces (
     job TEXT PRIMARY KEY, kind TEXT NOT NULL, work REAL NOT NULL, words TEXT NOT NULL,
-    seconds REAL NOT NULL, ended REAL NOT NULL
+    seconds REAL NOT NULL, processor REAL NOT NULL, ended REAL NOT NULL, crowd REAL NOT NULL
 ) STRICT;
 CREATE INDEX IF NOT EXISTS jobs_by_state ON jobs (state, queued);
 CREATE TABLE IF NOT EXISTS workers (

@@ -1,13 +1,16 @@
 r"""How long a job takes on this machine, from how long earlier ones took: a posterior median with its 90% interval.
 
-Of job i, w_i are the seconds that its kind declares for two idle cores, and t_i those that it took. log(t_i / w_i) is a
-Gaussian process of mean 0, whose covariance adds what jobs have in common: the machine, its load at the time, the kind,
-what is computed on what, and a smooth departure from t ∝ w within a kind. The posterior is that of Rasmussen and
-Williams, *Gaussian Processes for Machine Learning* (2006), equations 2.25 and 2.26.
+Of job i, w_i are the seconds that its kind declares for two idle cores, c_i the processor seconds and t_i the seconds
+that it took, and s_i how many processes wanted each core when it began. log(t_i / w_i), which is
+log(c_i / w_i) + log(t_i / c_i), is the sum of two Gaussian processes: of the work, with what jobs have in common in their
+machine, their kind and what is computed on what, and a smooth departure from c ∝ w within a kind; and of the load, of
+mean log s_i, with what jobs of about the same time have in common, and a departure from t ∝ s. Their posteriors are
+those of Rasmussen and Williams, *Gaussian Processes for Machine Learning* (2006), equations 2.25 and 2.26.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import exp, inf, log
@@ -16,10 +19,12 @@ import numpy as np
 
 HERE = ""
 """The machine of traces of its own home."""
-MACHINE, LOAD, KIND, FIRST, ALL, SLOPE, NOISE = 0.7, 0.35, 1.0, 0.6, 0.5, 0.3, 0.25
-"""Standard deviations of log(t / w) due to the machine, its load, the kind, the first and all words of what is computed,
-a factor e of work within a kind, and one job."""
-LOAD_SECONDS, WORK_SCALE = 1_800.0, 1.0
+MACHINE, KIND, FIRST, ALL, SLOPE, NOISE = 0.5, 1.0, 0.6, 0.5, 0.3, 0.25
+"""Standard deviations of log(c / w) due to the machine, the kind, the first and all words of what is computed, a factor
+e of work within a kind, and one job."""
+LASTING, PASSING, CROWD, UNEVEN = 0.4, 0.3, 0.4, 0.25
+"""Standard deviations of log(t / c) due to the machine, its load for some minutes, a factor e of s, and one job."""
+PASSING_SECONDS, WORK_SCALE = 600.0, 1.0
 """How long a load lasts, and over which log(work) one rate holds."""
 QUANTILE = 1.645
 CHUNK = 0.2
@@ -40,12 +45,14 @@ class Work:
 
 @dataclass(frozen=True)
 class Trace:
-    """Work that was done up to the time `ended` (seconds since 1970), and the seconds that it took. machine: another
-    one's name, or `HERE`."""
+    """Work that was done up to the time `ended` (seconds since 1970), and the seconds and processor seconds that it
+    took. crowd: how many processes wanted each core when it began. machine: another one's name, or `HERE`."""
 
     work: Work
     seconds: float
+    processor: float
     ended: float
+    crowd: float = 1.0
     machine: str = HERE
 
 
@@ -85,38 +92,57 @@ class Estimate:
         return self.of(rate + log(1 - fraction), (own + known) ** -0.5 if known < inf else 0.0, self.jobs)
 
 
-def estimate(work: Work, traces: Sequence[Trace], now: float) -> Estimate:
-    """How long `work` takes from `now` on. traces: of this machine and others, the latest `LATEST` of which count."""
-    known = sorted((one for one in traces if one.seconds > 0 and one.work.seconds > 0),
+def crowd_now() -> float:
+    """How many processes want each core with one more, at least 1: by the load average of the last minute."""
+    try:
+        return max(1.0, (os.getloadavg()[0] + 1.0) / (os.cpu_count() or 1))
+    except OSError:  # there is none on this system
+        return 1.0
+
+
+def estimate(work: Work, traces: Sequence[Trace], now: float, crowd: float = 1.0) -> Estimate:
+    """How long `work` takes from `now` on, where `crowd` processes want each core. traces: of this machine and others,
+    the latest `LATEST` of which count."""
+    known = sorted((one for one in traces if min(one.seconds, one.processor, one.work.seconds) > 0),
                    key=lambda one: one.ended)[-LATEST:]
     jobs = sum(one.work.kind == work.kind and one.machine == HERE for one in known)
-    if not known:
-        return Estimate.of(log(work.seconds), (NOISE ** 2 + _own_variance(work)) ** 0.5)
-    points = [*known, Trace(work, 1.0, now)]
-    covariance = _covariance(points)
-    k, kstar = covariance[:-1, :-1] + NOISE ** 2 * np.eye(len(known)), covariance[-1, :-1]
-    y = np.array([log(one.seconds / one.work.seconds) for one in known])
-    mean, reduced = kstar @ np.linalg.solve(k, np.stack([y, kstar], 1)).T[0], np.linalg.solve(k, kstar)
-    variance = max(covariance[-1, -1] - kstar @ reduced, 0.0) + NOISE ** 2
-    return Estimate.of(float(mean) + log(work.seconds), float(variance) ** 0.5, jobs)
+    points = [*known, Trace(work, 1.0, 1.0, now, crowd)]
+    rate = np.log([one.processor / one.work.seconds for one in known])
+    load = np.log([one.seconds / (one.processor * one.crowd) for one in known])
+    means, variances = zip(posterior(_of_work(points), rate, NOISE), posterior(_of_load(points), load, UNEVEN),
+                           strict=True)
+    return Estimate.of(sum(means) + log(work.seconds * crowd), sum(variances) ** 0.5, jobs)
 
 
-def _own_variance(work: Work) -> float:
-    return float(_covariance([Trace(work, 1.0, 0.0)])[0, 0])
+def posterior(covariance: np.ndarray, y: np.ndarray, noise: float) -> tuple[float, float]:
+    """(mean, variance) of one more noisy observation. covariance: (n + 1, n + 1) without the noise, that one the last;
+    y (n,). Of no observation it is the prior's."""
+    gain = np.linalg.solve(covariance[:-1, :-1] + noise ** 2 * np.eye(len(y)), covariance[:-1, -1])
+    return float(gain @ y), max(float(covariance[-1, -1] - gain @ covariance[:-1, -1]), 0.0) + noise ** 2
 
 
-def _covariance(points: Sequence[Trace]) -> np.ndarray:
-    """(n, n), without the noise."""
+def _of_work(points: Sequence[Trace]) -> np.ndarray:
+    """The covariance (n, n) of log(c / w)."""
     size = np.log([one.work.seconds for one in points])
-    ended = np.array([one.ended for one in points])
     kind, first, words, machine = (_equal(keys) for keys in (
         [one.work.kind for one in points], [(one.work.kind, *one.work.words[:1]) for one in points],
         [(one.work.kind, *one.work.words) for one in points], [one.machine for one in points]))
     near = np.exp(-np.subtract.outer(size, size) ** 2 / (2 * WORK_SCALE ** 2))
-    load = np.exp(-np.abs(np.subtract.outer(ended, ended)) / LOAD_SECONDS)
-    slope = SLOPE ** 2 * np.multiply.outer(size - size[-1], size - size[-1])
-    return (machine * (MACHINE ** 2 + LOAD ** 2 * load) + kind * (KIND ** 2 + slope) + first * FIRST ** 2
+    return (machine * MACHINE ** 2 + kind * (KIND ** 2 + SLOPE ** 2 * _from_the_last(size)) + first * FIRST ** 2
             + words * near * ALL ** 2)
+
+
+def _of_load(points: Sequence[Trace]) -> np.ndarray:
+    """The covariance (n, n) of log(t / c s)."""
+    ended = np.array([one.ended for one in points])
+    passing = PASSING ** 2 * np.exp(-np.abs(np.subtract.outer(ended, ended)) / PASSING_SECONDS)
+    crowd = CROWD ** 2 * _from_the_last(np.log([one.crowd for one in points]))
+    return _equal([one.machine for one in points]) * (LASTING ** 2 + passing + crowd)
+
+
+def _from_the_last(values: np.ndarray) -> np.ndarray:
+    """(n, n): the covariance of a line of unit slope that passes through what is sought."""
+    return np.multiply.outer(values - values[-1], values - values[-1])
 
 
 def _equal(keys: Sequence[object]) -> np.ndarray:

@@ -58,8 +58,10 @@ class Progress:
 
 
 class Watch:
-    """Whoever looks on while a job runs; this one is silent. Subclass to show progress or to stop the job. estimate: how
-    long all of it takes, as far as that is known before it starts."""
+    """Whoever looks on while a job runs; this one is silent. Subclass to show progress or to stop the job.
+
+    estimate: how long all of it takes, as far as that is known before it starts.
+    """
 
     estimate: Estimate | None = None
 

@@ -7,13 +7,14 @@ import time
 import traceback
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from engine.basics.errors import Cancelled, StoreError, WhichfluenceError
 from engine.basics.folders import at_home
-from engine.jobs.estimate import Estimate, Work
+from engine.jobs.estimate import Estimate, Trace, Work, crowd_now
 from engine.jobs.executor import Executor
 from engine.jobs.held_home import HeldHome
 from engine.jobs.kinds import Progress, Watch
@@ -27,6 +28,10 @@ BEAT = 2.0  # seconds between heartbeats
 POLL = 0.5  # seconds between looks into an empty queue
 
 
+LEAST_COMPUTED = 0.1
+"""The fraction of a job that has to be computed for a trace of it."""
+
+
 class Stopping(WhichfluenceError):
     """The worker leaves, or another job goes first: this one goes back to the queue."""
 
@@ -38,7 +43,9 @@ class JobWatch(Watch):
                  yields: Callable[[], bool] = lambda: False, work: Work | None = None,
                  estimate: Estimate | None = None) -> None:
         self.queue, self.job, self.worker, self.pause, self.yields = queue, job, worker, pause, yields
-        self.work, self.estimate, self.computed = work, estimate, 0.0
+        self.work, self.estimate = work, estimate
+        self._begun: float | None = None
+        self._computed, self._clocks, self._crowd = 0.0, _clocks(), crowd_now()
         self._stopping, self._cancelled, self._lost = stopping, threading.Event(), threading.Event()
         self._last, self._done = 0.0, -1
 
@@ -53,15 +60,19 @@ class JobWatch(Watch):
             return
         finished, self._last, self._done = progress.done > max(self._done, 0), now, progress.done
         self._ask(self.queue.report, progress)
-        self.computed = progress.computed
+        self._begun = progress.computed if self._begun is None else self._begun
+        self._computed = progress.computed - self._begun
         if finished:
             self.trace()
 
     def trace(self) -> None:
-        """Record what was computed of the job so far, and how long that took."""
-        if self.work is not None:
-            with suppress(StoreError):  # the next chunk says it too
-                self.queue.trace(self.job, self.work, self.computed)
+        """Record what was computed of the job by now, and how long that took."""
+        if self.work is None or self._computed < LEAST_COMPUTED:
+            return
+        seconds, processor = (now - begun for now, begun in zip(_clocks(), self._clocks, strict=True))
+        work = replace(self.work, seconds=self.work.seconds * self._computed)
+        with suppress(StoreError):  # the next chunk says it too
+            self.queue.traces.record(self.job, Trace(work, seconds, processor, time.time(), self._crowd))
 
     def check(self) -> None:
         """Raise if the job was cancelled or is another worker's now; costs nothing."""
@@ -87,6 +98,11 @@ class JobWatch(Watch):
             self._lost.set()
         except StoreError:
             pass  # a busy or full disk is no reason to lose a chunk: the next report may succeed
+
+
+def _clocks() -> tuple[float, float]:
+    """Seconds on the clock, and those of this process on all processors."""
+    return time.monotonic(), time.process_time()
 
 
 class Worker:

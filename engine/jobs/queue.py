@@ -13,10 +13,10 @@ from typing import Any
 from engine.basics.errors import InvalidInput, WhichfluenceError
 from engine.basics.quota import require_room
 from engine.jobs.database import Database
-from engine.jobs.estimate import Estimate, Work
+from engine.jobs.estimate import Estimate
 from engine.jobs.kinds import Progress, canonical, job_digest
 from engine.jobs.run import forget_chunks
-from engine.jobs.traces import Traces, record
+from engine.jobs.traces import Traces
 from engine.store.results import Store
 
 STATES = ("queued", "running", "done", "failed", "cancelled")
@@ -264,19 +264,11 @@ class JobQueue:
             now, now, progress.done, progress.done, progress.total, progress.share, progress.seconds_left,
             *(progress.interval or (None, None)), progress.message)
 
-    def trace(self, job: str, work: Work, computed: float) -> None:
-        """Record what a fraction of the job's work took, until now or until it stopped."""
-        with self.database.writing() as connection:
-            row = connection.execute("SELECT state, spent, started FROM jobs WHERE id = ?", (job,)).fetchone()
-            if row is not None:
-                running = time.time() - row["started"] if row["state"] == "running" else 0.0
-                record(connection, job, work, computed, row["spent"] + running)
-
     def finish(self, job: str, worker: str) -> None:
         """The result is in the store."""
         now = time.time()
-        self._mine(job, worker, f"state = 'done', done = total, share = 1, seconds_left = NULL, message = '', {_SPENT}, "
-                   "finished = ?, updated = ?, crashes = 0", now, now, now)
+        self._mine(job, worker, "state = 'done', done = total, share = 1, seconds_left = NULL, message = '', "
+                   f"{_SPENT}, finished = ?, updated = ?, crashes = 0", now, now, now)
 
     def fail(self, job: str, worker: str, sentence: str) -> None:
         """The job cannot go on; `sentence` says why."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 import time
 from collections.abc import Mapping
 from functools import cache
@@ -11,13 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from engine.jobs.database import Database
-from engine.jobs.estimate import LATEST, Estimate, Trace, Work, estimate
+from engine.jobs.estimate import LATEST, Estimate, Trace, Work, crowd_now, estimate
 from engine.jobs.kinds import KINDS
 
-SHIPPED = Path(__file__).parents[2] / "assets" / "traces.json"
+SHIPPED = Path(__file__).parents[2] / "assets" / "embedded" / "traces.json"
 """Traces of a reference machine, from which the first estimates of a new machine come."""
-LEAST_COMPUTED = 0.1
-"""The fraction of a job that has to be computed for a trace of it."""
 
 
 class Traces:
@@ -30,22 +27,23 @@ class Traces:
         """The latest ones, the last one first."""
         with self.database.reading() as connection:
             rows = connection.execute("SELECT * FROM traces ORDER BY ended DESC LIMIT ?", (LATEST,)).fetchall()
-        return [Trace(Work(row["kind"], row["work"], tuple(json.loads(row["words"]))), row["seconds"], row["ended"])
-                for row in rows]
+        return [Trace(Work(row["kind"], row["work"], tuple(json.loads(row["words"]))), row["seconds"],
+                      row["processor"], row["ended"], row["crowd"]) for row in rows]
+
+    def record(self, job: str, trace: Trace) -> None:
+        """Write what was computed of a job, in place of what was known of it before."""
+        with self.database.writing() as connection:
+            connection.execute(
+                "INSERT OR REPLACE INTO traces (job, kind, work, words, seconds, processor, ended, crowd) "
+                "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                (job, trace.work.kind, trace.work.seconds, json.dumps(trace.work.words), trace.seconds,
+                 trace.processor, trace.ended, trace.crowd))
 
     def estimate(self, kind: str, payload: Mapping[str, Any]) -> Estimate | None:
         """How long the job (kind, payload) takes on this machine; None where it cannot be said, as of unknown kinds and
         of data that are not here."""
         work = work_of(kind, payload)
-        return None if work is None else estimate(work, [*shipped(), *self.read()], time.time())
-
-
-def record(connection: sqlite3.Connection, job: str, work: Work, fraction: float, seconds: float) -> None:
-    """Write that a fraction of a job's work took so many seconds, in place of what was known of it before."""
-    if fraction >= LEAST_COMPUTED and seconds > 0:
-        connection.execute("INSERT OR REPLACE INTO traces (job, kind, work, words, seconds, ended) "
-                           "VALUES (?, ?, ?, ?, ?, ?)", (job, work.kind, work.seconds * fraction,
-                                                         json.dumps(work.words), seconds, time.time()))
+        return None if work is None else estimate(work, [*shipped(), *self.read()], time.time(), crowd_now())
 
 
 def work_of(kind: str, payload: Mapping[str, Any]) -> Work | None:
@@ -63,5 +61,5 @@ def shipped() -> tuple[Trace, ...]:
     if not SHIPPED.is_file():
         return ()
     stored = json.loads(SHIPPED.read_text(encoding="utf-8"))
-    return tuple(Trace(Work(row["kind"], row["work"], tuple(row["words"])), row["seconds"], row["ended"],
-                       stored["machine"]) for row in stored["traces"])
+    return tuple(Trace(Work(row["kind"], row["work"], tuple(row["words"])), row["seconds"], row["processor"],
+                       row["ended"], row["crowd"], stored["machine"]) for row in stored["traces"])

@@ -14,6 +14,8 @@ USUAL = 1_000
 """Examples where a source does not say how many."""
 FLOPS = 4.0
 """Operations that the forward pass of an example takes for each parameter; pictures read each several times."""
+EXAMPLES = 20_000.0
+"""Examples a second that a network is trained on, however small it is."""
 OPTIMUM = 60.0
 """Passes over the data that an optimum takes."""
 
@@ -30,8 +32,11 @@ def scoring_seconds(source: ProblemSource, scorings: Sequence[Scoring], candidat
 
 def training_seconds(source: ProblemSource) -> float:
     """Of a training of the model."""
-    examples = (source.n_train or USUAL) * (OPTIMUM if source.problem_class.linear else _epochs(source))
-    return 3 * FLOPS * source.parameters() * examples / network.NETWORK + examples / 20_000
+    n, parameters = source.n_train or USUAL, source.parameters()
+    if source.problem_class.linear:
+        return OPTIMUM * 4.0 * n * parameters / softmax.DOUBLE
+    examples = n * _epochs(source)
+    return 3 * FLOPS * parameters * examples / network.NETWORK + examples / EXAMPLES
 
 
 def _epochs(source: ProblemSource) -> int:

@@ -16,6 +16,7 @@ from streamlit.testing.v1 import AppTest
 
 from app.widgets.jobs.desk import desk
 from engine.jobs import run_job
+from engine.jobs.estimate import Trace, crowd_now
 from engine.jobs.traces import work_of
 from engine.problems import source
 
@@ -119,7 +120,7 @@ def finished_in(seconds: float, kind: str, payload: Mapping[str, Any]) -> None:
     with closing(sqlite3.connect(queue.root / "queue.sqlite")) as database, database:
         database.execute("UPDATE jobs SET started = 1000, finished = ?, spent = ? WHERE id = ?",
                          (1000 + seconds, seconds, job.id))
-    queue.trace(job.id, work, 1.0)
+    queue.traces.record(job.id, Trace(work, seconds, seconds / crowd_now(), time.time(), crowd_now()))
 
 
 def queued() -> list[str]:

@@ -12,6 +12,7 @@ from engine.analysis.comparison import compare
 from engine.basics.errors import InvalidInput
 from engine.desk import Desk, Waiting
 from engine.desk.presets import CONVEX as PRESETS
+from engine.jobs import run_job
 from engine.problems import ProblemSource, SoftmaxProblem
 from engine.scoring import codes
 from engine.scoring.compute import compute
@@ -312,3 +313,18 @@ def test_a_range_of_agreement_is_told_by_the_address_and_by_its_slider():
 def test_a_range_that_is_none_is_dropped_with_a_message(text):
     at = opened("vary-b", detail="queries", between=text)
     assert says(at, f"between={text}") and says(at, "which was ignored") and says(at, "Select a range in the histogram")
+
+
+def test_finished_seeds_show_hatched_while_others_are_computed(monkeypatch):
+    monkeypatch.setattr("engine.desk.desk.cost.guess", lambda *_: 1e6)
+    at = opened(nseeds=2)
+    while not (jobs := desk().jobs.queue.jobs("queued")) or len(jobs) < 2:
+        at = at.run()
+    assert len({job.batch for job in jobs}) == 1 and says(at, ", 2 seeds**") and "wf-cell" not in matrix(at)
+    first = next(job for job in jobs if job.part == "seed 0")
+    run_job(first.kind, first.payload)
+    desk().jobs.queue.submit(first.kind, first.payload)
+    at = sound(at.run())
+    assert matrix(at).count(" few") == 12 and says(at, "Hatched: computed over 1 of 2 seeds")
+    assert says(at, "seed 0 of 2, the others are being computed") and says(at, "Different question")
+    assert "seed 1: not started yet" in " ".join(bar.proto.text for bar in at.get("progress"))

@@ -105,8 +105,21 @@ def test_the_first_suspects_stand_while_the_methods_are_computed(empty, home):
 
 
 def test_the_time_is_judged_by_what_this_machine_has_finished(empty):
-    finished_in(18 * 60, SuspicionRequest.name, suspicion_payload(chosen()))
-    assert noisy_runs.search_time(chosen()) == "about 18 min, estimated from one such run on this machine"
+    before = noisy_runs.search_time(chosen())
+    for _ in range(3):  # of one search, so that the last one counts
+        finished_in(18 * 60, SuspicionRequest.name, suspicion_payload(chosen()))
+    after = noisy_runs.search_time(chosen())
+    assert before.endswith("; no such run has finished on this machine yet") and before != after
+    assert after.endswith(" min, estimated from one such run on this machine")
+
+
+def test_a_regression_takes_no_epochs(empty):
+    """Its time follows its examples, whatever the recipe says."""
+    source = chosen().model_copy(update={"model": "logistic"})
+    longer = source.model_copy(update={"recipe": source.recipe.model_copy(update={"epochs": 1_000})})
+    network = longer.model_copy(update={"model": "mlp"})
+    assert SuspicionRequest(source=source).seconds == SuspicionRequest(source=longer).seconds
+    assert SuspicionRequest(source=network).seconds > 10 * SuspicionRequest(source=longer).seconds
 
 
 def test_the_default_run_is_that_of_the_command_it_shows(empty):

@@ -44,7 +44,7 @@ def labels(at):
 def test_an_empty_list_says_what_to_do():
     at = sound(support.open("runs"))
     assert says(at, "Nothing has run yet") and "Start" in labels(at) and says(at, "seeds; it takes ")
-    assert says(at, " on two processor cores")
+    assert says(at, "; no such run has finished on this machine yet")
 
 
 def test_a_run_of_one_seed_is_of_one_seed():
@@ -176,3 +176,29 @@ def test_all_runs_are_cancelled_at_once():
     button(at, "Cancel all 2").click().run()
     assert {desk().jobs.queue.get(job.id).state for job in jobs} == {"cancelled"}
     assert not any(label.startswith("Cancel") for label in labels(sound(at)))
+
+
+def test_seeds_are_one_card_with_their_parts_inside():
+    jobs = [submit(candidates) for candidates in (4, 5)]
+    desk().jobs.queue.together("piece", "Two specifications, 2 seeds", {job.id: f"seed {number}" for number, job
+                                                                       in enumerate(jobs)})
+    at = sound(support.open("runs"))
+    assert says(at, "**Two specifications, 2 seeds**") and says(at, "**seed 1** · Two specifications")
+    assert [bar.proto.text for bar in at.get("progress")][0].startswith("0 of 2 parts done")
+    button(at, "Cancel this part").click().run()
+    assert sorted(job.state for job in desk().jobs.queue.jobs()) == ["cancelled", "queued"]
+    assert "Resume" in labels(sound(at))
+
+
+def test_predictions_stand_beside_what_runs_took():
+    for candidates, seconds in ((4, 3.0), (5, 100.0)):
+        support.finished_in(seconds, ScoresRequest.name, scores_payload(SOURCE, [STEP], candidates))
+    database = desk().jobs.queue.database
+    with database.writing() as connection:
+        connection.execute("UPDATE jobs SET predicted = 4, predicted_low = 2, predicted_high = 8")
+    at = sound(support.open("runs"))
+    assert says(at, "Of 2 finished runs of a second or more, 1 took between half and twice the predicted time, and 1 "
+                    "lay in the predicted 90% interval.")
+    table = next(one.value for one in at.dataframe if "measured (s)" in one.value)
+    assert sorted(table["measured / predicted"]) == [0.75, 25.0]
+    assert says(at, "took 3 s · predicted 2 s to 8 s")

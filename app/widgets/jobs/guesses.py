@@ -1,5 +1,4 @@
-"""How long a run will take, judged by what earlier ones took on this machine: a number where that is sure, else a range.
-"""
+"""How long a run will take, judged by what earlier ones took on this machine: a number where that is sure, or a range."""
 
 from __future__ import annotations
 
@@ -14,12 +13,16 @@ SURE = 3.0
 
 
 def expected(request: JobRequest) -> str:
-    """`about 3 min, judging by 2 such runs on this machine`, or `20 s to 6 min` with what that rests on."""
-    estimate = desk().estimate(request)
+    """How long the job of a request takes, in words."""
+    return described(desk().estimate(request))
+
+
+def described(estimate: Estimate | None) -> str:
+    """`about 3 min, estimated from 2 such runs on this machine`, or `20 s to 6 min` with what that rests on."""
     if estimate is None:
         return "a time that is not known yet"
     runs = "one such run" if estimate.jobs == 1 else f"{estimate.jobs} such runs"
-    return spelled(estimate) + (f", judging by {runs} on this machine" if estimate.jobs else
+    return spelled(estimate) + (f", estimated from {runs} on this machine" if estimate.jobs else
                                 "; no such run has finished on this machine yet")
 
 

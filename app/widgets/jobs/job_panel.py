@@ -253,8 +253,8 @@ def _batch(batch: str) -> None:
 
 
 def _again_where_more(name: str, done: int) -> None:
-    """Run the page again where more of what it waits for is done than when it was last drawn, at most every few seconds.
-    """
+    """Run the page again where more of what it waits for is done than when it was last drawn, not more often than every
+    few seconds."""
     drawn = st.session_state.setdefault(_DRAWN, {})
     before, since = drawn.get(name, (done, 0.0))
     if done > before and time.monotonic() - since > APART:

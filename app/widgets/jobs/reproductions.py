@@ -15,20 +15,21 @@ from engine.desk.shelves import Job
 
 @dataclass(frozen=True)
 class ReproductionCost:
-    """Seconds that a run takes; `device`: where they were measured, empty where they are guessed; `without`: what
-    they leave out."""
+    """Seconds that a run takes; `device`: where they were measured, empty where they are estimated for this machine,
+    with `expected` in words; `without`: what they leave out."""
 
     seconds: float
     device: str = ""
     without: str = ""
+    expected: str = ""
     language: bool = False
 
     @property
     def text(self) -> str:
         if self.device:
             return f"it took {spell(self.seconds)} on {self.device}{self.without}"
-        text = f"it takes {guesses.between(self.seconds)} on two processor cores"
-        return f"{text} with a model of 135 million parameters, and larger models want a GPU" if self.language else text
+        text = f"it takes {self.expected}"
+        return f"{text}; larger language models want a GPU" if self.language else text
 
 
 def cost(name: str, preset: str, model: str | None = None) -> ReproductionCost:
@@ -40,7 +41,10 @@ def cost(name: str, preset: str, model: str | None = None) -> ReproductionCost:
         without = manifest_view.reused(done.manifest) if wall > trainings else ""
         device = str(done.manifest.get("device") or "another machine")
         return ReproductionCost(max(float(wall), trainings), device, without)
-    return ReproductionCost(studies.seconds(name, preset), language=studies.trains_language_model(name, preset))
+    experiment = EXPERIMENTS[name]
+    estimate = desk().jobs.queue.traces.estimate(experiment.study, experiment.payload(preset, model=model))
+    return ReproductionCost(estimate.seconds if estimate else 0.0, expected=guesses.described(estimate),
+                            language=studies.trains_language_model(name, preset))
 
 
 def seeds(name: str, preset: str) -> str:

@@ -11,7 +11,8 @@ import streamlit as st
 from app.widgets.choices import choice, inputs
 from app.widgets.frame.guard import guarded, once
 from app.widgets.results import downloads
-from app.widgets.words.plain_text import sentence
+from app.widgets.words.plain_text import plain, sentence
+from engine.basics.sizes import spell_bytes
 from engine.desk import datasets
 
 ACCEPTED = ("A zip of pictures (a folder a class, or a table of files and labels), an npz with x_train, y_train, "
@@ -34,7 +35,8 @@ def body(key: str, texts: bool) -> None:
     if file is None:
         _sample(key)
         return
-    once(key, file.file_id, lambda: _take(file, texts))
+    with st.spinner(f"Reading {plain(file.name)}, {spell_bytes(file.size)}…", show_time=True):
+        once(key, file.file_id, lambda: _take(file, texts))
     if unclear := st.session_state[UNCLEAR]:
         _ask(file, *unclear)
 

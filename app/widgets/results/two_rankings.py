@@ -72,6 +72,12 @@ def ranking(pair: RankingPair, query: int | None, by: str = MEAN) -> pd.DataFram
     return frame.dropna(subset=["score_a", "score_b"]).sort_values("rank_a", ignore_index=True)
 
 
+def each_query(pair: RankingPair) -> pd.DataFrame:
+    """As `ranking`, for every query by itself: one row a query and a candidate."""
+    return pd.concat([ranking(pair, query).assign(query=query) for query in range(pair.ranks.shape[1])],
+                     ignore_index=True)
+
+
 def density(pair: RankingPair, query: int | None = None) -> pd.DataFrame:
     """How the two ranks fall together, for one query or over all: one row a square of the rank–rank plane.
 

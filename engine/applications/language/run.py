@@ -119,7 +119,7 @@ class AttributionRequest(JobRequest[Attributed]):
         """Of a pass over a record, of the embedded model or one of 135 million parameters; a thousand records and more
         come with longer texts."""
         if catalogue.is_embedded(self.setting.model):
-            return 0.005
+            return 0.02
         return 0.8 if self.weight("records") < 1_000 else 2.0
 
     @property

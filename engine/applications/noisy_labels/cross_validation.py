@@ -96,7 +96,7 @@ class CrossValidationRequest(JobRequest[CrossValidated]):
 
     @property
     def unit(self) -> float:
-        return 2 * effort.training_seconds(self.training.source) + 1.0
+        return 2 * effort.training_seconds(self.training.source)
 
     @property
     def involves(self) -> tuple[str, ...]:

@@ -11,19 +11,21 @@ PACE = {"linear": 40_000, "mlp": 20_000, "cnn": 5_000, "resnet18_quarter_cifar":
 """Training examples a second in float32 on two processor cores, of 32×32 pixels for the networks of a quarter of their
 width and as the small tables take them for others; what is not listed is as slow as ResNet-18."""
 SLOWEST = 40
-REGRESSION = 2_000
+LEAST = 0.1
+"""Seconds that any training takes."""
+REGRESSION = 10_000
 """Training examples a second with which a regression reaches its optimum, whatever the recipe says of epochs."""
 
 
 def training_seconds(source: NoisySource) -> float:
-    """Of one training on all of its examples."""
+    """Of one training on all of its examples, with what is read off the model."""
     n = source.n_train or ALL
     if not source.learner.passes:
-        return n / REGRESSION
+        return LEAST + n / REGRESSION
     gain = 2.0 if source.recipe.precision == "mixed" else 1.0
     if "_quarter_" in source.model:
         gain *= source.pool ** 2
-    return n * source.recipe.epochs / (gain * PACE.get(source.model, SLOWEST))
+    return LEAST + n * source.recipe.epochs / (gain * PACE.get(source.model, SLOWEST))
 
 
 def involves(source: NoisySource) -> tuple[str, ...]:

@@ -93,7 +93,7 @@ class HeldOutRequest(JobRequest[HeldOut]):
 
     @property
     def unit(self) -> float:
-        return effort.training_seconds(self.source) + 1.0
+        return effort.training_seconds(self.source)
 
     @property
     def involves(self) -> tuple[str, ...]:

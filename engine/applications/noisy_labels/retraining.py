@@ -119,7 +119,7 @@ class WhatIfRequest(JobRequest[WhatIf]):
 
     @property
     def unit(self) -> float:
-        return effort.training_seconds(self.training.source) + 1.0
+        return effort.training_seconds(self.training.source)
 
     @property
     def involves(self) -> tuple[str, ...]:

@@ -107,7 +107,7 @@ class SuspicionRequest(JobRequest[Scored]):
 
     @property
     def unit(self) -> float:
-        return effort.training_seconds(self.source) + 1.0
+        return effort.training_seconds(self.source)
 
     @property
     def involves(self) -> tuple[str, ...]:

@@ -81,7 +81,7 @@ class TrialRequest(JobRequest[Trial]):
 
     @property
     def unit(self) -> float:
-        return 12 * effort.training_seconds(self.source) + 1.0
+        return 12 * effort.training_seconds(self.source)
 
     @property
     def involves(self) -> tuple[str, ...]:

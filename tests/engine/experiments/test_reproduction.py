@@ -6,6 +6,12 @@ from engine.experiments import EXPERIMENTS, publish, reproduction
 from engine.jobs import KINDS, job_digest
 
 
+def declared(name, preset):
+    """Seconds on two idle cores that the kind of job of a reproduction declares."""
+    experiment = EXPERIMENTS[name]
+    return KINDS[experiment.study].work(experiment.payload(preset)).seconds
+
+
 def test_tables_of_one_run_share_its_digest_and_title():
     experiment = EXPERIMENTS["table-a6"]
     assert reproduction.digest("table-a6", "small") == job_digest(experiment.study, experiment.payload("small"))
@@ -25,7 +31,7 @@ def test_another_model_is_another_run_and_stands_in_the_command():
 
 @pytest.mark.parametrize(("name", "trains"), [("table-a6", False), ("table-5-2", True)])
 def test_what_it_takes_is_guessed(name, trains):
-    assert reproduction.seconds(name, "small") > 1
+    assert declared(name, "small") > 1
     assert reproduction.trains_language_model(name, "small") is trains
 
 
@@ -34,7 +40,7 @@ def test_what_it_takes_is_guessed(name, trains):
 def test_the_guess_of_a_language_study_is_near_what_its_published_run_took(name, preset):
     told = publish.stored_manifest(name, preset, publish.RESULTS)
     took = sum(part["wall_seconds"] for part in told.get("parts", [told])) / len(told["seeds"])
-    guessed = reproduction.seconds(name, preset) / len(EXPERIMENTS[name].payload(preset)["seeds"])
+    guessed = declared(name, preset) / len(EXPERIMENTS[name].payload(preset)["seeds"])
     assert took / 2 < guessed < 2 * took
 
 
@@ -43,7 +49,7 @@ def test_the_guess_of_table_a11_is_of_its_trainings():
     kind, payload = KINDS[experiment.study], experiment.payload("desk")
     corruption, backdoor = (kind.weight(payload, f"0/{task}") for task in ("corruption", "backdoor"))
     assert backdoor / corruption == pytest.approx(5000 * 4 / (1000 * 6))
-    assert reproduction.seconds("table-a11", "desk") == len(payload["seeds"]) * (corruption + backdoor)
+    assert declared("table-a11", "desk") == len(payload["seeds"]) * (corruption + backdoor)
 
 
 @pytest.mark.parametrize("name", ["table-a6", "table-a7", "table-a10"])

@@ -9,7 +9,7 @@ import pytest
 
 from engine.basics.errors import InvalidInput, StoreError
 from engine.jobs import JobLost, JobQueue, Progress, Workers, ensure_worker, job_digest, run_job
-from engine.jobs.estimate import Work
+from engine.jobs.estimate import Trace, Work
 from engine.jobs.queue import DAMAGED
 from engine.jobs.run import forget_chunks, sweep_chunks
 from tests.engine.jobs import kinds  # noqa: F401 - registers `slow`
@@ -391,8 +391,8 @@ def test_a_queue_of_an_older_version_keeps_its_jobs(tmp_path, version):
             ",\n    background INTEGER NOT NULL DEFAULT 0", ""))
         for name, state, started, finished in (("a", "done", 10.0, 12.5), ("b", "queued", None, None),
                                                ("c", "running", 20.0, None)):
-            old.execute("INSERT INTO jobs (id, kind, payload, title, state, created, queued, updated, started, finished) "
-                        "VALUES (?, 'slow', '{}', 'Old', ?, 1, 1, 1, ?, ?)", (name, state, started, finished))
+            old.execute("INSERT INTO jobs (id, kind, payload, title, state, created, queued, updated, started, "
+                        "finished) VALUES (?, 'slow', '{}', 'Old', ?, 1, 1, 1, ?, ?)", (name, state, started, finished))
         old.execute(f"PRAGMA user_version = {version}")
         old.commit()
     queue = JobQueue(tmp_path)
@@ -419,23 +419,28 @@ def test_jobs_of_a_batch_are_one_piece_of_work(queue):
     assert queue.batch("piece") == [] and len(queue.batch("larger")) == 3
 
 
-def test_what_a_job_took_is_kept_when_it_is_deleted(queue):
+def test_what_a_job_took_is_kept_when_it_is_deleted_and_moves_the_next_prediction(queue):
     job, work = queue.submit("slow", {"chunks": 4}), Work("slow", 4.0, ("mlp",))
-    assert job.predicted and job.predicted_low < job.predicted < job.predicted_high
-    queue.claim("w")
-    with queue.database.writing() as connection:
-        connection.execute("UPDATE jobs SET started = started - 30 WHERE id = ?", (job.id,))
-    queue.trace(job.id, work, 0.05)
-    assert queue.traces.read() == []  # too little to say anything
-    queue.trace(job.id, work, 0.5)
-    queue.stop(job.id, "w")
-    assert 30 <= queue.get(job.id).spent < 60
-    queue.resume(job.id)
-    queue.claim("w")
-    queue.finish(job.id, "w")
-    assert 30 <= queue.get(job.id).spent < 60  # both attempts
-    queue.trace(job.id, work, 1.0)
+    assert job.predicted_low < job.predicted < job.predicted_high
+    trace = Trace(work, 400.0, 400.0, time.time())
+    queue.traces.record(job.id, Trace(work, 1.0, 1.0, time.time()))
+    queue.traces.record(job.id, trace)  # in its place
     queue.delete(job.id)
-    (trace,) = queue.traces.read()
-    assert trace.work == work and 30 <= trace.seconds < 60
-    assert queue.submit("slow", {"chunks": 8}).predicted > 2 * job.predicted  # 7.5 s a chunk, where one was expected
+    assert queue.traces.read() == [trace]
+    assert queue.submit("slow", {"chunks": 8}).predicted > 20 * job.predicted
+
+
+def test_seconds_of_all_attempts_are_counted(queue):
+    job = queue.submit("slow", {"chunks": 4}).id
+
+    def attempt(end):
+        queue.claim("w")
+        with queue.database.writing() as connection:
+            connection.execute("UPDATE jobs SET started = started - 30 WHERE id = ?", (job,))
+        end(job, "w")
+
+    attempt(queue.release)
+    attempt(queue.stop)
+    queue.resume(job)
+    attempt(queue.finish)
+    assert 90 <= queue.get(job).spent < 120

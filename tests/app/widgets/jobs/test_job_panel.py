@@ -62,6 +62,12 @@ def test_time_left_as_people_say_it(seconds, text):
     assert duration(seconds) == text
 
 
+@pytest.mark.parametrize("interval, text", [
+    ((100.0, 290.0), "about 3 min left"), ((60.0, 600.0), "60 s to 10 min left"), ((179.0, 181.0), "about 3 min left")])
+def test_an_uncertain_time_is_said_as_a_range(interval, text):
+    assert duration(180.0, interval) == text
+
+
 def test_moments_on_the_readers_clock():
     noon = 1_700_049_600.0  # 15 November 2023, 12:00 UTC
     assert moment(noon, "UTC", now=noon + 60) == "12:00"
@@ -171,3 +177,25 @@ def test_a_run_that_two_places_wait_for_has_one_panel(job):
     assert not at.exception and [button.key for button in at.button] == [f"cancel:{job.id}"]
     assert text_of(at).count("Count to three") == 1 and "shown above" in text_of(at)
     assert not at.run().exception and len(at.button) == 1
+
+
+def pieces(batch: str):
+    from app.widgets.jobs import job_panel
+    from engine.desk import Waiting
+
+    job_panel.wait(Waiting("Two counts", job="a", batch=batch))
+
+
+def test_parts_of_one_piece_of_work_have_one_panel_and_are_cancelled_alone_or_together(queue):
+    jobs = [queue.submit(COUNT.name, {"n": n}) for n in (1, 2, 3)]
+    queue.together("piece", "Three counts", {job.id: f"seed {n}" for n, job in enumerate(jobs)})
+    queue.claim("someone")
+    queue.report(jobs[0].id, "someone", Progress(1, 3, 0.5, 60.0, "counting", interval=(20.0, 300.0)))
+    at = AppTest.from_function(pieces, kwargs={"batch": "piece"}, default_timeout=30).run()
+    assert not at.exception and text_of(at).count("Three counts") == 1
+    assert "0 of 3 parts done" in text_of(at) and "seed 0: 1 of 3 parts done · 20 s to 5 min left" in text_of(at)
+    assert "seed 1: not started yet · waiting for its turn, takes " in text_of(at)
+    next(one for one in at.button if one.key == f"cancel:{jobs[1].id}").click().run()
+    assert [queue.get(job.id).state for job in jobs] == ["running", "cancelled", "queued"]
+    button(at, "Cancel all").click().run()
+    assert queue.get(jobs[2].id).state == "cancelled" and queue.get(jobs[0].id).cancel

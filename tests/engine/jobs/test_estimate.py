@@ -1,0 +1,122 @@
+"""How long a job takes: by hand, by what is known, and against jobs that were recorded."""
+
+import json
+from math import exp, log
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engine.jobs import KINDS, JobQueue
+from engine.jobs.estimate import (
+    ALL,
+    FIRST,
+    KIND,
+    LASTING,
+    MACHINE,
+    NOISE,
+    PASSING,
+    QUANTILE,
+    UNEVEN,
+    Estimate,
+    Trace,
+    Work,
+    estimate,
+    posterior,
+)
+from engine.jobs.loop import Worker
+from engine.jobs.traces import shipped
+from tests.engine.jobs import kinds  # noqa: F401 - registers `slow`
+
+RECORDED = Path(__file__).parent / "traces.json"
+
+
+def trace(kind="a", work=10.0, seconds=10.0, words=(), ended=0.0, crowd=1.0, machine=""):
+    return Trace(Work(kind, work, words), seconds * crowd, seconds, ended, crowd, machine)
+
+
+def test_nothing_is_known_but_what_the_kind_declares():
+    said = estimate(Work("a", 10.0), [], 0.0, crowd=3.0)
+    sd = (MACHINE**2 + KIND**2 + FIRST**2 + ALL**2 + NOISE**2 + LASTING**2 + PASSING**2 + UNEVEN**2) ** 0.5
+    assert said.seconds == pytest.approx(30.0) and said.jobs == 0
+    assert said.high == pytest.approx(30.0 * exp(QUANTILE * sd)) and said.sd == pytest.approx(sd)
+
+
+def test_one_observation_by_hand():
+    """Prior variance 4 and noise variance 1: the mean is 4/5 of what was seen, the variance 4 - 16/5, and the noise."""
+    assert posterior(np.full((2, 2), 4.0), np.array([2.0]), 1.0) == pytest.approx((1.6, 4 - 16 / 5 + 1))
+    assert posterior(np.full((1, 1), 4.0), np.array([]), 1.0) == (0.0, 5.0)
+
+
+def test_jobs_of_the_kind_say_more_than_others_and_many_more_than_one():
+    slow = [trace(seconds=100.0, ended=float(number)) for number in range(12)]
+    other, one, many = (estimate(Work(kind, 10.0), known, 20.0) for kind, known in
+                        (("b", slow), ("a", slow[:1]), ("a", slow)))
+    assert 10 < other.seconds < one.seconds < many.seconds < 110 and many.seconds > 90
+    assert many.jobs == 12 and other.jobs == 0
+    assert many.high / many.low < one.high / one.low < other.high / other.low
+
+
+def test_a_time_in_proportion_to_the_work_is_followed_and_one_that_is_not_too():
+    def known(power):
+        return [trace(work=work, seconds=5 * work**power) for work in (1.0, 2.0, 4.0, 8.0, 16.0) for _ in range(4)]
+
+    assert estimate(Work("a", 32.0), known(1.0), 0.0).seconds == pytest.approx(160.0, rel=0.1)
+    assert estimate(Work("a", 32.0), known(0.5), 0.0).seconds == pytest.approx(5 * 32**0.5, rel=0.35)
+
+
+def test_a_crowded_machine_takes_longer():
+    known = [trace(crowd=crowd, ended=float(number)) for number, crowd in enumerate((1.0, 2.0, 1.0, 4.0) * 3)]
+    alone, crowded = (estimate(Work("a", 10.0), known, 20.0, crowd) for crowd in (1.0, 4.0))
+    assert alone.seconds == pytest.approx(10.0, rel=0.05) and crowded.seconds == pytest.approx(40.0, rel=0.05)
+
+
+def test_another_machine_tells_of_the_kind_and_less_of_the_machine():
+    there = [trace(kind=kind, seconds=100.0, machine="quick") for kind in "abcdef" for _ in range(4)]
+    away, here = (estimate(Work("a", 10.0), known, 0.0) for known in (there, [
+        trace(one.work.kind, seconds=100.0) for one in there]))
+    assert 50 < away.seconds < here.seconds and away.high / away.low > here.high / here.low and away.jobs == 0
+
+
+@pytest.mark.parametrize("spent, fraction, seconds", [(0.0, 0.0, 100.0), (30.0, 0.0, 70.0), (200.0, 0.0, 0.0),
+                                                      (50.0, 0.5, 50.0), (100.0, 1.0, 0.0)])
+def test_what_is_left_of_a_job_that_goes_as_expected(spent, fraction, seconds):
+    assert Estimate(100.0, 50.0, 200.0).left(spent, fraction).seconds == pytest.approx(seconds)
+
+
+def test_the_pace_of_a_job_counts_more_and_more():
+    """All of it was expected to take 100 s, and it goes ten times as slowly."""
+    expected = Estimate(100.0, 50.0, 200.0)
+    totals = [1000 * fraction + expected.left(1000 * fraction, fraction).seconds for fraction in (0.02, 0.2, 0.5, 0.9)]
+    assert 100 < totals[0] < totals[1] < totals[2] < totals[3] <= 1000 and totals[3] > 980
+    left = expected.left(500.0, 0.5)
+    assert left.low < left.seconds < left.high and log(left.high / left.low) < log(4.0)
+
+
+def test_a_worker_records_what_each_job_took(tmp_path):
+    queue = JobQueue(tmp_path / "home")
+    payload = {"chunks": 3, "sleep": 0.1, "tally": str(tmp_path / "tally"), "mended": ""}
+    job = queue.submit("slow", payload)
+    assert job.predicted is not None
+    Worker(queue.root).serve(once=True)
+    (made,) = queue.traces.read()
+    assert made.work == KINDS["slow"].work(payload) == Work("slow", 3.0) and 0.3 < made.seconds < 60
+    done = queue.get(job.id)
+    assert done.state == "done" and done.predicted_low < done.predicted < done.predicted_high and done.spent > 0.3
+    assert queue.traces.estimate("slow", {**payload, "chunks": 6}).jobs == 1
+    assert queue.traces.estimate("unknown", {}) is None
+
+
+def recorded():
+    """The traces of real jobs that `tests.benchmarks.record_traces --change 1` ran, in their order."""
+    return [(Trace(Work(row["kind"], row["work"], tuple(row["words"])), row["seconds"], row["processor"], row["ended"],
+                   row["crowd"]), row["began"]) for row in json.loads(RECORDED.read_text())]
+
+
+def predicted():
+    """(trace, estimate before it began) of each, from the shipped traces and those of earlier jobs."""
+    known, pairs = list(shipped()), []
+    for one, began in recorded():
+        pairs.append((one, estimate(one.work, known, began, one.crowd)))
+        known.append(one)
+    return pairs
