@@ -183,7 +183,7 @@ def _way(explained: Explanation) -> str:
     """An explanation: its sentence, its charts and its remarks."""
     sections = [f"<p><strong>{escape(explained.sentence)}</strong></p>"]
     if explained.links and explained.path > 0:
-        sections.append(svg(way.way(explanation_view.bars(explained), explained.direct.mean), explained.sentence,
+        sections.append(svg(way.waterfall(explanation_view.steps(explained)), explained.sentence,
                          f"The way, link by link: Kendall distance {explained.path:.3f}, straight on "
                          f"{explained.direct.mean:.3f}, slack {explained.slack:.3f}; {explained.orders} orders of the "
                          "axes averaged."))
