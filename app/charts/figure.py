@@ -59,7 +59,8 @@ def page(drawing: str, caption: str, provenance: Sequence[str]) -> str:
     """An HTML file of a drawing that is HTML itself, with the same text below it."""
     below = "".join(f"<div>{escape(line)}</div>" for line in provenance)
     return (f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{escape(caption)}</title>\n'
-            f"</head>\n<body>\n<figure>{drawing}<figcaption><p>{escape(caption)}</p><small>{below}</small>"
+            "<style>body { font: 15px/1.5 Arial, Helvetica, sans-serif; }</style>\n</head>\n<body>\n"
+            f"<figure>{drawing}<figcaption><p>{escape(caption)}</p><small>{below}</small>"
             "</figcaption></figure>\n</body>\n</html>\n")
 
 
