@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from functools import cache
+from collections.abc import Hashable, Mapping, Sequence
 from html import escape
 from math import nan
 from typing import Any
@@ -13,13 +12,14 @@ import altair as alt
 import pandas as pd
 import vl_convert
 
-from app.charts import distribution, heatmap, palette, rank_change, rank_scatter, way
+from app.charts import distribution, figure, heatmap, rank_change, rank_flow, rank_scatter, way
 from app.compare import data as comparisons
 from app.compare import explanation as explanation_panel
 from app.compare import explanation_view
 from app.compare import panel as compare_panel
 from app.compare import spot_check as spot_check_panel
 from app.compare.bring import decided, recompute
+from app.widgets.examples import pictures, record_text
 from app.widgets.jobs.desk import desk
 from app.widgets.results import two_rankings
 from app.widgets.results.agreements import plus_minus
@@ -35,7 +35,8 @@ from engine.metrics.agreement import FURTHER, METRICS, MeanAgreement
 from engine.metrics.agreement import metric as metric_of
 from engine.scoring.scores import Scores
 
-WIDTH = 640
+TOP_PICTURES, SIDE = 8, 56
+"""Examples that are shown with their pictures under each of the pair, and pixels of one."""
 PAGE = look.text("report.css")
 
 
@@ -45,8 +46,9 @@ def report(compared: Compared, pair: tuple[int, int], saved: Saved, explained: E
     full address of the view; query: of the first seed (default: all of them)."""
     labels = numbered(short_labels(compared.scorings))
     sections = [_head(compared, saved, link), _pair(compared, labels, pair), _query(compared, labels, pair, query),
-             _explained(compared, pair, explained), _agreement(compared, labels, pair), _questions(compared, labels),
-             _external(compared), _manifests(compared, labels), _commands(compared)]
+                _examples(compared, labels, pair, query), _explained(compared, pair, explained),
+                _agreement(compared, labels, pair), _flow(compared, labels, query), _questions(compared, labels),
+                _settings(compared), _external(compared), _manifests(compared, labels), _commands(compared)]
     style = look.text("theme.css").replace("light-dark(#0072B2, #56B4E9)", "#0072B2")
     return ('<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
             '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
@@ -56,27 +58,9 @@ def report(compared: Compared, pair: tuple[int, int], saved: Saved, explained: E
 
 def svg(chart: alt.TopLevelMixin, alternative: str, caption: str = "") -> str:
     """A chart as a figure with a picture inside, drawn with the colours of the light theme."""
-    with alt.theme.enable("none"):
-        spec = chart.properties(width=WIDTH).to_dict(validate=False)
-    spec["config"] = {**vega_config(), **spec.get("config", {})}
-    spec["padding"] = {"left": 24, "right": 12, "top": 6, "bottom": 6}  # fonts differ from one reader to the next
-    picture = vl_convert.vegalite_to_svg(spec)
+    picture = vl_convert.vegalite_to_svg(figure.light(figure.specification(chart)))
     text = f"<figcaption>{escape(caption)}</figcaption>" if caption else ""
     return f'<figure role="img" aria-label="{escape(alternative, quote=True)}">{picture}{text}</figure>'
-
-
-@cache
-def vega_config() -> dict[str, Any]:
-    """Vega's configuration out of the light theme: its palettes, ink and font."""
-    chosen = palette.theme("light")
-    ink, quiet, grid = chosen["textColor"], "#4A5058", "#DDE1E6"
-    return {"background": chosen["backgroundColor"], "font": "Arial, Helvetica, sans-serif",
-            "range": {"category": chosen["chartCategoricalColors"], "diverging": chosen["chartDivergingColors"],
-                      "ramp": chosen["chartSequentialColors"], "heatmap": chosen["chartSequentialColors"]},
-            "axis": {"labelColor": quiet, "titleColor": quiet, "gridColor": grid, "domainColor": grid,
-                     "tickColor": grid, "titleFontWeight": "normal", "labelFontSize": 11, "titleFontSize": 12},
-            "legend": {"labelColor": quiet, "titleColor": quiet, "titleFontWeight": "normal"},
-            "text": {"color": ink}, "view": {"stroke": None}, "mark": {"tooltip": None}}
 
 
 def _head(compared: Compared, saved: Saved, link: str) -> str:
@@ -102,14 +86,67 @@ def _agreement(compared: Compared, labels: Sequence[str], pair: tuple[int, int])
         chart = heatmap.heatmap(comparisons.matrix(compared, name, labels, pair), name,
                                 comparisons.chance(name, candidates))
         sections.append(svg(chart, f"Heatmap of {metric.title}", f"{metric.title}. {metric.definition}"))
+    sections[1:] = [f'<div class="beside">{"".join(sections[1:])}</div>']
     table = comparisons.table(compared, labels)
     sections.append(f"<details><summary>All pairs, all measures</summary>{_table(table)}</details>")
-    verdicts = [(labels[a], labels[b], compared.comparison.verdicts[a][b]) for a in range(len(labels))
-                for b in range(a + 1, len(labels))]
-    rows = "".join(f"<tr><td>{escape(a)}</td><td>{escape(b)}</td><td>{escape(verdict.headline)}</td></tr>"
-                   for a, b, verdict in verdicts)
+    rows = "".join(_verdict(compared, labels, a, b) for a in range(len(labels)) for b in range(a + 1, len(labels)))
+    heads = "".join(f'<th class="n">{escape(metric.title)}</th>' for metric in METRICS.values())
     return "\n".join([*sections, "<h3>Verdicts</h3><div class=wide><table><thead><tr><th>first</th><th>second</th>"
-                              f"<th>verdict</th></tr></thead><tbody>{rows}</tbody></table></div>"])
+                      f"<th>verdict</th>{heads}</tr></thead><tbody>{rows}</tbody></table></div>"])
+
+
+def _verdict(compared: Compared, labels: Sequence[str], a: int, b: int) -> str:
+    """The row of a pair: its verdict, and each agreement with its 95% interval."""
+    values = (compared.comparison.agreement(name, a, b) for name in METRICS)
+    cells = "".join(f'<td class="n">{plus_minus(value.mean, value.ci95)}</td>' for value in values)
+    return (f"<tr><td>{escape(labels[a])}</td><td>{escape(labels[b])}</td>"
+            f"<td>{escape(compared.comparison.verdicts[a][b].headline)}</td>{cells}</tr>")
+
+
+def _flow(compared: Compared, labels: Sequence[str], query: int | None) -> str:
+    """The top of all specifications; of two the pair says it."""
+    if len(labels) < 3:
+        return ""
+    ranked = comparisons.pair(compared, *range(len(labels)))
+    top = min(compare_panel.FLOW_TOP, len(ranked.candidates))
+    rows = two_rankings.flow(ranked, query, top)
+    over = "the mean score over all queries" if query is None else f"query {query}"
+    return svg(rank_flow.flow(rows, labels, top, ranked.noun), f"The top {top} of each specification under all of them",
+               f"The top {top} of each specification, and their ranks under all of them, for {over}.")
+
+
+def _examples(compared: Compared, labels: Sequence[str], pair: tuple[int, int], query: int | None) -> str:
+    """The top training examples of each of the pair, with their pictures or first words and both ranks."""
+    ranked = comparisons.pair(compared, *pair)
+    table = two_rankings.ranking(ranked, query)
+    over = "all queries, by the mean score" if query is None else f"query {query}"
+    columns = "".join(
+        f"<div><h3>{escape(labels[index])}</h3>" + "".join(
+            _example(compared, row, ranked.noun) for row in table.nsmallest(TOP_PICTURES, side).to_dict("records"))
+        + "</div>" for index, side in zip(pair, ("rank_a", "rank_b"), strict=True))
+    return f'<h2>The top {TOP_PICTURES} examples, for {over}</h2><div class="beside top">{columns}</div>'
+
+
+def _example(compared: Compared, row: Mapping[Hashable, Any], noun: str) -> str:
+    dataset, sample = desk().sample(compared.sources[0])
+    index, called = int(sample.train_index[row["example"]]), sample.called(row["example"])
+    record = dataset.record("train", index)
+    shown = (pictures.html(dataset, "train", index, SIDE, called) if record is None else
+             f"<span>{escape(record_text.short(record))}</span>")
+    return (f"<p>{shown}<span>{escape(str(called))} · {escape(noun)} {escape(str(row[noun]))}<br>"
+            f"ranks {row['rank_a']:,} and {row['rank_b']:,}</span></p>")
+
+
+def _settings(compared: Compared) -> str:
+    """What was trained on what, over which seeds, with which versions."""
+    source = compared.sources[0]
+    facts = {"Data and model": source.title, "Sizes": compare_panel.small_print(compared),
+             "Seeds": ", ".join(str(one.seed) for one in compared.sources),
+             "Device": "; ".join(dict.fromkeys(str(one.provenance.get("device", "")) for one in compared.scores[0])),
+             "Versions": ", ".join(f"{name} {version}" for name, version in versions().items()),
+             "Source": source.model_dump_json(exclude_defaults=True)}
+    rows = "".join(f"<tr><th>{name}</th><td>{escape(text)}</td></tr>" for name, text in facts.items() if text)
+    return f'<h2>Settings</h2><div class="wide"><table><tbody>{rows}</tbody></table></div>'
 
 
 def _pair(compared: Compared, labels: Sequence[str], pair: tuple[int, int]) -> str:
@@ -184,9 +221,9 @@ def _way(explained: Explanation) -> str:
     sections = [f"<p><strong>{escape(explained.sentence)}</strong></p>"]
     if explained.links and explained.path > 0:
         sections.append(svg(way.waterfall(explanation_view.steps(explained)), explained.sentence,
-                         f"The way, link by link: Kendall distance {explained.path:.3f}, straight on "
-                         f"{explained.direct.mean:.3f}, slack {explained.slack:.3f}; {explained.orders} orders of the "
-                         "axes averaged."))
+                            f"From one answer to the other: the path is {explained.path:.3f} long in Kendall distance, "
+                            f"the disagreement {explained.direct.mean:.3f}, the slack {explained.slack:.3f}; "
+                            f"{explained.orders} orders of the axes averaged."))
         if explained.n_seeds > 1:
             sections.append(svg(way.fractions(*explanation_view.fractions(explained)), "The fractions, seed by seed",
                              f"The fraction of every link: mean and 95% t interval over {explained.n_seeds} seeds, and "
