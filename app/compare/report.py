@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from html import escape
 from math import nan
 from typing import Any
@@ -34,6 +34,7 @@ from engine.desk.shelves import Saved
 from engine.metrics.agreement import FURTHER, METRICS, MeanAgreement
 from engine.metrics.agreement import metric as metric_of
 from engine.scoring.scores import Scores
+from engine.scoring.scoring import Scoring
 
 TOP_PICTURES, SIDE = 8, 56
 """Examples that are shown with their pictures under each of the pair, and pixels of one."""
@@ -86,7 +87,7 @@ def _agreement(compared: Compared, labels: Sequence[str], pair: tuple[int, int])
         chart = heatmap.heatmap(comparisons.matrix(compared, name, labels, pair), name,
                                 comparisons.chance(name, candidates))
         sections.append(svg(chart, f"Heatmap of {metric.title}", f"{metric.title}. {metric.definition}"))
-    sections[1:] = [f'<div class="beside">{"".join(sections[1:])}</div>']
+    sections[1:] = [_beside(sections[1:])]
     table = comparisons.table(compared, labels)
     sections.append(f"<details><summary>All pairs, all measures</summary>{_table(table)}</details>")
     rows = "".join(_verdict(compared, labels, a, b) for a in range(len(labels)) for b in range(a + 1, len(labels)))
@@ -124,7 +125,7 @@ def _examples(compared: Compared, labels: Sequence[str], pair: tuple[int, int], 
         f"<div><h3>{escape(labels[index])}</h3>" + "".join(
             _example(compared, row, ranked.noun) for row in table.nsmallest(TOP_PICTURES, side).to_dict("records"))
         + "</div>" for index, side in zip(pair, ("rank_a", "rank_b"), strict=True))
-    return f'<h2>The top {TOP_PICTURES} examples, for {over}</h2><div class="beside top">{columns}</div>'
+    return f'<h2>The top {TOP_PICTURES} examples, for {over}</h2><div class="top">{_beside([columns])}</div>'
 
 
 def _example(compared: Compared, row: Mapping[Hashable, Any], noun: str) -> str:
@@ -160,18 +161,17 @@ def _pair(compared: Compared, labels: Sequence[str], pair: tuple[int, int]) -> s
     top = min(two_rankings.TOP, len(ranked.candidates))
     charts = [
         svg(rank_scatter.density(two_rankings.density(ranked), first, second), "Rank against rank over all queries",
-            "Rank against rank, all queries: how often ranks fall together, against random order."),
-        svg(rank_change.rank_change(two_rankings.top_changes(ranked, None), first, second, top, ranked.noun),
+            "Rank against rank, all queries: how often ranks fall together, against random order.")]
+    slopes = svg(rank_change.rank_change(two_rankings.top_changes(ranked, None), first, second, top, ranked.noun),
             f"The top {top} under both", f"The top {top}, ranked by the mean score over all queries. Query by query, "
-            f"{two_rankings.shared(ranked, top):.1f} of {top} are in both on average."),
-    ]
+            f"{two_rankings.shared(ranked, top):.1f} of {top} are in both on average.")
     if agreement.mean == agreement.mean:
         bins = comparisons.histogram(values.agreement, "kendall_tau", int(compared.trusted.sum()))
         charts.append(svg(distribution.distribution(bins, agreement, "kendall_tau"), "Kendall's τ query by query",
                           "Kendall's τ, query by query."))
     return (f"<h2>{escape(first)} against {escape(second)}</h2><p><strong>{escape(verdict.headline)}.</strong> "
             f"{chips.code(escape(verdict.reason))}</p>{''.join(f'<p>{escape(text)}</p>' for text in said)}"
-            f"{_measures(compared, pair)}{''.join(charts)}")
+            f"{_measures(compared, pair)}{_beside(charts)}{slopes}")
 
 
 def _query(compared: Compared, labels: Sequence[str], pair: tuple[int, int], query: int | None) -> str:
@@ -210,7 +210,7 @@ def _measured(agreements: Mapping[str, MeanAgreement]) -> str:
 def _explained(compared: Compared, pair: tuple[int, int], explained: Explanation | None) -> str:
     if explained is None:
         return ""
-    specs = commands.specs_json([compared.scorings[index] for index in pair])
+    specs = _specs([compared.scorings[index] for index in pair])
     return "\n".join(["<h2>Why they disagree</h2>", _way(explained),
                       f"<p>Save this as explanation-specs.json:</p><pre>{escape(specs)}</pre>",
                       f"<pre>{escape(explanation_panel.command(compared.ranked_sources))}</pre>"])
@@ -223,7 +223,7 @@ def _way(explained: Explanation) -> str:
         sections.append(svg(way.waterfall(explanation_view.steps(explained)), explained.sentence,
                             f"From one answer to the other: the path is {explained.path:.3f} long in Kendall distance, "
                             f"the disagreement {explained.direct.mean:.3f}, the slack {explained.slack:.3f}; "
-                            f"{explained.orders} orders of the axes averaged."))
+                            f"orders of the axes averaged: {explained.orders}."))
         if explained.n_seeds > 1:
             sections.append(svg(way.fractions(*explanation_view.fractions(explained)), "The fractions, seed by seed",
                              f"The fraction of every link: mean and 95% t interval over {explained.n_seeds} seeds, and "
@@ -258,7 +258,7 @@ def _manifest(title: str, scores: Scores) -> str:
 
 
 def _commands(compared: Compared) -> str:
-    specs = commands.specs_json(compared.scorings)
+    specs = _specs(compared.scorings)
     return (f"<h2>Recompute it</h2><p>Save this as agreement-specs.json:</p><pre>{escape(specs)}</pre>"
             f"<pre>{escape(commands.compare(compared.ranked_sources, 'agreement'))}</pre>")
 
@@ -272,6 +272,17 @@ def _table(frame: pd.DataFrame) -> str:
                                     for value, right in zip(row, numeric, strict=True)) + "</tr>"
                    for row in frame.itertuples(index=False))
     return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>'
+
+
+def _beside(parts: Iterable[str]) -> str:
+    """Parts beside one another, as far as they fit."""
+    return f'<div class="beside">{"".join(parts)}</div>'
+
+
+def _specs(scorings: Sequence[Scoring]) -> str:
+    """The specifications as the command line reads them, a line each."""
+    listed = json.loads(commands.specs_json(scorings))
+    return "[" + ",\n ".join(json.dumps(one, ensure_ascii=False) for one in listed) + "]"
 
 
 def _cell(value: Any) -> str:
