@@ -99,8 +99,11 @@ with left:
         dotted = plane.chosen_dots(compared, ranked, (first, second), query)
         plane.scatter(compared, ranked, pair, (first, second), query, dotted)
     elif detail == compare_panel.TOP:
-        compare_panel.take_change()
+        compare_panel.take_change(compare_panel.CHANGES)
         compare_panel.changes(compared, ranked, pair, names, query)
+    elif detail == compare_panel.FLOW:
+        compare_panel.take_change(compare_panel.FLOWING)
+        compare_panel.flow(compared, names, query)
     else:
         chosen_queries.show(compared, metric, pair)
 with right:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pandas as pd
 import streamlit as st
 
 from app.charts import sweep as chart
@@ -19,7 +20,7 @@ from engine.desk.analyses import request as analysis
 from engine.metrics.agreement import METRICS
 from engine.scoring.scoring import Scoring
 
-NAME, METHOD, SETTING = "sweep", "sweptmethod", "sweepof"
+NAME, METHOD, SETTING, ALL = "sweep", "sweptmethod", "sweepof", "all settings"
 
 
 def show(source: ProblemSource, metric: str, candidates: int | None, scorings: Sequence[Scoring]) -> None:
@@ -34,10 +35,13 @@ def show(source: ProblemSource, metric: str, candidates: int | None, scorings: S
     method = pick(METHOD, "Method", list(by_title), next(iter(by_title)), str, area=row, width=260)
     scoring = by_title[method]
     numbers = _numbers(scoring)
-    setting = pick(SETTING, "Setting", list(numbers), next(iter(numbers)), lambda name: name.replace("_", " "),
-                   area=row, width=260)
+    setting = pick(SETTING, "Setting", [*numbers, *([ALL] if len(numbers) > 1 else [])], next(iter(numbers)),
+                   lambda name: name.replace("_", " "), area=row, width=260)
     if len(by_title) > 1:
         chips.question(scoring)
+    if setting == ALL:
+        _multiples(source, metric, candidates, scoring)
+        return
     request = analysis("setting-sweep", scoring=scoring, vary=setting, candidates=candidates)
     answer = job_panel.beside(desk().ask(request.of(source)))
     if answer is None:
@@ -60,6 +64,30 @@ def show(source: ProblemSource, metric: str, candidates: int | None, scorings: S
     glossary.caption("Each value is a scoring of its own; choose it under *answered by* on Compare.")
     downloads.chart_extras("setting-sweep", table, [scoring], source, file, charts=[
         f"sweep:{setting}", f"sweep:{setting}:seconds"])
+
+
+def _multiples(source: ProblemSource, metric: str, candidates: int | None, scoring: Scoring) -> None:
+    """A panel for each setting, as soon as it is known."""
+    panels, commanded = [], []
+    for name, default in _numbers(scoring).items():
+        request = analysis("setting-sweep", scoring=scoring, vary=name, candidates=candidates)
+        answer = job_panel.beside(desk().ask(request.of(source)))
+        if answer is None:
+            break
+        table = request.table(answer)
+        panels.append(table[table["metric"] == metric].assign(setting=name.replace("_", " "), default=default))
+        commanded.append(commands.of_problem("setting-sweep", source, "--vary", name, "--out", f"{name}.csv",
+                                             scoring=scoring))
+    table = pd.concat(panels, ignore_index=True).dropna(subset="mean") if panels else pd.DataFrame()
+    if table.empty:
+        return
+    measure = METRICS[metric]
+    with st.container(key="wf-heatmap-wide"):
+        draw(chart.multiples, table, measure.title, key="sweep:all", alt=(
+            f"{measure.title} of {scoring.route.title} with the exact answer over {len(panels)} settings, each alone: "
+            f"from {table['mean'].min():.3f} to {table['mean'].max():.3f}."))
+    chips.note("one setting at a time, the others at their defaults · first draw · dashed: the default")
+    downloads.chart_extras("settings", table, [scoring], source, "\n".join(commanded), charts=["sweep:all"])
 
 
 def _numbers(scoring: Scoring) -> dict[str, float]:

@@ -38,15 +38,16 @@ def light(spec: dict[str, Any], width: int = WIDTH) -> dict[str, Any]:
     """A specification with the colours of the light theme and a width, both axes of a `SQUARE` one equally long."""
     high = spec.get("height")
     width = high if spec.get("usermeta") == SQUARE and isinstance(high, int) else width
+    wide = {} if "concat" in spec else {"width": width}  # its panels have widths of their own
     config = {**vega_config(), **spec.get("config", {})}
-    return {**{name: value for name, value in spec.items() if name != "autosize"}, "width": width, "config": config,
+    return {**{name: value for name, value in spec.items() if name != "autosize"}, **wide, "config": config,
             "padding": {"left": 24, "right": 16, "top": 10, "bottom": 10}}  # fonts differ from one reader to the next
 
 
 def captioned(spec: dict[str, Any], caption: str, provenance: Sequence[str]) -> dict[str, Any]:
     """`light` with the caption below the chart, and smaller below that where it is from, a line each."""
     shown = light(spec)
-    letters = int(max(shown["width"] + 140, 420) / LETTERS)
+    letters = int(max(shown.get("width", WIDTH) + 140, 420) / LETTERS)
     title = {"text": textwrap.wrap(caption, letters), "subtitle": [
         line for text in provenance for line in textwrap.wrap(text, letters, subsequent_indent="   ")],
              "orient": "bottom", "anchor": "start", "frame": "bounds", "offset": 14, "fontSize": 12,
@@ -59,7 +60,8 @@ def page(drawing: str, caption: str, provenance: Sequence[str]) -> str:
     """An HTML file of a drawing that is HTML itself, with the same text below it."""
     below = "".join(f"<div>{escape(line)}</div>" for line in provenance)
     return (f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{escape(caption)}</title>\n'
-            f"</head>\n<body>\n<figure>{drawing}<figcaption><p>{escape(caption)}</p><small>{below}</small>"
+            "<style>body { font: 15px/1.5 Arial, Helvetica, sans-serif; }</style>\n</head>\n<body>\n"
+            f"<figure>{drawing}<figcaption><p>{escape(caption)}</p><small>{below}</small>"
             "</figcaption></figure>\n</body>\n</html>\n")
 
 

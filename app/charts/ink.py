@@ -57,6 +57,12 @@ def paint(chart: alt.Chart, index: int = INK, channel: type = alt.Color) -> alt.
     return chart.transform_calculate(tone=str(index)).encode(tone)
 
 
+def named(indices: dict[str, int]) -> alt.Scale:
+    """A scale that gives each name its colour of the theme's palette, so that it follows light and dark."""
+    names = {index: name for name, index in indices.items()}
+    return alt.Scale(domain=[names.get(index, f"unused {index}") for index in _PALETTE], range="category")
+
+
 def limit(y: alt.Y, field: str, value: float, text: str) -> list[alt.Chart]:
     """A dashed line across a chart at a value of `field`, with its name."""
     frame = pd.DataFrame({field: [value], "label": [text]})

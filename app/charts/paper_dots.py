@@ -5,6 +5,8 @@ from __future__ import annotations
 import altair as alt
 import pandas as pd
 
+from app.charts import ink
+
 NEUTRAL = "#8A8F98"  # stands out a little on white and on black
 WHO = ("the paper", "ours")
 STEP = 40
@@ -26,7 +28,7 @@ def values(rows: pd.DataFrame, measure: str, chance: float | None) -> alt.LayerC
     y = alt.Y("label:N", sort=order, axis=LABEL)
     offset = alt.YOffset("who:N", sort=list(WHO), scale=alt.Scale(paddingOuter=0.55))
     legend = alt.Legend(title=None, orient="top", direction="horizontal", symbolSize=90, values=list(WHO))
-    color = alt.Color("who:N", scale=_themed({WHO[1]: 0, WHO[0]: 6}), legend=legend)
+    color = alt.Color("who:N", scale=ink.named({WHO[1]: 0, WHO[0]: 6}), legend=legend)
     shape = alt.Shape("who:N", sort=list(WHO), scale=alt.Scale(domain=list(WHO), range=["diamond", "circle"]),
                       legend=legend)
     tip = [alt.Tooltip("label:N", title="comparison"), alt.Tooltip("who:N", title="from"),
@@ -56,7 +58,7 @@ def differences(rows: pd.DataFrame) -> alt.LayerChart:
     x = alt.X("low:Q", title="ours − the paper", scale=scale, axis=alt.Axis(tickCount=5, format="+.2~f"))
     legend = alt.Legend(title=None, orient="top", direction="horizontal", symbolSize=90,
                         values=[kind for kind in kinds if kind in set(frame["verdict"])])
-    color = alt.Color("verdict:N", scale=_themed({"inside": 0, "outside": 1, "not judged": 6}), legend=legend)
+    color = alt.Color("verdict:N", scale=ink.named({"inside": 0, "outside": 1, "not judged": 6}), legend=legend)
     shape = alt.Shape("verdict:N", sort=kinds, legend=legend,
                       scale=alt.Scale(domain=kinds, range=["circle", "triangle-up", "diamond"]))
     base = alt.Chart(frame).encode(y=y, tooltip=[
@@ -80,12 +82,6 @@ def height(rows: pd.DataFrame) -> int:
 
 def _sized(chart: alt.LayerChart) -> alt.LayerChart:
     return chart.properties(height=alt.Step(STEP, **{"for": "position"}))
-
-
-def _themed(indices: dict[str, int]) -> alt.Scale:
-    """A scale that gives each name its place in the theme's palette, so that it follows light and dark."""
-    names = {index: name for name, index in indices.items()}
-    return alt.Scale(domain=[names.get(index, f"unused {index}") for index in range(9)], range="category")
 
 
 def _rule(x: float, name: str) -> alt.Chart:

@@ -8,7 +8,7 @@ import pandas as pd
 from app.charts import ink
 from app.widgets.frame.theme import SERIES
 
-HEIGHT, SHORT = 240, 150
+HEIGHT, SHORT, PANEL = 240, 150, 250
 
 
 def agreement(table: pd.DataFrame, setting: str, metric: str, default: float) -> alt.LayerChart:
@@ -21,6 +21,13 @@ def agreement(table: pd.DataFrame, setting: str, metric: str, default: float) ->
     line = base.mark_line(point=True, strokeWidth=2, color=SERIES[0]).encode(x=x, y=y, tooltip=_tips(setting, metric))
     rule = ink.paint(alt.Chart(pd.DataFrame({"value": [default]})).mark_rule(strokeDash=[4, 3]).encode(x="value:Q"))
     return alt.layer(band, line, rule).properties(height=HEIGHT)
+
+
+def multiples(table: pd.DataFrame, metric: str) -> alt.ConcatChart:
+    """The same for several settings, a panel each on one scale of agreement. table: also setting, default."""
+    panels = [agreement(rows, str(setting), metric, float(rows["default"].iloc[0])).properties(
+        width=PANEL, height=SHORT) for setting, rows in table.groupby("setting", sort=False)]
+    return alt.concat(*panels, columns=2).resolve_scale(y="shared")
 
 
 def seconds(table: pd.DataFrame, setting: str, metric: str) -> alt.LayerChart:

@@ -1,16 +1,18 @@
-"""The way from one answer to another: a bar of links, coloured by cause, above the straight distance."""
+"""The path from one answer to another as a waterfall: a bar a cause, which add up to the distance of the two."""
 
 from __future__ import annotations
 
 import altair as alt
 import pandas as pd
 
+from app.charts import by_row, ink
 from app.widgets.frame.theme import AXIS_COLORS
 from engine.desk.analyses import SEED
 
 MIXED, ERRORS = "#8C6BB1", ("#5B5F66", "#8A8F98")
 RUN = "#4A7F8C"
-ROWS = ("path", "direct difference")
+WHOLE = "#6B7178"
+ROW = 34
 
 
 def color(causes: tuple[str, ...], first_error: bool) -> str:
@@ -23,25 +25,27 @@ def color(causes: tuple[str, ...], first_error: bool) -> str:
     return AXIS_COLORS.get(causes[0], ERRORS[0] if first_error else ERRORS[1])
 
 
-def way(links: pd.DataFrame, direct: float) -> alt.LayerChart:
-    """links: start, end, letter, title, length, share, color, in order."""
-    scale = alt.Scale(domain=[0, max(float(links.end.max()), direct) * 1.02], nice=False)
-    y = alt.Y("row:N", sort=list(ROWS), title=None, axis=alt.Axis(labelLimit=200, domain=False, ticks=False))
-    base = alt.Chart(links.assign(row=ROWS[0])).encode(y=y)
-    tip = [alt.Tooltip("title:N", title="cause"), alt.Tooltip("length:Q", format=".4f", title="Kendall distance"),
-           alt.Tooltip("share:Q", format=".0%", title="fraction of the path")]
-    bars = base.mark_bar(height=34, stroke="#FFFFFF", strokeWidth=1).encode(
-        x=alt.X("start:Q", title="Kendall distance", scale=scale,
-                axis=alt.Axis(grid=False, tickCount=6)),
-        x2="end:Q", color=alt.Color("color:N", scale=None), tooltip=tip)
-    wide = base.transform_filter("datum.share > 0.07")
-    text = wide.mark_text(color="#FFFFFF", fontWeight="bold", fontSize=12).encode(
-        x=alt.X("middle:Q", scale=scale), text="letter:N", tooltip=tip)
-    straight = alt.Chart(pd.DataFrame({"row": [ROWS[1]], "start": [0.0], "end": [direct]})).mark_bar(
-        height=10, color="#888888").encode(
-        y=y, x=alt.X("start:Q", scale=scale), x2="end:Q", tooltip=[alt.Tooltip("end:Q", format=".4f",
-                                                                               title="Kendall distance")])
-    return alt.layer(bars, text, straight).properties(height=130)
+def waterfall(steps: pd.DataFrame) -> alt.LayerChart:
+    """Bars that begin where the one above ends. steps: title, start, end, change (with its sign), said (its text),
+    letter, color, half (of its interval, or NaN), in order, the last one the whole from 0."""
+    order = list(steps.title)
+    y = alt.Y("title:N", sort=order, title=None, axis=alt.Axis(labelLimit=230, domain=False, ticks=False,
+                                                               labelPadding=8))
+    scale = alt.Scale(domain=[0, float(steps[["start", "end"]].max().max()) * 1.16 or 1.0], nice=False)
+    x = alt.X("start:Q", title="Kendall distance", scale=scale, axis=alt.Axis(grid=False, tickCount=5))
+    base = alt.Chart(steps.assign(low=steps[["start", "end"]].min(1), high=steps[["start", "end"]].max(1),
+                                  after=[*order[1:], order[-1]])).encode(y=y)
+    tip = [alt.Tooltip("title:N", title="step"), alt.Tooltip("change:Q", format="+.4f", title="Kendall distance"),
+           alt.Tooltip("half:Q", format=".4f", title="± 95%"), alt.Tooltip("said:N", title="of the path")]
+    bars = base.mark_bar(height=22).encode(x=x, x2="end:Q", color=alt.Color("color:N", scale=None), tooltip=tip)
+    joins = base.mark_rule(strokeWidth=1).encode(x=alt.X("end:Q", scale=scale), y2="after:N")
+    letters = base.transform_filter(f"datum.high - datum.low > {0.05 * scale.domain[1]}").mark_text(
+        color="#FFFFFF", fontWeight="bold", fontSize=12, tooltip=None).encode(
+        x=alt.X("middle:Q", scale=scale), text="letter:N").transform_calculate(middle="(datum.low + datum.high) / 2")
+    values = base.mark_text(align="left", dx=5, fontSize=11, tooltip=None).encode(
+        x=alt.X("high:Q", scale=scale), text="said:N")
+    return alt.layer(ink.paint(joins, ink.QUIET, alt.Stroke), bars, letters, ink.paint(values)).resolve_scale(
+        color="independent", stroke="independent").properties(**by_row.high(len(order), ROW))
 
 
 def fractions(means: pd.DataFrame, seeds: pd.DataFrame) -> alt.LayerChart:

@@ -88,19 +88,20 @@ def chance(metric: str, candidates: int) -> float:
     return METRICS[metric].chance(candidates, 0.05)
 
 
-def pair(compared: Compared, a: int, b: int) -> RankingPair:
-    """The rankings of scoring a and scoring b."""
-    return desk().memory.cached(("pair", *compared.key, a, b), lambda: _pair(compared, a, b))
+def pair(compared: Compared, *indices: int) -> RankingPair:
+    """The rankings of two scorings, or of more."""
+    return desk().memory.cached(("pair", *compared.key, *indices), lambda: _pair(compared, indices))
 
 
-def _pair(compared: Compared, a: int, b: int) -> RankingPair:
+def _pair(compared: Compared, indices: Sequence[int]) -> RankingPair:
     trusted = compared.trusted
-    known = np.logical_and.reduce([compared.scores[0][index].ranked[:, trusted] for index in (a, b)])
-    scores = np.stack([np.where(known, compared.scores[0][index].oriented[:, trusted], np.nan) for index in (a, b)])
-    candidates = compared.scores[0][a].candidates[trusted]
+    scored = [compared.scores[0][index] for index in indices]
+    known = np.logical_and.reduce([scores.ranked[:, trusted] for scores in scored])
+    scores = np.stack([np.where(known, one.oriented[:, trusted], np.nan) for one in scored])
+    candidates = scored[0].candidates[trusted]
     dataset, sample = desk().sample(compared.sources[0])
     names, labels = dataset.class_names, sample.y_train[candidates]
-    return RankingPair((*compared.key, a, b), scores, ranks(scores), candidates,
+    return RankingPair((*compared.key, *indices), scores, ranks(scores), candidates,
                        np.array([names[label] for label in labels]), dataset.noun)
 
 

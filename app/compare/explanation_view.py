@@ -1,8 +1,9 @@
-"""An explanation on the page: its sentence, the way as a bar, the links as a table, and what is not identified."""
+"""An explanation on the page: its sentence, the path as a waterfall, the links as a table, what is not identified."""
 
 from __future__ import annotations
 
 from html import escape
+from math import nan
 
 import pandas as pd
 import streamlit as st
@@ -13,6 +14,7 @@ from app.widgets.words import chips, glossary
 from engine.desk.analyses import ERROR_A, ERROR_B, LEAST_SLACK, SEED, Contribution, Explanation
 from engine.metrics.agreement import METRICS
 
+CANCELLED, DISAGREEMENT = "cancellation", "disagreement"
 LETTERS = {ERROR_A: "≈", ERROR_B: "≈", SEED: "S"}
 
 
@@ -22,9 +24,7 @@ def show(explanation: Explanation, key: str) -> pd.DataFrame:
                   f'role="note"><strong>{escape(explanation.sentence)}</strong>{_whole(explanation)}</div>')
     table = links_table(explanation)
     if explanation.links and explanation.path > 0:
-        draw(way.way, bars(explanation), explanation.direct.mean, key=key, alt=f"Path: "
-                                                                               f"{explanation.sentence}")
-        _legend(explanation)
+        draw(way.waterfall, steps(explanation), key=key, alt=_spoken(explanation))
     for end in explanation.ends:
         chips.note(end)
     if explanation.n_seeds > 1 and explanation.path > 0:
@@ -70,15 +70,27 @@ def _whole(explanation: Explanation) -> str:
     return text
 
 
-def bars(explanation: Explanation) -> pd.DataFrame:
-    """One row a link: where it starts and ends along the way, its letter and colour."""
+def steps(explanation: Explanation) -> pd.DataFrame:
+    """The rows of the waterfall: a link each, what they cancel of one another, and the distance that remains."""
     rows, at = [], 0.0
     for index, link in enumerate(explanation.links):
-        rows.append({"start": at, "end": at + link.length, "middle": at + link.length / 2, "letter": letters(link),
-                     "title": link.title, "length": link.length, "share": link.share,
+        rows.append({"title": link.title, "start": at, "end": at + link.length, "change": link.length,
+                     "said": f"{link.length:.3f} · {link.share:.0%}", "letter": letters(link), "half": link.ci95,
                      "color": way.color(link.causes, index == 0)})
         at += link.length
+    direct = explanation.direct
+    if explanation.slack >= LEAST_SLACK:
+        rows.append({"title": CANCELLED, "start": at, "end": direct.mean, "change": -explanation.slack,
+                     "said": f"−{explanation.slack:.3f}", "letter": "", "half": nan, "color": way.ERRORS[1]})
+    rows.append({"title": DISAGREEMENT, "start": 0.0, "end": direct.mean, "change": direct.mean,
+                 "said": f"{direct.mean:.3f}", "letter": "", "half": direct.ci95, "color": way.WHOLE})
     return pd.DataFrame(rows)
+
+
+def _spoken(explanation: Explanation) -> str:
+    """The waterfall in words."""
+    changes = "; ".join(f"{row.title} {row.change:+.3f}" for row in steps(explanation).itertuples())
+    return f"Waterfall of the disagreement in Kendall distance: {changes}. {explanation.sentence}".replace("-", "−")
 
 
 def fractions(explanation: Explanation) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -125,10 +137,3 @@ def brackets(explanation: Explanation) -> list[str]:
         sentences.append(f"{title[0].upper()}{title[1:]}: between {low:.0%} and {high:.0%} of the path; no exact "
                          "scores separate it from the causes listed with it.")
     return [*sentences, *explanation.by_order]
-
-
-def _legend(explanation: Explanation) -> None:
-    items = "".join(
-        f'<span class="wf-key"><i style="background:{way.color(link.causes, index == 0)}"></i>'
-        f"{escape(letters(link))} {escape(link.title)}</span>" for index, link in enumerate(explanation.links))
-    glossary.html(f'<div class="wf-keys">{items}</div>')

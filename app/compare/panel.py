@@ -7,7 +7,7 @@ from html import escape
 
 import streamlit as st
 
-from app.charts import distribution, figure, heatmap, rank_change
+from app.charts import distribution, figure, heatmap, rank_change, rank_flow
 from app.charts.draw import draw
 from app.compare import data as comparisons
 from app.compare import grid, measured, noise_floor, queries
@@ -35,8 +35,9 @@ from engine.scoring.scoring import Scoring
 
 SHORTS = {metric.short: name for name, metric in METRICS.items()}
 ALL, CHANGES, COUNTED = "all", "compare:changes", "compare:counted"
-DOTS, TOP, QUERIES = "dots", "top", "queries"
-DETAILS = {DOTS: "Scatter", TOP: "Top k", QUERIES: "Query by query"}
+DOTS, TOP, QUERIES, FLOW = "dots", "top", "queries", "flow"
+DETAILS = {DOTS: "Scatter", TOP: "Top k", QUERIES: "Query by query", FLOW: "Rank flow"}
+FLOWING, FLOW_TOP = "compare:flow", 6
 RANKED = {two_rankings.MEAN: ("by the mean score", "by the mean score over all queries"),
           two_rankings.OFTEN: ("by frequency in the top", "by the number of queries that have it in the top")}
 """What ranks the top list over all queries -> what it is called to choose from, and in a sentence."""
@@ -260,13 +261,33 @@ def changes(compared: Compared, pair: RankingPair, indices: tuple[int, int], lab
                                                            "top")
 
 
-def take_change() -> None:
-    """Choose the training example whose dot in the slope chart was clicked since the last run."""
-    points = (st.session_state.get(CHANGES) or {}).get("selection", {}).get(rank_change.CHOSEN) or [{}]
+def flow(compared: Compared, labels: Sequence[str], query: int | None) -> None:
+    """The top of every specification, and the ranks of its examples under all of them."""
+    by = _ranked_by() if query is None else two_rankings.MEAN
+    everything = comparisons.pair(compared, *range(len(labels)))
+    top = min(FLOW_TOP, len(everything.candidates))
+    table = two_rankings.flow(everything, query, top, by)
+    count, common = table.example.nunique(), int((table.tops == len(labels)).sum()) // len(labels)
+    dataset, sample = desk().sample(compared.sources[0])
+    seen = looks.added(table, dataset, sample.train_index[table.example.to_numpy(dtype=int)])
+    over = f"query {query}" if query is not None else f"all queries, ranked {RANKED[by][1]}"
+    draw(rank_flow.flow, seen, list(labels), top, everything.noun, key=FLOWING, on_select="rerun",
+         selection_mode=[rank_change.CHOSEN],
+         alt=f"Ranks of the top {top} of {len(labels)} specifications under all of them, {over}: {count} training "
+             f"examples, {common} of them in the top {top} of every specification.")
+    chips.note(f"{common} of {count} are in every top {top} · {over} · seed {compared.sources[0].seed}")
+    source = compared.ranked_sources[0]
+    downloads.chart_extras("rank-flow", table.assign(ranking=[labels[index] for index in table.ranking]),
+                           compared.scorings, source, commands.scores(source, compared.scorings), charts=[FLOWING])
+
+
+def take_change(chart: str) -> None:
+    """Choose the training example whose dot in a chart of ranks was clicked since the last run."""
+    points = (st.session_state.get(chart) or {}).get("selection", {}).get(rank_change.CHOSEN) or [{}]
     row = points[-1].get("example")
-    if row is not None and row != st.session_state.get(f"{CHANGES}:handled"):
+    if row is not None and row != st.session_state.get(f"{chart}:handled"):
         selection.choose(int(row))
-    st.session_state[f"{CHANGES}:handled"] = row
+    st.session_state[f"{chart}:handled"] = row
 
 
 def _ranked_by() -> str:

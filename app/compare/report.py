@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from functools import cache
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from html import escape
 from math import nan
 from typing import Any
@@ -13,13 +12,14 @@ import altair as alt
 import pandas as pd
 import vl_convert
 
-from app.charts import distribution, heatmap, palette, rank_change, rank_scatter, way
+from app.charts import distribution, figure, heatmap, rank_change, rank_flow, rank_scatter, way
 from app.compare import data as comparisons
 from app.compare import explanation as explanation_panel
 from app.compare import explanation_view
 from app.compare import panel as compare_panel
 from app.compare import spot_check as spot_check_panel
 from app.compare.bring import decided, recompute
+from app.widgets.examples import pictures, record_text
 from app.widgets.jobs.desk import desk
 from app.widgets.results import two_rankings
 from app.widgets.results.agreements import plus_minus
@@ -34,8 +34,10 @@ from engine.desk.shelves import Saved
 from engine.metrics.agreement import FURTHER, METRICS, MeanAgreement
 from engine.metrics.agreement import metric as metric_of
 from engine.scoring.scores import Scores
+from engine.scoring.scoring import Scoring
 
-WIDTH = 640
+TOP_PICTURES, SIDE = 8, 56
+"""Examples that are shown with their pictures under each of the pair, and pixels of one."""
 PAGE = look.text("report.css")
 
 
@@ -45,8 +47,9 @@ def report(compared: Compared, pair: tuple[int, int], saved: Saved, explained: E
     full address of the view; query: of the first seed (default: all of them)."""
     labels = numbered(short_labels(compared.scorings))
     sections = [_head(compared, saved, link), _pair(compared, labels, pair), _query(compared, labels, pair, query),
-             _explained(compared, pair, explained), _agreement(compared, labels, pair), _questions(compared, labels),
-             _external(compared), _manifests(compared, labels), _commands(compared)]
+                _examples(compared, labels, pair, query), _explained(compared, pair, explained),
+                _agreement(compared, labels, pair), _flow(compared, labels, query), _questions(compared, labels),
+                _settings(compared), _external(compared), _manifests(compared, labels), _commands(compared)]
     style = look.text("theme.css").replace("light-dark(#0072B2, #56B4E9)", "#0072B2")
     return ('<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
             '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
@@ -56,27 +59,9 @@ def report(compared: Compared, pair: tuple[int, int], saved: Saved, explained: E
 
 def svg(chart: alt.TopLevelMixin, alternative: str, caption: str = "") -> str:
     """A chart as a figure with a picture inside, drawn with the colours of the light theme."""
-    with alt.theme.enable("none"):
-        spec = chart.properties(width=WIDTH).to_dict(validate=False)
-    spec["config"] = {**vega_config(), **spec.get("config", {})}
-    spec["padding"] = {"left": 24, "right": 12, "top": 6, "bottom": 6}  # fonts differ from one reader to the next
-    picture = vl_convert.vegalite_to_svg(spec)
+    picture = vl_convert.vegalite_to_svg(figure.light(figure.specification(chart)))
     text = f"<figcaption>{escape(caption)}</figcaption>" if caption else ""
     return f'<figure role="img" aria-label="{escape(alternative, quote=True)}">{picture}{text}</figure>'
-
-
-@cache
-def vega_config() -> dict[str, Any]:
-    """Vega's configuration out of the light theme: its palettes, ink and font."""
-    chosen = palette.theme("light")
-    ink, quiet, grid = chosen["textColor"], "#4A5058", "#DDE1E6"
-    return {"background": chosen["backgroundColor"], "font": "Arial, Helvetica, sans-serif",
-            "range": {"category": chosen["chartCategoricalColors"], "diverging": chosen["chartDivergingColors"],
-                      "ramp": chosen["chartSequentialColors"], "heatmap": chosen["chartSequentialColors"]},
-            "axis": {"labelColor": quiet, "titleColor": quiet, "gridColor": grid, "domainColor": grid,
-                     "tickColor": grid, "titleFontWeight": "normal", "labelFontSize": 11, "titleFontSize": 12},
-            "legend": {"labelColor": quiet, "titleColor": quiet, "titleFontWeight": "normal"},
-            "text": {"color": ink}, "view": {"stroke": None}, "mark": {"tooltip": None}}
 
 
 def _head(compared: Compared, saved: Saved, link: str) -> str:
@@ -102,14 +87,67 @@ def _agreement(compared: Compared, labels: Sequence[str], pair: tuple[int, int])
         chart = heatmap.heatmap(comparisons.matrix(compared, name, labels, pair), name,
                                 comparisons.chance(name, candidates))
         sections.append(svg(chart, f"Heatmap of {metric.title}", f"{metric.title}. {metric.definition}"))
+    sections[1:] = [_beside(sections[1:])]
     table = comparisons.table(compared, labels)
     sections.append(f"<details><summary>All pairs, all measures</summary>{_table(table)}</details>")
-    verdicts = [(labels[a], labels[b], compared.comparison.verdicts[a][b]) for a in range(len(labels))
-                for b in range(a + 1, len(labels))]
-    rows = "".join(f"<tr><td>{escape(a)}</td><td>{escape(b)}</td><td>{escape(verdict.headline)}</td></tr>"
-                   for a, b, verdict in verdicts)
+    rows = "".join(_verdict(compared, labels, a, b) for a in range(len(labels)) for b in range(a + 1, len(labels)))
+    heads = "".join(f'<th class="n">{escape(metric.title)}</th>' for metric in METRICS.values())
     return "\n".join([*sections, "<h3>Verdicts</h3><div class=wide><table><thead><tr><th>first</th><th>second</th>"
-                              f"<th>verdict</th></tr></thead><tbody>{rows}</tbody></table></div>"])
+                      f"<th>verdict</th>{heads}</tr></thead><tbody>{rows}</tbody></table></div>"])
+
+
+def _verdict(compared: Compared, labels: Sequence[str], a: int, b: int) -> str:
+    """The row of a pair: its verdict, and each agreement with its 95% interval."""
+    values = (compared.comparison.agreement(name, a, b) for name in METRICS)
+    cells = "".join(f'<td class="n">{plus_minus(value.mean, value.ci95)}</td>' for value in values)
+    return (f"<tr><td>{escape(labels[a])}</td><td>{escape(labels[b])}</td>"
+            f"<td>{escape(compared.comparison.verdicts[a][b].headline)}</td>{cells}</tr>")
+
+
+def _flow(compared: Compared, labels: Sequence[str], query: int | None) -> str:
+    """The top of all specifications; of two the pair says it."""
+    if len(labels) < 3:
+        return ""
+    ranked = comparisons.pair(compared, *range(len(labels)))
+    top = min(compare_panel.FLOW_TOP, len(ranked.candidates))
+    rows = two_rankings.flow(ranked, query, top)
+    over = "the mean score over all queries" if query is None else f"query {query}"
+    return svg(rank_flow.flow(rows, labels, top, ranked.noun), f"The top {top} of each specification under all of them",
+               f"The top {top} of each specification, and their ranks under all of them, for {over}.")
+
+
+def _examples(compared: Compared, labels: Sequence[str], pair: tuple[int, int], query: int | None) -> str:
+    """The top training examples of each of the pair, with their pictures or first words and both ranks."""
+    ranked = comparisons.pair(compared, *pair)
+    table = two_rankings.ranking(ranked, query)
+    over = "all queries, by the mean score" if query is None else f"query {query}"
+    columns = "".join(
+        f"<div><h3>{escape(labels[index])}</h3>" + "".join(
+            _example(compared, row, ranked.noun) for row in table.nsmallest(TOP_PICTURES, side).to_dict("records"))
+        + "</div>" for index, side in zip(pair, ("rank_a", "rank_b"), strict=True))
+    return f'<h2>The top {TOP_PICTURES} examples, for {over}</h2><div class="top">{_beside([columns])}</div>'
+
+
+def _example(compared: Compared, row: Mapping[Hashable, Any], noun: str) -> str:
+    dataset, sample = desk().sample(compared.sources[0])
+    index, called = int(sample.train_index[row["example"]]), sample.called(row["example"])
+    record = dataset.record("train", index)
+    shown = (pictures.html(dataset, "train", index, SIDE, called) if record is None else
+             f"<span>{escape(record_text.short(record))}</span>")
+    return (f"<p>{shown}<span>{escape(str(called))} · {escape(noun)} {escape(str(row[noun]))}<br>"
+            f"ranks {row['rank_a']:,} and {row['rank_b']:,}</span></p>")
+
+
+def _settings(compared: Compared) -> str:
+    """What was trained on what, over which seeds, with which versions."""
+    source = compared.sources[0]
+    facts = {"Data and model": source.title, "Sizes": compare_panel.small_print(compared),
+             "Seeds": ", ".join(str(one.seed) for one in compared.sources),
+             "Device": "; ".join(dict.fromkeys(str(one.provenance.get("device", "")) for one in compared.scores[0])),
+             "Versions": ", ".join(f"{name} {version}" for name, version in versions().items()),
+             "Source": source.model_dump_json(exclude_defaults=True)}
+    rows = "".join(f"<tr><th>{name}</th><td>{escape(text)}</td></tr>" for name, text in facts.items() if text)
+    return f'<h2>Settings</h2><div class="wide"><table><tbody>{rows}</tbody></table></div>'
 
 
 def _pair(compared: Compared, labels: Sequence[str], pair: tuple[int, int]) -> str:
@@ -123,18 +161,17 @@ def _pair(compared: Compared, labels: Sequence[str], pair: tuple[int, int]) -> s
     top = min(two_rankings.TOP, len(ranked.candidates))
     charts = [
         svg(rank_scatter.density(two_rankings.density(ranked), first, second), "Rank against rank over all queries",
-            "Joint ranks, all queries: frequency relative to random order."),
-        svg(rank_change.rank_change(two_rankings.top_changes(ranked, None), first, second, top, ranked.noun),
+            "Joint ranks, all queries: frequency relative to random order.")]
+    slopes = svg(rank_change.rank_change(two_rankings.top_changes(ranked, None), first, second, top, ranked.noun),
             f"The top {top} under both", f"The top {top}, ranked by the mean score over all queries. Query by query, "
-            f"{two_rankings.shared(ranked, top):.1f} of {top} are in both on average."),
-    ]
+            f"{two_rankings.shared(ranked, top):.1f} of {top} are in both on average.")
     if agreement.mean == agreement.mean:
         bins = comparisons.histogram(values.agreement, "kendall_tau", int(compared.trusted.sum()))
         charts.append(svg(distribution.distribution(bins, agreement, "kendall_tau"), "Kendall's τ query by query",
                           "Kendall's τ, query by query."))
     return (f"<h2>{escape(first)} against {escape(second)}</h2><p><strong>{escape(verdict.headline)}.</strong> "
             f"{chips.code(escape(verdict.reason))}</p>{''.join(f'<p>{escape(text)}</p>' for text in said)}"
-            f"{_measures(compared, pair)}{''.join(charts)}")
+            f"{_measures(compared, pair)}{_beside(charts)}{slopes}")
 
 
 def _query(compared: Compared, labels: Sequence[str], pair: tuple[int, int], query: int | None) -> str:
@@ -173,7 +210,7 @@ def _measured(agreements: Mapping[str, MeanAgreement]) -> str:
 def _explained(compared: Compared, pair: tuple[int, int], explained: Explanation | None) -> str:
     if explained is None:
         return ""
-    specs = commands.specs_json([compared.scorings[index] for index in pair])
+    specs = _specs([compared.scorings[index] for index in pair])
     return "\n".join(["<h2>Why they disagree</h2>", _way(explained),
                       f"<p>Save this as explanation-specs.json:</p><pre>{escape(specs)}</pre>",
                       f"<pre>{escape(explanation_panel.command(compared.ranked_sources))}</pre>"])
@@ -183,10 +220,10 @@ def _way(explained: Explanation) -> str:
     """An explanation: its sentence, its charts and its remarks."""
     sections = [f"<p><strong>{escape(explained.sentence)}</strong></p>"]
     if explained.links and explained.path > 0:
-        sections.append(svg(way.way(explanation_view.bars(explained), explained.direct.mean), explained.sentence,
-                         f"Path: Kendall distance {explained.path:.3f}, direct difference "
-                         f"{explained.direct.mean:.3f}, slack {explained.slack:.3f}; {explained.orders} orders of the "
-                         "axes averaged."))
+        sections.append(svg(way.waterfall(explanation_view.steps(explained)), explained.sentence,
+                            f"Path: Kendall distance {explained.path:.3f}, direct difference "
+                            f"{explained.direct.mean:.3f}, slack {explained.slack:.3f}; {explained.orders} orders of "
+                            "the axes averaged."))
         if explained.n_seeds > 1:
             sections.append(svg(way.fractions(*explanation_view.fractions(explained)), "Fractions by seed",
                              f"The fraction of every link: mean and 95% t interval over {explained.n_seeds} seeds, and "
@@ -221,7 +258,7 @@ def _manifest(title: str, scores: Scores) -> str:
 
 
 def _commands(compared: Compared) -> str:
-    specs = commands.specs_json(compared.scorings)
+    specs = _specs(compared.scorings)
     return (f"<h2>Recompute it</h2><p>Save this as agreement-specs.json:</p><pre>{escape(specs)}</pre>"
             f"<pre>{escape(commands.compare(compared.ranked_sources, 'agreement'))}</pre>")
 
@@ -235,6 +272,17 @@ def _table(frame: pd.DataFrame) -> str:
                                     for value, right in zip(row, numeric, strict=True)) + "</tr>"
                    for row in frame.itertuples(index=False))
     return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>'
+
+
+def _beside(parts: Iterable[str]) -> str:
+    """Parts beside one another, as far as they fit."""
+    return f'<div class="beside">{"".join(parts)}</div>'
+
+
+def _specs(scorings: Sequence[Scoring]) -> str:
+    """The specifications as the command line reads them, a line each."""
+    listed = json.loads(commands.specs_json(scorings))
+    return "[" + ",\n ".join(json.dumps(one, ensure_ascii=False) for one in listed) + "]"
 
 
 def _cell(value: Any) -> str:

@@ -13,7 +13,7 @@ from app.compare import report
 from app.widgets.choices import choice
 from app.widgets.frame.guard import guarded
 from app.widgets.jobs import job_panel
-from app.widgets.results import downloads
+from app.widgets.results import downloads, figures
 from app.widgets.words import glossary
 from app.widgets.words.plain_text import sentence
 from engine.desk import shelves
@@ -96,8 +96,8 @@ def _report_button(row, compared: Compared, pair: tuple[int, int], name: str, no
             return
         text = _written(wanted, compared, pair, name, note, query, summary, explained, chosen_query)
         with row:
-            downloads.file_button("Download the report", lambda: text, "comparison.html", "text/html",
-                                  "saved:download")
+            downloads.file_button("Download the report", lambda: text, f"{figures.named(name)}-report.html",
+                                  "text/html", "saved:download")
 
 
 def _ask(wanted: tuple) -> None:

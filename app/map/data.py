@@ -52,6 +52,8 @@ def placed(sampled: SampledProblem, embedded: Embedding, chosen: MapChoice, scor
     for row, line in enumerate(lines):
         line += describe(int(sampled.sample.train_index[row]))
     points["series"], points["text"] = series, [dots.said(*line) for line in lines]
+    if scores is not None:  # the strongest on top
+        points = points.sort_values("value", key=abs, na_position="first", kind="stable", ignore_index=True)
     return Dots(points, order, quiet)
 
 

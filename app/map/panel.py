@@ -7,7 +7,7 @@ import streamlit as st
 from app.charts import dots
 from app.charts.draw import plot
 from app.map.data import Dots
-from app.map.state import MapChoice
+from app.map.state import MapChoice, offered_hues
 from app.widgets.examples import cards, dot_pictures, example_card, sampled_examples, selection
 from app.widgets.examples.dot_chart import HOW, DotChart
 from app.widgets.results import downloads
@@ -27,9 +27,11 @@ def cloud(sampled: SampledProblem, embedded: Embedding, placed: Dots, chosen: Ma
     """The chart with its small print, its table and its command."""
     title = MAPS[chosen.method].title
     axes = tuple(f"{_axis(chosen.method)} {number + 1}" for number in range(chosen.dimensions))
-    alt = (f"Map of {len(placed.points):,} training examples by {title} in {chosen.dimensions} dimensions; the table "
-           "below has their coordinates.")
-    with dot_pictures.shown(sampled.dataset, sampled.sample.train_index, placed.points.row):
+    hue = (f"the score under {chosen.scoring.title} at query {chosen.query}" if chosen.scoring else
+           offered_hues(sampled.dataset)[chosen.hue])
+    alt = f"Map of {len(placed.points):,} training examples by {title}, coloured by {hue}."
+    rows = placed.points.row.to_numpy()
+    with dot_pictures.shown(sampled.dataset, sampled.sample.train_index[rows], rows):
         if chosen.dimensions == 2:
             CHART.show(placed.points, placed.order, (axes[0], axes[1]), alt, quiet=placed.quiet)
         else:

@@ -36,7 +36,7 @@ def controls(sampled: SampledProblem, scorings: Sequence[Scoring], names: Sequen
     method = segments("method", "Map by", list(MAPS), "pca", lambda name: MAPS[name].title, area=row, help=" ".join(
         f"**{one.title}**: {one.note}" for one in MAPS.values()))
     space = segments("space", "Dimensions", ("2", "3"), "2", str, area=row)
-    offered = _hues(sampled.dataset)
+    offered = offered_hues(sampled.dataset)
     hue = segments("shade", "Colour", list(offered), next(iter(offered)), offered.get, area=row)
     if hue != SCORE:
         return MapChoice(method, int(space), hue, None, 0)
@@ -46,7 +46,7 @@ def controls(sampled: SampledProblem, scorings: Sequence[Scoring], names: Sequen
     return MapChoice(method, int(space), hue, scorings[number - 1], _query(sampled, area))
 
 
-def _hues(dataset: Dataset) -> dict[str, str]:
+def offered_hues(dataset: Dataset) -> dict[str, str]:
     """What dots can be coloured by, with its name."""
     said = {SAID: "correct or misclassified"} if dataset.records is None else {}
     known = hues.of_data(dataset)

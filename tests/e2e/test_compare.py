@@ -72,7 +72,7 @@ def test_the_arrow_keys_walk_the_cells_and_enter_opens_one(four, settle):
 def test_the_first_screen_holds_matrix_verdict_and_way(opening):
     with opening() as open_page:
         page = open_page("/compare")  # nothing is chosen: the first look
-        page.locator(".st-key-wf-dock .wf-keys").wait_for()
+        page.locator(".st-key-wf-dock").get_by_test_id("stVegaLiteChart").wait_for()
         for part in (".wf-matrix", ".st-key-wf-dock .wf-verdict >> nth=0", ".st-key-wf-dock .wf-verdict >> nth=1",
                      '.st-key-wf-dock [data-testid="stVegaLiteChart"]'):
             box = page.locator(part).bounding_box()

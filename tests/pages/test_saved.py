@@ -60,13 +60,17 @@ def test_the_report_holds_everything_and_loads_nothing(home, monkeypatch):
     sound(button(at, "Write the report").click().run())
     assert at.get("download_button")
     text = texts[-1]
-    assert "<h1>&lt;b&gt;Name&lt;/b&gt;</h1>" in text and text.count("<svg") == 7
+    assert "<h1>&lt;b&gt;Name&lt;/b&gt;</h1>" in text and text.count("<svg") == 8
     assert "of the path is the training process" in text and "engine explain" in text and "engine compare" in text
     assert text.count("<details>") == 1 + 4 and "wall_seconds" in text and "Spearman rho" in text
-    order = [text.index(said) for said in ("against", "Why they disagree", "How far the rankings agree",
-                                           "The questions", "Manifests", "Recompute it")]
+    assert text.count('src="data:image/png') == 16
+    assert re.search(r'verdict</th>.*class="n">−?0\.\d{3} ± 0\.\d{3}<', text)
+    order = [text.index(said) for said in ("against", "The top 8 examples", "Why they disagree",
+                                           "How far the rankings agree", "The questions", "Settings", "Manifests",
+                                           "Recompute it")]
     assert order == sorted(order) and "<h2>Query" not in text
-    assert not re.search(r'(src|href)="(?!http://www\.w3\.org|/compare|http)[^#]', text) and "<script" not in text
+    assert not re.search(r'(src|href)="(?!http://www\.w3\.org|/compare|http|data:image/png)[^#]', text)
+    assert "<script" not in text
     outside = set(re.findall(r'https?://[^"\s<)]+', text)) - {"http://www.w3.org/2000/svg",
                                                                "http://www.w3.org/1999/xlink"}
     assert not {address for address in outside if "localhost" not in address and "compare?" not in address}

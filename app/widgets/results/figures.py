@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-import plotly.io
 import streamlit as st
 
 from app.charts import figure, ink
@@ -73,5 +72,8 @@ def _written(write: Callable[[dict[str, Any]], bytes], spec: Callable[[], dict[s
 
 
 def _turned(drawn: Mapping[str, Any], caption: str, lines: provenance.Lines) -> str:
-    plain = ink.light({**drawn, "layout": {**drawn["layout"], "template": "plotly_white"}})
-    return figure.page(plotly.io.to_html(plain, full_html=False, validate=False), caption, lines())
+    from plotly import io  # only here, as it takes long
+
+    template = io.templates["plotly_white"].to_plotly_json()
+    plain = ink.light({**drawn, "layout": {**drawn["layout"], "template": template}})
+    return figure.page(io.to_html(plain, full_html=False, validate=False), caption, lines())

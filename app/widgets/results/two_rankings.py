@@ -19,10 +19,11 @@ CACHED = 24
 
 @dataclass(frozen=True, eq=False)
 class RankingPair:
-    """Two scorings of the first seed over the trusted candidates; query None stands for all of them.
+    """Two scorings, for `flow` any number S, of the first seed over the trusted candidates; query None stands for all
+    of them.
 
-    scores, ranks: (2, m, k), rank 1 supports the behavior most; a score without a position in one of the two is NaN
-    in both, and ranks last. candidates, labels: (k,). noun: what a label is called, and
+    scores, ranks: (S, m, k), rank 1 supports the behavior most; a score without a position in one of them is NaN
+    in all, and ranks last. candidates, labels: (k,). noun: what a label is called, and
     the column of tables that holds it.
     """
 
@@ -47,7 +48,7 @@ MEAN, OFTEN = "mean", "often"
 
 
 def _one(pair: RankingPair, query: int | None, by: str) -> tuple[np.ndarray, np.ndarray]:
-    """(scores, ranks), each (2, k): of one query, of the mean over queries, or of the fraction of queries at which an
+    """(scores, ranks), each (S, k): of one query, of the mean over queries, or of the fraction of queries at which an
     example is in the top, of equal ones the better mean rank first."""
     if query is not None:
         return pair.scores[:, query], pair.ranks[:, query]
@@ -115,3 +116,16 @@ def top_changes(pair: RankingPair, query: int | None, top: int = TOP, by: str = 
         below = frame.loc[outside, f"rank_{side}"].rank() + top + 0.6
         frame[f"position_{side}"] = frame[f"rank_{side}"].where(~outside, below).astype(float)
     return frame
+
+
+def flow(pair: RankingPair, query: int | None, top: int, by: str = MEAN) -> pd.DataFrame:
+    """One row a ranking and candidate that is in the top of at least one: example, its label, ranking (its number from
+    0), rank, and in how many tops it is."""
+    scores, ranks = _one(pair, query, by)
+    inside = (ranks <= top) & np.isfinite(scores)
+    columns = np.flatnonzero(inside.any(0))
+    count = len(ranks)
+    return pd.DataFrame({"example": np.tile(pair.candidates[columns], count),
+                         pair.noun: np.tile(pair.labels[columns], count),
+                         "ranking": np.repeat(np.arange(count), len(columns)), "rank": ranks[:, columns].ravel(),
+                         "tops": np.tile(inside[:, columns].sum(0), count)})
