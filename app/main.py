@@ -29,6 +29,7 @@ from app.widgets.frame import (  # noqa: E402
     theme,
     theme_switch,
     trail,
+    visitors,
 )
 from app.widgets.frame.guard import guarded  # noqa: E402
 from app.widgets.frame.turns import turn  # noqa: E402
@@ -49,12 +50,15 @@ def main() -> None:
     account.enter()
     glossary.begin()
     job_panel.begin()
-    pages = [st.Page(f"../pages/{one.name}.py", title=one.title, icon=one.icon, default=one.name == "home",
-                     url_path="" if one.name == "home" else one.name) for one in navigation.PAGES]
+    visiting = visitors.visiting()
+    first, hidden = "learn" if visiting else "home", visiting or projector.on()
+    shown = [one for one in navigation.PAGES if not visiting or one.name == first]
+    pages = [st.Page(f"../pages/{one.name}.py", title=one.title, icon=one.icon, default=one.name == first,
+                     url_path="" if one.name == first else one.name) for one in shown]
     page = st.navigation(pages, expanded=True,  # of more than twelve, the last ones would be folded away
-                         position="hidden" if projector.on() else "sidebar")
+                         position="hidden" if hidden else "sidebar")
     st.set_page_config(page_title=f"{page.title} · Whichfluence" if page.url_path else "Whichfluence")
-    if page.url_path != "learn":
+    if page.url_path != "learn" and not visiting:
         projector.off()
     choice.arrive(page.url_path)
     trail.begin(page.url_path)
@@ -62,10 +66,10 @@ def main() -> None:
     try:
         with guarded("This page"):
             plugins.load()
-            if not projector.on():
+            if not hidden:
                 with st.sidebar:
                     theme_switch.show()
-            if next(one.on_data for one in navigation.PAGES if one.name == (page.url_path or "home")):
+            if next(one.on_data for one in shown if one.name == (page.url_path or first)):
                 pickers.problem_picker()
             with turn():
                 page.run()
