@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from pathlib import Path
 
 import streamlit as st
@@ -16,6 +16,7 @@ from engine.basics import environment  # noqa: E402
 
 environment.settle()  # before torch is imported
 
+from app.charts.enlarged import enlarged  # noqa: E402
 from app.widgets.choices import choice  # noqa: E402
 from app.widgets.frame import (  # noqa: E402
     account,
@@ -39,6 +40,8 @@ from app.widgets.words import glossary  # noqa: E402
 from engine.basics import plugins  # noqa: E402
 
 ICON = ROOT / "assets" / "icon.svg"
+LETTERS = 0.75
+"""How large the letters of a page's charts are on a projector, beside those of a lesson."""
 
 
 def main() -> None:
@@ -58,8 +61,9 @@ def main() -> None:
     page = st.navigation(pages, expanded=True,  # of more than twelve, the last ones would be folded away
                          position="hidden" if hidden else "sidebar")
     st.set_page_config(page_title=f"{page.title} · Whichfluence" if page.url_path else "Whichfluence")
-    if page.url_path != "learn" and not visiting:
-        projector.off()
+    projected = projector.on() and page.url_path != "learn" and not visiting
+    if projected:
+        projector.bar()
     choice.arrive(page.url_path)
     trail.begin(page.url_path)
     choice.remind()
@@ -71,7 +75,7 @@ def main() -> None:
                     theme_switch.show()
             if next(one.on_data for one in shown if one.name == (page.url_path or first)):
                 pickers.problem_picker()
-            with turn():
+            with turn(), enlarged(0, LETTERS * projector.scale()) if projected else nullcontext():
                 page.run()
             trail.remember()
     finally:

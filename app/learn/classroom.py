@@ -44,7 +44,7 @@ def teach(steps: dict[str, Lesson], step: str, names: dict[str, str]) -> None:
         if stage == stages.PREDICT:
             _predict(lesson, body, foot, lambda: _foot(step, stage, steps, names, None))
             return
-        with body, enlarged(HEIGHT, browser.scale()):
+        with body, enlarged(HEIGHT, projector.scale()):
             link = _reveal(lesson) if stage == stages.REVEAL else _take(lesson)
         with foot:
             _foot(step, stage, steps, names, link)
@@ -67,7 +67,7 @@ def _predict(lesson: Lesson, body: DeltaGenerator, foot: DeltaGenerator, end: Ca
         audience.histogram(lesson)
     with foot:
         end()
-    with setup, enlarged(SETUP, browser.scale()):
+    with setup, enlarged(SETUP, projector.scale()):
         lesson.setup()
 
 
@@ -101,7 +101,7 @@ def _foot(step: str, stage: str, steps: dict[str, Lesson], names: dict[str, str]
         own.show(steps[step].slug, steps[step].own, steps[step].controls)
         if link is not None:
             st.page_link(f"../pages/{link.page}.py", label="In the workbench", icon=":material/open_in_new:",
-                         query_params=link.address)
+                         query_params={**link.address, projector.NAME: "1"})
         st.space("stretch")
         theme_switch.show()
         with st.container(key=browser.LEAVE, width="content"):
