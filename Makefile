@@ -21,7 +21,8 @@ unexport PYTHONDONTWRITEBYTECODE  # else every server, worker and command would 
 .PHONY: run test test-slow fuzz load cluster-test lint types bench clean
 
 run: $(VENV)/requirements.stamp
-	$(VENV)/bin/python -m streamlit run app/main.py $(if $(AGENT),--server.enableAgentApi true)
+	$(VENV)/bin/python -m engine run $(if $(CLASS),--classroom $(CLASS:1=auto)) \
+		$(if $(AGENT),-- --server.enableAgentApi true)
 
 lint: $(VENV)/requirements.stamp
 	$(VENV)/bin/python -m ruff check engine app pages whichfluence tests

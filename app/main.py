@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from pathlib import Path
 
 import streamlit as st
@@ -16,6 +16,7 @@ from engine.basics import environment  # noqa: E402
 
 environment.settle()  # before torch is imported
 
+from app.charts.enlarged import enlarged  # noqa: E402
 from app.home import ahead_of_readers  # noqa: E402
 from app.widgets.choices import choice  # noqa: E402
 from app.widgets.frame import (  # noqa: E402
@@ -30,6 +31,7 @@ from app.widgets.frame import (  # noqa: E402
     theme,
     theme_switch,
     trail,
+    visitors,
 )
 from app.widgets.frame.guard import guarded  # noqa: E402
 from app.widgets.frame.turns import turn  # noqa: E402
@@ -39,6 +41,8 @@ from app.widgets.words import glossary  # noqa: E402
 from engine.basics import plugins  # noqa: E402
 
 ICON = ROOT / "assets" / "icon.svg"
+LETTERS = 0.75
+"""How large the letters of a page's charts are on a projector, beside those of a lesson."""
 
 
 def main() -> None:
@@ -50,26 +54,30 @@ def main() -> None:
     account.enter()
     glossary.begin()
     job_panel.begin()
-    pages = [st.Page(f"../pages/{one.name}.py", title=one.title, icon=one.icon, default=one.name == "home",
-                     url_path="" if one.name == "home" else one.name) for one in navigation.PAGES]
+    visiting = visitors.visiting()
+    first, hidden = "learn" if visiting else "home", visiting or projector.on()
+    shown = [one for one in navigation.PAGES if not visiting or one.name == first]
+    pages = [st.Page(f"../pages/{one.name}.py", title=one.title, icon=one.icon, default=one.name == first,
+                     url_path="" if one.name == first else one.name) for one in shown]
     page = st.navigation(pages, expanded=True,  # of more than twelve, the last ones would be folded away
-                         position="hidden" if projector.on() else "sidebar")
+                         position="hidden" if hidden else "sidebar")
     st.set_page_config(page_title=f"{page.title} · Whichfluence" if page.url_path else "Whichfluence")
-    if page.url_path != "learn":
-        projector.off()
-    entry = next(one for one in navigation.PAGES if one.name == (page.url_path or "home"))
+    projected = projector.on() and page.url_path != "learn" and not visiting
+    if projected:
+        projector.bar()
+    entry = next(one for one in shown if one.name == (page.url_path or first))
     choice.arrive(page.url_path, entry.own)
     trail.begin(page.url_path)
     choice.remind()
     try:
         with guarded("This page"):
             plugins.load()
-            if not projector.on():
+            if not hidden:
                 with st.sidebar:
                     theme_switch.show()
             if entry.on_data:
                 pickers.problem_picker()
-            with turn():
+            with turn(), enlarged(0, LETTERS * projector.scale()) if projected else nullcontext():
                 page.run()
             trail.remember()
     finally:

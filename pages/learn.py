@@ -2,11 +2,13 @@
 
 import streamlit as st
 
-from app.learn import classroom, panel
-from app.widgets.frame import projector
+from app.learn import audience, classroom, handout, panel, visit
+from app.widgets.frame import projector, visitors
 from app.widgets.words import glossary
 
-if projector.on():
+if visitors.visiting():
+    visit.show()
+elif projector.on():
     panel.project()
 else:
     st.title("Learn")
@@ -18,6 +20,8 @@ else:
         step = panel.choose()
         st.button("Classroom mode", icon=":material/cast_for_education:", on_click=classroom.enter,
                   help="Large and without a sidebar, for a projector: the class predicts, sees, and takes away.")
+    audience.invite()
     panel.show(step)
     panel.onward(step)
+    handout.show(panel.STEPS)
     glossary.whole()

@@ -37,7 +37,8 @@ def sized(spec: dict[str, Any]) -> dict[str, Any]:
     height, scale = size
     pixels = round(LETTERS * scale)
     letters = {"labelFontSize": pixels, "titleFontSize": pixels}
-    legend = {**letters, "labelLimit": 420 * scale, "symbolSize": 260 * scale**2, "symbolStrokeWidth": 4 * scale}
+    legend = {**letters, "labelLimit": 420 * scale, "titleLimit": 600 * scale, "symbolSize": 260 * scale**2,
+              "symbolStrokeWidth": 4 * scale}
     config = {**spec.get("config", {}), "axis": {**letters, "labelLimit": 300 * scale, "titleLimit": 900 * scale},
               "legend": legend, "text": {"fontSize": pixels}}
     factors = {"size": _MARKS["size"] * scale**2, "strokeWidth": _MARKS["strokeWidth"] * scale}

@@ -9,13 +9,13 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from app.charts.enlarged import enlarged
-from app.learn import browser, own, stages
+from app.learn import audience, browser, own, stages
 from app.learn.lesson import Lesson, PageLink, ask, expected, predict
 from app.widgets.choices import choice
 from app.widgets.frame import projector, theme_switch
 from app.widgets.words import glossary
 
-HEIGHT, SETUP = 430, 410
+HEIGHT, SETUP = 430, 395
 """Pixels of a chart, and of one before the question, of a screen of 720."""
 
 
@@ -35,6 +35,7 @@ def teach(steps: dict[str, Lesson], step: str, names: dict[str, str]) -> None:
     """A stage of a lesson. steps, names: all lessons and their titles, in order."""
     lesson = steps[step]
     stage = stages.current(lesson.slug)
+    audience.follow(step, stage)
     st.html(projector.STYLE)
     with st.container(key=projector.KEY):
         _head(names[step], stage)
@@ -43,7 +44,7 @@ def teach(steps: dict[str, Lesson], step: str, names: dict[str, str]) -> None:
         if stage == stages.PREDICT:
             _predict(lesson, body, foot, lambda: _foot(step, stage, steps, names, None))
             return
-        with body, enlarged(HEIGHT, browser.scale()):
+        with body, enlarged(HEIGHT, projector.scale()):
             link = _reveal(lesson) if stage == stages.REVEAL else _take(lesson)
         with foot:
             _foot(step, stage, steps, names, link)
@@ -63,9 +64,10 @@ def _predict(lesson: Lesson, body: DeltaGenerator, foot: DeltaGenerator, end: Ca
         glossary.html(f'<p class="wf-lead">{escape(lesson.idea)}</p>')
         setup = st.container(key="wf-classroom-setup")
         predict(lesson)
+        audience.histogram(lesson)
     with foot:
         end()
-    with setup, enlarged(SETUP, browser.scale()):
+    with setup, enlarged(SETUP, projector.scale()):
         lesson.setup()
 
 
@@ -95,10 +97,11 @@ def _foot(step: str, stage: str, steps: dict[str, Lesson], names: dict[str, str]
             for one, name in names.items():
                 st.button(name, key=f"learn:to:{one}", type="tertiary", on_click=stages.go,
                           args=_going((one, stages.PREDICT), steps))
+        audience.show(steps)
         own.show(steps[step].slug, steps[step].own, steps[step].controls)
         if link is not None:
             st.page_link(f"../pages/{link.page}.py", label="In the workbench", icon=":material/open_in_new:",
-                         query_params=link.address)
+                         query_params={**link.address, projector.NAME: "1"})
         st.space("stretch")
         theme_switch.show()
         with st.container(key=browser.LEAVE, width="content"):

@@ -126,7 +126,7 @@ def ask(slug: str, question: Quiz) -> None:
 
 def formula(*lines: str) -> None:
     """Formulas whose terms have the colour of their axis: `[B ∇B(q)]` is blue. What stands before a colon is a name."""
-    st.html(f'<p class="wf-formula">{"<br>".join(map(_formula, lines))}</p>')
+    glossary.html(f'<p class="wf-formula">{"<br>".join(map(_formula, lines))}</p>')
 
 
 def _formula(text: str) -> str:

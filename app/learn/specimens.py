@@ -8,7 +8,7 @@ from html import escape
 import numpy as np
 import pandas as pd
 
-from app.learn import browser, own
+from app.learn import own
 from app.widgets.examples import pictures
 from app.widgets.examples.sampled_examples import label
 from app.widgets.frame import projector
@@ -34,7 +34,7 @@ def picture(sampled: SampledProblem, row: int, side: int = 56) -> str:
 
 def _seen(side: int) -> int:
     """Pixels of a picture: more before a class, by the size of its screen."""
-    return round(1.75 * side * browser.scale()) if projector.on() else side
+    return round(1.75 * side * projector.scale()) if projector.on() else side
 
 
 def strip(sampled: SampledProblem, query: int, rows: Sequence[int], marked: Collection[int], mark: str) -> None:

@@ -1,5 +1,5 @@
-const TYPED = 'input:not([type=radio]), textarea, select, [contenteditable="true"], [role="dialog"], [role="combobox"]';
-const MOVED = '[role="slider"], [data-testid="stButtonGroup"]';
+const TYPED = 'input:not([type=radio], [type=checkbox], [type=range]), textarea, select, [contenteditable="true"], [role="dialog"], [role="combobox"]';
+const MOVED = '[role="slider"], input[type=range], [data-testid="stButtonGroup"]';
 const remember = (name, value) => {
   document.cookie = `${name}=${value}; path=/; max-age=43200; SameSite=Strict`;
 };

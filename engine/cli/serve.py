@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from engine.basics.errors import InvalidInput
+from engine.cli.class_server import open_to_class
 from engine.cli.reading import ReadingOptions
 from engine.cli.setting import Checkpoint, RecipeFile, parse_shape
 
@@ -44,12 +45,17 @@ def run(
     options: Annotated[list[str] | None, typer.Argument(
         help="Options of Streamlit, after `--`: `run -- --server.headless true`.", metavar="[-- OPTIONS]")] = None,
     port: Annotated[int, typer.Option(help="Where it answers: http://localhost:PORT.", min=1, max=65_535)] = 8501,
+    classroom: Annotated[str, typer.Option(
+        help="Let a class join the lessons from devices in the network, by a code: the address under which they reach "
+             "this machine, or `auto`. They answer questions and can do nothing else.", metavar="ADDRESS|auto")] = "",
     own: OwnModel = OwnModel(),
 ) -> None:
     """Serve the workbench to this machine's browser until Ctrl-C."""
     if own != OwnModel():
         _declare(own)
-    command = [sys.executable, "-m", "streamlit", "run", str(ENTRY), "--server.port", str(port), *(options or [])]
+    opened = open_to_class(classroom, port, os.environ) if classroom else []
+    command = [sys.executable, "-m", "streamlit", "run", str(ENTRY), "--server.port", str(port), *opened,
+               *(options or [])]
     os.execv(sys.executable, command)  # so that signals reach the server itself
 
 

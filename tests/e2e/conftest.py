@@ -114,7 +114,7 @@ def home(tmp_path_factory) -> Path:
 @pytest.fixture(scope="session")
 def server(home, tmp_path_factory):
     """Base URL of a running dashboard."""
-    port, log = _free_port(), tmp_path_factory.mktemp("server") / "server.log"
+    port, log = free_port(), tmp_path_factory.mktemp("server") / "server.log"
     command = [sys.executable, "-m", "streamlit", "run", "app/main.py", "--server.port", str(port),
                "--server.headless", "true", "--server.fileWatcherType", "none", "--server.enableAgentApi", "true"]
     _LOGS.append(log)
@@ -122,7 +122,7 @@ def server(home, tmp_path_factory):
         process = subprocess.Popen(command, cwd=ROOT, stdout=out, stderr=out,
                                    env={**os.environ, "WHICHFLUENCE_HOME": str(home), "WHICHFLUENCE_DEBUG": "1"})
     try:
-        _wait_for(f"http://127.0.0.1:{port}/_stcore/health", process, log)
+        wait_for(f"http://127.0.0.1:{port}/_stcore/health", process, log)
         yield f"http://127.0.0.1:{port}"
     finally:
         _end([process.pid, *_workers(home)])
@@ -263,13 +263,13 @@ def _wait_until_idle(page) -> None:
     page.wait_for_function(IDLE, arg=QUIET, timeout=PATIENCE, polling=50)
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]
 
 
-def _wait_for(url: str, process: subprocess.Popen, log: Path) -> None:
+def wait_for(url: str, process: subprocess.Popen, log: Path) -> None:
     deadline = time.monotonic() + 90
     while time.monotonic() < deadline and process.poll() is None:
         with suppress(OSError), urllib.request.urlopen(url, timeout=2) as answer:

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from app.charts.enlarged import enlarged, sized
-from app.learn import behavior, browser, classroom, counterfactual, intervention, lesson, panel, process, stages
+from app.learn import behavior, classroom, counterfactual, intervention, lesson, panel, process, stages
+from app.widgets.frame import projector
 from app.widgets.jobs.desk import desk
 from engine.applications.lessons import comparing, rough, signals, toy
 from engine.applications.lessons.curve import along_eta, most_curved
@@ -78,9 +79,16 @@ def test_it_is_entered_and_left_at_the_same_step():
     assert at.title[0].value == "Learn" and says(at, panel.title("3"))
 
 
-def test_another_page_has_no_such_mode():
+def test_a_page_that_a_lesson_leads_to_keeps_the_letters_and_knows_the_way_back():
     at = sound(open("guide", classroom="1"))
-    assert "classroom" not in at.query_params and says(at, "Guide")
+    assert says(at, "Guide") and at.get("page_link")[0].proto.label == "Back to the lesson"
+    assert "classroom" not in pressed(at, "Usual size").query_params
+
+
+def test_the_workbench_opens_at_the_query_of_the_lesson():
+    at = pressed(opened("4", **{"lesson-query": "7"}), "Reveal")
+    link = next(one.proto for one in at.get("page_link") if one.proto.label == "In the workbench")
+    assert {"ranks=7", "classroom=1"} <= set(link.query_string.split("&"))
 
 
 def session(visitor, step, **more):
@@ -124,8 +132,9 @@ def test_a_lesson_takes_other_data_and_another_rate():
 
 @pytest.mark.parametrize(("cookie", "scale"), [("1.5", 1.5), ("99", 4.0), ("nan", 1.0), ("x", 1.0)])
 def test_letters_and_charts_grow_with_the_screen(monkeypatch, cookie, scale):
-    monkeypatch.setattr(browser.st, "context", SimpleNamespace(cookies={browser.SCALE: cookie}))
-    assert browser.scale() == scale
+    fake = SimpleNamespace(context=SimpleNamespace(cookies={projector.COOKIE: cookie}), session_state={})
+    monkeypatch.setattr(projector, "st", fake)
+    assert projector.scale() == scale
     with enlarged(400, scale):
         assert sized({"mark": {"size": 10}, "height": 3})["height"] == round(400 * scale)
 

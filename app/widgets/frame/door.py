@@ -13,6 +13,8 @@ from urllib.parse import urlsplit
 import streamlit as st
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from app.widgets.frame import visitors
+
 POLICY = ((b"content-security-policy", b"frame-ancestors 'none'; img-src 'self' data: blob:"),
           (b"x-frame-options", b"DENY"))
 REFUSED = (b"This server does not answer to that name; open it as http://localhost, or name the host in "
@@ -30,7 +32,7 @@ class Door:
     """
 
     def __init__(self, app: ASGIApp) -> None:
-        self.app = app
+        self.app, self.connected = app, 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket"):
@@ -38,10 +40,26 @@ class Door:
             return
         if not _welcome(scope):
             await _refuse(scope, send)
+        elif visitors.comes_from_afar(scope):
+            await self._visit(scope, receive, send)
         elif scope["type"] == "http" and not scope["path"].startswith(COMPONENTS):
             await self.app(scope, receive, _WithPolicy(send))
         else:
             await self.app(scope, receive, send)
+
+    async def _visit(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """What a device of a class may do: read, and hold one of `visitors.MOST` connections."""
+        if scope["type"] == "http":
+            allowed = scope["method"] in visitors.METHODS
+            await (self.app(scope, receive, _WithPolicy(send)) if allowed else _refuse(scope, send))
+        elif self.connected >= visitors.MOST:
+            await _refuse(scope, send)
+        else:
+            self.connected += 1
+            try:
+                await self.app(scope, receive, send)
+            finally:
+                self.connected -= 1
 
 
 class _WithPolicy:

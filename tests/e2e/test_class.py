@@ -1,0 +1,84 @@
+"""A class of eight devices beside the teacher: they answer, the teacher sees how many, and they can do nothing else."""
+
+import os
+import re
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+
+import pytest
+
+from app.learn.panel import STEPS
+from tests.e2e.conftest import ROOT, free_port, wait_for
+
+pytestmark = [pytest.mark.e2e, pytest.mark.slow]
+
+DEVICES, ADDRESS = 8, "127.0.0.2"
+JOINED = re.compile(r"joins at (http://\S+) with the code (\w+)")
+QUESTION = STEPS["1"].prediction
+
+
+@pytest.fixture(scope="module")
+def opened_server(tmp_path_factory):
+    """(URL of the teacher, URL of the devices, code) of a server for a class."""
+    port, log = free_port(), tmp_path_factory.mktemp("class") / "server.log"
+    with log.open("wb") as out:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "engine", "run", "--classroom", ADDRESS, "--port", str(port), "--",
+             "--server.headless", "true", "--server.fileWatcherType", "none"], cwd=ROOT, stdout=out, stderr=out,
+            env={**os.environ, "WHICHFLUENCE_HOME": str(tmp_path_factory.mktemp("home"))})
+    try:
+        wait_for(f"http://127.0.0.1:{port}/_stcore/health", process, log)
+        yield f"http://localhost:{port}", *JOINED.search(log.read_text()).groups()
+    finally:
+        process.terminate()
+        process.wait(20)
+
+
+def refused(url, method="GET", **headers):
+    try:
+        urllib.request.urlopen(urllib.request.Request(url, method=method, headers=headers), timeout=10)
+    except urllib.error.HTTPError as error:
+        return error.code
+    return 0
+
+
+def test_devices_read_and_do_nothing_else(opened_server):
+    teacher, devices, _ = opened_server
+    assert refused(devices) == 0 and refused(teacher) == 0
+    for method in ("PUT", "POST", "DELETE"):
+        assert refused(f"{devices}/_stcore/upload_file/a/b", method) == 403
+    assert refused(devices, Host="evil.example") == 403
+
+
+def test_eight_devices_answer_before_the_result(opened_server, browser):
+    teacher, devices, code = opened_server
+    contexts = [browser.new_context(viewport={"width": 390, "height": 844}) for _ in range(DEVICES)]
+    desk = browser.new_context(viewport={"width": 1280, "height": 720}, reduced_motion="reduce")
+    try:
+        screen = desk.new_page()
+        screen.goto(f"{teacher}/learn?classroom=1&step=1")
+        screen.get_by_text("Answers of the class: 0").wait_for(timeout=60_000)
+        pages = [context.new_page() for context in contexts]
+        for index, page in enumerate(pages):
+            page.set_default_timeout(60_000)
+            page.goto(f"{devices}/?join={code}" if index else devices)
+        pages[0].get_by_label("Code of the class").fill(code.lower())
+        pages[0].get_by_role("button", name="Join").click()
+        for index, page in enumerate(pages):
+            page.get_by_text(QUESTION.options[index % 2]).click()
+            page.get_by_text("Your answer is counted").wait_for()
+            assert page.locator('[data-testid="stSidebar"]').count() == 0
+        screen.get_by_text(f"Answers of the class: {DEVICES}").click()
+        counts = screen.locator(".wf-answers b")
+        counts.first.wait_for()
+        assert counts.all_inner_texts() == [str(DEVICES // 2)] * 2 + ["0"]
+        pages[0].reload()
+        pages[0].get_by_text("Your answer is counted").wait_for()
+        screen.keyboard.press("PageDown")
+        for page in pages:
+            page.get_by_text(QUESTION.why).wait_for()
+    finally:
+        for context in (*contexts, desk):
+            context.close()
