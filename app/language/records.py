@@ -93,12 +93,11 @@ def _records(wanted: Study, run: Attributed, estimator: str, behavior: str) -> N
     if shown.empty:
         st.info("No record is in the top tenth of one and not of the other.", icon=":material/filter_alt_off:")
         return
-    review, rows = review_desk.open_review(wanted), [int(row) for row in shown["record"]]
-    review_desk.listen(review, rows)
+    review, taken = review_desk.open_review(wanted)
     decisions = review.decisions()
-    clicked = _table(wanted, review_desk.marked(shown, decisions), ranking)
+    clicked = _table(wanted, review_desk.marked(shown, review, decisions), ranking)
     row = state.record(_titles(shown), clicked)
-    review_desk.buttons(review, decisions, row, rows)
+    review_desk.show(wanted, shown, tables["records"], ranking, review, taken, decisions, row)
     opened.show(wanted, tables, row, ranking, query)
     review_desk.exports(wanted, review, decisions)
     if "detection" in tables:
