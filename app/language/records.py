@@ -171,7 +171,7 @@ def _titles(shown: pd.DataFrame) -> dict[int, str]:
 
 def _detection(detected: pd.DataFrame) -> None:
     """How well each estimator and behavior finds the records whose flags are known, in this run alone."""
-    with st.expander("How well the flagged records are found in this run"):
+    with st.expander("Detection of the flagged records in this run"):
         table = detected.rename(columns={"value": "mean"}).assign(ci95=float("nan"), n_seeds=1)
         for kind in table["sought"].unique():
             of_kind = table[table["sought"] == kind]

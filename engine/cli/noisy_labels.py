@@ -126,7 +126,7 @@ def _report(noisy: NoisyData, scored: Scored) -> None:
 
     print(noisy.trusted_origin)
     if noisy.corrupted_count:
-        print(f"{noisy.corrupted_count:,} of {len(noisy.rows):,} labels were made wrong, as asked.")
+        print(f"{noisy.corrupted_count:,} of {len(noisy.rows):,} labels were corrupted.")
     if noisy.flags is None or not noisy.flags.noisy.any():
         print("Labels are searched as they came, and nobody says which are wrong: the file ranks them, and how many "
               "are found cannot be measured.")

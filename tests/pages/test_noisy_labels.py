@@ -122,7 +122,7 @@ def test_detection_shows_metrics_table_and_agreement(finished):
     assert labels[:5] == ["AUPRC", "AUROC", "P@1%", "P@5%", "P@10%"] and "Kendall tau" in labels
     table = next(text for text in texts(at) if 'aria-label="AUPRC by method' in text)
     assert table.count("◆") == 3 and table.count("★") >= 1 and "<u>" in table
-    assert says(at, "Do they agree?") and says(at, "40 of 200 labels are wrong")
+    assert says(at, "Agreement of the rankings") and says(at, "40 of 200 labels are wrong")
 
 
 def test_another_pair_comes_from_the_address(finished):
@@ -143,7 +143,8 @@ def test_without_known_flags_it_says_why_metrics_are_missing(empty):
     tried = TrialRequest(source=source)
     best = TrialRequest.loaded(run_job(tried.name, tried.payload, empty)).best
     at = sound(open("noisy_labels", noise=0.0, view="agreement", **SMALL))
-    assert says(at, "Do they agree?") and says(at, f"Recommended: **{best.title}**: of 10 labels of these data")
+    assert says(at, "Agreement of the rankings")
+    assert says(at, f"Recommended: **{best.title}**: of 10 labels of these data")
 
 
 def test_a_clicked_cell_opens_its_pair(finished):

@@ -42,7 +42,7 @@ def plant(labels: np.ndarray, predicted: np.ndarray, classes: int, seed: int, fr
     """
     eligible, count = predicted == labels, round(fraction * len(labels))
     if min(count, eligible.sum() / 2) < LEAST:
-        raise InvalidInput(f"Only {int(min(count, eligible.sum() // 2)):,} labels can be made wrong, fewer than "
+        raise InvalidInput(f"Only {int(min(count, eligible.sum() // 2)):,} labels can be flipped, fewer than "
                            f"{LEAST}, so that no method can be measured here; search more labels.")
     rng = np.random.default_rng([seed, 8])
     rows = rng.permutation(np.flatnonzero(eligible))[:min(count, int(eligible.sum()) // 2)]
