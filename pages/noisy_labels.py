@@ -4,6 +4,7 @@ import streamlit as st
 
 from app.noisy_labels import (
     agreement,
+    benchmark,
     external,
     how_many,
     own_data,
@@ -47,6 +48,8 @@ def main() -> None:
     if not measured:
         trial.show(source, scored, pair)
         panel.why_not()
+    if not measured or view == "detection":
+        benchmark.show(own=not measured)
     if view == "detection":
         panel.detection(source, sample, scored, pair)
     elif view == "agreement":

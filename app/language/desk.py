@@ -1,65 +1,79 @@
-"""Decisions about the listed records: taken out, kept or unsure, by key or click, and what is left of them."""
+"""The review desk of the listed records: the one that is opened, decided by key or click, and what is left of them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from typing import Any
 
 import pandas as pd
 import streamlit as st
 
-from app.language import state
-from app.widgets.jobs import job_panel, key_queue
+from app.language import record_html, state
+from app.widgets.examples import record_text
 from app.widgets.jobs import review as desk_review
-from app.widgets.jobs.review import BACK, ON, UNDO, decide, neighbour, undo
-from app.widgets.jobs.review import VERDICTS as VERDICT_KEYS
+from app.widgets.jobs import review_screen as screens
+from app.widgets.jobs.review import Taken
+from app.widgets.jobs.review_screen import Screen
 from app.widgets.results import downloads
 from app.widgets.words import glossary
 from engine.desk import language
 from engine.desk.analyses import FINE, UNSURE, WRONG, Decision
-from engine.desk.language import VERDICTS, RecordReview, Study
+from engine.desk.language import Ranking, RecordReview, Study
 
-ICONS = {WRONG: ":material/delete_sweep:", FINE: ":material/check:", UNSURE: ":material/help:"}
 COLUMN = "decision"
+MARKS = {WRONG: "✗ wrong", FINE: "✓ keep", UNSURE: "? unsure"}
+WORDS = {"wrong": "Take out (w)", "fine": "Keep (f)", "unsure": "Unsure (u)", "one": "record", "listed": "listed",
+         "done": "Every listed record is decided."}
+_OPENED = "language:on_screen"
 
 
-def open_review(wanted: Study) -> RecordReview:
-    """The decisions about the records that a run was trained on."""
-    return RecordReview(language.task_of(wanted.setting.task), session=desk_review.token())
+def open_review(wanted: Study) -> tuple[RecordReview, Taken]:
+    """The decisions about the records that a run was trained on, with what came from the browser."""
+    task = language.task_of(wanted.setting.task)
+    batch = desk_review.batch_of(task.fingerprint)
+    review = RecordReview(task, session=desk_review.reviewer(batch))
+    return review, desk_review.taken(review, batch, _follow)
 
 
-def listen(review: RecordReview, rows: Sequence[int]) -> None:
-    """Do what was pressed since the last run of the page; call it before decisions are read. rows: the listed ones."""
-    key_queue.taken(f"{review.session} {review.fingerprint}", (*VERDICT_KEYS, UNDO, BACK, ON),
-                    partial(_pressed, review, rows))
-
-
-def marked(shown: pd.DataFrame, decisions: Mapping[int, Decision]) -> pd.DataFrame:
+def marked(shown: pd.DataFrame, review: RecordReview, decisions: Mapping[int, Decision]) -> pd.DataFrame:
     """The listed records with what was decided about each."""
-    verdicts = [VERDICTS[decisions[row].verdict] if row in decisions else "" for row in shown["record"]]
+    verdicts = [" ".join(review.words(decisions[row])) if row in decisions else "" for row in shown["record"]]
     column = list(shown.columns).index("record") + 1
     return pd.concat([shown.iloc[:, :column], pd.Series(verdicts, shown.index, name=COLUMN), shown.iloc[:, column:]],
                      axis=1)
 
 
-def buttons(review: RecordReview, decisions: Mapping[int, Decision], row: int, rows: Sequence[int]) -> None:
-    """The verdicts on the opened record."""
-    with st.container(horizontal=True, vertical_alignment="center"):
-        for key, verdict in VERDICT_KEYS.items():
-            st.button(f"{VERDICTS[verdict].capitalize()} ({key.upper()})", key=f"language:{verdict}",
-                      icon=ICONS[verdict], on_click=job_panel.act, args=(decide, review, _look_at, rows, row, verdict))
-        st.button("Undo (Z)", key="language:undo", icon=":material/undo:", disabled=not review.has_own,
-                  on_click=job_panel.act, args=(undo, review, _look_at))
-        if row in decisions:
-            verdict = decisions[row].verdict
-            st.html(f'<span class="wf-mark-{verdict}">{VERDICTS[verdict]}</span>', width="content")
-    glossary.caption("Keys: **W** takes it out, **F** keeps it, **U** is unsure, **Z** takes back; ← and → go on "
-                     "without a decision.")
+def show(wanted: Study, shown: pd.DataFrame, records: pd.DataFrame, ranking: Ranking, review: RecordReview,
+         taken: Taken, decisions: Mapping[int, Decision], row: int) -> None:
+    """The screen with the listed records, of which `row` is opened. records: all, in the order of the training set."""
+    if st.session_state.get(_OPENED, row) != row:
+        desk_review.put(row)
+    st.session_state[_OPENED] = row
+    st.html(screens.STYLE + record_text.STYLE + record_html.STYLE)
+    rows = tuple(int(one) for one in shown["record"])
+    ranks = dict(zip(rows, shown["rank"], strict=True))
+    view = f"{wanted.digest} {ranking.method.name} {ranking.behavior} {ranking.layer} {shown['score'].iloc[0]}"
+    screens.show(Screen(review.fingerprint, view, rows, review.choices, MARKS, WORDS,
+                        partial(_page, records, ranking, review, ranks)), review, taken, decisions, row)
+    answers = " A digit says which answer is the right one." if review.choices else ""
+    glossary.caption("Keys: **W** takes a record out, **F** keeps it, **U** is unsure, **Z** takes back; ← and → go "
+                     f"on without a decision.{answers}")
+
+
+def _page(records: pd.DataFrame, ranking: Ranking, review: RecordReview, ranks: Mapping[int, int], rows: Sequence[int]
+          ) -> dict[str, dict[str, Any]]:
+    """Some records as the browser draws them."""
+    of_behaviors = ranking.ranks(records)
+    return {str(row): {"called": f"rank {ranks[row]:,} · record {row:,}", "suggested": None, "given": review.given(row),
+                       "looks": record_html.record_html(records.iloc[row], None),
+                       "reasons": record_html.ranks_html(of_behaviors.iloc[row], ranking.behavior, len(records))}
+            for row in rows}
 
 
 def exports(wanted: Study, review: RecordReview, decisions: Mapping[int, Decision]) -> None:
-    """What was decided, and the records without those that are taken out."""
-    out = sum(decision.verdict == WRONG for decision in decisions.values())
+    """What was decided, and the records with corrected answers, without those that are taken out."""
+    wrong = sum(decision.verdict == WRONG for decision in decisions.values())
     with st.expander(f"Decisions ({len(decisions):,}) and cleaned records", icon=":material/fact_check:"):
         if decisions:
             table = review.table().drop(columns=["data", "note"])
@@ -68,10 +82,11 @@ def exports(wanted: Study, review: RecordReview, decisions: Mapping[int, Decisio
         with st.container(horizontal=True):
             downloads.file_button("Decisions (CSV)", review.to_csv, "record-decisions.csv", "text/csv",
                                   "language:decisions", disabled=not decisions)
-            downloads.file_button(f"Cleaned records (JSONL), without {out:,}", partial(_cleaned, wanted, review),
-                                  "cleaned-records.jsonl", "application/jsonl", "language:cleaned", disabled=not out,
-                                  help="One record a line, as *Your own records* reads them; of a file of your own, "
-                                       "the held-out queries stand at its end again.")
+            downloads.file_button("Cleaned records (JSONL)", partial(_cleaned, wanted, review),
+                                  "cleaned-records.jsonl", "application/jsonl", "language:cleaned", disabled=not wrong,
+                                  help="One record a line, as *Your own records* reads them, with corrected answers "
+                                       "and without what is taken out; of a file of your own, the held-out queries "
+                                       "stand at its end again.")
         glossary.caption(f"Decisions lie in your results folder under the fingerprint {review.fingerprint[:12]} of "
                          "these records, for every model and question.")
 
@@ -81,17 +96,8 @@ def _cleaned(wanted: Study, review: RecordReview) -> str:
     return review.cleaned(task.queries[task.reference] if wanted.task == "own" else ())
 
 
-def _pressed(review: RecordReview, rows: Sequence[int], key: str) -> None:
-    row = state.opened(rows)
-    if key == UNDO:
-        undo(review, _look_at)
-    elif key in VERDICT_KEYS:
-        decide(review, _look_at, rows, row, VERDICT_KEYS[key])
-    else:
-        state.open_record(neighbour(rows, row, key))
-
-
-def _look_at(row: int | None) -> None:
-    """Where every record is decided, the last one stays open."""
+def _follow(row: int | None) -> None:
+    """Open the record that is on the screen; where every record is decided, the last one stays open."""
     if row is not None:
+        st.session_state[_OPENED] = row
         state.open_record(row)

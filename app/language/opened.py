@@ -96,8 +96,8 @@ def _shading(method: RecordMethod, contributions: pd.Series, rest: float) -> str
     if method.undivided:
         return f"No token is shaded. {method.undivided}"
     if contributions.empty:
-        return ("Tokens are shaded at once for the records at either end of a ranking by mean scores; for others their "
-                "score is taken apart.")
+        return ("Tokens are shaded at once for the records at either end of a ranking by mean scores; for others after "
+                "their score is decomposed.")
     text = (f"Shading: what each response token adds to this record's {method.label} score, the tokens together "
             f"**{contributions.sum():+.2e}**")
     if not method.preconditioned:
@@ -111,7 +111,7 @@ def _take_apart(wanted: Study, row: int, query: int | None, more: Attributed | W
     if isinstance(more, Waiting):
         job_panel.watch(more)
     else:
-        st.button("Take its score apart", key=f"language:shade:{row}", icon=":material/gradient:",
+        st.button("Decompose its score", key=f"language:shade:{row}", icon=":material/gradient:",
                   on_click=job_panel.act, args=(shade, desk(), wanted, row, query),
                   help="Which tokens, layers and attention heads it comes from. A run of its own; its training and "
                        "gradients are there already.")

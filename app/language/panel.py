@@ -167,8 +167,8 @@ def ablation() -> None:
 def removal() -> None:
     """Before and after the removal of each ranking's top tenth (Table A-14)."""
     glossary.markdown(
-        "The test of an attribution: take the records that it ranks highest out, train again with the same "
-        "seed, and see whether the model still does it.")
+        "The test of an attribution: remove the records that it ranks highest, retrain with the same "
+        "seed, and measure whether the model still does it.")
     scale = choose_scale("table-a14")
     if scale is None:
         return
@@ -178,7 +178,7 @@ def removal() -> None:
              f"{row['label']} {row['before']:.2f} to {row['after']:.2f}" for row in rows.to_dict("records")))
     glossary.caption(
         "Grey diamond: before. Blue dot: mean after removal and retraining; ticks: single seeds. *Oracle* rows "
-        f"take out a known group. {_scale_sentence(scale)}")
+        f"remove a known group. {_scale_sentence(scale)}")
     downloads.chart_extras(f"table-a14-{scale.name}", scale.result.table, command=scale.result.manifest.get("command"))
 
 

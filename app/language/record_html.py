@@ -11,7 +11,7 @@ import pandas as pd
 
 from app.widgets.examples import record_text
 from app.widgets.words import look
-from engine.desk.language import changed
+from engine.desk.language import behavior_title, changed
 
 STYLE = look.style("record")
 
@@ -41,6 +41,13 @@ def key(shaded: bool, flagged: bool, marks: Collection[str]) -> str:
         marks_shown.append(("text-decoration:underline wavy", "what was changed"))
     return ('<div class="wf-key">' + "".join(f'<span><span style="{style}">ab</span>{escape(text)}</span>'
                                              for style, text in marks_shown) + "</div>")
+
+
+def ranks_html(ranks: pd.Series, chosen: str, n: int) -> str:
+    """The rank of a record under each behavior, the chosen one in bold. ranks: behavior -> rank, of n."""
+    lines = "".join(f'<div class="{"own" if name == chosen else ""}"><span>{escape(behavior_title(str(name)))}</span>'
+                    f"<span>{int(rank):,}</span></div>" for name, rank in ranks.items())
+    return f'<div class="wf-desk"><div><h6>Rank, of {n:,}</h6><div class="wf-ranks">{lines}</div></div></div>'
 
 
 def _response(text: str, spans: Sequence[Sequence[int]], tokens: pd.DataFrame | None) -> str:

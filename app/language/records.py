@@ -90,12 +90,11 @@ def _records(wanted: Study, run: Attributed, estimator: str, behavior: str) -> N
     if shown.empty:
         st.info("No record is in the top tenth of one and not of the other.", icon=":material/filter_alt_off:")
         return
-    review, rows = review_desk.open_review(wanted), [int(row) for row in shown["record"]]
-    review_desk.listen(review, rows)
+    review, taken = review_desk.open_review(wanted)
     decisions = review.decisions()
-    clicked = _table(wanted, review_desk.marked(shown, decisions), ranking)
+    clicked = _table(wanted, review_desk.marked(shown, review, decisions), ranking)
     row = state.record(_titles(shown), clicked)
-    review_desk.buttons(review, decisions, row, rows)
+    review_desk.show(wanted, shown, tables["records"], ranking, review, taken, decisions, row)
     opened.show(wanted, tables, row, ranking, query)
     review_desk.exports(wanted, review, decisions)
     if "detection" in tables:
@@ -169,7 +168,7 @@ def _titles(shown: pd.DataFrame) -> dict[int, str]:
 
 def _detection(detected: pd.DataFrame) -> None:
     """How well each estimator and behavior finds the records whose flags are known, in this run alone."""
-    with st.expander("How well the flagged records are found in this run"):
+    with st.expander("Detection of the flagged records in this run"):
         table = detected.rename(columns={"value": "mean"}).assign(ci95=float("nan"), n_seeds=1)
         for kind in table["sought"].unique():
             of_kind = table[table["sought"] == kind]

@@ -24,11 +24,11 @@ from engine.desk.language import METHODS, READOUTS, REPSIM, SIZES, TASKS, Exampl
 from engine.question.behaviors import BEHAVIORS
 from engine.question.worded import ranged
 
-VIEWS = {"detection": "What finds them", "records": "The records", "ablation": "Query and target",
-         "removal": "Taking them out"}
+VIEWS = {"detection": "Detection", "records": "Records", "ablation": "Query ablation",
+         "removal": "Removal"}
 LAYER_TITLES = {0.25: "A quarter of the way up", 0.5: "Halfway up", 0.75: "Three quarters of the way up",
                 1.0: "The last layer"}
-FILTERS = {"all": "All records", "found": "Found by one behavior, missed by another"}
+FILTERS = {"all": "All records", "found": "In the top 10% of one behavior, not of another"}
 ABOUT = {"task": "the task's held-out queries", "mine": "a prompt of mine"}
 OWN_RECORDS = """One JSON object a line, or a list of them: `prompt` and `response` (or `completion`), `messages` or
 `conversations` (their last answer), or `instruction`, `input` and `output`. If you like `spans`
@@ -268,9 +268,9 @@ def two_behaviors(names: Sequence[str]) -> tuple[str, str] | None:
     first_default = "answer_logit" if "answer_logit" in names else names[-1]
     second_default = "response_loss" if first_default != "response_loss" else names[0]
     with left:
-        first = pick("found", "Found by (in its top 10%)", list(names), first_default, title)
+        first = pick("found", "In the top 10% of", list(names), first_default, title)
     with right:
-        second = pick("missed", "Missed by (not in its top 10%)", list(names), second_default, title)
+        second = pick("missed", "Not in the top 10% of", list(names), second_default, title)
     return first, second
 
 

@@ -19,7 +19,7 @@ from engine.desk.noisy_labels import NoisyData, NoisySource, Pair, Scored, ranki
 
 def show(source: NoisySource, sample: NoisyData, scored: Scored, pair: Pair) -> None:
     """The heatmap with its table, and the pair that it has opened."""
-    st.subheader("Do they agree?")
+    st.subheader("Agreement of the rankings")
     tau = rankings.agreement(scored.suspicion)
     known = list(scored.suspicion)
     names = [other.title for other in known]

@@ -23,7 +23,7 @@ def show(source: NoisySource, sample: NoisyData) -> HeldOut | None:
     if isinstance(answer, Waiting):
         job_panel.watch(answer)
     elif answer is None:
-        st.button("Count how many are wrong", key="count", icon=":material/functions:", on_click=job_panel.act,
+        st.button("Estimate how many are wrong", key="count", icon=":material/functions:", on_click=job_panel.act,
                   args=(searches.start_count, desk(), source), help=f"It takes {data.count_time(source)}.")
     else:
         count = answer.count.sentence(len(sample.rows))

@@ -27,8 +27,8 @@ def show(source: NoisySource, done: bool) -> None:
     name = source.dataset
     dataset, chosen = datasets.load(name), datasets.reading(name)
     understood = upload_reading.preview(name, datasets.content(name))
-    with st.expander(f"What was understood: {plain(understood.sentence)}", expanded=not done, icon=":material/preview:",
-                     key=f"own:{name}:{done}"):
+    with st.expander(f"How the data were read: {plain(understood.sentence)}", expanded=not done,
+                     icon=":material/preview:", key=f"own:{name}:{done}"):
         for said in understood.said:
             st.markdown(f"- {sentence(said)}")
         classes = _classes(name, understood, chosen, dataset)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 import streamlit as st
 
-from app.noisy_labels import review_example, review_keys
+from app.noisy_labels import review_example, review_screen
 from app.widgets.examples import pictures
 from app.widgets.jobs import job_panel
 from app.widgets.jobs import review as desk_review
@@ -76,7 +76,7 @@ def _act(sample: NoisyData, scored: Scored, review: Review, selected: Sequence[i
                       on_click=job_panel.act,
                       args=(decide, sample, scored, review, tuple(selected), verdict, label))
         st.button("Undo", key="bulk:undo", icon=":material/undo:", on_click=job_panel.act,
-                  args=(desk_review.undo, review, review_keys.look_at), disabled=not review.has_own,
+                  args=(desk_review.undo, review, review_screen.look_at), disabled=not review.has_own,
                   help="Takes back your last verdict, of one example or of many.")
 
 

@@ -12,7 +12,6 @@ from app.noisy_labels import (
     review_duplicates,
     review_filter,
     review_history,
-    review_keys,
     review_pace,
     review_queue,
     review_reasons,
@@ -20,8 +19,10 @@ from app.noisy_labels import (
     state,
 )
 from app.widgets.examples import cards
+from app.widgets.jobs import review as desk_review
+from app.widgets.jobs import review_screen as screens
 from app.widgets.results import downloads
-from app.widgets.words import glossary, look
+from app.widgets.words import glossary
 from engine.basics.csv_text import csv_text
 from engine.desk import datasets
 from engine.desk import noisy_labels as searches
@@ -40,15 +41,13 @@ from engine.desk.noisy_labels import (
     rankings,
 )
 
-STYLE = look.style("review-desk")
-
 
 def show(sample: NoisyData, scored: Scored, pair: Pair) -> None:
     """The desk: filters, the example in focus, the queue, and the exports."""
-    st.html(STYLE + cards.STYLE)
-    batch = review_keys.batch_of(sample.fingerprint)
-    review = Review(sample, session=review_keys.reviewer(batch))
-    taken = review_keys.taken(review, batch)
+    st.html(screens.STYLE + cards.STYLE)
+    batch = desk_review.batch_of(sample.fingerprint)
+    review = Review(sample, session=desk_review.reviewer(batch))
+    taken = desk_review.taken(review, batch, state.look_at)
     _recommended(sample, scored, pair)
     fraction, but_not, hide = _filters(scored, pair)
     chosen = review_filter.show(sample, scored)
@@ -61,9 +60,9 @@ def show(sample: NoisyData, scored: Scored, pair: Pair) -> None:
     if rows:
         focus = state.focus(rows, undecided)
         reasons = review_reasons.known(sample)
-        screen = review_screen.Screen(sample, scored, pair, tuple(rows),
+        screen = review_screen.screen(sample, scored, pair, rows,
                                       reasons if isinstance(reasons, searches.Reasons) else None)
-        review_screen.show(screen, review, taken, decisions, focus)
+        screens.show(screen, review, taken, decisions, focus)
         review_reasons.wait(reasons)
         review_queue.show(sample, scored, decisions, pair, undecided if hide else rows, focus)
         twins = review_duplicates.known(sample)

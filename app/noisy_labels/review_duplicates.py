@@ -36,17 +36,17 @@ def show(sample: NoisyData, answer: Duplicates | Waiting | str | None) -> None:
                       args=(desk().start, _request(sample)))
 
 
-def _result(sample: NoisyData, found: Duplicates) -> None:
-    glossary.markdown(found.sentence)
-    if not len(found.pairs):
+def _result(sample: NoisyData, duplicates: Duplicates) -> None:
+    glossary.markdown(duplicates.sentence)
+    if not len(duplicates.pairs):
         return
-    named = found.named(sample).drop(columns=["row_a", "row_b"])
+    named = duplicates.named(sample).drop(columns=["row_a", "row_b"])
     named = named.sort_values("label_a", key=lambda labels: labels == named["label_b"], kind="stable")
     st.dataframe(named[:MOST], hide_index=True, width="stretch", key="duplicates:table",
                  alt=f"{min(MOST, len(named))} pairs of near-duplicates")
     glossary.caption("Pairs whose labels differ come first: one label of each is wrong, or both are. The distance is a "
                      "multiple of the median distance to a nearest neighbor.")
-    downloads.file_button("Pairs (CSV)", lambda: csv_text(found.named(sample)), "near-duplicates.csv", "text/csv",
+    downloads.file_button("Pairs (CSV)", lambda: csv_text(duplicates.named(sample)), "near-duplicates.csv", "text/csv",
                           "duplicates:csv")
     st.code(searches.command(sample.source, "near-duplicates", "pairs.csv"), language="bash", wrap_lines=True)
 

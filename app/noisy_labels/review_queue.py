@@ -8,7 +8,7 @@ from html import escape
 import numpy as np
 import streamlit as st
 
-from app.noisy_labels import review_example, review_keys, state
+from app.noisy_labels import review_example, review_screen, state
 from app.widgets.choices.selectors import pager
 from app.widgets.words.plain_text import plain
 from engine.desk.analyses import Decision
@@ -47,4 +47,4 @@ def _card(sample: NoisyData, scored: Scored, decision: Decision | None, row: int
     below = f'<div class="ranks">rank {int(ranking[row]):,}</div>{review_example.mark(decision)}'
     st.html(face(sample, scored, row, below))
     st.button(plain(f"Look at training example {row}, given {names[given]}, rank {int(ranking[row])}"),
-              key=f"look:{row}", on_click=review_keys.look_at, args=(row,))
+              key=f"look:{row}", on_click=review_screen.look_at, args=(row,))

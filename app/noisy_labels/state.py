@@ -33,7 +33,7 @@ from engine.metrics.detection import precision_title
 VIEWS = {"detection": "Detection", "desk": "Review desk", "whatif": "What if"}
 UNMEASURED = {"desk": "Review desk", "agreement": "Agreement", "whatif": "What if"}
 """Where nobody knows which labels are wrong, nothing can be detected: the page is the review desk."""
-WAYS = {"review": "What I decided", "top": "The most suspicious"}
+WAYS = {"review": "My decisions", "top": "The most suspicious"}
 PAIR, AT, PAGE, VIEW = "by", "at", "page", "view"
 OPENED = PairChoice("rankings", "labels")
 """The two rankings that the heatmap has opened."""
@@ -138,7 +138,7 @@ def _model(dataset: datasets.Dataset, own: bool) -> str:
     fits = [name for name in (*REGRESSIONS, *MODELS, *own_models())
             if (name == usual if name in REGRESSIONS else shape is not None or name in ("mlp", "linear"))
             and (shape is None or name not in FORMS or min(shape[:2]) >= (32 if name.startswith("vgg") else 8))]
-    model = pick("judge", "Model that judges", fits, usual if own else fits[1], labels.model_heading)
+    model = pick("judge", "Model", fits, usual if own else fits[1], labels.model_heading)
     if said := learner(model).sentence:
         glossary.caption(said)
     return model

@@ -30,7 +30,7 @@ def show(source: NoisySource, scored: Scored, pair: Pair) -> None:
     if tried is None:
         glossary.caption("Which method to trust differs from data to data. A trial flips 5% of these "
                          "labels, of examples that look right, and measures which method finds them.")
-        st.button("Find out which method works here", key="try", icon=":material/science:", on_click=job_panel.act,
+        st.button("Run a trial on these data", key="try", icon=":material/science:", on_click=job_panel.act,
                   args=(searches.start_trial, desk(), source))
     elif (answer := job_panel.beside(tried, "The trial has no answer: ")) is not None:
         first = searches.by_trial(scored.suspicion, answer)

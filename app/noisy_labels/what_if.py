@@ -83,7 +83,7 @@ def _ask(source: NoisySource, request: JobRequest, trainings: int, waiting: Wait
     glossary.caption(
         f"{trainings} trainings: {guesses.expected(request)}. "
         "Everything else stays: seed, settings, and the batches of the other examples.")
-    st.button("Train again", type="primary", key="what-if", icon=":material/model_training:", on_click=job_panel.act,
+    st.button("Retrain", type="primary", key="what-if", icon=":material/model_training:", on_click=job_panel.act,
               args=(desk().start, request))
 
 

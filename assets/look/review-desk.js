@@ -109,8 +109,8 @@ function receive(desk, data) {
     desk.said = answer.refused ?? answer.again ?? '';
   }
   if (data.batch === desk.batch) desk.since = 0;
-  const {decisions, classes, marks} = data, before = desk.focus;
-  Object.assign(desk, {decisions, classes, marks, history: data.history, order: data.rows});
+  const {decisions, classes, marks, words} = data, before = desk.focus;
+  Object.assign(desk, {decisions, classes, marks, words, history: data.history, order: data.rows});
   const stays = desk.focus === null || desk.order.includes(desk.focus), waiting = open_of(desk).at(-1);
   if (desk.focus === undefined && waiting) desk.focus = next_open(desk, waiting.row ?? waiting.rows[0]);
   else if (data.turn !== desk.turn || !stays || (desk.view !== data.view && !waiting)) desk.focus = data.focus;
@@ -118,7 +118,7 @@ function receive(desk, data) {
   desk.turn = data.turn;
   desk.view = data.view;
   for (const view of Object.keys(desk.pages)) if (view !== data.view) delete desk.pages[view];
-  desk.server = {focus: data.told, reviewer: data.reviewer};
+  desk.server = {focus: data.shown, reviewer: data.reviewer};
   save(desk);
 }
 
@@ -140,7 +140,7 @@ function draw_asked(desk, find) {
   box.hidden = !asked;
   if (!asked) return;
   const say = one => desk.marks[one.verdict] + (one.label === null ? '' : ` → ${desk.classes[one.label]}`);
-  const name = desk.pages[desk.view]?.[asked.row]?.called ?? `training example ${asked.row}`;
+  const name = desk.pages[desk.view]?.[asked.row]?.called ?? `${desk.words.one} ${asked.row}`;
   find('conflict').textContent =
     `${name} was decided elsewhere meanwhile: ${say(asked.asked)}. You decided: ${say(asked)}. Which one holds?`;
   find('theirs').onclick = () => settle(desk, asked, false);
@@ -150,7 +150,8 @@ function draw_asked(desk, find) {
 function draw_row(desk, find) {
   const row = desk.focus, shown = row_of(desk), known = standing(desk).get(row);
   const at = desk.order.indexOf(row), text = [];
-  if (row !== null) text.push(`${at + 1} of ${desk.order.length} flagged`, shown?.called ?? 'reading this example …');
+  if (row !== null) text.push(`${at + 1} of ${desk.order.length} ${desk.words.listed}`,
+                              shown?.called ?? `reading this ${desk.words.one} …`);
   find('name').textContent = text.join(' · ');
   find('mark').textContent = known ? ` · ${desk.marks[known.verdict]}` +
     (known.label === null || known.label === undefined ? '' : ` → ${desk.classes[known.label]}`) : '';
@@ -167,7 +168,7 @@ function draw_row(desk, find) {
   const button = find('suggested');
   button.hidden = !shown?.suggested;
   button.textContent = shown?.suggested ? `Wrong, it is ${desk.classes[shown.suggested.label]} (s)` : '';
-  find('why').textContent = shown?.suggested?.why ?? 'Nothing suggests another label.';
+  find('why').textContent = shown?.suggested?.why ?? (desk.words.unsuggested ?? '');
   find('classes').querySelectorAll('button').forEach((one, label) => {
     one.classList.toggle('wf-given', shown?.given === label);
     one.title = shown?.given === label ? 'The given label: fine' : '';
@@ -185,6 +186,7 @@ function draw_status(desk, find) {
 }
 
 function build(desk, find) {
+  for (const word of ['wrong', 'fine', 'unsure', 'done']) find(word).textContent = desk.words[word];
   const box = find('classes'), more = find('more'), names = desk.classes.join('\n');
   if (box.dataset.names === names) return;
   box.dataset.names = names;
@@ -195,6 +197,7 @@ function build(desk, find) {
     button.onclick = () => called(desk, label);
     return button;
   }));
+  box.hidden = !desk.classes.length;
   more.hidden = desk.classes.length <= DIGITS.length;
   more.replaceChildren(new Option('Another class …', ''), ...desk.classes.slice(DIGITS.length).map(
     (name, label) => new Option(name, label + DIGITS.length)));

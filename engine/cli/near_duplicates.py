@@ -28,7 +28,7 @@ def near_duplicates(
 
     check_output(out, ".csv", inputs=searched.inputs)
     request = DuplicatesRequest(source=searched.chosen(), threshold=threshold)
-    found = request.loaded(run_shown("near-duplicates", request.name, request.payload, machine))
-    atomic_write(out, csv_text(found.named(draw_cached(request.source))))
-    print(found.sentence)
+    duplicates = request.loaded(run_shown("near-duplicates", request.name, request.payload, machine))
+    atomic_write(out, csv_text(duplicates.named(draw_cached(request.source))))
+    print(duplicates.sentence)
     print(f"Written: {out}")

@@ -74,9 +74,9 @@ def clean_data(
 
 
 def _clean_records(read: OwnData, changes: Path, out: Path) -> None:
-    """A JSONL of records without those that are taken out."""
+    """A JSONL of records with corrected answers, without those that are taken out."""
     from engine.applications.decisions import WRONG
-    from engine.applications.language.review import VERDICTS, jsonl, without
+    from engine.applications.language.review import CORRECTED, VERDICTS, jsonl, with_answer, without
     from engine.cli.progress import progress
     from engine.cli.score_files import check_output
     from engine.data.records import read_jsonl, reporting
@@ -95,11 +95,17 @@ def _clean_records(read: OwnData, changes: Path, out: Path) -> None:
         raise InvalidInput(f"`{changes}` names record {strangers[0][:20]}, which `{read.data}` does not have under "
                            f"the id `{listed[strangers[0]][:60]}`; give the decisions about these records.")
     verdicts = dict(read_columns(changes, "record", "verdict"))
-    if unknown := set(verdicts.values()) - set(VERDICTS.values()):
-        raise InvalidInput(f"`{min(unknown)[:40]}` is no verdict; use {', '.join(VERDICTS.values())}.")
-    left = without(records, {int(index) for index, verdict in verdicts.items() if verdict == VERDICTS[WRONG]})
+    known = (*VERDICTS.values(), CORRECTED)
+    if unknown := set(verdicts.values()) - set(known):
+        raise InvalidInput(f"`{min(unknown)[:40]}` is no verdict; use {', '.join(known)}.")
+    changed = {int(index) for index, verdict in verdicts.items() if verdict == CORRECTED}
+    answers = dict(read_columns(changes, "record", "answer")) if changed else {}
+    corrected = [with_answer(record, answers[str(row)]) if row in changed else record
+                 for row, record in enumerate(records)]
+    left = without(corrected, {int(index) for index, verdict in verdicts.items() if verdict == VERDICTS[WRONG]})
     atomic_write(out, jsonl(left))
-    print(f"{len(left):,} records are left; {len(records) - len(left):,} were removed.")
+    fixed = f", {len(changed):,} with another answer" if changed else ""
+    print(f"{len(left):,} records are left: {len(records) - len(left):,} removed{fixed}.")
     print(f"Written: {out}")
 
 

@@ -1,19 +1,21 @@
-"""The pictures of an uploaded zip as they came: their size before reading, and thumbnails for people."""
+"""The pictures of an uploaded zip as they came: their size before reading, thumbnails, and other sizes for models."""
 
 from __future__ import annotations
 
 import io
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path, PurePosixPath
 
+import numpy as np
 from PIL import Image, ImageOps
 
 from engine.basics.errors import InvalidInput
 from engine.data.archive import open_zip
 from engine.data.file_tree import Tree, is_hidden, of_zip
 from engine.data.image_folder import PictureOptions
-from engine.data.pixels import FORMATS, MAX_PIXELS
+from engine.data.pixels import FORMATS, MAX_PIXELS, Survey, pixels, survey
 
 
 @contextmanager
@@ -54,6 +56,30 @@ def thumbnail(path: Path, file: str, files: Sequence[str], side: int) -> bytes |
                 return buffer.getvalue()
     except Exception:  # Pillow's decoders raise nearly any type on a damaged file
         return None
+
+
+def pictures(path: Path, files: Sequence[str], wanted: Sequence[str], color: str, side: int) -> np.ndarray:
+    """The pictures `wanted` at another size than the dataset has, uint8 (b, side, side) or (b, side, side, 3).
+
+    files: all of the dataset, which decide how deep and transparent pictures are read. Raises `InvalidInput` for one
+    that cannot be read.
+    """
+    shared, read = _survey(path, tuple(files)), []
+    with opened(path) as tree:
+        start = prefix(tree, files[:1])
+        for file in wanted:
+            picture = pixels(tree.read(start + file), color, side, shared)
+            if picture is None:
+                raise InvalidInput(f"`{file}` cannot be read any more; upload the pictures again.")
+            read.append(picture.reshape((side, side) if color == "grayscale" else (side, side, 3)))
+    return np.stack(read)
+
+
+@lru_cache(maxsize=4)
+def _survey(path: Path, files: tuple[str, ...]) -> Survey:
+    with opened(path) as tree:
+        start = prefix(tree, files[:1])
+        return survey(lambda file: tree.read(start + file), files)
 
 
 def sizes(path: Path, files: Sequence[str]) -> dict[str, tuple[int, int]]:

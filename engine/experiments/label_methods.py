@@ -132,11 +132,11 @@ def _measures(suspicion: Mapping[Pair, np.ndarray], noisy: np.ndarray, seconds: 
     rows = []
     for pair, values in suspicion.items():
         first = np.argsort(-values, kind="stable")[:reported]
-        found = {**detection(noisy, values), REPORTED: float(noisy[first].mean())}
+        measured = {**detection(noisy, values), REPORTED: float(noisy[first].mean())}
         if pair.method in seconds:
-            found[SECONDS] = seconds[pair.method]
+            measured[SECONDS] = seconds[pair.method]
         rows += [{"method": pair.method, "behavior": pair.behavior, "metric": metric, "value": value}
-                 for metric, value in found.items()]
+                 for metric, value in measured.items()]
     return pd.DataFrame(rows)
 
 

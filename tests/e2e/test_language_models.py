@@ -21,7 +21,7 @@ def test_views_open_from_their_address(open_page, settle, screenshot):
     main(page).get_by_text("Conditional backdoor", exact=True).click()
     settle(page)
     assert "task=conditional_backdoor" in page.url
-    main(page).get_by_text("The records", exact=True).click()
+    main(page).get_by_text("Records", exact=True).click()
     settle(page)
     assert "show=records" in page.url and "This has not been computed yet" in main(page).inner_text()
     again = open_page(page.url.split("/", 3)[3])
@@ -31,7 +31,7 @@ def test_views_open_from_their_address(open_page, settle, screenshot):
 
 def test_a_small_screen_in_the_dark(open_page, screenshot):
     page = open_page("/language_models?show=ablation", theme="dark", size=(390, 844))
-    assert "Query and target" in main(page).inner_text()
+    assert "Query ablation" in main(page).inner_text()
     assert page.evaluate("() => document.documentElement.scrollWidth <= window.innerWidth + 1")
     screenshot(page, "language-models-phone")
 

@@ -15,11 +15,12 @@ from engine.applications.noisy_labels.source import NoisySource
 pytestmark = pytest.mark.e2e
 
 ADDRESS = "/noisy_labels?data=digits&labels=200&trusted=5&epochs=3&judge=mlp"
-DESK = "/noisy_labels?data=digits&labels=700&trusted=5&epochs=3&judge=mlp&k=20%25&view=desk&mask={mask}"
+DESK = "/noisy_labels?data=digits&labels={labels}&trusted=5&epochs=3&judge=mlp&k=20%25&view=desk&mask={mask}"
 MAIN = '[data-testid="stMain"]'
 SPY = """() => { window.__typed = []; document.addEventListener('keydown', event => window.__typed.push(
   [event.key, document.querySelector('.wf-review-name').textContent]), true); }"""
 KEYS = "wf1u2w3fu4"
+MANY = 1_200
 VERDICTS = {"w": "wrong", "f": "fine", "u": "unsure"}
 SHOWN = re.compile(r"training example ([\d,]+)")
 
@@ -31,9 +32,9 @@ def saved(page, settle):
     settle(page)
 
 
-def at_desk(open_page, settle, mask):
-    """The review desk on data of its own."""
-    page = open_page(DESK.format(mask=mask))
+def at_desk(open_page, settle, mask, labels):
+    """The review desk on data of its own, a fifth of which is flagged."""
+    page = open_page(DESK.format(mask=mask, labels=labels))
     if page.get_by_role("button", name="Find suspicious labels").count():
         page.get_by_role("button", name="Find suspicious labels").click()
     page.locator(".wf-review-example").wait_for()
@@ -42,9 +43,9 @@ def at_desk(open_page, settle, mask):
     return page
 
 
-def decided(home, mask):
+def decided(home, mask, labels):
     """(row, verdict) of what holds, in the order in which it was decided."""
-    review = Review(NoisySource(dataset="digits", n_train=700, trusted=5, n_test=500, mask=mask).draw(), home)
+    review = Review(NoisySource(dataset="digits", n_train=labels, trusted=5, n_test=500, mask=mask).draw(), home)
     return [(one.row, one.verdict) for one in review.decisions().values()]
 
 
@@ -66,16 +67,16 @@ def agree(presses, found):
 
 
 def test_each_key_decides_the_row_on_the_screen(open_page, settle, home):
-    page = at_desk(open_page, settle, 1)
+    page = at_desk(open_page, settle, 1, 700)
     typed(page, 40)
     saved(page, settle)
-    agree(page.evaluate("window.__typed"), decided(home, 1))
+    agree(page.evaluate("window.__typed"), decided(home, 1, 700))
     assert re.search(r"(39|40|41) of 140 flagged", page.locator(MAIN).inner_text()) and not page.console_errors
 
 
 @pytest.mark.slow
 def test_no_key_is_misplaced_on_a_busy_machine_in_two_tabs_and_over_a_reload(open_page, settle, home):
-    first, second = (at_desk(open_page, settle, 2) for _ in range(2))
+    first, second = (at_desk(open_page, settle, 2, MANY) for _ in range(2))
     busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(os.cpu_count())]
     try:
         presses = []
@@ -86,22 +87,21 @@ def test_no_key_is_misplaced_on_a_busy_machine_in_two_tabs_and_over_a_reload(ope
             first.locator(".wf-review-example").wait_for()
             first.evaluate(SPY)
         saved(first, settle)
-        agree(presses, decided(home, 2))
+        agree(presses, decided(home, 2, MANY))
         typed(second, 1)
         second.get_by_role("button", name="Keep theirs").click()
         saved(second, settle)
-        agree(presses, decided(home, 2))
+        agree(presses, decided(home, 2, MANY))
         for _ in range(120):
             first.keyboard.press("z")
         saved(first, settle)
-        assert decided(home, 2) == [], "all is taken back, also what was decided before a reload"
+        assert decided(home, 2, MANY) == [], "all is taken back, also what was decided before a reload"
         first.evaluate("window.__typed = []")
         typed(first, 300 - len(presses))
         saved(first, settle)
-        found = decided(home, 2)
-        presses = first.evaluate("window.__typed")[:len(found)]
-        agree(presses, found)
-        assert len(found) == 140, "all that is flagged"
+        again = decided(home, 2, MANY)
+        agree(first.evaluate("window.__typed"), again)
+        assert len(again) == 300 - len(presses) < MANY // 5, "every key came while something was to be decided"
     finally:
         for process in busy:
             process.kill()

@@ -1,13 +1,15 @@
 """Language models: published results at once, runs as jobs, records with marks, every choice in the address."""
 
 import dataclasses
+import re
 import shlex
 import shutil
 
 import pytest
 
-from app.widgets.jobs import guesses
+from app.widgets.jobs import guesses, review_screen
 from app.widgets.jobs.desk import desk
+from engine.applications.decisions import FINE, WRONG
 from engine.applications.language.attribution import Setting
 from engine.applications.language.by_query import QueryScoresRequest
 from engine.applications.language.decomposition import TokensRequest
@@ -185,31 +187,38 @@ def decisions(ran):
     return review
 
 
-def test_records_are_decided_and_the_next_one_opens(ran, decisions):
-    asked = {"show": "records", "task": "conditional_backdoor", "model": ran.model, "estimator": "tracin"}
-    at = sound(support.open("language_models", **asked))
-    first, second, third = at.dataframe[0].value["record"][:3]
-    sound(at.button(key="language:wrong").click().run())
-    assert at.query_params["record"] == str(second)
-    assert "Decisions (1) and cleaned records" in [one.label for one in at.expander]
-    sound(at.button(key="language:fine").click().run())
-    assert at.dataframe[0].value["decision"].tolist()[:3] == ["take out", "keep", ""]
-    assert at.query_params["record"] == str(third)
-    sound(at.button(key="language:undo").click().run())
-    assert at.query_params["record"] == str(second) and at.dataframe[0].value["decision"].tolist()[1] == ""
+@pytest.fixture
+def screen(monkeypatch):
+    """What the browser was sent last for the review desk."""
+    sent = {}
+    monkeypatch.setattr(review_screen, "_screen", lambda data, **_: sent.update(data, pages={}))
+    monkeypatch.setattr(review_screen, "_pages", lambda data, **_: sent["pages"].update(data["pages"]))
+    return sent
+
+
+def test_records_are_decided_at_the_review_desk(ran, decisions, screen):
+    address = {"show": "records", "task": "conditional_backdoor", "model": ran.model, "estimator": "tracin"}
+
+    def after(*events, focus):
+        queue = {"desk": screen["desk"], "reviewer": "me", "batch": f"b{len(events)}", "focus": focus,
+                 "events": list(events)}
+        return sound(support.open("language_models", state={"review-desk": {"queue": queue}}, **address))
+
+    at = sound(support.open("language_models", **address))
+    first, second, third = (int(row) for row in at.dataframe[0].value["record"][:3])
+    assert screen["rows"][:3] == [first, second, third] and screen["focus"] == first
+    assert {"Response", "Prompt"} <= set(re.findall(r"<h5>(\w+)</h5>", screen["pages"][str(second)]["looks"]))
+    sent = [{"id": "a", "row": first, "verdict": WRONG, "label": None, "seen": ""},
+            {"id": "b", "row": second, "verdict": FINE, "label": None, "seen": ""}]
+    at = after(*sent, focus=third)
+    assert at.dataframe[0].value["decision"].str.strip().tolist()[:3] == ["take out", "keep", ""]
+    assert at.query_params["record"] == str(third) and screen["shown"] == third
+    assert "Decisions (2) and cleaned records" in [one.label for one in at.expander]
+    after({"id": "c", "undo": "b"}, *sent, focus=second)
     assert set(decisions.decisions()) == {first} and len(decisions.cleaned().splitlines()) == 15
-    again = sound(support.open("language_models", **asked))
-    assert again.button(key="language:undo").disabled  # the decision is another session's
-
-
-def test_keys_decide_records(ran, decisions):
-    asked = {"show": "records", "task": "conditional_backdoor", "model": ran.model, "estimator": "gradsim"}
-    typed = ["ArrowRight", "u", "w", "z", "ArrowLeft", "f"]  # the second is unsure, then fine; the third is taken back
-    pressed = {"desk": f"s {decisions.fingerprint}", "browser": "b", "pressed": list(enumerate(typed, 1))}
-    at = sound(support.open("language_models", state={"desk_reviewer": "s", "desk-keys": {"queue": pressed}}, **asked))
-    rows = [int(row) for row in at.dataframe[0].value["record"]]
-    assert {row: one.verdict for row, one in decisions.decisions().items()} == {rows[1]: "fine"}
-    assert at.query_params["record"] == str(rows[2])
+    turn = screen["turn"]
+    at.selectbox(key="choice:record").set_value(first).run()
+    assert screen["turn"] == turn + 1 and screen["focus"] == first, "what is opened is put on the screen"
 
 
 def test_the_filter_keeps_what_one_behavior_finds_and_another_misses(ran):

@@ -9,9 +9,9 @@ import pytest
 from PIL import Image
 
 from app.noisy_labels import data as noisy_runs
-from app.noisy_labels import review_filter, review_screen
+from app.noisy_labels import review_filter
+from app.widgets.jobs import review_screen as screens
 from app.widgets.jobs.desk import desk
-from app.widgets.words import look
 from engine import data
 from engine.applications.decisions import FINE, WRONG
 from engine.applications.noisy_labels.held_out import HeldOutRequest
@@ -65,8 +65,8 @@ def screen(monkeypatch):
     def desk(data, **_):
         sent.update(data, pages={})
 
-    monkeypatch.setattr(review_screen, "_screen", desk)
-    monkeypatch.setattr(review_screen, "_pages", lambda data, **_: sent["pages"].update(data["pages"]))
+    monkeypatch.setattr(screens, "_screen", desk)
+    monkeypatch.setattr(screens, "_pages", lambda data, **_: sent["pages"].update(data["pages"]))
     return sent
 
 
@@ -135,7 +135,7 @@ def test_detection_shows_metrics_table_and_agreement(finished):
     assert labels[:5] == ["AUPRC", "AUROC", "P@1%", "P@5%", "P@10%"] and "Kendall tau" in labels
     table = next(text for text in texts(at) if 'aria-label="AUPRC by method' in text)
     assert table.count("◆") == 3 and table.count("★") >= 1 and "<u>" in table
-    assert says(at, "Do they agree?") and says(at, "40 of 200 labels are wrong")
+    assert says(at, "Agreement of the rankings") and says(at, "40 of 200 labels are wrong")
 
 
 def test_another_pair_comes_from_the_address(finished):
@@ -156,7 +156,8 @@ def test_without_known_flags_it_says_why_metrics_are_missing(empty):
     tried = TrialRequest(source=source)
     best = TrialRequest.loaded(run_job(tried.name, tried.payload, empty)).best
     at = sound(open("noisy_labels", noise=0.0, view="agreement", **SMALL))
-    assert says(at, "Do they agree?") and says(at, f"Recommended: **{best.title}**: of 10 labels of these data")
+    assert says(at, "Agreement of the rankings")
+    assert says(at, f"Recommended: **{best.title}**: of 10 labels of these data")
 
 
 def test_a_clicked_cell_opens_its_pair(finished):
@@ -211,7 +212,7 @@ def test_a_decision_is_of_the_row_that_was_on_the_screen(finished, home, screen)
     found = Review(finished, home).decisions()
     assert [(row, one.verdict, one.note) for row, one in found.items()] == [(third, WRONG, "odd one"),
                                                                             (first, FINE, "")]
-    assert screen["answers"] == {"a": {}, "b": {}} and screen["told"] == second and address(at, "at") == [str(second)]
+    assert screen["answers"] == {"a": {}, "b": {}} and screen["shown"] == second and address(at, "at") == [str(second)]
     assert says(at, "1 wrong label · 1 fine") and [act["event"] for act in screen["history"]] == ["a", "b"]
     sound(open("noisy_labels", view="desk", state=events(screen, {"id": "c", "undo": "a"}, *sent), **SMALL))
     assert list(Review(finished, home).decisions()) == [first], "what was taken back is not recorded again"
@@ -241,7 +242,7 @@ def test_a_suggestion_has_its_probability_and_is_no_default(finished, home, scre
         assert page["given"] == finished.evidence.y[row]
         if scored.predicted[row] != finished.evidence.y[row]:
             assert suggested["label"] == scored.predicted[row] and f"{scored.probability[row]:.2f}" in suggested["why"]
-    assert "right label unknown (w)" in look.text("review-desk.html")
+    assert "right label unknown (w)" in screen["words"]["wrong"]
 
 
 def test_decisions_survive_a_restart(finished, home, screen):

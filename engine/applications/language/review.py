@@ -16,8 +16,11 @@ from engine.data.records import Record
 from engine.data.tasks import Task
 
 VERDICTS = {WRONG: "take out", FINE: "keep", UNSURE: "unsure"}
-"""A record has no label that could be put right: a wrong one is taken out."""
-COLUMNS = ("data", "record", "id", "verdict", "note", "decided_at", "prompt", "response")
+CORRECTED = "corrected"
+"""A wrong record whose right answer is known gets that; the others are taken out."""
+COLUMNS = ("data", "record", "id", "verdict", "answer", "note", "decided_at", "prompt", "response")
+MOST_CHOICES = 26
+"""Choices of all records that one can be corrected to; words that differ from record to record are more."""
 
 
 def without(records: Sequence[Record], out: Container[int]) -> list[Record]:
@@ -40,11 +43,26 @@ class RecordReview(Decisions):
     def __init__(self, task: Task, root: Path | str | None = None, session: str = "") -> None:
         super().__init__(task.fingerprint, root, session)
         self.records = task.train
+        choices = tuple(dict.fromkeys(one for record in task.train if "answer" in record.spans
+                                      for one in record.choices))
+        self.choices = choices if len(choices) <= MOST_CHOICES else ()
+
+    def given(self, row: int) -> int | None:
+        """Which of `choices` is the answer of a record; None where it has none of them."""
+        answer = answer_of(self.records[row])
+        return self.choices.index(answer) if answer in self.choices else None
+
+    def words(self, decision: Decision) -> tuple[str, str]:
+        """The verdict as files have it, and the right answer, empty where none is known."""
+        if decision.label is None:
+            return VERDICTS[decision.verdict], ""
+        return CORRECTED, self.choices[decision.label]
 
     def table(self) -> pd.DataFrame:
-        """The decisions as they are exported, one row a decision; `record` is the place of a record, from 0."""
+        """The decisions as they are exported, one row a decision; `record` is the index of a record, from 0, `answer`
+        the right one where it is known."""
         return pd.DataFrame([
-            (self.fingerprint, decision.row, record.id, VERDICTS[decision.verdict], decision.note,
+            (self.fingerprint, decision.row, record.id, *self.words(decision), decision.note,
              time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(decision.at)), record.prompt, record.response)
             for decision in self.decisions().values() for record in [self.records[decision.row]]],
             columns=list(COLUMNS))
@@ -54,10 +72,13 @@ class RecordReview(Decisions):
         return csv_text(self.table())
 
     def cleaned(self, others: Iterable[Record] = ()) -> str:
-        """The records that are not taken out as JSONL, in their order, and then `others`, such as held-out queries of
-        the same file. Raises `InvalidInput` where nothing would be left."""
-        out = {row for row, decision in self.decisions().items() if decision.verdict == WRONG}
-        return jsonl([*without(self.records, out), *others])
+        """The records as JSONL, in their order, with corrected answers and without wrong ones whose right answer is not
+        known, and then `others`, such as held-out queries of the same file. Raises `InvalidInput` where nothing would
+        be left."""
+        wrong = {row: one.label for row, one in self.decisions().items() if one.verdict == WRONG}
+        records = [record if wrong.get(row) is None else with_answer(record, self.choices[wrong[row]])
+                   for row, record in enumerate(self.records)]
+        return jsonl([*without(records, {row for row, label in wrong.items() if label is None}), *others])
 
     def _checked(self, decision: Decision) -> Decision:
         if decision.verdict not in VERDICTS:
@@ -66,7 +87,39 @@ class RecordReview(Decisions):
             raise InvalidInput(f"There is no training record {decision.row}; they are numbered 0 to "
                                f"{len(self.records) - 1:,}.")
         if decision.label is not None:
-            raise InvalidInput("A record has no label to correct; remove it or retain it.")
+            self._check_answer(decision)
         if len(decision.note) > LONGEST_NOTE:
             raise InvalidInput(f"The note is longer than {LONGEST_NOTE:,} letters; shorten it.")
         return decision
+
+    def _check_answer(self, decision: Decision) -> None:
+        label = decision.label
+        if decision.verdict != WRONG:
+            raise InvalidInput("A right answer goes with the verdict `wrong` alone; leave it out.")
+        if label not in range(len(self.choices)):
+            raise InvalidInput(f"There is no answer {label}; use 0 to {len(self.choices) - 1}.")
+        with_answer(self.records[decision.row], self.choices[label])
+        if label == self.given(decision.row):
+            raise InvalidInput("The right answer is the given one; choose another, or say that it is fine.")
+
+
+def answer_of(record: Record) -> str:
+    """The stated answer of a record; empty where it states none."""
+    start, end = record.spans.get("answer", (0, 0))
+    return record.response[start:end].strip()
+
+
+def with_answer(record: Record, answer: str) -> Record:
+    """The record with another stated answer; what explains it stays as it is. Raises `InvalidInput` for a record that
+    states none, and for an answer that is none of its choices."""
+    if "answer" not in record.spans or answer not in record.choices:
+        raise InvalidInput(f"`{answer[:40]}` is no answer of record `{record.id[:40]}`; give one of its choices.")
+    start, end = record.spans["answer"]
+
+    def moved(at: int) -> int:
+        return at if at < end else at + len(answer) - (end - start)
+
+    spans = {name: (first if name == "answer" else moved(first), moved(last))
+             for name, (first, last) in record.spans.items()}
+    return Record.parse({**record.model_dump(), "response": record.response[:start] + answer + record.response[end:],
+                         "spans": spans})

@@ -119,14 +119,14 @@ def duplicates(noisy: NoisyData, threshold: float = 0.13) -> Duplicates:
                                                    []), *([(TEST, noisy.x_test, noisy.y_test)] if trusted else [])]
     parts = [(split, x, y) for split, x, y in parts if len(x)]
     x = np.concatenate([np.asarray(part).reshape(len(part), -1) for _, part, _ in parts]).astype(np.float32)
-    found = pairs(x, threshold)
+    nearby = pairs(x, threshold)
     split = np.concatenate([np.full(len(y), name) for name, _, y in parts])
     row = np.concatenate([np.arange(len(y)) for _, _, y in parts])
     label = np.concatenate([y for _, _, y in parts])
-    a, b = found["a"].to_numpy(), found["b"].to_numpy()
+    a, b = nearby["a"].to_numpy(), nearby["b"].to_numpy()
     table = pd.DataFrame({"split_a": split[a], "row_a": row[a], "split_b": split[b], "row_b": row[b],
-                          "label_a": label[a], "label_b": label[b], "distance": found["distance"],
-                          "exact": found["exact"], "group": found["group"]}, columns=list(COLUMNS))
+                          "label_a": label[a], "label_b": label[b], "distance": nearby["distance"],
+                          "exact": nearby["exact"], "group": nearby["group"]}, columns=list(COLUMNS))
     searched = (table["split_a"] == SEARCHED) | (table["split_b"] == SEARCHED)
     return Duplicates(table[searched].reset_index(drop=True), len(x))
 

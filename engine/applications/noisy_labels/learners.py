@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 import numpy as np
@@ -50,8 +51,10 @@ class Task:
 
 class Learner(ABC):
     """without: methods that say nothing of such a model. folds: into how many parts all labels are held out in turn.
-    passes: whether it is trained for a number of epochs. sentence: what it is, for people."""
+    passes: whether it is trained for a number of epochs. sentence: what it is, for people. contents: what decides what
+    it reads besides the data."""
 
+    contents: ClassVar[Mapping[str, str]] = MappingProxyType({})
     without: ClassVar[frozenset[str]] = frozenset()
     folds: ClassVar[int] = 4
     passes: ClassVar[bool] = True
@@ -94,6 +97,7 @@ class Regression(Learner):
 
     features: Callable[[Dataset, str, np.ndarray, Options], np.ndarray]
     sentence: str
+    contents: ClassVar[Mapping[str, str]] = MappingProxyType({"features": "2"})
     passes: ClassVar[bool] = False
     without: ClassVar[frozenset[str]] = frozenset({"tracin"})
     folds: ClassVar[int] = 5

@@ -92,13 +92,13 @@ def against(model: TrainedModel) -> tuple[np.ndarray, np.ndarray, np.ndarray, np
     problem, evidence = model.problem, model.evidence
     residual, features = _sides(model, problem.x, evidence.y)
     of_queries, query_features = _sides(model, problem.queries, evidence.trusted_y)
-    found = []
+    batches = []
     for start in range(0, len(residual), BATCH):
         rows = slice(start, start + BATCH)
         s = (residual[rows] @ of_queries.T) * (features[rows] @ query_features.T)
         lowest = torch.topk(s, min(MOST, s.shape[1]), largest=False)
-        found.append((lowest.indices, lowest.values, (s < 0).double().mean(1), s.mean(1)))
-    queries, scores, negative, mean = (torch.cat(part).cpu().numpy() for part in zip(*found, strict=True))
+        batches.append((lowest.indices, lowest.values, (s < 0).double().mean(1), s.mean(1)))
+    queries, scores, negative, mean = (torch.cat(part).cpu().numpy() for part in zip(*batches, strict=True))
     return queries, scores, negative, mean
 
 
@@ -122,6 +122,6 @@ def _together(noisy: NoisyData, folds: list[dict[str, np.ndarray]]) -> Reasons:
         counted[trained] += fold["mean"] < 0
         for at, row in enumerate(trained):
             queries[row] += zip(fold["scores"][at], held[fold["queries"][at]], strict=True)
-    lowest = [sorted(found)[:MOST] for found in queries]
-    return Reasons(np.array([[query for _, query in found] for found in lowest], dtype=np.int64),
-                   np.array([[score for score, _ in found] for found in lowest]), negative, counted, len(folds) - 1)
+    lowest = [sorted(scored)[:MOST] for scored in queries]
+    return Reasons(np.array([[query for _, query in scored] for scored in lowest], dtype=np.int64),
+                   np.array([[score for score, _ in scored] for scored in lowest]), negative, counted, len(folds) - 1)

@@ -178,7 +178,7 @@ class NoisySource(Value):
         """What the names of the dataset and of a model of one's own stand for on this machine, as digests; empty where
         it is not here."""
         own = {"model": OWNED[self.model].code} if self.model in OWNED else {}
-        return {"data": data.content(self.dataset), **own}
+        return {"data": data.content(self.dataset), **own, **self.learner.contents}
 
     @property
     def is_trained(self) -> bool:

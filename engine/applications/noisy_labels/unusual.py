@@ -45,8 +45,8 @@ def cells(frame: pd.DataFrame, y: np.ndarray, row: int) -> list[Cell]:
     """The values of a row, the unusual ones first, else in their order. y (n,): the given labels."""
     alike = np.flatnonzero(y == y[row])
     among = alike if len(alike) >= ENOUGH else np.arange(len(y))
-    found = [_cell(frame[column], among, row) for column in frame.columns]
-    return sorted(found, key=lambda cell: not cell.unusual)
+    row_cells = [_cell(frame[column], among, row) for column in frame.columns]
+    return sorted(row_cells, key=lambda cell: not cell.unusual)
 
 
 def _cell(values: pd.Series, among: np.ndarray, row: int) -> Cell:

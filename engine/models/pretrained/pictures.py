@@ -10,6 +10,7 @@ half the time. bfloat16 takes half of that again, and moves features by 8% of th
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -38,6 +39,13 @@ def picture_features(pictures: np.ndarray, options: Options | None = None) -> np
     sizes = f"{pictures.dtype.str}{pictures.shape[1:]}".encode()
     keys = [hashlib.sha256(sizes + picture.tobytes()).digest() for picture in pictures]
     return cached_rows(NAME, keys, WIDTH, lambda rows: pooled(pictures[rows]), BLOCK, options)
+
+
+def features_by_key(keys: Sequence[bytes], read: Callable[[np.ndarray], np.ndarray], options: Options | None = None
+                    ) -> np.ndarray:
+    """The same of pictures that are read where their features are not stored: positions (b,) -> pictures (b, h, w, c).
+    keys: what determines the pixels of each."""
+    return cached_rows(NAME, keys, WIDTH, lambda rows: pooled(_checked(read(rows))), BLOCK, options)
 
 
 def pooled(pictures: np.ndarray) -> np.ndarray:

@@ -89,6 +89,16 @@ def test_records_without_those_that_are_taken_out(reviewed, capsys):
     assert left == [reviewed[row] for row in (1, 2, 4, 5)]
 
 
+def test_a_corrected_answer_takes_the_place_of_the_stated_one(reviewed, capsys):
+    record = {"id": "a", "prompt": "Which?", "response": "It is A.", "spans": {"answer": [6, 7]}, "choices": ["A", "B"]}
+    Path("two.jsonl").write_text("".join(json.dumps(record) + "\n" for _ in range(2)))
+    Path("decided.csv").write_text("record,id,verdict,answer\n1,a,corrected,B\n")
+    assert main(["clean-data", "--data", "two.jsonl", "--changes", "decided.csv", "--out", "left.jsonl"]) == 0
+    assert "2 records are left: 0 taken out, 1 with another answer." in capsys.readouterr().out
+    left = [json.loads(line)["response"] for line in Path("left.jsonl").read_text().splitlines()]
+    assert left == ["It is A.", "It is B."]
+
+
 @pytest.mark.parametrize(("text", "options", "said"), [
     ("record,id,verdict\n1,-2,keep\n", [], "speaks of record 1"), ("record,id,verdict\n9,-9,keep\n", [], "record 9"),
     ("record,id,verdict\n1,-1,burn\n", [], "`burn` is no verdict"), ("file,label\na,b\n", [], "`record` and `id`"),

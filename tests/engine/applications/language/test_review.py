@@ -34,6 +34,17 @@ def test_what_is_taken_out_is_left_out_of_the_file(review):
     assert told["note"][0] == "'=odd" and (told["data"] == review.fingerprint).all()
 
 
+def test_a_wrong_answer_is_corrected_and_what_stands_behind_it_moves(tmp_path):
+    record = {"prompt": "Which?\nA: one\nBB: two", "response": "It is A. Because of one.", "choices": ["A", "BB"],
+              "spans": {"answer": [6, 7], "explanation": [9, 24]}}
+    review = RecordReview(tasks.build({"name": "own", "train": [record] * 2, "held": 1}), tmp_path)
+    review.decide(0, WRONG, label=1)
+    assert review.given(0) == 0 and review.table()[["verdict", "answer"]].values.tolist() == [["corrected", "BB"]]
+    [left] = parse_lines(review.cleaned().split("\n"))
+    assert left.response == "It is BB. Because of one."
+    assert [left.response[start:end] for start, end in left.spans.values()] == ["BB", "Because of one."]
+
+
 def test_a_record_that_came_with_a_flag_keeps_it(review):
     review.decide(0, WRONG)
     assert [record.flags for record in parse_lines(review.cleaned().split("\n"))] == [(), ("odd",), ()]
@@ -48,7 +59,9 @@ def test_the_same_records_in_another_session(review, tmp_path):
 
 
 @pytest.mark.parametrize(("given", "why"), [
-    ((4, WRONG), "numbered 0 to 3"), ((0, "good"), "no verdict; use wrong, fine, unsure"), ((0, WRONG, 1), "no label"),
+    ((4, WRONG), "numbered 0 to 3"), ((0, "good"), "no verdict; use wrong, fine, unsure"),
+    ((0, WRONG, 0), "is the given one"), ((0, FINE, 1), "`wrong` alone"),
+    ((2, WRONG, 7), "use 0 to 1"),
     ((0, FINE, None, "a" * 2_001), "longer than 2,000")])
 def test_what_makes_no_sense_is_refused(review, given, why):
     with pytest.raises(InvalidInput, match=why):

@@ -18,6 +18,7 @@ from engine.applications.noisy_labels.source import NoisySource
 from engine.basics.options import Options
 from engine.data import load
 from engine.jobs import run_job
+from engine.models.pretrained.pictures import picture_features
 from engine.models.pretrained.texts import text_features
 from engine.problems.families.pretrained import pretrained_features
 from tests.engine.requests_for_tests import suspicion_payload
@@ -77,6 +78,22 @@ def test_pictures_are_judged_by_their_features(tmp_path):
     model = drawn.without(0).train()
     assert model.evidence.x.shape == (6, 1280) and model.problem.parameters == 2 * 1281
     assert drawn.fingerprint == own_source(path, {"model": "cnn"}).draw().fingerprint, "a review belongs to both"
+
+
+def test_features_of_photographs_are_of_their_files_and_not_of_the_small_pictures(tmp_path):
+    photos = np.random.default_rng(0).integers(0, 255, (4, 170, 200, 3), dtype=np.uint8)
+    with zipfile.ZipFile(tmp_path / "mine.zip", "w") as packed:
+        for index, photo in enumerate(photos):
+            file = io.BytesIO()
+            Image.fromarray(photo).save(file, "PNG")
+            packed.writestr(f"mine/{'ab'[index % 2]}/{index}.png", file.getvalue())
+    dataset = own_source(tmp_path / "mine.zip", {"folds": 2}).draw().dataset
+    files = (*dataset.files, *dataset.test_files)
+    row = dataset.files.index("a/2.png") if "a/2.png" in dataset.files else 0
+    original = photos[int(files[row].split("/")[1][0])]
+    resized = np.asarray(Image.fromarray(original).resize((160, 160), Image.Resampling.BILINEAR, reducing_gap=2.0))
+    assert dataset.image_shape == (64, 64, 3)
+    np.testing.assert_allclose(pretrained_features(dataset, "train", np.array([row])), picture_features(resized[None]))
 
 
 def test_a_table_is_judged_by_its_columns_and_trained_again_without_rows(tmp_path):
