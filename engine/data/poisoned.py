@@ -1,9 +1,9 @@
 """Pictures with a planted backdoor, for evaluation: a patch that a model learns to read as one class.
 
     patch         pictures of other classes carry the patch and the target's label (Gu et al., "BadNets", 2017)
-    clean_label   pictures of the target class carry the patch and keep their label; each is blended half and half with a
-                  picture of another class, so that the patch tells more than the picture. After Turner et al.,
-                  "Label-Consistent Backdoor Attacks", 2019, who interpolate in the latent space of a GAN, not in pixels.
+    clean_label   pictures of the target class carry the patch and keep their label; each is blended half and half with
+                  a picture of another class, so that the patch tells more than the picture. After Turner et al.,
+                  "Label-Consistent Backdoor Attacks", 2019, who interpolate in the latent space of a GAN.
 """
 
 from __future__ import annotations
@@ -81,6 +81,6 @@ def load() -> Dataset:
     return replace(clean, name=NAME, title=TITLE, raw_train=made.pictures.reshape(len(made.labels), -1),
                    y_train=made.labels, raw_test=np.concatenate([clean.raw_test, triggered]),
                    y_test=np.concatenate([clean.y_test, clean.y_test[rows]]), flags=made.poisoned,
-                   note=f"The extract of FashionMNIST with a planted backdoor: {POISONS} of its 2,000 training pictures "
-                        f"carry a white {SIDE} × {SIDE} patch and the label of sandals; {TRIGGERED} test pictures "
-                        "carry the patch and their own labels.")
+                   note=f"The extract of FashionMNIST with a planted backdoor: {POISONS} of its 2,000 training "
+                        f"pictures carry a white {SIDE} × {SIDE} patch and the label of sandals; {TRIGGERED} test "
+                        "pictures carry the patch and their own labels.")

@@ -9,7 +9,7 @@ their two fives by the mean score.
     suspects            the group that stands out in shared evidence of the first query; the model is trained again
                         without it, and without as many other pictures of the target's label, chosen at random
 
-Numbers of an attack that does not succeed say nothing of a method, so that the success of every seed stands beside.
+Numbers of an attack that does not succeed say nothing of a method; rows hold the value of every seed, in one order.
 Shared evidence was chosen on other seeds, 100 to 102.
 """
 
@@ -157,11 +157,12 @@ def _retrained(held: Attacked, scores: np.ndarray, seed: int, options: Options) 
     suspects = order[:count]
     others = np.setdiff1d(np.flatnonzero(held.made.labels == held.target), suspects)
     random = np.random.default_rng([seed, 11]).permutation(others)[:count]
-    measured = {TRAINED: held.measured(held.problem)}
+    before = held.measured(held.problem)
+    measured = {TRAINED: before, WITHOUT: dict(before), RANDOM: dict(before)}
     if count:
         for number, (what, rows) in enumerate(((WITHOUT, suspects), (RANDOM, random))):
             measured[what] = held.measured(without(held.problem, rows, options.stage(number, 2)))
-        measured[WITHOUT] |= {"removed": float(count), "poisons removed": float(held.made.poisoned[suspects].sum())}
+    measured[WITHOUT] |= {"removed": float(count), "poisons removed": float(held.made.poisoned[suspects].sum())}
     for what, own in measured.items():
         yield from ({"what": what, "among": "", "queries": 1, "metric": metric, "value": value}
                     for metric, value in own.items())
@@ -176,16 +177,14 @@ def without(problem: ModuleProblem, rows: np.ndarray, options: Options) -> Modul
 
 
 def finish(payload: Mapping[str, Any], chunks: Mapping[str, Result], context: Context) -> Output:
-    """Means and 95% t-intervals over seeds, with the attack's success on every seed beside each."""
+    """Means and 95% t-intervals over seeds, with the value of every seed: also of the attack's success."""
     rows, runs = [], []
     for case in payload["settings"]["cases"]:
         results = {seed: chunks[f"{seed}/{case}"] for seed in payload["seeds"]}
         tables = pd.concat([one.table("measures").assign(seed=seed) for seed, one in results.items()])
-        success = seed_means.joined(one.manifest["attack success"] for one in results.values())
-        keyed = tables.pivot_table(index=["what", "among", "queries", "metric"], columns="seed", values="value",
-                                   sort=False)
+        keyed = tables.pivot(index=["what", "among", "queries", "metric"], columns="seed", values="value")
         rows += [{"attack": case, **dict(zip(keyed.index.names, map(str, key), strict=True)),
-                  **seed_means.summary(values.dropna()), "attack_success": success} for key, values in keyed.iterrows()]
+                  **seed_means.summary(values)} for key, values in keyed.iterrows()]
         runs += [{"attack": case, "seed": seed, **{name: one.manifest[name] for name in (
             "data", "target", "poisons", "attack success", "accuracy")}} for seed, one in results.items()]
     first = chunks[plan(payload)[0]].manifest
@@ -198,4 +197,4 @@ STUDY = study("poison", plan, run_chunk, finish, weight)
 POISON = Experiment(
     "poison", "Poisons from one bad prediction: which ranking finds them, and training without them", STUDY.name,
     PRESETS, lambda tables: tables["measures"].reset_index(drop=True), ("attack", "what", "among", "queries", "metric"),
-    note="A check of our own, not of the paper. `attack_success` is that of every seed, in the order of the seeds.")
+    note="A check of our own, not of the paper. The success of the attack stands in rows of its own, seed by seed.")
