@@ -27,6 +27,7 @@ from torch import Tensor
 
 from engine import data
 from engine.analysis.poison import evidence
+from engine.analysis.poison.retraining import without
 from engine.basics.options import Options
 from engine.basics.provenance import device_name, versions_of
 from engine.data import poisoned
@@ -40,7 +41,6 @@ from engine.models.cnn import cnn
 from engine.models.recipe import Recipe
 from engine.models.training import train
 from engine.problems import ModuleProblem
-from engine.problems.variants import trained_on
 from engine.store.results import Result
 
 NUMERICS = 1
@@ -166,14 +166,6 @@ def _retrained(held: Attacked, scores: np.ndarray, seed: int, options: Options) 
     for what, own in measured.items():
         yield from ({"what": what, "among": "", "queries": 1, "metric": metric, "value": value}
                     for metric, value in own.items())
-
-
-def without(problem: ModuleProblem, rows: np.ndarray, options: Options) -> ModuleProblem:
-    """The model that is trained again, by the same recipe and seed, without training examples `rows`."""
-    kept = torch.as_tensor(np.setdiff1d(np.arange(problem.n), rows), device=problem.device)
-    examples = problem.trained_examples._replace(x=problem.x[kept], y=problem.y[kept],
-                                                 candidates=torch.arange(len(kept), device=problem.device))
-    return trained_on(problem, examples, options)
 
 
 def finish(payload: Mapping[str, Any], chunks: Mapping[str, Result], context: Context) -> Output:

@@ -29,6 +29,8 @@ PAGES = (
               "Run benchmarks of attribution methods, and see which question each of them asks.", True),
     PageEntry("noisy_labels", "Noisy labels", ":material/label_off:",
               "Find labels that are likely wrong, look at them, decide, and see what removing them does."),
+    PageEntry("poison", "Poison", ":material/bug_report:",
+              "Start from one wrong prediction: rank what taught it, remove that, and train again."),
     PageEntry("language_models", "Language models", ":material/forum:",
               "Find the training records that taught a language model what it says."),
     PageEntry("learn", "Learn", ":material/school:",
