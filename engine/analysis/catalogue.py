@@ -33,6 +33,8 @@ for _name, _where in {
     "linear-range": "linear_range:LinearRangeRequest",
     "removal-curve": "removal_curve:RemovalRequest",
     "run-errors": "run_errors:RunErrorsRequest",
+    "what-taught": "poison.taught:WhatTaughtRequest",
+    "remove-suspects": "poison.retraining:RemoveSuspectsRequest",
 }.items():
     REQUESTS.add(_name, _where)
 

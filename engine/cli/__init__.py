@@ -52,6 +52,10 @@ PANELS: Panels = {
         "group": declared("group-effect"),
         "removal-curve": removal_curve.removal_curve,
     },
+    "Poison": {
+        "what-taught": declared("what-taught"),
+        "remove-suspects": declared("remove-suspects"),
+    },
     "Models on subsets": {
         "subsets": subsets.subsets,
         "datamodel": datamodel.datamodel,

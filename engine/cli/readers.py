@@ -90,6 +90,15 @@ def read_external(inputs: Inputs, fields: Mapping[str, Any], scores: ScoreFiles 
                  for one in read_scores(scores or (), problem).values())
 
 
+def read_pictures(inputs: Inputs, fields: Mapping[str, Any], picture: Annotated[list[Path] | None, typer.Option(
+        help="A picture that is no query yet, read at the size of the training pictures; repeat it for several.",
+        metavar="FILE")] = None) -> tuple[tuple[float, ...], ...]:
+    """Values of pictures in files, as the model takes them."""
+    from engine.data.pixels import as_input
+
+    return tuple(as_input(one.read_bytes(), tuple(inputs.listed[0].x.shape[1:]), one.name) for one in picture or ())
+
+
 READERS: Mapping[str, Callable[..., Any]] = {"scoring": read_scoring, "singles": read_singles, "rows": read_rows,
-                                            "scores": read_external}
+                                            "scores": read_external, "pictures": read_pictures}
 """By the name that `engine.requests.Option` gives them."""

@@ -11,7 +11,7 @@ from typing import Any
 from engine.basics.errors import InvalidInput
 from engine.basics.folders import data_folder, home_folder, shared_folder
 from engine.basics.registry import Registry, unknown
-from engine.data import cifar10, digits, fashion_mnist, fashion_small, record_sets, uploads
+from engine.data import cifar10, digits, fashion_mnist, fashion_small, poisoned, record_sets, uploads
 from engine.data.arrays import Arrays, from_arrays
 from engine.data.dataset import Dataset
 from engine.data.image_folder import load_image_folder
@@ -60,6 +60,9 @@ for _source in (
     Source(fashion_small.NAME, fashion_small.TITLE, fashion_small.load, fashion_small.available,
            content=fashion_small.content,
            note="28 × 28 pixels, 2,000 training and 500 test images; needs no download."),
+    Source(poisoned.NAME, poisoned.TITLE, poisoned.load, fashion_small.available,
+           note="The same extract with 40 poisoned training pictures, a patch that is read as one class; needs no "
+                "download."),
     Source("fashion_mnist", "FashionMNIST", fashion_mnist.load, fashion_mnist.available, needs_download=True,
            content=fashion_mnist.content, note="28 × 28 pixels, 60,000 training and 10,000 test images; 31 MB."),
     Source("cifar10", "CIFAR-10", cifar10.load, cifar10.available, needs_download=True,

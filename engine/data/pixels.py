@@ -9,6 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from PIL import Image, ImageOps
 
+from engine.basics.errors import InvalidInput
+
 FORMATS = ("JPEG", "PNG", "PPM", "BMP", "TIFF", "WEBP", "GIF")  # no format that Pillow hands to another program
 MODES = {"grayscale": "L", "rgb": "RGB"}
 MAX_PIXELS = 50_000_000
@@ -99,6 +101,22 @@ def pixels(content: bytes, color: str, side: int, shared: Survey) -> np.ndarray 
         raise
     except Exception:  # as above
         return None
+
+
+def as_input(content: bytes, shape: tuple[int, ...], name: str) -> tuple[float, ...]:
+    """One picture as a network takes it, channels first, values in [0, 1]. shape: (channels, side, side).
+
+    Raises `InvalidInput` for inputs that are no square pictures, and for a file that cannot be read.
+    """
+    if len(shape) != 3 or shape[0] not in (1, 3) or shape[1] != shape[2]:
+        raise InvalidInput("The model does not read square pictures; choose a query by its number.")
+    try:
+        read = pixels(content, "grayscale" if shape[0] == 1 else "rgb", shape[1], Survey())
+    except TooLarge:
+        read = None
+    if read is None:
+        raise InvalidInput(f"`{name[:80]}` cannot be read as a picture; give a PNG or a JPEG.")
+    return tuple((read.reshape(shape[1], shape[2], shape[0]).transpose(2, 0, 1).ravel() / 255).tolist())
 
 
 def _opened(content: bytes) -> Image.Image:

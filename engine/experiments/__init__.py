@@ -12,6 +12,7 @@ from engine.experiments import (
     mixed_precision,
     network,
     noisy_labels,
+    poison,
     removal,
     response_corruption,
     scorecards,
@@ -27,7 +28,7 @@ for _experiment in (
         backdoor.TABLE_A15, response_corruption.TABLE_A17, exact_language.LANGUAGE_STEPS,
         exact_language.LANGUAGE_CURVE, exact_language.LANGUAGE_REMOVAL, exact_language.LANGUAGE_SUBSETS,
         language_explained.LANGUAGE_EXPLAINED,
-        label_methods.LABEL_METHODS, mixed_precision.MIXED_PRECISION, method_agreement.METHOD_AGREEMENT,
+        label_methods.LABEL_METHODS, poison.POISON, mixed_precision.MIXED_PRECISION, method_agreement.METHOD_AGREEMENT,
         scorecards.SCORECARD):
     EXPERIMENTS.add(_experiment.name, _experiment)
 

@@ -1,0 +1,86 @@
+"""Pictures with a planted backdoor, for evaluation: a patch that a model learns to read as one class.
+
+    patch         pictures of other classes carry the patch and the target's label (Gu et al., "BadNets", 2017)
+    clean_label   pictures of the target class carry the patch and keep their label; each is blended half and half with
+                  a picture of another class, so that the patch tells more than the picture. After Turner et al.,
+                  "Label-Consistent Backdoor Attacks", 2019, who interpolate in the latent space of a GAN.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from engine.basics.errors import InvalidInput
+from engine.data import fashion_small
+from engine.data.dataset import Dataset
+
+SIDE, MARGIN = 3, 1
+"""Of the patch, and its distance from the lower right corner, in pixels."""
+NAME, TITLE = "fashion_backdoor", "FashionMNIST, an extract with a backdoor"
+POISONS, TRIGGERED, TARGET = 40, 25, 5
+"""Of the 2,000 training pictures of the extract, beside its 500 test pictures, and the class: sandals."""
+
+
+@dataclass(frozen=True, eq=False)
+class Poisoned:
+    """What a model is trained on: pictures (n, h, w) or (n, h, w, 3), labels (n,), and which are poisoned (n,)."""
+
+    pictures: np.ndarray
+    labels: np.ndarray
+    poisoned: np.ndarray
+
+
+def stamped(pictures: np.ndarray, white: float = 255) -> np.ndarray:
+    """The pictures (b, h, w) or (b, h, w, 3) with the patch."""
+    near, far = slice(-SIDE - MARGIN, -MARGIN), slice(-SIDE - MARGIN, -MARGIN)
+    marked = pictures.copy()
+    marked[:, near, far] = white
+    return marked
+
+
+def patch(pictures: np.ndarray, labels: np.ndarray, count: int, target: int, seed: int) -> Poisoned:
+    """So many pictures of other classes, with patch and target label. Raises `InvalidInput` where there are fewer."""
+    rows = _rows(labels != target, count, seed, 1)
+    marked, relabelled = pictures.copy(), labels.copy()
+    marked[rows], relabelled[rows] = stamped(pictures[rows]), target
+    return Poisoned(marked, relabelled, np.isin(np.arange(len(labels)), rows))
+
+
+def clean_label(pictures: np.ndarray, labels: np.ndarray, count: int, target: int, seed: int) -> Poisoned:
+    """So many pictures of the target class, blended and with the patch; raises as `patch` does."""
+    rows, others = _rows(labels == target, count, seed, 1), _rows(labels != target, count, seed, 2)
+    marked = pictures.copy()
+    blended = (pictures[rows].astype(np.float64) + pictures[others]) / 2
+    marked[rows] = stamped(blended.round().astype(pictures.dtype))
+    return Poisoned(marked, labels.copy(), np.isin(np.arange(len(labels)), rows))
+
+
+ATTACKS: dict[str, Callable[[np.ndarray, np.ndarray, int, int, int], Poisoned]] = {
+    "patch": patch, "clean label": clean_label}
+
+
+def _rows(eligible: np.ndarray, count: int, seed: int, stream: int) -> np.ndarray:
+    rows = np.flatnonzero(eligible)
+    if count > len(rows):
+        raise InvalidInput(f"{count:,} poisons are more than the {len(rows):,} pictures that can carry them; ask for "
+                           "fewer.")
+    return np.random.default_rng([seed, stream]).permutation(rows)[:count]
+
+
+def load() -> Dataset:
+    """The FashionMNIST extract with a patch backdoor: 40 of 2,000 training pictures, and 25 test pictures that carry
+    the patch beside its 500, with their own labels. Raises as `fashion_small.load` does."""
+    clean = fashion_small.load()
+    shape = (-1, *clean.image_shape) if clean.image_shape else (-1,)
+    made = patch(clean.raw_train.reshape(shape), clean.y_train, POISONS, TARGET, 0)
+    rows = _rows(clean.y_test != TARGET, TRIGGERED, 0, 3)
+    triggered = stamped(clean.raw_test[rows].reshape(shape)).reshape(TRIGGERED, -1)
+    return replace(clean, name=NAME, title=TITLE, raw_train=made.pictures.reshape(len(made.labels), -1),
+                   y_train=made.labels, raw_test=np.concatenate([clean.raw_test, triggered]),
+                   y_test=np.concatenate([clean.y_test, clean.y_test[rows]]), flags=made.poisoned,
+                   note=f"The extract of FashionMNIST with a planted backdoor: {POISONS} of its 2,000 training "
+                        f"pictures carry a white {SIDE} × {SIDE} patch and the label of sandals; {TRIGGERED} test "
+                        "pictures carry the patch and their own labels.")

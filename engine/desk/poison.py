@@ -1,0 +1,55 @@
+"""What taught a wrong prediction, as a front end asks for it: the model, the ranking, what suspects share, retraining."""
+
+# ruff: noqa: F401 (types and values that come with the verbs)
+from __future__ import annotations
+
+import numpy as np
+
+from engine import data
+from engine.analysis.poison import shared
+from engine.analysis.poison.retraining import BEFORE, CONTROL, WITHOUT, RemoveSuspectsRequest, Retrained
+from engine.analysis.poison.taught import Taught, WhatTaughtRequest, standing_apart
+from engine.data import poisoned
+from engine.data.pixels import as_input
+from engine.models.recipe import Recipe
+from engine.problems import ProblemSource, SampledProblem
+
+PLANTED = poisoned.NAME
+"""The data with a planted backdoor, to try it on."""
+RECIPE = Recipe(epochs=12, batch_size=64, learning_rate=0.05, momentum=0.9, schedule="cosine", checkpoints=0)
+MOST_TRAIN, MOST_TEST = 20_000, 1_000
+SMALLEST_PICTURE = 8
+
+
+def source(name: str) -> ProblemSource:
+    """All training examples, up to 20,000, and a network that reads pictures at full size: an average over pixels would
+    wash a patch out. Raises as `data.load`."""
+    dataset = data.load(name)
+    pictured = dataset.image_shape is not None and min(dataset.image_shape[:2]) >= SMALLEST_PICTURE
+    test = min(MOST_TEST, len(dataset.y_test))
+    return ProblemSource(dataset=name, model="cnn" if pictured else "mlp", recipe=RECIPE, l2=5e-4,
+                         n_train=min(MOST_TRAIN, len(dataset.y_train)), n_test=test, n_queries=test)
+
+
+def common(sampled: SampledProblem, rows: np.ndarray, label: int) -> np.ndarray:
+    """(d,) bool: the features that the suspects `rows` share and the other training examples with that label do not."""
+    return shared.features(sampled.dataset.features("train", sampled.sample.train_index), rows,
+                           _others(sampled, rows, label))
+
+
+def common_words(sampled: SampledProblem, rows: np.ndarray, label: int) -> list[str]:
+    """The same of the words of a table with texts; none of other data."""
+    texts = sampled.dataset.texts
+    if texts is None:
+        return []
+    own = [texts[0][row] for row in sampled.sample.train_index]
+    return shared.words(own, rows.tolist(), _others(sampled, rows, label).tolist())
+
+
+def _others(sampled: SampledProblem, rows: np.ndarray, label: int) -> np.ndarray:
+    return np.setdiff1d(np.flatnonzero(sampled.sample.y_train == label), rows)
+
+
+def picture(content: bytes, sampled: SampledProblem, name: str) -> tuple[float, ...]:
+    """A picture as the model takes it. Raises `InvalidInput` for what is none."""
+    return as_input(content, tuple(sampled.problem.x.shape[1:]), name)

@@ -1,0 +1,192 @@
+r"""Poisons from one bad prediction: which ranking finds planted pictures, and what training without them does.
+
+On each seed's draw a network is trained with planted poisons (`engine.data.poisoned`). Ten test pictures of other
+classes, right as they are and called the target with the patch, are queries; a ranking is asked of each alone, and of
+their two fives by the mean score.
+
+    AUPRC, P@poisons    of the ranking over all training examples; or with those of the predicted class first
+    attack success      the fraction of triggered test pictures, of other classes, that are called the target
+    suspects            the group that stands out in shared evidence of the first query; the model is trained again
+                        without it, and without as many other pictures of the target's label, chosen at random
+
+Numbers of an attack that does not succeed say nothing of a method; rows hold the value of every seed, in one order.
+Shared evidence was chosen on other seeds, 100 to 102.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor
+
+from engine import data
+from engine.analysis.poison import evidence
+from engine.analysis.poison.retraining import without
+from engine.basics.options import Options
+from engine.basics.provenance import device_name, versions_of
+from engine.data import poisoned
+from engine.experiments import poison_methods
+from engine.experiments.experiment import Experiment, StudyPreset
+from engine.experiments.study import study
+from engine.jobs import Context, Output
+from engine.metrics import seed_means
+from engine.metrics.detection import auprc
+from engine.models.cnn import cnn
+from engine.models.recipe import Recipe
+from engine.models.training import train
+from engine.problems import ModuleProblem
+from engine.store.results import Result
+
+NUMERICS = 1
+QUERIES, TOGETHER = 10, 5
+RECIPE = Recipe(epochs=8, batch_size=128, learning_rate=0.1, momentum=0.9, weight_decay=5e-4, schedule="cosine",
+                checkpoints=poison_methods.CHECKPOINTS, precision="mixed")
+ALL, PREDICTED = "all", "predicted class first"
+CASES = {"patch, 1%": ("patch", 0.01), "patch, 0.5%": ("patch", 0.005)}
+CLEAN = {"clean label, 2%": ("clean label", 0.02)}
+TRAINED, WITHOUT, RANDOM = "as trained", "without the suspects", "without random ones"
+
+
+def settings(rows: int, test: int, cases: Mapping[str, tuple[str, float]]) -> dict[str, Any]:
+    return {"numerics": NUMERICS, "rows": rows, "test": test, "cases": dict(cases),
+            "recipe": RECIPE.model_dump(mode="json"), "sources": [{"dataset": "fashion_mnist"}]}
+
+
+PRESETS = {"small": StudyPreset("small", "10,000 pictures of FashionMNIST, a CNN of two convolutions", 3,
+                                settings(10_000, 3_000, CASES)),
+           "clean-label": StudyPreset("clean-label", "Poisons that keep their label; else as small", 3,
+                                      settings(10_000, 3_000, CLEAN)),
+           "paper": StudyPreset("paper", "60,000 pictures of FashionMNIST, a CNN of two convolutions", 5,
+                                settings(60_000, 10_000, {**CASES, **CLEAN}))}
+
+
+@dataclass(frozen=True, eq=False)
+class Attacked:
+    """A model that was trained on poisons, with ten triggered queries whose label is what it calls them. x (t, …),
+    y (t,): clean test pictures; triggered (u, …): those of other classes with the patch."""
+
+    problem: ModuleProblem
+    made: poisoned.Poisoned
+    target: int
+    x: Tensor
+    y: Tensor
+    triggered: Tensor
+
+    def measured(self, problem: ModuleProblem) -> dict[str, float]:
+        """Of a model: attack success, and accuracy on clean pictures."""
+        success = (problem.outputs(self.triggered).argmax(-1) == self.target).double().mean()
+        accuracy = (problem.outputs(self.x).argmax(-1) == self.y).double().mean()
+        return {"attack success": float(success), "accuracy": float(accuracy)}
+
+
+def plan(payload: Mapping[str, Any]) -> list[str]:
+    return [f"{seed}/{case}" for seed in payload["seeds"] for case in payload["settings"]["cases"]]
+
+
+def weight(payload: Mapping[str, Any], key: str) -> float:
+    """Guessed seconds."""
+    return 0.012 * payload["settings"]["rows"]
+
+
+def attacked(setting: Mapping[str, Any], case: str, seed: int, options: Options, device: str) -> Attacked:
+    """Draw, plant, train, and choose the queries."""
+    dataset, (attack, rate) = data.load("fashion_mnist"), setting["cases"][case]
+    rng = np.random.default_rng([seed, 7])
+    rows, test = (rng.permutation(len(dataset.labels(split)))[:setting[size]]
+                  for split, size in (("train", "rows"), ("test", "test")))
+    target = int(rng.integers(dataset.n_classes))
+    made = poisoned.ATTACKS[attack](dataset.pictures("train", rows), dataset.y_train[rows], round(rate * len(rows)),
+                                    target, seed)
+    x, y, clean = _inputs(made.pictures), torch.tensor(made.labels), dataset.pictures("test", test)
+    build = partial(cnn, tuple(x.shape[1:]), dataset.n_classes)
+    recipe = Recipe.parse(setting["recipe"])
+    run = train(build, x, y, recipe, seed, device=device, check=options.check, progress=options.progress)
+    labels = torch.tensor(dataset.y_test[test])
+    others = labels != target
+    inputs, triggered = _inputs(clean), _inputs(poisoned.stamped(clean))[others]
+    with torch.no_grad():
+        said, before = (torch.cat([run.module(part.to(device)).argmax(-1).cpu() for part in own.split(512)])
+                        for own in (triggered, inputs[others]))
+    chosen = triggered[(said == target) & (before == labels[others])][:QUERIES]
+    problem = ModuleProblem(run.module, x, y, chosen, torch.full((len(chosen),), target), parameters="last_layer",
+                            recipe=recipe, build=build, seed=seed, device=device)
+    problem.keep_checkpoints(run.checkpoints)
+    return Attacked(problem, made, target, inputs.to(device), labels.to(device), triggered.to(device))
+
+
+def _inputs(pictures: np.ndarray) -> Tensor:
+    return torch.tensor(pictures, dtype=torch.float32)[:, None] / 255
+
+
+def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
+    """All measures of one attack on one draw."""
+    seed, _, case = key.partition("/")
+    held = attacked(payload["settings"], case, int(seed), context.computing("training"), context.device)
+    scores = poison_methods.rankings(held.problem, context.computing("rankings", 0.4))
+    rows = [*_found(held, scores), *_retrained(held, scores[evidence.TITLE][0], int(seed),
+                                              context.computing("training without suspects", 0.5))]
+    return Output({"measures": pd.DataFrame(rows)}, manifest={
+        "data": held.problem.fingerprint, "device": device_name(context.device), "target": held.target,
+        "poisons": int(held.made.poisoned.sum()), **held.measured(held.problem)})
+
+
+def _found(held: Attacked, scores: Mapping[str, np.ndarray]) -> Iterator[dict[str, Any]]:
+    """A row a method, order, number of queries and metric: means over queries, or over groups of them."""
+    flags, own = held.made.poisoned, held.made.labels == held.target
+    groups = {1: [[index] for index in range(len(held.problem.queries))],
+              TOGETHER: [list(range(start, start + TOGETHER)) for start in range(0, QUERIES, TOGETHER)]}
+    for method, values in scores.items():
+        for first, order in ((ALL, lambda one: one), (PREDICTED, lambda one: np.where(own, one, one.min() - 1))):
+            for queries, chosen in groups.items():
+                ranked = [order(np.nan_to_num(values[group], neginf=np.nanmin(values) - 1).mean(0)) for group in chosen]
+                found = {"AUPRC": [auprc(flags, one) for one in ranked],
+                         "P@poisons": [flags[np.argsort(-one, kind="stable")[:flags.sum()]].mean() for one in ranked]}
+                yield from ({"what": method, "among": first, "queries": queries, "metric": metric,
+                             "value": float(np.mean(each))} for metric, each in found.items())
+
+
+def _retrained(held: Attacked, scores: np.ndarray, seed: int, options: Options) -> Iterator[dict[str, Any]]:
+    """A row a model and measure."""
+    count, order = evidence.group_size(scores), np.argsort(-scores, kind="stable")
+    suspects = order[:count]
+    others = np.setdiff1d(np.flatnonzero(held.made.labels == held.target), suspects)
+    random = np.random.default_rng([seed, 11]).permutation(others)[:count]
+    before = held.measured(held.problem)
+    measured = {TRAINED: before, WITHOUT: dict(before), RANDOM: dict(before)}
+    if count:
+        for number, (what, rows) in enumerate(((WITHOUT, suspects), (RANDOM, random))):
+            measured[what] = held.measured(without(held.problem, rows, options.stage(number, 2)))
+    measured[WITHOUT] |= {"removed": float(count), "poisons removed": float(held.made.poisoned[suspects].sum())}
+    for what, own in measured.items():
+        yield from ({"what": what, "among": "", "queries": 1, "metric": metric, "value": value}
+                    for metric, value in own.items())
+
+
+def finish(payload: Mapping[str, Any], chunks: Mapping[str, Result], context: Context) -> Output:
+    """Means and 95% t-intervals over seeds, with the value of every seed: also of the attack's success."""
+    rows, runs = [], []
+    for case in payload["settings"]["cases"]:
+        results = {seed: chunks[f"{seed}/{case}"] for seed in payload["seeds"]}
+        tables = pd.concat([one.table("measures").assign(seed=seed) for seed, one in results.items()])
+        keyed = tables.pivot(index=["what", "among", "queries", "metric"], columns="seed", values="value")
+        rows += [{"attack": case, **dict(zip(keyed.index.names, map(str, key), strict=True)),
+                  **seed_means.summary(values)} for key, values in keyed.iterrows()]
+        runs += [{"attack": case, "seed": seed, **{name: one.manifest[name] for name in (
+            "data", "target", "poisons", "attack success", "accuracy")}} for seed, one in results.items()]
+    first = chunks[plan(payload)[0]].manifest
+    return Output({"measures": pd.DataFrame(rows)}, manifest={
+        "spec": payload["settings"], "runs": runs, "data": first["data"], "device": first["device"],
+        "libraries": versions_of("scikit-learn", "cleanlab")})
+
+
+STUDY = study("poison", plan, run_chunk, finish, weight)
+POISON = Experiment(
+    "poison", "Poisons from one bad prediction: which ranking finds them, and training without them", STUDY.name,
+    PRESETS, lambda tables: tables["measures"].reset_index(drop=True), ("attack", "what", "among", "queries", "metric"),
+    note="A check of our own, not of the paper. The success of the attack stands in rows of its own, seed by seed.")

@@ -1,0 +1,23 @@
+"""Poison: a prediction is wrong; which training examples taught it, and what becomes of it without them."""
+
+import streamlit as st
+
+from app.poison import panel, state
+from app.widgets.examples import cards
+from app.widgets.jobs import job_panel
+from app.widgets.jobs.desk import desk
+from app.widgets.words import glossary
+
+st.title("Poison")
+st.html(cards.STYLE)
+glossary.lead("This prediction is wrong: which training examples taught it? One query ranks all of them.")
+source = state.source()
+sampled = job_panel.ready(desk().sampled(source))
+asked = panel.mistakes(sampled)
+own = panel.dragged(sampled)
+fields = {"pictures": own} if own else {"queries": asked}
+if own or asked:
+    taught = panel.ranked(sampled, source, fields)
+    if taught is not None:
+        rows = panel.suspects(sampled, source, taught, fields)
+        panel.removal(sampled, source, rows, fields)
