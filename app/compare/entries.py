@@ -108,8 +108,7 @@ def _runs() -> Iterator[Entry]:
 
 def _imported() -> Iterator[Entry]:
     """Scores of other programs on this machine: as they were added before, and files whose question is open."""
-    known = list(external.imported())
-    for scoring in known:
+    for scoring in external.imported():
         yield Entry(f"{scoring.route.title} · my imported scores", codes.encode(scoring))
     for stored in external.entries():
         yield Entry(f"{stored.file} · my file of scores, {stored.digest[:6]}", table=stored.digest)

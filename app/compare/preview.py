@@ -38,10 +38,12 @@ def _answered(scoring: Scoring) -> str:
 
 
 def _settings(scoring: Scoring) -> str:
+    if not scoring.route.computes:
+        return ""
     name, given = parsed(scoring.estimator)
     of = ESTIMATORS[name].settings
-    if of is None or not scoring.route.computes:
-        return "none" if scoring.route.computes else ""
+    if of is None:
+        return "none"
     values = of.read(given, name).model_dump()
     return " · ".join(f"{setting.label} {_said(values[field])}" for field, setting in declared(of).items())
 

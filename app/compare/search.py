@@ -17,9 +17,9 @@ from engine.basics.errors import WhichfluenceError
 from engine.scoring import codes
 from engine.scoring.scoring import Scoring
 
-BOX, BASE, LAST, LOST, UNFIT = (f"compare:search:{name}" for name in ("box", "base", "last", "lost", "unfit"))
+BOX, BASE, LAST, LOST, RUN = (f"compare:search:{name}" for name in ("box", "base", "last", "lost", "run"))
 """Of the session: the widget; the code that the inputs begin with; the code that they held last; (code, what of the
-base is not in it), None until it is known; why what was chosen cannot be added."""
+base is not in it), None until it is known; the recorded run that was taken into use."""
 
 
 def last() -> str:
@@ -30,21 +30,23 @@ def last() -> str:
 def box() -> bool:
     """The search; whether what was chosen leaves nothing to fill in here."""
     listed = entries()
-    st.session_state.setdefault(BOX, None)
+    if st.session_state.get(BOX) not in listed:
+        st.session_state[BOX] = None
     inputs.selectbox("Search methods, questions and what you have", list(listed), key=BOX, on_change=_choose,
                      args=(listed,), format_func=lambda key: listed[key].title,
                      placeholder="GradSim, LiSSA, Koh, hard margin · remove, my scores …")
     chosen = listed.get(st.session_state[BOX] or "")
-    if chosen is not None and chosen.table:
+    if st.session_state.get(RUN):
+        glossary.markdown(f"**The page uses the recorded run {st.session_state[RUN]} now**: its steps are those that "
+                          "TracIn and replay read. Search for a method to add.")
+    if chosen is None:
+        return False
+    if chosen.table:
         glossary.markdown("**This file waits at the foot of the page**, under *Import scores of other programs*: say "
                           "there which question its scores answer.")
-    elif chosen is not None and chosen.run:
-        glossary.markdown("**The page uses this run now**: its steps are those that TracIn and replay read. Search for "
-                          "a method to add.")
-    elif chosen is not None and chosen.unfit:
+    if chosen.unfit:
         st.warning(chosen.unfit, icon=":material/block:")
-        return True
-    return chosen is not None and bool(chosen.table)
+    return bool(chosen.table or chosen.unfit)
 
 
 def base() -> Scoring | None:
@@ -71,6 +73,7 @@ def _choose(listed: Mapping[str, Entry]) -> None:
     entry = listed.get(st.session_state[BOX] or "")
     if entry is None:
         return
+    st.session_state[RUN] = entry.run
     if entry.table:
         external_files.wait_for(entry.table)
     elif entry.run:
@@ -83,7 +86,7 @@ def begin(code: str) -> None:
     """The inputs begin anew, with a code, or, where it is empty, with what the dialog is about."""
     for key in [key for key in st.session_state if str(key).startswith("add:")]:
         del st.session_state[key]
-    st.session_state[BASE], st.session_state[LOST] = code, None
+    st.session_state[BASE], st.session_state[LOST], st.session_state[RUN] = code, None, ""
 
 
 def _lost(begun: Scoring, scoring: Scoring) -> str:

@@ -11,6 +11,7 @@ from streamlit.testing.v1 import AppTest
 from app.widgets.pickers import specification_list
 from engine.desk import external
 from engine.external import saved_tables
+from engine.external.files import read_table
 from engine.problems import ProblemSource
 from engine.scoring import codes
 from engine.scoring.compute import compute
@@ -86,6 +87,27 @@ def test_several_files_are_read_at_once_each_with_its_name_its_claim_and_its_sig
     assert [one.route.facts["brought"]["sign_decided"]["by"] for one in theirs] == ["agreement with the reference"] * 2
     assert all(one.exact_answer == STEP for one in theirs) and "brought" not in at.query_params
     assert any("4. theirs" in box.options for box in at.selectbox) and says(at, "Sign read as minus")
+
+
+def test_scores_that_were_taken_out_are_added_again_by_the_search(home):
+    at = imported(opened(), claim=STEP)
+    code = codes.encode(listed(at)[-1])
+    at = sound(next(button for button in at.button if "bring:remove:" in (button.key or "")).click().run())
+    assert codes.encode(listed(at)[-1]) != code
+    at.button(key="compare:add").click().run()
+    at = sound(at.selectbox(key="compare:search:box").set_value("mine:captum · my imported scores").run())
+    assert says(at, "captum, scores of another program") and says(at, "none; the scores are stored")
+    at = sound(at.button(key="compare:done").click().run())
+    assert codes.encode(listed(at)[-1]) == code
+
+
+def test_a_stored_file_whose_question_is_open_waits_at_the_foot_of_the_page(home):
+    at = opened()
+    digest = saved_tables.keep(read_table(io.BytesIO(content(scores(), "mine.npy")[1]), "mine.npy"), "mine.npy")
+    at.button(key="compare:add").click().run()
+    title = f"mine:mine.npy · my file of scores, {digest[:6]}"
+    at = sound(at.selectbox(key="compare:search:box").set_value(title).run())
+    assert says(at, "This file waits at the foot of the page") and digest in at.query_params["brought"]
 
 
 def test_the_open_pair_shows_agreement_verdict_and_explanation_with_the_claim(home):

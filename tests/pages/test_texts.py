@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from app.widgets.jobs.desk import desk
+from app.widgets.pickers import pickers
 from engine.analysis.error_curves import ETAS, differentiable, eta_scorings, step_pair
 from engine.cli import main
 from engine.data import uploads
@@ -23,7 +24,6 @@ from engine.external.header_row import Numbering
 from engine.jobs import run_job
 from engine.problems import CausalProblem, ProblemSource
 from engine.question.behaviors import reading
-from engine.question.worded_behaviors import TITLES
 from engine.requests.scores import ScoresRequest
 from engine.requests.training import TrainingRequest
 from engine.scoring import codes
@@ -109,7 +109,7 @@ def test_specifications_of_other_models_give_way():
 def test_only_what_has_an_answer_is_offered(looked_at):
     at = sound(open("compare", s=LISTED, **SMALL))
     sound(at.button(key="compare:add").click().run())
-    assert len(at.selectbox(key="add:B").options) == len(reading("tokens")) + len(TITLES)
+    assert len(at.selectbox(key="add:B").options) == len(reading("tokens")) + len(pickers.WORDED)
     assert {"random", "BM25", "gradient length"} <= set(at.selectbox(key="add:E").options)
     assert "relabel" not in at.selectbox(key="add:P").options
     at.selectbox(key="add:P").set_value("remove").run()

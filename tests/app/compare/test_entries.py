@@ -57,6 +57,12 @@ def test_questions_are_all_that_can_be_answered_each_once():
     assert ("correct", "infinitesimal", "local_response") not in kinds, "it has no gradient"
 
 
+def test_recorded_runs_are_listed_for_networks_alone(monkeypatch):
+    monkeypatch.setattr("app.compare.entries.recorded_runs", lambda: ["run-0123456789abcdef"])
+    assert listed(model="mlp")["mine:run-0123456789abcdef · my recorded run"].run == "run-0123456789abcdef"
+    assert not any(entry.run for entry in listed().values())
+
+
 def test_what_the_reader_has_is_listed(home):
     held = ExternalScores(np.ones((2, 3)), np.arange(3), "some data")
     scoring = external.scoring_of(held, STEP.specification, "run 7", "plus")
