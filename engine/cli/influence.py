@@ -54,7 +54,7 @@ def stream(
                                                       "is read line by line, however large.", metavar="PATH")],
     out: Annotated[Path, typer.Option(help="The first candidates at both ends of each query's ranking; a manifest "
                                            ".json is written beside them.", metavar="CSV")],
-    k: Annotated[int, typer.Option(help="How many candidates of each end are written for each query.")] = 50,
+    k: Annotated[int, typer.Option(help="Size of the top and bottom k written for each query.")] = 50,
     setting: ProblemOptions = ProblemOptions(),
 ) -> None:
     """Score candidates outside the training set in batches, and write the top and bottom k."""
