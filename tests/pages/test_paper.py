@@ -54,7 +54,7 @@ def test_every_cell_stands_beside_ours(published):
 
 def test_the_manifest_behind_ours_is_told(published):
     facts = html(sound(support.open("paper")))
-    for told in ("a test", "at most 1.0e-13", "Candidates flagged and left out", "1.0e-11", published.digest,
+    for told in ("a test", "at most 1e−13", "Candidates flagged and left out", "1e−11", published.digest,
                  "20,000 training"):
         assert told in facts
 
