@@ -144,7 +144,7 @@ def _warn(scores: Scores) -> None:
         goal = "converge" if how.exact else "reach the solver's tolerance"
         print(f"{how.of - how.reached} of {how.of} candidates did not {goal} under {scores.scoring.title} (largest "
               f"residual {figures(how.largest, 2)}) and are flagged; "
-              f"exclude them, or try another --l2.", file=sys.stderr)
+              "exclude them, or try another --l2.", file=sys.stderr)
     if scores.noise is not None:
         print(f"Over seeds, the standard error of a score under {scores.scoring.title} is {scores.noise:.2f} of the "
               "spread over training examples; `standard_error` has one per score.", file=sys.stderr)
