@@ -136,8 +136,8 @@ class Explanation:
         if not titles:
             return ""
         named = f"{titles[0][0].upper()}{titles[0][1:]}" + "".join(f" and {title}" for title in titles[1:])
-        return (f" {named} {'differs' if len(titles) == 1 else 'differ'} too, but "
-                f"{'accounts' if len(titles) == 1 else 'account'} for less than 0.5% of the path.")
+        return (f" {named} {'differs' if len(titles) == 1 else 'differ'} too but "
+                f"{'accounts' if len(titles) == 1 else 'account'} for less than half a percent of the path.")
 
     @property
     def _remarks(self) -> list[str]:

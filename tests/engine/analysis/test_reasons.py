@@ -15,9 +15,9 @@ HIGH, LOW = Estimate(0.8, 0.02, 0.03), Estimate(0.02, 0.03, 0.04)
 TABLE = [
     (AT, LOW, {}, "cannot be separated from that of seeds"),
     (AT, LOW, {"75%": ABOVE}, "cannot be separated from that of seeds"),
-    (NOISY, HIGH, {}, "the draw of only 20 subsets leaves ± 0.12, while queries alone leave ± 0.02; draw more"),
+    (NOISY, HIGH, {}, "sampling only 20 subsets leaves ± 0.12, while queries alone leave ± 0.02; sample more"),
     (NOISY, None, {"75%": ABOVE}, "sample more subsets"),
-    (AT, HIGH, {"75%": ABOVE, "90%": AT}, "on subsets of another size it does (75%: 0.50 ± 0.06), so that their size"),
+    (AT, HIGH, {"75%": ABOVE, "90%": AT}, "on subsets of another size it does (75%: 0.50 ± 0.06), so their size"),
     (AT, None, {"75%": ABOVE}, "their size matters here"),
     (AT, HIGH, {"75%": AT}, "reaches 0.80 ± 0.04, so seed noise does not explain it; the cause is unknown."),
     (AT, HIGH, {}, "the cause is unknown"),

@@ -40,7 +40,7 @@ def test_a_folder_without_a_test_folder(home, capsys):
     accuracy = mended("mine", "cleaned.zip", {"cat/3.png": "dog", "dog/4.png": ""})
     said = capsys.readouterr().out
     assert "Confident learning counts" in said and "of 20 labels" in said
-    assert "judged on 19 labels as corrected, which they were not trained on, in 5 parts" in said
+    assert "evaluated out of fold on 19 corrected labels, in 5 folds" in said
     assert accuracy.loc["after", "n_examples"] == 19 and accuracy.loc["change", "ci95"] >= 0
     with zipfile.ZipFile("cleaned.zip") as archive:
         before = {f"{path.parent.name}/{path.name}": path.read_bytes() for path in mine.rglob("*.png")}

@@ -27,7 +27,7 @@ def test_methods_of_two_processes():
 def test_another_aggregate_is_said():
     found = why(Pair("RepSim"), TRACIN)
     assert found.axes == ("B", "P", "T")
-    assert ("put together differently: the trusted examples of its own class for RepSim, the mean over all trusted "
+    assert ("aggregation over trusted examples also differs: the trusted examples of its own class for RepSim, the mean over all trusted "
             "examples for TracIn.") in found.reason
     assert "put together" not in why(Pair("RepSim"), Pair("NTK")).reason
 
