@@ -58,7 +58,7 @@ def test_a_folder_with_train_and_val_measures_on_val_or_out_of_fold(home, capsys
     assert "train/dog/3-2.png" in names and {"val/cat/3.png", "val/dog/3.png"} < names and len(names) == 40
     assert main(["what-if-labels", "--data", "mine", "--source", QUICK, "--changes", "suspicion.csv", "--out",
                  "accuracy.csv", "--seeds", "1", "--folds", "2"]) == 0
-    assert "judged on 20 labels as corrected" in capsys.readouterr().out
+    assert "evaluated out of fold on 20 corrected labels" in capsys.readouterr().out
 
 
 def rows(count=40):
