@@ -152,7 +152,7 @@ def draw(dataset: str = "digits", model: str = SOFTMAX, **settings: Any) -> Prob
 
 def _data(train: Any, queries: Any) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
     if queries is None and not is_path(train):
-        raise InvalidInput("There are no queries; give what is asked about, in the form of the training examples.")
+        raise InvalidInput("There are no queries; give them in the form of the training examples.")
     if not is_path(train):
         return examples(train, "training data"), _beside(queries, train, "queries")
     dataset = _loaded(Path(train))

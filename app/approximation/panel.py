@@ -35,8 +35,8 @@ ETA_TICKS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 ALIKE = ("**Query loss** (its log-likelihood, minus the loss), **soft margin** and **probability** are increasing "
          "functions of one another at a query: their rankings are equal, exactly and to first order, so their curves "
          "coincide.")
-LINEAR = ("The **query logit** is linear in the parameters, so its first-order answer equals the exact one for every step size "
-          "(up to rounding of scores near zero).")
+LINEAR = ("The **query logit** is linear in the parameters, so its first-order answer equals the exact one for "
+          "every step size (up to rounding of scores near zero).")
 BENT = ("In a network even the **query logit** is nonlinear in the parameters, so every first-order answer worsens "
         "with the step.")
 TOKENS = ("A language model is nonlinear in its parameters, so every first-order answer worsens with the step. The "

@@ -14,7 +14,7 @@ from app.widgets.results import downloads
 from app.widgets.words import glossary
 from app.widgets.words.plain_text import sentence
 from engine.basics.errors import WhichfluenceError
-from engine.basics.values import short
+from engine.basics.values import figures, short
 from engine.desk import Problem, ProblemSource, Waiting, commands
 from engine.desk.analyses import PathIntegral, path_integral
 from engine.question import direction
@@ -54,9 +54,10 @@ def _show(path: PathIntegral, source: ProblemSource, behavior: str, alpha: float
     area, ends = path.integral[query].item(), path.difference[query].item()
     draw(chart.rates, rates, pd.DataFrame({"alpha": [0.0, alpha], "rate": [first, first]}),
          direction.rate(read), key="path:rates",
-         alt=direction.along_path(read, query, row, f"{first:.3g}", f"{path.last[query].item():.3g}", short(alpha)))
+         alt=direction.along_path(read, query, row, figures(first), figures(path.last[query].item()),
+                                    short(alpha)))
     equal = direction.area(read, f"**{cards.number(area)}**", f"**{cards.number(ends)}**")
-    glossary.markdown(f"{equal} (largest gap over all queries {path.gap:.1e}). The dashed rectangle, "
+    glossary.markdown(f"{equal} (largest gap over all queries {figures(path.gap, 2)}). The dashed rectangle, "
                       f"**{cards.number(first * alpha)}**, is the inverse Hessian's answer.")
     glossary.caption(
         f"Query {query}, training example {row}, α from 0 to {short(alpha)}. Two computations of one number: "

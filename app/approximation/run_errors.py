@@ -13,6 +13,7 @@ from app.widgets.jobs.desk import desk
 from app.widgets.results import downloads
 from app.widgets.words import glossary
 from app.widgets.words.plain_text import plain
+from engine.basics.values import figures
 from engine.desk import ProblemSource, commands
 from engine.desk.analyses import Request, RunErrors, spell_error
 from engine.desk.analyses import request as analysis
@@ -70,8 +71,8 @@ def _moments(errors: RunErrors, source: ProblemSource, request: Request) -> None
     rate = direction.mean_rate(read)
     draw(chart.stretches, frame, unit, rate, key="moments",
          alt=f"The {rate} of training example {chosen} in each {unit} alone, from "
-             f"{own['rate'].iloc[0]:.3g} in the first to {own['rate'].iloc[-1]:.3g} in the last, "
-             f"{own['rate'].sum():.3g} in all; the largest in {unit} {int(strongest['part'])}.")
+             f"{figures(own['rate'].iloc[0])} in the first to {figures(own['rate'].iloc[-1])} in the last, "
+             f"{figures(own['rate'].sum())} in all; the largest in {unit} {int(strongest['part'])}.")
     glossary.caption(f"The exact derivative by the example's weight in one {unit} alone, carried through all later "
                      "steps. The values sum to the derivative by its weight in the whole training. "
                      + plain(direction.moments(read)))

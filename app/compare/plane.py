@@ -84,7 +84,7 @@ def scatter(compared: Compared, pair: RankingPair, indices: tuple[int, int], lab
 
 def _switches(compared: Compared, count: int) -> None:
     if count > MOST:
-        glossary.caption(f"More than {MOST:,} dots are drawn as a density.")
+        glossary.caption(f"More than {MOST:,} dots are shown as a density.")
         return
     with st.container(horizontal=True, gap="medium"):
         segments("plane", "Axes", list(SHOWN), RANKS, SHOWN.get)

@@ -38,8 +38,8 @@ NOTES = (
          "response of a damped objective rather than the infinitesimal one, so damping is part of the specification "
          "here and is shown."),
     Note(("table-5-2",), {"metric": "bt-fpr"},
-         "The paper does not state the cutoff at which a record counts as detected. All its values equal the fraction of "
-         "benign "
+         "The paper does not state the cutoff at which a record counts as detected. All its values equal the "
+         "fraction of benign "
          "triggers among the top 500, so ours is taken at the top 10%."),
     Note(("table-a14",), {"method": "less", "behavior": "response loss"},
          "The paper's attack rate falls to 0.62 ± 0.29 here although only 0.11 of the poison was taken out: one seed "

@@ -148,7 +148,8 @@ def curves(name: str, preset: str, measure: str, dataset: str | None, result: Pu
     panel = "Panel (b): approximation" if EXPERIMENTS[name].paper_table else "Approximation"
     st.subheader(f"{panel} error", help=glossary.hint("approximation error"))
     glossary.caption("The paper draws these curves without printing their numbers, so there is "
-                     "nothing to subtract: these are our values of approximate against exact scores of the same specification.")
+                     "nothing to subtract: these are our values of approximate against exact scores of the same "
+                     "specification.")
     dataset = dataset or result.table["dataset"].iloc[0]
     for column, kind in zip(st.columns(2, gap="large"), paper_rows.SYMBOLS, strict=True):
         with column:

@@ -132,12 +132,8 @@ class Explanation:
     @property
     def _unmoved(self) -> str:
         """The axes that differ, so that a verdict names them, and round to 0% of the path."""
-        titles = [link.title for link in self.links if set(link.causes) <= set(PARTS) and not round(100 * link.share)]
-        if not titles:
-            return ""
-        named = f"{titles[0][0].upper()}{titles[0][1:]}" + "".join(f" and {title}" for title in titles[1:])
-        return (f" {named} {'differs' if len(titles) == 1 else 'differ'} too, but "
-                f"{'accounts' if len(titles) == 1 else 'account'} for less than 0.5% of the path.")
+        named = [link.title for link in self.links if set(link.causes) <= set(PARTS) and not round(100 * link.share)]
+        return f" Less than half a percent of the path: {' and '.join(named)}, although different." if named else ""
 
     @property
     def _remarks(self) -> list[str]:
@@ -256,8 +252,7 @@ def _measured(chain: Chain, titles: Mapping[str, str], a: Scores, b: Scores, exa
     lengths = agreements.pop(DISTANCE)  # (M, M, m)
     ranked = ~np.isnan(lengths[0, 1])
     if not ranked.any():
-        raise InvalidInput("Every query has a constant ranking at some point of the path, so no difference can be "
-                           "attributed; choose another behavior, or other queries.")
+        raise InvalidInput("Every query has a constant ranking at some point of the path; choose other queries.")
     chains = list(_maximal_chains(sorted(at, key=len)))
     links = _links(titles, chains, at, lengths[..., ranked], agreements)
     path = sum(link.length for link in links)
@@ -348,8 +343,7 @@ def _check(arrays: Sequence[Scores]) -> None:
     for scores in arrays[1:]:
         if (scores.values.shape != first.values.shape or not np.array_equal(scores.candidates, first.candidates)
                 or scores.provenance.get("data") != first.provenance.get("data")):
-            raise InvalidInput("The scores along the path belong to different problems, queries or candidates; compute "
-                               "them on the same problem.")
+            raise InvalidInput("The scores on the path belong to different problems; compute them on the same problem.")
 
 
 def _maximal_chains(stations: Sequence[frozenset[str]]) -> Iterator[tuple[frozenset[str], ...]]:

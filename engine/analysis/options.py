@@ -2,5 +2,5 @@
 
 PROTOCOL = ("How models without some examples are trained: weights (the recorded run, weight 0 in place), subset "
             "(ordinary training on the subset alone, same seed) or seeds (the same, a seed of its own for each model).")
-AMONG = ("What subsets are drawn from: candidates (every other training example is in all of them) or all (any "
+AMONG = ("What subsets are sampled from: candidates (every other training example is in all of them) or all (any "
          "training example may be left out).")

@@ -95,7 +95,7 @@ class SpotCheck:
         if self.seed is None:
             count = f"{self.candidates:,} of {self.of_candidates:,}"
             count = f"All {self.candidates:,}" if self.candidates == self.of_candidates else count
-            return (f"{count} candidates and {self.queries:,} queries of the comparison's first draw; ± is a 95% "
+            return (f"{count} candidates and {self.queries:,} queries of the comparison's first seed; ± is a 95% "
                     "interval over queries.")
         return (f"Spot check: {self.candidates:,} of {self.of_candidates:,} candidates and {self.queries:,} of "
                 f"{self.of_queries:,} queries, sampled at random (seed {self.seed}); ± is a 95% interval over "
@@ -174,7 +174,7 @@ class SpotCheckRequest(Request["SpotCheck | NotMeasured"]):
     scoring: StoredScoring
     candidates: Annotated[Count, Field(ge=3, description="How many candidates are sampled.")] = CANDIDATES
     queries: Annotated[Count, Field(ge=2, description="How many queries are sampled.")] = QUERIES
-    seed: Annotated[Seed, Field(description="Of the draw.")] = 0
+    seed: Annotated[Seed, Field(description="Seed of the sample.")] = 0
     most_seconds: Annotated[float, Field(ge=0, description=(
         "Bound on the estimated cost of the exact answer."))] = 3600.0
 

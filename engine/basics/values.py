@@ -86,6 +86,16 @@ def short(number: float) -> str:
     return text
 
 
+def figures(number: float, digits: int = 3, sign: str = "") -> str:
+    """A number to three significant figures, as people write it, with a true minus sign.
+
+    >>> figures(3.3712e-5), figures(3.3712), figures(0.5, sign="+")
+    ('3.37e−5', '3.37', '+0.5')
+    """
+    mantissa, _, exponent = f"{number:{sign}.{digits}g}".partition("e")
+    return (f"{mantissa}e{int(exponent)}" if exponent else mantissa).replace("-", "−")
+
+
 def sentence(error: ValidationError, model: type[BaseModel]) -> str:
     """The first fault of a validation error, as a sentence that names the key and the remedy."""
     fault = error.errors(include_url=False)[0]

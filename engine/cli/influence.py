@@ -11,6 +11,7 @@ import typer
 from engine.basics.csv_text import csv_text
 from engine.basics.files import atomic_write
 from engine.basics.noted import manifest_part, noting
+from engine.basics.values import figures
 from engine.cli.program import command_line
 from engine.cli.setting import Data, NewCandidates, ProblemOptions, ScoreFiles, Spec
 
@@ -54,7 +55,7 @@ def stream(
                                                       "is read line by line, however large.", metavar="PATH")],
     out: Annotated[Path, typer.Option(help="The first candidates at both ends of each query's ranking; a manifest "
                                            ".json is written beside them.", metavar="CSV")],
-    k: Annotated[int, typer.Option(help="How many candidates of each end are written for each query.")] = 50,
+    k: Annotated[int, typer.Option(help="Size of the top and bottom k written for each query.")] = 50,
     setting: ProblemOptions = ProblemOptions(),
 ) -> None:
     """Score candidates outside the training set in batches, and write the top and bottom k."""
@@ -142,7 +143,8 @@ def _warn(scores: Scores) -> None:
     if how.reached < how.of:
         goal = "converge" if how.exact else "reach the solver's tolerance"
         print(f"{how.of - how.reached} of {how.of} candidates did not {goal} under {scores.scoring.title} (largest "
-              f"residual {how.largest:.1e}) and are flagged; exclude them, or try another --l2.", file=sys.stderr)
+              f"residual {figures(how.largest, 2)}) and are flagged; "
+              "exclude them, or try another --l2.", file=sys.stderr)
     if scores.noise is not None:
         print(f"Over seeds, the standard error of a score under {scores.scoring.title} is {scores.noise:.2f} of the "
               "spread over training examples; `standard_error` has one per score.", file=sys.stderr)

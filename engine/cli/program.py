@@ -29,8 +29,8 @@ FINE, FAULT, REFUSED, INTERRUPTED = 0, 1, 2, 130
 
 # What the engine's sentences name, and the option that sets it in a command that has it.
 OPTIONS = {"memory budget": "--memory", "raise l2": "--l2", "an l2": "--l2", "give its `recipe`": "--recipe",
-           "leave the language model out": "--model",
-           "a part of the labels in doubt is": "--trust-labels-in-doubt", "as the first seed": "--first-seed",
+           "uses no language model; leave it out": "--model",
+           "trust some of the unverified labels": "--trust-labels-in-doubt", "as the first seed": "--first-seed",
            "without adding": "--add"}
 
 

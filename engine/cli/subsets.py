@@ -11,6 +11,7 @@ import typer
 
 from engine.basics.csv_text import csv_text
 from engine.basics.files import atomic_write
+from engine.basics.values import figures
 from engine.cli.program import command_line
 from engine.cli.sampling import SubsetOptions
 from engine.cli.setting import Data, ProblemOptions
@@ -62,7 +63,7 @@ def _check_same(problem: Problem, draw: Draw, models: Retrained, rows: Sequence[
     from engine.analysis.subset_bank import retrained_rows
 
     apart = (retrained_rows(problem, draw, rows, setting.options()) - models.logits[list(rows)]).abs().max().item()
-    print(f"{len(rows)} of {len(models.members)} models trained again: logits differ by {apart:.1e} at most.")
+    print(f"{len(rows)} of {len(models.members)} models trained again: logits differ by {figures(apart, 2)} at most.")
 
 
 def data_values(

@@ -38,7 +38,7 @@ def _load(count: int, seed: int, hardest: int | None, changed: str) -> tuple[Que
     held = {topic: [key for key in topic.keys(facts) if hardest is None or topic.level + key[-2] <= hardest]
             for topic in TOPICS}
     if (total := sum(map(len, held.values()))) < count:
-        raise InvalidInput(f"{count:,} questions are asked for, and the embedded world holds {total:,}"
+        raise InvalidInput(f"{count:,} questions are requested, and the embedded world holds {total:,}"
                            f"{'' if hardest is None else f' up to level {hardest}'}; ask for fewer.")
     turns = zip_longest(*[_shuffled(topic, keys, rng) for topic, keys in held.items()])
     pairs = (pair for turn in turns for pair in turn if pair is not None)

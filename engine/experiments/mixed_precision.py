@@ -69,7 +69,7 @@ def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
     result = SuspicionRequest(source=source, methods=payload["settings"]["methods"]).within(context)
     notes = result.manifest.get(KEY, [])
     if precision == MIXED and not any(said.startswith("bfloat16") for said in notes):
-        raise InvalidInput("This device trains in float32 even where mixed precision is asked for, so there is "
+        raise InvalidInput("This device trains in float32 even where mixed precision is requested, so there is "
                            "nothing to compare; run it on a GPU or on a processor that is faster in bfloat16.")
     scored, flags = SuspicionRequest.loaded(result), draw_cached(source).known_flags
     suspicions = {pair: scored.suspicion[pair] for pair in pairs_of(tuple(payload["settings"]["methods"]))}

@@ -86,7 +86,7 @@ class JobWatch(Watch):
         self.beat()
         self.check()
         if self._stopping.is_set():
-            raise Stopping("The worker was asked to stop.")
+            raise Stopping("The worker received a stop signal.")
         if self.yields():
             raise Stopping("A user's run goes first.")
 

@@ -115,7 +115,7 @@ def test_the_derivative_of_a_training_is_checked_by_a_job(open_page, settle, scr
     assert "Is this run differentiable at all?" in said and "of real trainings" in said and "float64 throughout" in said
     spoken = chart.evaluate("chart => [chart, ...chart.querySelectorAll('[aria-label]')]"
                             ".map(part => part.getAttribute('aria-label') || '').join()")
-    assert re.search(r"middle of all: [\d.e-]+% at 0.0001", spoken)
+    assert re.search(r"median: [\d.e-]+% at 0.0001", spoken)
     for theme in ("light", "dark"):
         page.emulate_media(color_scheme=theme)
         settle(page)

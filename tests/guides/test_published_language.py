@@ -30,7 +30,7 @@ PAIRS = {"GradSim, TRAK": "GradSim and TRAK", "TracIn, LESS": "TracIn and LESS",
          "RepSim, GradSim": "RepSim and GradSim"}
 
 
-@pytest.mark.parametrize("row", rows("every station in between being an exact answer.", 6), ids=lambda row: row[0])
+@pytest.mark.parametrize("row", rows("all intermediate specifications are exact.", 6), ids=lambda row: row[0])
 def test_shares_of_the_way_between_two_methods(row):
     table = published("language-explained", "small")
     own = table[table["pair"] == PAIRS[row[0]]]

@@ -69,7 +69,7 @@ def test_no_guide_gives_a_loss_the_sign_of_its_negative():
 @pytest.mark.parametrize("text", [
     "changes the query loss by +1.869", "raises the **query loss** of this query most", "the query loss is log p",
     "change of the query loss", "examples raise the query loss", "d(query loss)/dα", "the rate of response loss",
-    "The query derivative of the example's own loss by 0.2", "raise the trusted loss"])
+    "The query loss rises by 0.2", "raise the trusted loss"])
 def test_the_scan_finds_what_it_is_for(text):
     assert untrue(text)
 

@@ -360,7 +360,7 @@ def test_a_table_of_another_model_stands_beside_its_own_numbers(done, published)
     result = [found for found in Store(home).entries() if found.manifest["kind"] == "conditional_backdoor"][0]
     publish.publish(EXPERIMENTS["table-5-2"], result, "small", folder)
     at = sound(support.open("paper", experiment="table-5-2", preset="small", llm="tiny"))
-    assert says(at, "The paper has no numbers for tiny; beside ours stand those of Qwen3-8B")
+    assert says(at, "The paper has no numbers for tiny; ours are shown with those of Qwen3-8B")
 
 
 def test_a_finished_run_of_another_model_is_found(home, monkeypatch):

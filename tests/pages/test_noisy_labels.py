@@ -181,7 +181,7 @@ def test_the_boxes_and_the_address_open_a_pair(finished):
     assert "Sign agreement" not in [metric.label for metric in at.metric]
     at = sound(at.selectbox(key="labels:first").set_value(4).run())
     assert address(at, "rankings") == ["5-2"] and "Sign agreement" in [metric.label for metric in at.metric]
-    assert says(at, "put together differently: the mean over all trusted examples for GradSim")
+    assert says(at, "aggregation over trusted examples also differs: the mean over all trusted examples for GradSim")
     for nonsense in ("1-99", "two"):
         at = sound(open("noisy_labels", rankings=nonsense, **SMALL))
         assert says(at, f"The address said `rankings={nonsense}`, which was ignored")
@@ -352,7 +352,7 @@ def test_own_labels_are_made_wrong_only_if_the_reader_says_so(empty):
     name = data.uploads.keep(buffer, "mine.npz")
     at = sound(open("noisy_labels", data=name, noise=0.2))  # as a link, or a session with other data, may say
     assert says(at, "Search 60 labels of mine.npz") and not says(at, "of them corrupted")
-    assert says(at, "as given") and says(at, "drawn from your own queries")
+    assert says(at, "as given") and says(at, "sampled from your own queries")
     switch = next(one for one in at.toggle if one.label.startswith("Corrupt some labels"))
     assert not switch.value
     at = sound(switch.set_value(True).run())

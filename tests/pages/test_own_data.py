@@ -74,7 +74,7 @@ OPEN = pd.DataFrame({"kind": ["x", "y", "z"] * 8, "made": ["lo", "hi"] * 12, "w"
 
 
 @pytest.mark.parametrize(("table", "why", "offered"), [
-    (OPEN, "is sure to hold the labels", "made (2 values: lo, hi)"),
+    (OPEN, "is certainly the label column", "made (2 values: lo, hi)"),
     (OPEN.assign(target=np.arange(24) * 1.7), "24 different numbers", "made (2 values: lo, hi)")],
     ids=["open", "numbers"])
 def test_a_table_whose_labels_nothing_tells_is_asked_for_them(table, why, offered):

@@ -54,7 +54,7 @@ def test_every_cell_stands_beside_ours(published):
 
 def test_the_manifest_behind_ours_is_told(published):
     facts = html(sound(support.open("paper")))
-    for told in ("a test", "at most 1.0e-13", "Candidates flagged and left out", "1.0e-11", published.digest,
+    for told in ("a test", "at most 1e−13", "Candidates flagged and left out", "1e−11", published.digest,
                  "20,000 training"):
         assert told in facts
 
@@ -136,7 +136,7 @@ def test_the_scoreboard_has_every_entry_with_what_is_published_of_it(monkeypatch
     for entry in scoreboard.entries(findings(STATEMENTS.values())):
         assert f"experiment={entry.name}&preset={entry.preset}&at=cell-by-cell" in board
         assert entry.shows in board and entry.short in board
-    assert "Desk: ✓ 3 confirmed" in board
+    assert "Desk (hours on two cores): ✓ 3 confirmed" in board
     assert "25 of 25 cells within tolerance" in board and "A quick check" not in board
 
 

@@ -126,7 +126,7 @@ def test_a_reproduction_is_opened_with_its_tables_and_manifest():
     at = sound(support.open("runs", run=job.id))
     assert [len(frame.value) for frame in at.dataframe] == [30, 33]
     assert says(at, "python -m engine reproduce table-a6 --preset small")
-    assert any("at most 1.0e-13" in text for text in support.texts(at))
+    assert any("at most 1e−13" in text for text in support.texts(at))
 
 
 def test_a_run_whose_result_is_gone_can_be_computed_again(finished):

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from html import escape
 
 from app.widgets.words import look
+from engine.basics.values import figures
 
 SHOWN_FEATURES = 5
 
@@ -15,7 +16,7 @@ STYLE = look.style("cards")
 
 def features(values: Sequence[float], description: str, shown: int = SHOWN_FEATURES) -> str:
     """The first feature values of an example that is not a picture, as a small table."""
-    rows = "".join(f"<tr><th scope='row'>x{index}</th><td>{value:.3g}</td></tr>"
+    rows = "".join(f"<tr><th scope='row'>x{index}</th><td>{figures(value)}</td></tr>"
                    for index, value in enumerate(values[:shown]))
     more = f"<tr><td colspan='2'>… {len(values) - shown} more</td></tr>" if len(values) > shown else ""
     return f'<table class="wf-features" aria-label="{escape(description, quote=True)}">{rows}{more}</table>'
@@ -35,8 +36,7 @@ def number(score: float) -> str:
     """A score with its sign and three digits, with a true minus sign."""
     if math.isnan(score):
         return "no score"
-    digits, _, exponent = f"{score:+.3g}".partition("e")
-    return (f"{digits}e{int(exponent)}" if exponent else digits).replace("-", "−")
+    return figures(score, sign="+")
 
 
 def rank(value: int) -> str:

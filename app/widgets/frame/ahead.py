@@ -45,7 +45,7 @@ def ask(key: Hashable, tasks: Iterable[Callable[[], object]]) -> None:
             for task in tasks:
                 _tasks.put_nowait(task)
         except Full:
-            logging.getLogger(__name__).debug("more is asked for ahead than can wait")
+            logging.getLogger(__name__).debug("too many tasks are queued ahead")
 
 
 def _work(tasks: Queue[Callable[[], object]]) -> None:

@@ -12,6 +12,8 @@ from engine.desk import published
 from engine.desk.published import EXPERIMENTS, FULL, studies
 from engine.desk.shelves import Job
 
+SCALES = {"small": "Small (quick check)", "desk": "Desk (hours on two cores)", FULL: "As in the paper"}
+
 
 @dataclass(frozen=True)
 class ReproductionCost:
@@ -54,8 +56,8 @@ def seeds(name: str, preset: str) -> str:
 
 
 def scale_title(preset: str) -> str:
-    """A preset in two or three words."""
-    return "As in the paper" if preset == FULL else preset.capitalize()
+    """A preset in a few words."""
+    return SCALES.get(preset, preset.capitalize())
 
 
 def start(name: str, preset: str, model: str | None = None) -> Job:

@@ -13,6 +13,7 @@ from app.widgets.words import glossary
 from app.widgets.words.times import spell
 from engine.basics import resident
 from engine.basics.sizes import spell_bytes
+from engine.basics.values import figures
 from engine.desk import datasets
 from engine.desk.noisy_labels import IN_TURN
 from engine.desk.shelves import STORED_FRACTION, TOOK
@@ -107,11 +108,11 @@ def _convergence(runs: Sequence[Mapping[str, Any]]) -> Facts:
                    if not Convergence.is_relative(c)]
     norms_after = [norm for norm in norms_after if norm is not None]
     return [
-        ("Gradient norm of the trained model", f"at most {max(norms):.1e}" if norms else ""),
+        ("Gradient norm of the trained model", f"at most {figures(max(norms), 2)}" if norms else ""),
         ("Its test accuracy", _span(accuracies)),
         ("Candidates flagged and left out", f"{sum(flagged):,}" if sum(flagged) else ("none" if flagged else "")),
-        ("Largest gradient norm after re-optimisation", f"{max(norms_after):.1e}" if any(norms_after) else ""),
-        ("Largest relative residual of a linear system", f"{max(linear):.1e}" if linear else ""),
+        ("Largest gradient norm after re-optimisation", f"{figures(max(norms_after), 2)}" if any(norms_after) else ""),
+        ("Largest relative residual of a linear system", f"{figures(max(linear), 2)}" if linear else ""),
     ]
 
 

@@ -27,7 +27,7 @@ def by_flags(suspicion: Mapping[Pair, np.ndarray], noisy: np.ndarray) -> Recomme
     scores = {pair: detection(noisy, values)[METRIC] for pair, values in suspicion.items()}
     best = max(scores, key=lambda pair: scores[pair])
     return Recommended(best, f"it detects most of the labels known to be wrong ({METRIC} "
-                             f"{scores[best]:.2f}; a shuffled order has about {noisy.mean():.2f})")
+                             f"{scores[best]:.2f}; a random order has about {noisy.mean():.2f})")
 
 
 def by_trial(suspicion: Mapping[Pair, np.ndarray], trial: Trial) -> Recommended | None:

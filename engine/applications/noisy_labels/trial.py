@@ -46,7 +46,7 @@ class Trial:
         """Why it is the one, as the end of a sentence."""
         few = "" if self.planted >= ENOUGH else "; with so few, methods are separated only roughly"
         return (f"of {self.planted:,} labels flipped for the trial it detects most (AUPRC "
-                f"{self.table['AUPRC'].iloc[0]:.2f}; a shuffled order has about {self.planted / self.eligible:.2f})"
+                f"{self.table['AUPRC'].iloc[0]:.2f}; a random order has about {self.planted / self.eligible:.2f})"
                 f"{few}")
 
     def with_consensus(self, suspicion: Mapping[Pair, np.ndarray]) -> dict[Pair, np.ndarray]:

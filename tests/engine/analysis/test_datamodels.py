@@ -41,7 +41,7 @@ def test_the_score_is_spearmans_over_subsets():
                 for row, out in zip(scores, outcomes, strict=True)]
     np.testing.assert_allclose(linear_datamodeling_score(scores, outcomes, kept), expected, atol=1e-12)
     np.testing.assert_allclose(linear_datamodeling_score(scores, scores @ kept.T, kept), 1)
-    with pytest.raises(InvalidInput, match="do not go together"):
+    with pytest.raises(InvalidInput, match="have mismatched shapes"):
         linear_datamodeling_score(scores, outcomes[:2], kept)
 
 

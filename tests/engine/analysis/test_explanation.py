@@ -105,8 +105,8 @@ def test_proposition_one_leaves_the_behavior_nothing(small):
     found = explain(small, Scoring.of("query_loss", ADD, STEP, "first_order"), Scoring.of("soft_margin", ADD, STEP))
     behavior = next(link for link in found.links if link.causes == ("B",))
     assert behavior.length == 0 and behavior.agreement["kendall_tau"] == 1
-    assert found.sentence == ("100% of the path is the approximation error of first order. The behavior differs too, "
-                              "but accounts for less than 0.5% of the path.")
+    assert found.sentence == ("100% of the path is the approximation error of first order. Less than half a percent of "
+                              "the path: the behavior, although different.")
 
 
 def by_hand(scoring, row, converged=True):
@@ -226,7 +226,7 @@ def test_candidates_that_did_not_converge_are_left_out():
     second = Scores(b, np.array([[9.0, 2, 3, 4]]), np.arange(4), np.array([False, True, True, True]), np.zeros(4))
     found = measure(chain(a, b, 9), [Seed(first, second, {})])
     assert found.left_out == 1 and found.direct.mean == 0
-    with pytest.raises(InvalidInput, match="No candidate is left .* because they did not converge"):
+    with pytest.raises(InvalidInput, match="No candidate has scores .* because they did not converge"):
         measure(chain(a, b, 9), [Seed(by_hand(a, [1, 2], False), by_hand(b, [1, 2]), {})])
 
 

@@ -92,7 +92,7 @@ def test_the_variance_of_a_replay_is_a_derivative(network):
 @pytest.mark.parametrize(("make", "scoring", "options", "said"), [
     (lambda network: network, Scoring.of("query_loss", {"kind": "add_occurrence"}, {"kind": "one_step", "eta": 1}), {},
      "not an exact answer with seeds"),
-    (lambda network: problems_for_tests.problem(), REPLAYED, {}, "draws nothing"),
+    (lambda network: problems_for_tests.problem(), REPLAYED, {}, "is deterministic"),
     (lambda network: network, REMOVED, {"most": 3}, "greater than or equal to 4")])
 def test_refusals(network, make, scoring, options, said):
     with pytest.raises(InvalidInput, match=said):

@@ -15,12 +15,12 @@ HIGH, LOW = Estimate(0.8, 0.02, 0.03), Estimate(0.02, 0.03, 0.04)
 TABLE = [
     (AT, LOW, {}, "cannot be separated from that of seeds"),
     (AT, LOW, {"75%": ABOVE}, "cannot be separated from that of seeds"),
-    (NOISY, HIGH, {}, "the draw of only 20 subsets leaves ± 0.12, while queries alone leave ± 0.02; draw more"),
+    (NOISY, HIGH, {}, "sampling only 20 subsets leaves ± 0.12, while queries alone leave ± 0.02; sample more"),
     (NOISY, None, {"75%": ABOVE}, "sample more subsets"),
-    (AT, HIGH, {"75%": ABOVE, "90%": AT}, "on subsets of another size it does (75%: 0.50 ± 0.06), so that their size"),
+    (AT, HIGH, {"75%": ABOVE, "90%": AT}, "on subsets of another size it does (75%: 0.50 ± 0.06), so their size"),
     (AT, None, {"75%": ABOVE}, "their size matters here"),
     (AT, HIGH, {"75%": AT}, "reaches 0.80 ± 0.04, so seed noise does not explain it; the cause is unknown."),
-    (AT, HIGH, {}, "why is not known"),
+    (AT, HIGH, {}, "the cause is unknown"),
     (AT, None, {}, "no other seed was measured, so the cause is unknown."),
 ]
 
@@ -64,7 +64,7 @@ def test_scores_of_another_seed_have_the_same_ceiling_and_their_own_sizes():
     assert "90%, other seed: 0.20" in said
     table = lds(gradsim={"50%": 0.3, "50%, other seed": 0.0}, **{CEILING: {"50%": 0.9}})
     [said] = reasons.reasons(BENCHMARKS["lds"], table, "50%, other seed")
-    assert "reaches 0.90 ± 0.02" in said and "why is not known" in said
+    assert "reaches 0.90 ± 0.02" in said and "the cause is unknown" in said
 
 
 def test_a_row_has_its_counts_and_every_spread():

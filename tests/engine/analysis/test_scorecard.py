@@ -287,7 +287,7 @@ def test_the_card_says_which_question_an_exact_answer_loses_on(case):
                     "was not measured.")
     told = card.rows(lds, {"loo": {"": np.array([0.2, 0.21, 0.2])}, "gradsim": found["loo"]}, Sizes(protocol="subset"))
     [said] = card.verdicts(lds, told, "query_loss")
-    assert said.endswith("The benchmark tests models of the protocol `subset` and not the recorded run; whether that "
+    assert said.endswith("models of the protocol `subset` instead of the recorded run; whether that "
                          "explains it was not measured.")
     [said, _] = card.verdicts(BENCHMARKS["subclasses"], card.rows(BENCHMARKS["subclasses"], {
         **found, "nearest": {"": np.array([0.99, 0.99, 0.99])}}), "query_loss")

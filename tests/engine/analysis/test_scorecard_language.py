@@ -38,7 +38,7 @@ def test_records_are_planted_and_labels_are_not():
     assert {"loo", "step", "less", "bm25"} < set(fitting(CausalProblem)) and "nearest" not in fitting(CausalProblem)
     asked = ScorecardRequest(sizes=SIZES, behavior="response_loss")
     assert asked.of(DRAWN).payload["benchmarks"] == running(CausalProblem)
-    with pytest.raises(InvalidInput, match="`mislabelled` has no answer for a language model"):
+    with pytest.raises(InvalidInput, match="`mislabelled` is not defined for a language model"):
         asked.model_copy(update={"benchmarks": ("mislabelled",)}).of(DRAWN)
 
 

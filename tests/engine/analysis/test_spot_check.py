@@ -101,8 +101,8 @@ def test_the_jackknife_is_its_definition():
 
 @pytest.mark.parametrize(("scoring", "why"), [
     (EXACT, "computed exactly"),
-    (Scoring.parse({"estimator": "random"}), "answers no question"),
-    (Scoring.of("query_loss", *STEP, "cosine"), "no exact route"),
+    (Scoring.parse({"estimator": "random"}), "baseline without a specification"),
+    (Scoring.of("query_loss", *STEP, "cosine"), "no exact method"),
 ])
 def test_what_has_no_reference_says_why(scoring, why):
     found = reference(scoring)

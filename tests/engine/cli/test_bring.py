@@ -60,7 +60,7 @@ def test_bring_tells_axes_and_sign_and_writes_scores(problem, capsys):
     (lambda: bring(out="theirs.npy"), "ends in `.npz`"),
     (lambda: run("explain", "--specs", "specs.json", "--out", "ours.json"), "name two of them with --between"),
     (lambda: run("explain", "--specs", "specs.json", "--between", "loo", "--between", "nobody", "--out", "ours.json"),
-     "nothing named `nobody`"),
+     "No specification or score file is named `nobody`"),
     (lambda: run("explain", "--specs", "specs.json", "--scores", "absent.npz", "--out", "ours.json"), "There is no"),
     (lambda: run("compare", "--specs", "specs.json", "--metric", "pearson", "--out", "ours.csv"),
      "no agreement metric"),
@@ -105,7 +105,7 @@ def test_a_folder_of_files_is_imported_each_with_its_own_claim(problem, capsys):
     several = ["bring", "--scores", "theirs/captum.npy", "--scores", "theirs/loo", *given]
     assert main([*several, "--out", "ours.npz"]) == 2 and "give a folder" in capsys.readouterr().err
     assert main([*several, "--scores", "theirs/sizes.npy", "--out", "ours"]) == 2
-    assert "Nothing in `theirs/sizes.npy` says which question" in capsys.readouterr().err and not Path("ours").exists()
+    assert "Nothing in `theirs/sizes.npy` states which" in capsys.readouterr().err and not Path("ours").exists()
     assert main([*several, "--out", "ours"]) == 0
     told = capsys.readouterr().out
     assert "The name says captum" in told and "Claimed specification, from `claim.json`" in told

@@ -40,7 +40,7 @@ def test_a_folder_without_a_test_folder(home, capsys):
     accuracy = mended("mine", "cleaned.zip", {"cat/3.png": "dog", "dog/4.png": ""})
     said = capsys.readouterr().out
     assert "Confident learning counts" in said and "of 20 labels" in said
-    assert "judged on 19 labels as corrected, which they were not trained on, in 5 parts" in said
+    assert "evaluated out of fold on 19 corrected labels, in 5 folds" in said
     assert accuracy.loc["after", "n_examples"] == 19 and accuracy.loc["change", "ci95"] >= 0
     with zipfile.ZipFile("cleaned.zip") as archive:
         before = {f"{path.parent.name}/{path.name}": path.read_bytes() for path in mine.rglob("*.png")}
@@ -58,7 +58,7 @@ def test_a_folder_with_train_and_val_measures_on_val_or_out_of_fold(home, capsys
     assert "train/dog/3-2.png" in names and {"val/cat/3.png", "val/dog/3.png"} < names and len(names) == 40
     assert main(["what-if-labels", "--data", "mine", "--source", QUICK, "--changes", "suspicion.csv", "--out",
                  "accuracy.csv", "--seeds", "1", "--folds", "2"]) == 0
-    assert "judged on 20 labels as corrected" in capsys.readouterr().out
+    assert "evaluated out of fold on 20 corrected labels" in capsys.readouterr().out
 
 
 def rows(count=40):

@@ -25,7 +25,7 @@ def test_every_label_has_its_scores(tmp_path, capsys):
     again = ["noisy-labels", "--source", chosen, "--out", str(out), "--scores", str(theirs)]
     assert main(again) == 0
     told = capsys.readouterr().out
-    assert "a smaller score means that the label is more likely wrong" in told and "was looked at" in told
+    assert "a smaller score means that the label is more likely wrong" in told and "No known wrong label" in told
     np.testing.assert_allclose(pd.read_csv(out)["self-influence"], table["TracIn · target logit"])
     np.save(theirs, np.random.default_rng(0).normal(size=150))
     assert main(again) == 2 and "Give --sign plus, or --sign minus" in capsys.readouterr().err
@@ -76,7 +76,7 @@ def test_without_verified_labels_every_label_is_searched_or_a_part_of_them_is_tr
     monkeypatch.setenv("WHICHFLUENCE_HOME", str(tmp_path / "home"))
     out, mine = tmp_path / "suspicion.csv", folder(tmp_path / "mine", ("",))
     asked = ["noisy-labels", "--data", str(mine), "--source", QUICK, "--out", str(out)]
-    assert main(asked) == 0 and "No label is trusted: each of 20 is judged by 3 models" in capsys.readouterr().out
+    assert main(asked) == 0 and "No label is trusted: each of 20 is scored by 3 models" in capsys.readouterr().out
     assert len(pd.read_csv(out)) == 20
     assert main([*asked, "--trust-labels-in-doubt"]) == 0
     assert "4 trusted examples, sampled from the unverified labels" in capsys.readouterr().out

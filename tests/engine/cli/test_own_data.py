@@ -53,7 +53,7 @@ def test_a_cleaned_copy_and_a_script(mine, tmp_path, capsys):
 
 
 @pytest.mark.parametrize(("text", "out", "said"), [
-    ("file,label\ncat/9.png,\n", "x.zip", "`cat/9.png` is not among the examples"),
+    ("file,label\ncat/9.png,\n", "x.zip", "`cat/9.png` is not among the searched examples"),
     ("file,label\ncat/0.png,cow\n", "x.zip", "There is no class `cow`"),
     ("file,label\ncat/0.png,dog\ncat/0.png,\n", "x.zip", "names the same `file` twice"),
     ("of,label\n0,\n", "x.zip", "give the columns `file` or `row`"), ("file,label\n", "x.zip", "has no rows"),
@@ -84,7 +84,7 @@ def reviewed(tmp_path, monkeypatch):
 
 def test_records_without_those_that_are_taken_out(reviewed, capsys):
     assert main(["clean-data", "--data", "records.jsonl", "--changes", "decided.csv", "--out", "left.jsonl"]) == 0
-    assert "4 records are left: 2 taken out." in capsys.readouterr().out
+    assert "4 records are left; 2 were removed." in capsys.readouterr().out
     left = [json.loads(line) for line in Path("left.jsonl").read_text().splitlines()]
     assert left == [reviewed[row] for row in (1, 2, 4, 5)]
 
@@ -100,7 +100,7 @@ def test_a_corrected_answer_takes_the_place_of_the_stated_one(reviewed, capsys):
 
 
 @pytest.mark.parametrize(("text", "options", "said"), [
-    ("record,id,verdict\n1,-2,keep\n", [], "speaks of record 1"), ("record,id,verdict\n9,-9,keep\n", [], "record 9"),
+    ("record,id,verdict\n1,-2,keep\n", [], "names record 1"), ("record,id,verdict\n9,-9,keep\n", [], "record 9"),
     ("record,id,verdict\n1,-1,burn\n", [], "`burn` is no verdict"), ("file,label\na,b\n", [], "`record` and `id`"),
     ("record,id,verdict\n" + "".join(f"{row},-{row},take out\n" for row in range(6)), [], "All records are removed"),
     ("record,id,verdict\n1,-1,keep\n", ["--size", "8"], "leave out the options that say how")])

@@ -77,7 +77,7 @@ def test_a_table_of_ones_own_is_the_problem_with_which_the_pages_begin(folder, c
 def test_every_command_takes_how_own_data_are_read(folder, capsys):
     rows = [f"{'xy'[k % 2]},{'ab'[k % 3 == 0]},{k / 7:.3f}" for k in range(40)]
     Path("mine.csv").write_text("\n".join(["kind,side,height", *rows]))
-    assert influence(data="mine.csv") == 2 and "is sure to hold the labels" in capsys.readouterr().err
+    assert influence(data="mine.csv") == 2 and "is certainly the label column" in capsys.readouterr().err
     assert influence("--device", "cpu", "--label", "kind", data="mine.csv") == 0
     assert "The labels are the column `kind`, as chosen." in capsys.readouterr().err
     assert "--label kind" in json.loads(Path("scores.json").read_text())["command"]

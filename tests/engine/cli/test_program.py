@@ -50,7 +50,7 @@ def test_an_unexpected_fault_is_one_sentence_unless_debugging(folder, capsys, mo
     (["reproduce", "table-a66"], "`table-a6`"),
     (["reproduce", "table-a6", "--device", "abacus"], "abacus"),
     (["reproduce", "table-a6", "--memory", "-1"], "--memory"),
-    (["reproduce", "table-a6", "--model", "other"], "leave the language model out (--model)"),
+    (["reproduce", "table-a6", "--model", "other"], "uses no language model; leave it out"),
     (["reproduce", "table-a6", "--out", "/dev/null/results"], "--out"),
     (["list", "more"], "more"),
 ])

@@ -32,7 +32,7 @@ def test_the_measure_is_written_and_said(folder, capsys):
 
 @pytest.mark.parametrize(("spec", "options", "why"), [
     (REMOVE, (), "it is computed exactly"), (LISSA, ("--most-seconds", "0"), "takes about"),
-    ({**FIRST, "estimator": "cosine"}, (), "no exact route")])
+    ({**FIRST, "estimator": "cosine"}, (), "no exact method")])
 def test_what_is_not_measured_says_why(folder, capsys, spec, options, why):
     code, record = checked(folder, spec, *options)
     assert code == 0 and not record["measured"] and why in record["why"]

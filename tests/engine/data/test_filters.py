@@ -43,7 +43,7 @@ def test_rows_are_those_of_the_draw(pictures):
 @pytest.mark.parametrize(("text", "why"), [
     ("", "No training example fits"), ("three", "`three` matches no training example"), ("6", "the rows are 0 to 5"),
     ("0-999999999", "no training example 999999999"), ("4-2", "runs backwards; write 2-4"),
-    ("colour = red", "nothing to filter by here; write `label`, `file` or `flag`"),
+    ("colour = red", "not a field to filter by; use `label`, `file` or `flag`"),
     ("label = hat", "there is `b"), ("label =", "no value to compare with"), ("label", "matches no training example"),
     ("label = boot & flag = wrong & 0-5 & file = bags/d*", "No training example fits")])
 def test_what_means_none(pictures, text, why):
@@ -67,7 +67,7 @@ def test_of_records():
     assert listing.rows("prompt = *MAMMAL*") == [0, 2] and listing.rows("answer = B & prompt = *mammal*") == [2]
     assert listing.rows("flag = poison") == [1] and listing.rows("flag = odd") == [1, 2]
     assert listing.rows("id = r0 | r2") == [0, 2] and listing.rows("response = *is B.") == [1, 2]
-    with pytest.raises(InvalidInput, match="write `answer`, `prompt`, `response`, `id` or `flag`"):
+    with pytest.raises(InvalidInput, match="use `answer`, `prompt`, `response`, `id` or `flag`"):
         listing.rows("label = A")
 
 

@@ -82,7 +82,7 @@ def test_a_label_can_be_chosen_and_is_asked_for_where_nothing_tells_it(tmp_path)
     frame = pd.DataFrame({"a": RNG.normal(size=20), "b": RNG.normal(size=20), "c": np.arange(20) % 2 * 0.5})
     frame.to_parquet(tmp_path / "t.parquet")
     assert load_table(tmp_path / "t.parquet", label="c").class_names == ("0.0", "0.5")
-    for label, said in (("", "none of `a`, `b`, `c` is sure"), ("z", "has no column `z`")):
+    for label, said in (("", "none of `a`, `b`, `c` is certainly"), ("z", "has no column `z`")):
         with pytest.raises(InvalidInput, match=said):
             load_table(tmp_path / "t.parquet", label=label)
 

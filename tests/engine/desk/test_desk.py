@@ -291,7 +291,7 @@ def test_a_users_own_behavior_is_answered_at_once_and_refused_where_it_would_be_
     try:
         ready(desk)
         mine = Scoring.of("mine", {"kind": "add_occurrence"}, {"kind": "one_step", "eta": 0.1})
-        with pytest.raises(InvalidInput, match="`mine` is known to this process alone"):
+        with pytest.raises(InvalidInput, match="`mine` is known to this process only"):
             desk.scores(SOURCE, [mine], CANDIDATES, live_seconds=-1.0)
         assert not desk.jobs.queue.jobs()
         assert desk.scores(SOURCE, [mine], CANDIDATES)[0].values.shape == (12, CANDIDATES)

@@ -113,7 +113,7 @@ def test_it_says_that_it_implies_no_specification(name):
     for pair in ((scoring, asking), (asking, scoring)):
         found = verdict(*pair)
         assert found.code == "no specification" and "implies no specification" in found.headline
-        assert "neither an approximation error nor a mismatch" in found.reason
+        assert "neither approximation error nor specification mismatch" in found.reason
         assert relation(*pair) is None
     assert verdict(scoring, scoring).kind == "same scores"
     other = baseline(next(one for one in BASELINES if one != name))

@@ -95,7 +95,7 @@ def test_columns_named_by_candidates_are_known_by_them():
 def test_the_reader_has_the_last_word_on_the_first_row():
     said = read_table(numbered(CANDIDATES), "a.csv", first_row=ROW, known=KNOWN)
     assert said.values.shape == (5, 6) and said.candidates is None
-    assert "as you said, although it looks like the names" in said.first_row.remark
+    assert "as chosen, although it looks like the names" in said.first_row.remark
     assert read_table(numbered((1, 1, 2, 0, 3, 5)), "a.csv", first_row=NAMES).values.shape == (4, 6)
     with pytest.raises(InvalidInput, match="say names, scores or auto"):
         read_table(numbered(CANDIDATES), "a.csv", first_row="header")
@@ -121,8 +121,8 @@ def test_ids_that_are_text_are_sorted_as_numbers(tmp_path):
 
 
 @pytest.mark.parametrize(("query", "candidate", "words"), [
-    ("q1", 0, "The list names the query `q1`, which is no number"),
-    (0, "z7", "The list names the training example `z7`, which is no number")])
+    ("q1", 0, "The list names the query `q1`, which is not a number"),
+    (0, "z7", "The list names the training example `z7`, which is not a number")])
 def test_a_list_that_names_by_text_is_refused(query, candidate, words):
     content = f"query,candidate,score\n{query},{candidate},1.0\n1,1,2.0\n{query},1,1.0\n1,{candidate},2.0\n"
     with pytest.raises(InvalidInput, match=words):
@@ -381,7 +381,7 @@ def test_ids_of_other_records_are_refused_and_other_text_is_not_matched():
         return read_table(io.BytesIO(pd.DataFrame(SCORES, columns=names).to_csv(index=False).encode()), "a.csv",
                           known=RECORDS)
 
-    with pytest.raises(InvalidInput, match="`kinds-77` is none of this problem's"):
+    with pytest.raises(InvalidInput, match="`kinds-77` is not one of this problem's"):
         read(["kinds-77", *NAMED[1:]])
     other = read([f"z{place}" for place in range(6)])
     assert other.candidates is None and "is not matched" in other.remark

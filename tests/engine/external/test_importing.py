@@ -82,7 +82,7 @@ def test_a_square_table_is_told_by_the_reference():
 
 def test_unrelated_scores_leave_the_sign_open(small, exact):
     seen = preview(small, Table(np.random.default_rng(5).normal(size=(8, 12))), exact)
-    assert not seen.certain and "say which one" in seen.reasons[1]
+    assert not seen.certain and "before you set the sign" in seen.reasons[1]
     assert "check that queries and training examples are those of this problem" in seen.reasons[1]
 
 
@@ -267,5 +267,5 @@ def test_a_language_model_has_a_reference_that_it_can_compute():
     claim = Scoring.of("response_loss", {"kind": "infinitesimal"}, {"kind": "local_response"})
     listed = references(claim, PROBLEMS["causal"])
     assert [one.estimator for one in listed][0] == "cg_gauss_newton" and claim not in listed
-    assert "stands for it" in instead(listed[0]) and "shown unchanged" in instead(None)
+    assert "is used instead" in instead(listed[0]) and "shown unchanged" in instead(None)
     assert references(REMOVED, PROBLEMS["softmax"])[0] == REMOVED and instead(REMOVED) == ""

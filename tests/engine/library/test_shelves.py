@@ -58,7 +58,7 @@ def test_a_fresh_home_holds_what_was_published_alone():
     first = SHELVES["published"].entries()[0]
     assert first.page == "paper" and set(first.parameters) >= {"experiment", "preset"} and not first.trouble
     assert isinstance(SHELVES["published"].sketch(first.key), Bars)
-    with pytest.raises(InvalidInput, match="comes with the program"):
+    with pytest.raises(InvalidInput, match="cannot be deleted"):
         SHELVES["published"].delete(first.key)
 
 

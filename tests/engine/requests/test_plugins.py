@@ -113,7 +113,7 @@ def test_code_of_an_installed_plugin_counts_too(write, tmp_path, monkeypatch):
 def test_a_behavior_registered_elsewhere_is_refused_with_the_way_out(write, monkeypatch):
     write(2.0)
     monkeypatch.delenv(plugins.VARIABLE)
-    with pytest.raises(InvalidInput, match=f"`mine` is known to this process alone.*{plugins.VARIABLE}"):
+    with pytest.raises(InvalidInput, match=f"`mine` is known to this process only.*{plugins.VARIABLE}"):
         check_queued([mine()])
 
 

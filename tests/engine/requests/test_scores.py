@@ -167,7 +167,7 @@ def test_a_worker_that_does_not_know_a_behavior_says_so(tmp_path):
 
 
 def test_a_users_own_behavior_is_not_queued(unregistered):
-    with pytest.raises(InvalidInput, match="`mine` is known to this process alone"):
+    with pytest.raises(InvalidInput, match="`mine` is known to this process only"):
         check_queued([SCORINGS[0], own_behavior(2.0)])
     check_queued(SCORINGS)
 

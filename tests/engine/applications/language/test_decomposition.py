@@ -176,7 +176,7 @@ def test_records_without_the_mark_have_no_score_and_none_with_it_is_refused(attr
         assert not scores[:, ROW].any() and scores.any()
     own = variant(attribution, plain_setting, tokens="answer")
     own.train_records = (bare,)
-    with pytest.raises(InvalidInput, match="No training record has an answer whose tokens"):
+    with pytest.raises(InvalidInput, match="No training record has an answer to score"):
         _ = own.unmarked
 
 

@@ -19,7 +19,7 @@ def test_the_letter_and_the_words_become_spans():
 
 
 @pytest.mark.parametrize(("answer", "words", "said"), [
-    ("C", "", "does not stand in the response"), ("", "nine", "words to explain")])
+    ("C", "", "is not in the response"), ("", "nine", "words to explain")])
 def test_what_does_not_stand_in_the_response_is_refused(answer, words, said):
     with pytest.raises(InvalidInput, match=said):
         typed("p", RESPONSE, answer, words)

@@ -138,5 +138,5 @@ def test_a_class_that_would_be_empty_and_registered_data_are_a_sentence():
     with pytest.raises(InvalidInput, match="No example of the class `cow` would be left"):
         cows = [file for file in found.dataset.files if file.startswith("cow")]
         cleaning.outcome(found, decisions(found, dict.fromkeys(cows)))
-    with pytest.raises(InvalidInput, match="data of your own"):
+    with pytest.raises(InvalidInput, match="your own data"):
         cleaning.copy(NoisySource(n_train=50, trusted=2).draw(), {})

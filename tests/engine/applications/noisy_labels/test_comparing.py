@@ -27,16 +27,16 @@ def test_methods_of_two_processes():
 def test_another_aggregate_is_said():
     found = why(Pair("RepSim"), TRACIN)
     assert found.axes == ("B", "P", "T")
-    assert ("put together differently: the trusted examples of its own class for RepSim, the mean over all trusted "
-            "examples for TracIn.") in found.reason
-    assert "put together" not in why(Pair("RepSim"), Pair("NTK")).reason
+    assert ("aggregation over trusted examples also differs: the trusted examples of its own class for RepSim, "
+            "the mean over all trusted examples for TracIn.") in found.reason
+    assert "aggregation" not in why(Pair("RepSim"), Pair("NTK")).reason
 
 
 def test_what_implies_no_specification_is_not_compared():
     one = why(TRACIN, Pair("Confident learning"))
     assert one.kind == NO_SPECIFICATION and one.axes == ()
     assert one.headline == "No question to compare: Confident learning implies no specification"
-    assert "neither an approximation error nor a mismatch" in one.reason and "cleanlab" in one.reason
+    assert "neither approximation error nor specification mismatch" in one.reason and "cleanlab" in one.reason
     both = why(Pair("Random"), Pair("Confident learning"))
     assert both.headline.endswith("Random and Confident learning imply no specification")
     assert why(Pair(augmented("train", "logit")), TRACIN).kind == NO_SPECIFICATION

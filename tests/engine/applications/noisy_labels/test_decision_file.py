@@ -70,7 +70,7 @@ def test_what_is_written_is_read_again_beside_the_scores_of_methods():
 
 @pytest.mark.parametrize(("line", "why"), [
     ("3,{other},wrong,", "has the label `{given}` in these data and `{other}` in `mine.csv`"),
-    ("3,{given},wrong,{given}", "calls the label of `3` wrong, and `{given}`, which it has"),
+    ("3,{given},wrong,{given}", "calls the label of `3` wrong but gives the same label"),
     ("3,{given},wrong,eleven", "There is no class `eleven`"), ("150,0,wrong,", "There is no training example 150")])
 def test_decisions_that_are_not_about_these_data(line, why):
     names = {"given": int(drawn().evidence.y[3]), "other": other(3)}

@@ -47,7 +47,7 @@ def test_scores_are_turned_by_the_consensus_and_ranked_beside_it(tmp_path, monke
 def test_a_direction_that_the_consensus_does_not_tell_is_left_open():
     held = external.matched(DATA, Table(np.random.default_rng(4).normal(size=(1, N))), "x")
     told = external.direction(SCORED, held)
-    assert told.sign == "" and "does not tell" in told.sentence
+    assert told.sign == "" and "does not determine" in told.sentence
     assert external.settings_of(held, "x", "minus", told).decided == "user"
 
 

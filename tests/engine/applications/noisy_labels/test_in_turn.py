@@ -68,7 +68,7 @@ def test_what_is_said_of_an_example_comes_from_the_model_that_has_not_seen_it(se
         assert np.allclose(found.own[held], p[np.arange(held.sum()), drawn.evidence.y[held]], atol=1e-5)
         assert not np.isin(found.nearest[held], np.flatnonzero(held)).any()
     assert found.facts["test_accuracy"] == np.mean(found.predicted == drawn.evidence.y)
-    assert "No label is trusted: each of 90 is judged by 2 models" in found.facts["trusted_from"]
+    assert "No label is trusted: each of 90 is scored by 2 models" in found.facts["trusted_from"]
 
 
 def test_folds_are_stratified_and_a_scarce_class_is_a_sentence():

@@ -99,7 +99,7 @@ def test_labels_in_doubt_are_trusted_only_if_that_is_said():
 
 def test_verified_labels_say_where_they_come_from():
     brought = NoisySource(dataset=kept(pictures(("train", "test")), "zip"), trusted=2)
-    assert "drawn from your own `test` folder" in brought.draw().trusted_origin
+    assert "sampled from your own `test` folder" in brought.draw().trusted_origin
     assert "your own queries" in NoisySource(dataset=kept(arrays(), "npz"), trusted=2).draw().trusted_origin
     with pytest.raises(InvalidInput, match="have verified labels; leave it out"):
         brought.model_copy(update={"trusted_from": "labels in doubt"}).draw()

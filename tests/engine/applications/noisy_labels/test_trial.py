@@ -29,7 +29,7 @@ def test_labels_that_look_right_become_what_they_are_confused_with():
 
 
 def test_too_few_labels_are_a_sentence():
-    with pytest.raises(InvalidInput, match="fewer than 5, so that no method"):
+    with pytest.raises(InvalidInput, match="fewer than 5, so methods"):
         planted.plant(LABELS[:60], PREDICTED[:60], 4, seed=0)
 
 
