@@ -48,7 +48,7 @@ def address(page: str) -> str:
 
 
 ADDRESSES = {**{page: address(page) for page in PAGES}, **FURTHER,
-             "approximation_error": f"/approximation_error?{SMALL}",  # its first view grows for a minute
+             "approximation_error": f"/approximation_error?{SMALL}",  # fewer candidates are re-optimised
              "runs": "/runs?start=open"}
 
 

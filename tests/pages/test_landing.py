@@ -5,7 +5,7 @@ import pytest
 from app.widgets.jobs.desk import desk
 from tests.pages.support import open, says, sound
 
-OWN = "Use my own data"
+OWN = "My own data"
 
 
 def labels(at):
@@ -49,3 +49,9 @@ def test_language_models_open_on_published_results_and_lead_to_own_records(home)
     at = sound(at.button(key="language:own").click().run())
     assert at.query_params["show"] in ("records", ["records"]) and at.query_params["task"] in ("own", ["own"])
     assert at.file_uploader
+
+
+def test_own_data_are_one_click_away(home):
+    at = sound(open("scorecard"))
+    at = sound(at.button(key="example:own").click().run())
+    assert any(box.key == "own" for box in at.file_uploader) and at.button(key="own:sample").label
