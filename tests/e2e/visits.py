@@ -30,7 +30,7 @@ OPERATED = {  # view: (control to operate, keys, what then holds in the address)
     "map": (".st-key-choice-shade button", "ArrowRight Enter", "shade=said"),
     "scorecard": (".st-key-choice-cardmodels input", "ArrowRight", "cardmodels=40"),
     "noisy_labels": (".st-key-choice-noise input", "ArrowRight", "noise=0.25"),
-    "language_models": (".st-key-choice-task button", "ArrowRight Enter", "task=conditional"),
+    "language_models": (".st-key-choice-task button[data-selected=true]", "ArrowRight Enter", "task=conditional"),
     "learn-second": (".st-key-choice-step button[data-selected=true]", "ArrowRight Enter", "step=3"),
     "paper": (".st-key-choice-measure button", "ArrowRight Enter", "measure=Top"),
     "guide": (".st-key-wf-guide button:has-text('Next')", "Enter", "guide=explaining"),
