@@ -17,7 +17,7 @@ from engine.basics import environment  # noqa: E402
 environment.settle()  # before torch is imported
 
 from app.charts.enlarged import enlarged  # noqa: E402
-from app.home import ahead_of_readers  # noqa: E402
+from app.home import first_look  # noqa: E402
 from app.widgets.choices import choice  # noqa: E402
 from app.widgets.frame import (  # noqa: E402
     account,
@@ -88,7 +88,7 @@ def main() -> None:
 async def serving(_app: st.App) -> AsyncIterator[None]:
     """Around the life of a server."""
     ahead.begin()
-    ahead.ask("first", ahead_of_readers.tasks())
+    ahead.ask("first", first_look.ahead())
     yield
 
 

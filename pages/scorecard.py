@@ -14,7 +14,9 @@ glossary.lead("A benchmark is a question too, and its training protocol is part 
 chosen = state.controls()
 request = card_data.request(chosen)
 answer = card_data.card(chosen, request)
-example.mark(chosen.source.dataset, card_data.example(request), texts=True)
+run = card_data.example(request)
+example.mark(chosen.source.dataset, run)
+panel.whole(request, run)
 if answer is None:
     panel.offer(chosen, request)
 elif (table := job_panel.beside(answer)) is not None:

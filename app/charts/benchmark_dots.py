@@ -16,9 +16,10 @@ def dots(frame: pd.DataFrame, x_title: str, roles: list[str], ceiling: float | N
     order = alt.EncodingSortField("mean", order="descending")
     y = alt.Y("title:N", sort=order, title=None, axis=alt.Axis(labelLimit=240, labelOverlap=False))
     scale = alt.Scale(zero=False, nice=True, padding=14)
+    legend = alt.Legend(orient="bottom", columns=1, labelLimit=280)
     color = alt.Color("role:N", title=None, sort=roles, scale=alt.Scale(domain=roles, range=[*SERIES[:2], QUIET]),
-                      legend=alt.Legend(orient="bottom", columns=1, labelLimit=280))
-    shape = alt.Shape("role:N", title=None, sort=roles, legend=None,
+                      legend=legend)
+    shape = alt.Shape("role:N", title=None, sort=roles, legend=legend,
                       scale=alt.Scale(domain=roles, range=["diamond", "circle", "cross"]))
     base = alt.Chart(frame).encode(y=y, color=color)
     layers = [

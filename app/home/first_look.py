@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from html import escape
 
 import numpy as np
@@ -20,6 +22,8 @@ from engine.scoring.scoring import Scoring
 from engine.scoring.verdict import Verdict
 
 SIDE = 104
+TRIES = 3
+"""How often a task waits a moment for the model."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +63,14 @@ def first_look() -> OpposedPair | Waiting:
     if isinstance(scores, Waiting):
         return scores
     return _first_look(source().key, tuple(scoring.digest for scoring in pair), scores)
+
+
+def ahead() -> list[Callable[[], object]]:
+    """The model of all pages and this look, as tasks of a moment each; none where the server was started on other
+    data."""
+    if fitting.first_data() != source().dataset:
+        return []
+    return [*[partial(desk().sampled, source())] * TRIES, first_look]
 
 
 @st.cache_resource(show_spinner=False, max_entries=2)

@@ -46,7 +46,7 @@ def example() -> None:
     """What the page opens with, and one click to records of one's own."""
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="wf-shipped", width="content"):
         example_line.tag("Published results, which come with the program.")
-        st.button("Use my own records", key="language:own", icon=":material/upload:", type="tertiary",
+        st.button("My own records", key="language:own", icon=":material/upload:", type="tertiary",
                   on_click=state.own_records)
 
 

@@ -19,6 +19,7 @@ from app.widgets.words import chips, glossary
 from app.widgets.words.plain_text import plain
 from engine.desk import commands
 from engine.desk.analyses import BENCHMARKS, CEILING, OTHER, PROTOCOLS, Benchmark, Request, card, reasons
+from engine.desk.shelves import Result
 
 ROLES = [card_data.EXACT, card_data.APPROXIMATE, card_data.CONTROL]
 
@@ -40,6 +41,19 @@ def offer(chosen: ScorecardChoice, request: Request) -> None:
                      for one in (BENCHMARKS[name] for name in request.benchmarks))
     with st.container(key="wf-card-benchmarks"):
         glossary.markdown(f"| benchmark | measure | question |\n|---|---|---|\n{rows}")
+
+
+def whole(request: Request, run: Result | None) -> None:
+    """What the run that came with the program lacks of the request, and the button that measures all of it."""
+    fields = [] if run is None else [(run.manifest["payload"][name], getattr(request, name), name)
+                                     for name in ("benchmarks", "methods")]
+    if all(len(there) == len(wanted) for there, wanted, _ in fields):
+        return
+    counted = " and ".join(f"{len(there)} of {len(wanted)} {name}" for there, wanted, name in fields)
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        glossary.caption(f"The example has {counted}.", width="content")
+        st.button("Run the whole scorecard", key="card:whole", icon=":material/play_arrow:", type="tertiary",
+                  on_click=job_panel.act, args=(desk().start, request))
 
 
 def external(chosen: ScorecardChoice, table: pd.DataFrame) -> pd.DataFrame:

@@ -2,7 +2,7 @@
 
     python -c "from engine.desk.examples import refresh; refresh()"
 
-which takes a quarter of an hour on two cores. A test says when that is due.
+A test says when that is due.
 """
 
 from __future__ import annotations
@@ -11,16 +11,20 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 
+from engine.analysis.scorecard import ScorecardRequest, Sizes
 from engine.analysis.step_curves import StepCurvesRequest
 from engine.applications.noisy_labels.held_out import HeldOutRequest
 from engine.applications.noisy_labels.search import SuspicionRequest
 from engine.applications.noisy_labels.source import NoisySource
 from engine.desk import shipped
 from engine.desk.datasets import FIRST
-from engine.desk.fitting import DEFAULT_SIZES, POOL
+from engine.desk.fitting import DEFAULT_SIZES, OPTIMA_CANDIDATES, POOL
 from engine.jobs import run_job
 from engine.problems import ProblemSource
 from engine.requests import JobRequest
+
+BENCHMARKS = ("lds", "removal", "leave_one_out", "mislabelled", "subclasses", "shortcut")
+"""Those of the scorecard that come with the program; the page runs all of them."""
 
 
 def requests() -> Iterator[JobRequest]:
@@ -31,6 +35,8 @@ def requests() -> Iterator[JobRequest]:
     train, queries = DEFAULT_SIZES[FIRST]
     source = ProblemSource(dataset=FIRST, n_train=train, n_queries=queries, n_test=500, pool=POOL[FIRST])
     yield StepCurvesRequest(source=source)
+    sizes = Sizes(candidates=OPTIMA_CANDIDATES[FIRST], models=30, queries=5)
+    yield ScorecardRequest(sizes=sizes, benchmarks=BENCHMARKS).of(source)
 
 
 def refresh() -> None:

@@ -17,13 +17,13 @@ from engine.store.results import Result, Store
 from engine.store.sealed import MANIFEST, Damage, NewerFormat, read_manifest, verified
 
 STORE = Store(Path(__file__).parents[2] / "assets" / "embedded", "runs")
-METHODS = "methods"
-"""The field by which a run may answer less than is asked: what came with the program knows no newer methods."""
+LESS = ("methods", "benchmarks")
+"""Fields by which a run may answer less than is asked: what came with the program knows none that are newer."""
 
 
 def shipped(request: JobRequest) -> Result | None:
-    """The run that answers a request, or it by some of the methods that it names; None where none came with the
-    program, or where its files are damaged."""
+    """The run that answers a request, be it by some of the methods and benchmarks that it names; None where none came
+    with the program, or where its files are damaged."""
     of_kind = {digest: one["payload"] for digest, one in manifests(STORE.shelf).items() if one["kind"] == request.name}
     asked = json.loads(canonical(request.payload)) if of_kind else {}
     for digest, payload in of_kind.items():
@@ -49,5 +49,5 @@ def manifests(shelf: Path) -> Mapping[str, dict[str, Any]]:
 
 
 def _answers(payload: Mapping[str, Any], asked: Mapping[str, Any]) -> bool:
-    return set(payload.get(METHODS, ())) <= set(asked.get(METHODS, ())) and (
-        {**payload, METHODS: ()} == {**asked, METHODS: ()})
+    fewer = all(set(payload.get(name, ())) <= set(asked.get(name, ())) for name in LESS)
+    return fewer and {**payload, **dict.fromkeys(LESS)} == {**asked, **dict.fromkeys(LESS)}

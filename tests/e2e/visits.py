@@ -30,7 +30,7 @@ OPERATED = {  # view: (control to operate, keys, what then holds in the address)
     "map": (".st-key-choice-shade button", "ArrowRight Enter", "shade=said"),
     "scorecard": (".st-key-choice-cardmodels input", "ArrowRight", "cardmodels=40"),
     "noisy_labels": (".st-key-choice-noise input", "ArrowRight", "noise=0.25"),
-    "language_models": (".st-key-choice-task button", "ArrowRight Enter", "task=conditional"),
+    "language_models": (".st-key-choice-task button[data-selected=true]", "ArrowRight Enter", "task=conditional"),
     "learn-second": (".st-key-choice-step button[data-selected=true]", "ArrowRight Enter", "step=3"),
     "paper": (".st-key-choice-measure button", "ArrowRight Enter", "measure=Top"),
     "guide": (".st-key-wf-guide button:has-text('Next')", "Enter", "guide=explaining"),
@@ -48,7 +48,7 @@ def address(page: str) -> str:
 
 
 ADDRESSES = {**{page: address(page) for page in PAGES}, **FURTHER,
-             "approximation_error": f"/approximation_error?{SMALL}",  # its first view grows for a minute
+             "approximation_error": f"/approximation_error?{SMALL}",  # fewer candidates are re-optimised
              "runs": "/runs?start=open"}
 
 

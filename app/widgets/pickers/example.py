@@ -12,7 +12,7 @@ from app.widgets.words.times import spell
 from engine.desk import datasets
 from engine.desk.shelves import Result
 
-LABEL = "Use my own data"
+LABEL = "My own data"
 
 
 def mark(dataset: str, run: Result | None = None, texts: bool = True) -> None:
