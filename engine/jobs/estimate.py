@@ -1,11 +1,11 @@
 r"""How long a job takes on this machine, from how long earlier ones took: a posterior median with its 90% interval.
 
 Of job i, w_i are the seconds that its kind declares for two idle cores, c_i the processor seconds and t_i the seconds
-that it took, and s_i how many processes wanted each core when it began. log(t_i / w_i), which is
-log(c_i / w_i) + log(t_i / c_i), is the sum of two Gaussian processes: of the work, with what jobs have in common in their
-machine, their kind and what is computed on what, and a smooth departure from c ∝ w within a kind; and of the load, of
-mean log s_i, with what jobs of about the same time have in common, and a departure from t ∝ s. Their posteriors are
-those of Rasmussen and Williams, *Gaussian Processes for Machine Learning* (2006), equations 2.25 and 2.26.
+that it took, and s_i how many processes wanted each core when it began. log(t_i / w_i), or log(c_i / w_i) +
+log(t_i / c_i), is the sum of two Gaussian processes: of the work, with what jobs have in common in their machine, their
+kind and what is computed on what, and a smooth departure from c ∝ w within a kind; and of the load, of mean log s_i,
+with what jobs of about the same time have in common, and a departure from t ∝ s. Their posteriors are those of
+Rasmussen and Williams, *Gaussian Processes for Machine Learning* (2006), equations 2.25 and 2.26.
 """
 
 from __future__ import annotations
