@@ -77,7 +77,7 @@ class Estimate:
 
     def of_fraction(self, fraction: float) -> Estimate:
         """That of a fraction of the work."""
-        return Estimate(*(fraction * end for end in (self.seconds, self.low, self.high)), self.jobs)
+        return Estimate(fraction * self.seconds, fraction * self.low, fraction * self.high, self.jobs)
 
     def left(self, spent: float, fraction: float) -> Estimate:
         """What is left once `fraction` of the work is done, which took `spent` seconds: its own rate and the estimate,
@@ -85,7 +85,8 @@ class Estimate:
         if fraction >= 1.0:
             return Estimate(0.0, 0.0, 0.0, self.jobs)
         if fraction <= 0.0 or spent <= 0.0:
-            return Estimate(*(max(0.0, end - spent) for end in (self.seconds, self.low, self.high)), self.jobs)
+            seconds, low, high = (max(0.0, end - spent) for end in (self.seconds, self.low, self.high))
+            return Estimate(seconds, low, high, self.jobs)
         own, known = (CHUNK / min(1.0, 2 * fraction)) ** -2, self.sd ** -2 if self.sd else inf
         weight = own / (own + known) if known < inf else 0.0
         rate = weight * log(spent / fraction) + (1 - weight) * log(self.seconds)
