@@ -183,7 +183,8 @@ def pieces(batch: str):
     from app.widgets.jobs import job_panel
     from engine.desk import Waiting
 
-    job_panel.wait(Waiting("Two counts", job="a", batch=batch))
+    job_panel.begin()
+    job_panel.wait(Waiting("Three counts", job="a", batch=batch))
 
 
 def test_parts_of_one_piece_of_work_have_one_panel_and_are_cancelled_alone_or_together(queue):
