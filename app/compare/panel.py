@@ -56,9 +56,9 @@ def matrix(compared: Compared, listed: Sequence[Scoring], labels: Sequence[str],
     cells = comparisons.widened(noise_floor.marked(own, compared, floors, metric), compared.rows, labels, pair)
     grid.show(listed, labels, cells, metric, comparisons.chance(metric, _candidates(compared)), pair)
     if compared.waiting is not None:
-        missing = ", and **…**: not computed yet" if len(compared.rows) < len(listed) else ""
-        glossary.caption(f"Hatched: computed over {len(compared.sources)} of {compared.seeds} "
-                         f"seed{'s' if compared.seeds > 1 else ''}{missing}. The rest follows by itself.")
+        said = [f"Hatched: computed over {len(compared.sources)} of {compared.seeds} seeds."] * (compared.seeds > 1)
+        said += ["**…**: not computed yet."] * (len(compared.rows) < len(listed))
+        glossary.caption(" ".join([*said, "The rest follows by itself."]))
     chips.note(small_print(compared))
 
 
