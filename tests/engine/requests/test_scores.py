@@ -180,4 +180,4 @@ def test_the_solver_of_a_network_weighs_more_than_its_steps_in_the_time_left():
     request = ScoresRequest(scorings=(step_scoring("query_loss", 0.1), response(solver="ekfac")), candidates=20,
                             source=source)
     steps, solver = request.weight("0/0"), request.weight("1/0")
-    assert 3 < solver / steps < 30 and request.chunks == ["0/0", "1/0"]
+    assert 3 < solver / steps < 30
