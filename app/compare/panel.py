@@ -59,9 +59,9 @@ def matrix(compared: Compared, listed: Sequence[Scoring], labels: Sequence[str],
     grid.show(listed, labels, cells, metric, comparisons.chance(metric, _candidates(compared)), pair,
               measured.rows(compared, checked))
     if compared.waiting is not None:
-        glossary.caption(f"Hatched: computed over {len(compared.sources)} of {compared.seeds} "
-                         f"seed{'s' if compared.seeds > 1 else ''}, and **…**: not computed yet. The rest follows by "
-                         "itself.")
+        said = [f"Hatched: computed over {len(compared.sources)} of {compared.seeds} seeds."] * (compared.seeds > 1)
+        said += ["**…**: not computed yet."] * (len(compared.rows) < len(listed))
+        glossary.caption(" ".join([*said, "The rest follows by itself."]))
     chips.note(small_print(compared))
     measured.below(compared, checked)
 

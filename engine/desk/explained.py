@@ -34,8 +34,8 @@ def explained(desk: Desk, sources: Sequence[ProblemSource], sides: Sequence[Sequ
             seeds.append(Seed(first, second, exact, reasons))
     if parts:
         title = f"Explanation of a difference on {sources[0].title}, {len(sources)} seeds"
-        key = [*(source.key for source in sources), *map(codes.encode, path.needed)]
-        return desk.jobs.together(title, key, parts, len(sources))
+        identity = [*(source.key for source in sources), *map(codes.encode, path.needed)]
+        return desk.jobs.together(title, identity, parts, len(sources))
     explanation = measure(path, seeds)
     if key is not None and not any(seed.reasons for seed in seeds):
         desk.memory.put(("explanation", key), explanation)

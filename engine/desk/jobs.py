@@ -75,7 +75,8 @@ class Jobs:
             return parts[0][1]
         batch = digest_of({"title": title, "key": list(key)})
         self.queue.together(batch, title, jobs)
-        return Waiting(title, job=next(iter(jobs)), batch=batch)
+        trained = next((waiting.source for _, waiting in parts if waiting.job is None), None)
+        return Waiting(title, job=next(iter(jobs)), source=trained, batch=batch)
 
     def find(self, kind: str, payload: Mapping[str, Any]) -> Job | None:
         """The job (kind, payload), if anybody asked for it."""

@@ -13,8 +13,8 @@ class Waiting:
 
     what: a title. needs: what the trained problem does not hold yet, as `Problem.holds` names it. Ask again for what
     was asked until it is there; `Desk.ahead` and the queue say how far it is. batch: the piece of work whose parts are
-    waited for, as `JobQueue.batch` lists them; `job` is one of those. partial: whether what is finished of it shows
-    before all is.
+    waited for, as `JobQueue.batch` lists them; `job` is one of those, and once `source` is ready there are more.
+    partial: whether what is finished of it shows before all is.
     """
 
     what: str

@@ -19,6 +19,6 @@ from engine.jobs.workers import Workers, ensure_worker
 
 __all__ = [
     "KINDS", "STORED_FRACTION", "Bar", "ChunkWork", "Context", "Estimate", "Executor", "Handed", "Job", "JobKind",
-    "JobLost", "JobQueue", "Ledger", "LocalExecutor", "Output", "Progress", "Shares", "Took", "Watch", "Workers", "ensure_worker",
-    "job_digest", "run_job", "stored_chunks", "stored_part", "time_left",
+    "JobLost", "JobQueue", "Ledger", "LocalExecutor", "Output", "Progress", "Shares", "Took", "Watch", "Workers",
+    "ensure_worker", "job_digest", "run_job", "stored_chunks", "stored_part", "time_left",
 ]

@@ -1,11 +1,11 @@
 r"""How long a job takes on this machine, from how long earlier ones took: a posterior median with its 90% interval.
 
 Of job i, w_i are the seconds that its kind declares for two idle cores, c_i the processor seconds and t_i the seconds
-that it took, and s_i how many processes wanted each core when it began. log(t_i / w_i), which is
-log(c_i / w_i) + log(t_i / c_i), is the sum of two Gaussian processes: of the work, with what jobs have in common in their
-machine, their kind and what is computed on what, and a smooth departure from c ∝ w within a kind; and of the load, of
-mean log s_i, with what jobs of about the same time have in common, and a departure from t ∝ s. Their posteriors are
-those of Rasmussen and Williams, *Gaussian Processes for Machine Learning* (2006), equations 2.25 and 2.26.
+that it took, and s_i how many processes wanted each core when it began. log(t_i / w_i), or log(c_i / w_i) +
+log(t_i / c_i), is the sum of two Gaussian processes: of the work, with what jobs have in common in their machine, their
+kind and what is computed on what, and a smooth departure from c ∝ w within a kind; and of the load, of mean log s_i,
+with what jobs of about the same time have in common, and a departure from t ∝ s. Their posteriors are those of
+Rasmussen and Williams, *Gaussian Processes for Machine Learning* (2006), equations 2.25 and 2.26.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class Estimate:
 
     def of_fraction(self, fraction: float) -> Estimate:
         """That of a fraction of the work."""
-        return Estimate(*(fraction * end for end in (self.seconds, self.low, self.high)), self.jobs)
+        return Estimate(fraction * self.seconds, fraction * self.low, fraction * self.high, self.jobs)
 
     def left(self, spent: float, fraction: float) -> Estimate:
         """What is left once `fraction` of the work is done, which took `spent` seconds: its own rate and the estimate,
@@ -85,7 +85,8 @@ class Estimate:
         if fraction >= 1.0:
             return Estimate(0.0, 0.0, 0.0, self.jobs)
         if fraction <= 0.0 or spent <= 0.0:
-            return Estimate(*(max(0.0, end - spent) for end in (self.seconds, self.low, self.high)), self.jobs)
+            seconds, low, high = (max(0.0, end - spent) for end in (self.seconds, self.low, self.high))
+            return Estimate(seconds, low, high, self.jobs)
         own, known = (CHUNK / min(1.0, 2 * fraction)) ** -2, self.sd ** -2 if self.sd else inf
         weight = own / (own + known) if known < inf else 0.0
         rate = weight * log(spent / fraction) + (1 - weight) * log(self.seconds)

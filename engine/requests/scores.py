@@ -21,6 +21,7 @@ from engine.requests.fields import StoredScoring
 from engine.requests.request import MODEL, Request
 from engine.scoring.compute import compute
 from engine.scoring.convergence import Convergence
+from engine.scoring.cost import network
 from engine.scoring.cost.memory import held
 from engine.scoring.scores import Scores
 from engine.scoring.scoring import Scoring
@@ -32,6 +33,8 @@ LOOKED_AT = 20
 """Queries over which the small picture of a run takes its means."""
 CHUNK_SECONDS = 0.1
 """What a chunk takes beside its scores."""
+FLOPS = 1e7
+"""Operations of a network's pass, where only the ratios of costs count."""
 
 
 class ScoresRequest(Request[tuple[Scores, ...]]):
@@ -114,7 +117,7 @@ class ScoresRequest(Request[tuple[Scores, ...]]):
         """Groups that take least come first, so that their scores are there first."""
         listed = [[f"{group}/{number}" for number in range(len(self.slices(group)))]
                   for group in range(len(self.groups))]
-        return [chunk for own in sorted(listed, key=lambda own: sum(map(self.weight, own))) for chunk in own]
+        return [chunk for own in sorted(listed, key=lambda own: sum(map(self._seconds, own))) for chunk in own]
 
     def memory(self, chunk: str) -> int:
         group, number = map(int, chunk.split("/"))
@@ -123,16 +126,29 @@ class ScoresRequest(Request[tuple[Scores, ...]]):
                     min(rows.stop, self.count) - rows.start)
 
     def weight(self, chunk: str) -> float:
-        """Seconds, of which one group may take ten times as many as another."""
-        group, number = map(int, chunk.split("/"))
-        rows = self.slices(group)[number]
-        return CHUNK_SECONDS + effort.scoring_seconds(
-            self.origin, [self.scorings[index] for index in self.groups[group]],
-            min(rows.stop, self.count) - rows.start)
+        """Seconds; of a network its passes, of which one group may take ten times as many as another."""
+        source = self.origin
+        if source.problem_class.linear:
+            return self._seconds(chunk)
+        return network.seconds(self._group_scorings(chunk), n=source.n_train or effort.USUAL, flops=FLOPS,
+                               queries=source.n_queries or effort.USUAL, parameters=0, candidates=self._width(chunk))
 
     @property
-    def unit(self) -> float:
-        return 1.0
+    def seconds(self) -> float:
+        training = 0.0 if self.origin.is_trained else effort.training_seconds(self.origin)
+        return effort.START + training + sum(map(self._seconds, self.chunks))
+
+    def _seconds(self, chunk: str) -> float:
+        return CHUNK_SECONDS + effort.scoring_seconds(self.origin, self._group_scorings(chunk), self._width(chunk))
+
+    def _group_scorings(self, chunk: str) -> list[Scoring]:
+        return [self.scorings[index] for index in self.groups[int(chunk.partition("/")[0])]]
+
+    def _width(self, chunk: str) -> int:
+        """How many candidates a chunk scores."""
+        group, number = map(int, chunk.split("/"))
+        rows = self.slices(group)[number]
+        return min(rows.stop, self.count) - rows.start
 
     def run_chunk(self, chunk: str, context: Context) -> Output:
         group, number = map(int, chunk.split("/"))

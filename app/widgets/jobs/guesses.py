@@ -1,4 +1,4 @@
-"""How long a run will take, judged by what earlier ones took on this machine: a number where that is sure, or a range."""
+"""How long a run will take, judged by what earlier ones took on this machine: a number where sure, or a range."""
 
 from __future__ import annotations
 

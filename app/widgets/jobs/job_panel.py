@@ -82,7 +82,7 @@ def watch(waiting: Waiting) -> None:
         trail.waits(waiting.job)
     with st.container(border=True):
         if waiting.batch:
-            _batch(waiting.batch)
+            _batch(waiting.batch, waiting.source)
         elif waiting.job is not None:
             _job(waiting.job, waiting.partial)
         elif waiting.source is not None:
@@ -237,8 +237,10 @@ def _job(job_id: str, partial: bool = False) -> None:
 
 
 @st.fragment(run_every=1.0)
-def _batch(batch: str) -> None:
-    """A piece of work; the page runs again whenever a part is done."""
+def _batch(batch: str, source: ProblemSource | None) -> None:
+    """A piece of work; the page runs again whenever a part is done, and where the model of another part is trained."""
+    if source is not None and desk().ahead(source) is None:
+        st.rerun()
     with guarded("This run"):
         jobs = desk().jobs.queue.batch(batch)
         done = sum(job.state == "done" for job in jobs)

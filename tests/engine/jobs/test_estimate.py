@@ -75,7 +75,7 @@ def test_another_machine_tells_of_the_kind_and_less_of_the_machine():
     there = [trace(kind=kind, seconds=100.0, machine="quick") for kind in "abcdef" for _ in range(4)]
     away, here = (estimate(Work("a", 10.0), known, 0.0) for known in (there, [
         trace(one.work.kind, seconds=100.0) for one in there]))
-    assert 50 < away.seconds < here.seconds and away.high / away.low > here.high / here.low and away.jobs == 0
+    assert 25 < away.seconds < here.seconds and away.high / away.low > here.high / here.low and away.jobs == 0
 
 
 @pytest.mark.parametrize("spent, fraction, seconds", [(0.0, 0.0, 100.0), (30.0, 0.0, 70.0), (200.0, 0.0, 0.0),
@@ -88,7 +88,7 @@ def test_the_pace_of_a_job_counts_more_and_more():
     """All of it was expected to take 100 s, and it goes ten times as slowly."""
     expected = Estimate(100.0, 50.0, 200.0)
     totals = [1000 * fraction + expected.left(1000 * fraction, fraction).seconds for fraction in (0.02, 0.2, 0.5, 0.9)]
-    assert 100 < totals[0] < totals[1] < totals[2] < totals[3] <= 1000 and totals[3] > 980
+    assert 100 < totals[0] < totals[1] < totals[2] < totals[3] <= 1000 and totals[3] > 950
     left = expected.left(500.0, 0.5)
     assert left.low < left.seconds < left.high and log(left.high / left.low) < log(4.0)
 
@@ -120,3 +120,13 @@ def predicted():
         pairs.append((one, estimate(one.work, known, began, one.crowd)))
         known.append(one)
     return pairs
+
+
+def test_jobs_that_were_recorded_took_what_was_predicted_before_they_began():
+    """On a machine that was shared by tests of others; of nothing that it predicts from has it seen the times."""
+    pairs = [(one.seconds, said) for one, said in predicted()]
+    long = [(seconds, said) for seconds, said in pairs if seconds >= 10]
+    inside = [said.low <= seconds <= said.high for seconds, said in pairs]
+    assert np.mean([0.5 <= seconds / said.seconds <= 2 for seconds, said in long]) >= 0.9
+    assert np.mean([0.5 <= seconds / said.seconds <= 2 for seconds, said in pairs]) >= 0.85
+    assert np.mean(inside) >= 0.85

@@ -183,7 +183,8 @@ def pieces(batch: str):
     from app.widgets.jobs import job_panel
     from engine.desk import Waiting
 
-    job_panel.wait(Waiting("Two counts", job="a", batch=batch))
+    job_panel.begin()
+    job_panel.wait(Waiting("Three counts", job="a", batch=batch))
 
 
 def test_parts_of_one_piece_of_work_have_one_panel_and_are_cancelled_alone_or_together(queue):
@@ -197,5 +198,5 @@ def test_parts_of_one_piece_of_work_have_one_panel_and_are_cancelled_alone_or_to
     assert "seed 1: not started yet · waiting for its turn, takes " in text_of(at)
     next(one for one in at.button if one.key == f"cancel:{jobs[1].id}").click().run()
     assert [queue.get(job.id).state for job in jobs] == ["running", "cancelled", "queued"]
-    button(at, "Cancel all").click().run()
+    button(at.run(), "Cancel all").click().run()
     assert queue.get(jobs[2].id).state == "cancelled" and queue.get(jobs[0].id).cancel
