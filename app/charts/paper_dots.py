@@ -28,9 +28,9 @@ def values(rows: pd.DataFrame, measure: str, chance: float | None) -> alt.LayerC
     y = alt.Y("label:N", sort=order, axis=LABEL)
     offset = alt.YOffset("who:N", sort=list(WHO), scale=alt.Scale(paddingOuter=0.55))
     legend = alt.Legend(title=None, orient="top", direction="horizontal", symbolSize=90, values=list(WHO))
-    color = alt.Color("who:N", scale=ink.named({WHO[1]: 0, WHO[0]: 6}), legend=legend)
-    shape = alt.Shape("who:N", sort=list(WHO), scale=alt.Scale(domain=list(WHO), range=["diamond", "circle"]),
-                      legend=legend)
+    scale_of_who = ink.named({WHO[1]: 0, WHO[0]: 6})
+    color = alt.Color("who:N", scale=scale_of_who, legend=legend)
+    shape = alt.Shape("who:N", scale=_shapes(scale_of_who, {WHO[0]: "diamond"}), legend=legend)
     tip = [alt.Tooltip("label:N", title="comparison"), alt.Tooltip("who:N", title="from"),
            alt.Tooltip("value:Q", title=measure, format=".3f"), alt.Tooltip("half:Q", title="±", format=".3f")]
     base = alt.Chart(points).encode(y=y, yOffset=offset, color=color, tooltip=tip)
@@ -58,9 +58,10 @@ def differences(rows: pd.DataFrame) -> alt.LayerChart:
     x = alt.X("low:Q", title="ours − the paper", scale=scale, axis=alt.Axis(tickCount=5, format="+.2~f"))
     legend = alt.Legend(title=None, orient="top", direction="horizontal", symbolSize=90,
                         values=[kind for kind in kinds if kind in set(frame["verdict"])])
-    color = alt.Color("verdict:N", scale=ink.named({"inside": 0, "outside": 1, "not judged": 6}), legend=legend)
-    shape = alt.Shape("verdict:N", sort=kinds, legend=legend,
-                      scale=alt.Scale(domain=kinds, range=["circle", "triangle-up", "diamond"]))
+    judged = ink.named({"inside": 0, "outside": 1, "not judged": 6})
+    color = alt.Color("verdict:N", scale=judged, legend=legend)
+    shape = alt.Shape("verdict:N", legend=legend,
+                      scale=_shapes(judged, {"outside": "triangle-up", "not judged": "diamond"}))
     base = alt.Chart(frame).encode(y=y, tooltip=[
         alt.Tooltip("label:N", title="comparison"), alt.Tooltip("difference:Q", title="ours − paper", format="+.3f"),
         alt.Tooltip("ci95:Q", title="our ± 95%", format=".3f"), alt.Tooltip("tolerance:Q", title="tolerance"),
@@ -82,6 +83,11 @@ def height(rows: pd.DataFrame) -> int:
 
 def _sized(chart: alt.LayerChart) -> alt.LayerChart:
     return chart.properties(height=alt.Step(STEP, **{"for": "position"}))
+
+
+def _shapes(scale: alt.Scale, shapes: dict[str, str]) -> alt.Scale:
+    """Shapes over the same names as a scale of colours, so that one legend shows both."""
+    return alt.Scale(domain=scale.domain, range=[shapes.get(name, "circle") for name in scale.domain])
 
 
 def _rule(x: float, name: str) -> alt.Chart:

@@ -80,6 +80,21 @@ def test_the_first_screen_holds_matrix_verdict_and_way(opening):
         assert page.console_errors == []
 
 
+def test_a_figure_is_saved_by_the_keyboard(opening):
+    with opening() as open_page:
+        page = open_page("/compare")
+        page.locator(".st-key-wf-dock").get_by_test_id("stVegaLiteChart").wait_for()
+        page.get_by_role("button", name="Save figure").first.focus()
+        page.keyboard.press("Enter")
+        page.get_by_role("button", name="SVG", exact=True).focus()
+        with page.expect_download() as saved:
+            page.keyboard.press("Enter")
+        assert saved.value.suggested_filename == "kendall-tau-of-4-specifications.svg"
+        text = saved.value.path().read_text()
+        assert "seed 0" in text and "python -m engine compare" in text and "whichfluence" in text
+        assert page.console_errors == []
+
+
 @pytest.mark.parametrize("size", [(1440, 900), pytest.param((390, 844), marks=pytest.mark.slow)])
 def test_nothing_jumps_where_the_script_of_the_matrix_comes_late(open_page, shifts, size):
     page = open_page("/compare", size=size, late="**/BidiComponent*.js")

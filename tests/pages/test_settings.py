@@ -83,3 +83,8 @@ def test_a_setting_is_turned_on_approximation_error():
     at = sound(open("approximation_error", panel="alpha", solver="lissa", sweep=1, **SMALL))
     assert says(at, "Each value is a scoring of its own") or says(at, "candidates")
     assert any(box.label == "Setting" for box in at.selectbox)
+
+
+def test_all_settings_are_offered_beside_the_single_ones():
+    at = sound(open("approximation_error", panel="alpha", solver="lissa", sweep=1, sweepof="all settings", **SMALL))
+    assert box(at, "Setting").value == "all settings" and len(box(at, "Setting").options) > 2
