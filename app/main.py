@@ -41,8 +41,7 @@ from app.widgets.words import glossary  # noqa: E402
 from engine.basics import plugins  # noqa: E402
 
 ICON = ROOT / "assets" / "icon.svg"
-LETTERS = 0.75
-"""How large the letters of a page's charts are on a projector, beside those of a lesson."""
+LETTERS = 0.75  # of a page's charts on a projector, beside those of a lesson
 
 
 def main() -> None:

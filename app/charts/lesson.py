@@ -45,7 +45,6 @@ def cloud(frame: pd.DataFrame, x_title: str, y_title: str, diagonal: bool = Fals
     points = alt.Chart(frame).mark_point(filled=True, size=42, opacity=0.7, color=HELPS).encode(
         x=alt.X("x:Q", title=x_title, scale=alt.Scale(zero=False), axis=axis),
         y=alt.Y("y:Q", title=upright(y_title), scale=alt.Scale(zero=False), axis=axis),
-        key=alt.Key("example:Q"),  # so that a dot moves, and is not drawn anew
         tooltip=[alt.Tooltip("example:Q"), alt.Tooltip("label:N"), alt.Tooltip("x:Q", format="+.3g", title=x_title),
                  alt.Tooltip("y:Q", format="+.3g", title=y_title)])
     if not diagonal:

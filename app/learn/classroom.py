@@ -15,7 +15,7 @@ from app.widgets.choices import choice
 from app.widgets.frame import projector, theme_switch
 from app.widgets.words import glossary
 
-HEIGHT, SETUP = 430, 395
+HEIGHT, SETUP = 430, 372
 """Pixels of a chart, and of one before the question, of a screen of 720."""
 
 

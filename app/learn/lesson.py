@@ -83,7 +83,7 @@ def teach(lesson: Lesson, title: str) -> None:
 
 def _begin(lesson: Lesson) -> None:
     """The set-up and the question; the question stands already where the set-up is still waited for."""
-    setup = st.container(key="wf-lesson-setup")
+    setup = st.container(key=f"wf-lesson-setup-{lesson.slug}")
     predict(lesson)
     with st.container(key="wf-lesson-open"):
         st.button("Show the result", type="primary", icon=":material/visibility:", on_click=stages.open_,

@@ -28,13 +28,24 @@ export default function({data, setStateValue}) {
     event.stopImmediatePropagation();
     if (!event.repeat) document.querySelector(`.st-key-${data.keys[key]} button:not(:disabled)`)?.click();
   };
+  const grab = event => {  // so that a finger moves what lies below it, and not what it first touched
+    const at = event.target;
+    if (at.closest?.('.st-key-learn-plane') && at.hasPointerCapture?.(event.pointerId))
+      at.releasePointerCapture(event.pointerId);
+  };
   let timer = 0;
   const later = () => { clearTimeout(timer); timer = setTimeout(fit, 250); };
   document.removeEventListener('keydown', shared.press, true);
+  document.removeEventListener('pointerdown', shared.grab, true);
   removeEventListener('resize', shared.later);
   document.addEventListener('keydown', press, true);
+  document.addEventListener('pointerdown', grab, true);
   addEventListener('resize', later);
-  Object.assign(shared, {press, later});
+  Object.assign(shared, {press, grab, later});
   fit();
-  return () => { document.removeEventListener('keydown', press, true); removeEventListener('resize', later); };
+  return () => {
+    document.removeEventListener('keydown', press, true);
+    document.removeEventListener('pointerdown', grab, true);
+    removeEventListener('resize', later);
+  };
 }

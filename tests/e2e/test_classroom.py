@@ -41,8 +41,8 @@ def test_every_stage_of_lessons_is_one_large_screen(open_page, settle, screensho
     for place, (step, stage) in enumerate(order):
         told(page, step, stage)
         settle(page)
-        if stage == "reveal":
-            page.locator('[data-testid="stVegaLiteChart"] svg, .wf-specimens').first.wait_for()
+        if stage != "takeaway":
+            page.locator('[data-testid="stVegaLiteChart"] .marks, .wf-specimens').first.wait_for()
         seen = page.evaluate(SEEN)
         assert seen == {"small": [], "above": 0, "wide": 0, "sidebar": False}, (step, stage, seen)
         screenshot(page, f"classroom-{step}-{stage}")
@@ -57,7 +57,9 @@ def test_every_stage_of_lessons_is_one_large_screen(open_page, settle, screensho
 
 
 def test_keys_that_move_a_control_do_not_leave_the_stage(open_page, settle):
-    page = open_page("/learn?classroom=1&stage=reveal&step=3", size=PROJECTOR)
+    page = open_page("/learn?classroom=1&step=3", size=PROJECTOR)
+    page.keyboard.press("PageDown")
+    told(page, "3", "reveal")
     page.locator(SLIDER).first.focus()
     page.keyboard.press("ArrowRight")
     page.wait_for_url("**lesson-p=0.01**")
@@ -66,9 +68,11 @@ def test_keys_that_move_a_control_do_not_leave_the_stage(open_page, settle):
 
 
 @pytest.mark.parametrize("address", ["/learn?step=play", pytest.param(
-    "/learn?classroom=1&stage=reveal&step=play", marks=pytest.mark.slow)])
+    "/learn?classroom=1&step=play", marks=pytest.mark.slow)])
 def test_the_point_of_the_plane_follows_the_hand(open_page, settle, address):
     page = open_page(address, size=PROJECTOR)
+    page.get_by_role("button", name="Show the result" if "class" not in address else "Reveal", exact=True).click()
+    page.locator(SLIDER).first.wait_for()
     chart = page.locator('[data-testid="stVegaLiteChart"]')
     chart.locator("svg").wait_for()
     settle(page)
@@ -91,6 +95,60 @@ def test_the_point_of_the_plane_follows_the_hand(open_page, settle, address):
     page.locator(SLIDER).first.focus()
     page.keyboard.press("Home")
     page.wait_for_url("**toy-x=-3**")
+
+
+def test_keys_go_on_from_an_answer_and_a_reload_keeps_it(open_page, settle):
+    """→ with the focus on an option leaves the option as it is; T begins a new session of the same browser."""
+    page = open_page("/learn?classroom=1&step=9", size=PROJECTOR)
+    page.get_by_text("For both").click()
+    settle(page)
+    page.keyboard.press("ArrowRight")
+    told(page, "9", "reveal")
+    page.get_by_text("You expected: For both.").wait_for()
+    page.keyboard.press("t")
+    page.get_by_role("button", name="Use the light theme").wait_for()
+    page.get_by_text("You expected: For both.").wait_for()
+    assert "stage=reveal" in page.url and page.console_errors == []
+
+
+@pytest.mark.slow
+def test_a_finger_moves_the_point_and_not_the_page(browser, server, settle):
+    context = browser.new_context(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
+    try:
+        page = context.new_page()
+        page.goto(f"{server}/learn?step=play")
+        page.get_by_role("button", name="Show the result").click()
+        chart = page.locator('.st-key-learn-plane [data-testid="stVegaLiteChart"]')
+        chart.locator(".marks").wait_for()
+        settle(page)
+        chart.scroll_into_view_if_needed()
+        box, finger = chart.bounding_box(), context.new_cdp_session(page)
+        x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+        scrolled = page.evaluate("() => document.querySelector('[data-testid=stMain]').scrollTop")
+        for kind, steps in (("touchStart", [0]), ("touchMove", range(10))):
+            for step in steps:
+                finger.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": [
+                    {"x": x + 6 * step, "y": y - 6 * step}]})
+        finger.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+        page.wait_for_function("() => new URL(location).searchParams.get('toy-x') > '0.2'")
+        assert page.evaluate("() => document.querySelector('[data-testid=stMain]').scrollTop") == scrolled
+    finally:
+        context.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", [(1920, 1080), (390, 844)])
+def test_letters_and_charts_follow_the_screen(open_page, settle, size):
+    page = open_page("/learn?classroom=1&step=9", size=size)
+    page.keyboard.press("ArrowRight")
+    told(page, "9", "reveal")
+    page.locator('[data-testid="stVegaLiteChart"] .marks').wait_for()
+    settle(page)
+    main = '[data-testid="stMain"]'
+    wide = page.locator(main).evaluate("main => main.scrollWidth - main.clientWidth")
+    assert wide == 0
+    height = page.locator('[data-testid="stVegaLiteChart"]').bounding_box()["height"]
+    assert height > 600 if size[0] > 1000 else height < 400
 
 
 @pytest.mark.parametrize("address", ["/learn?classroom=1&step=2", pytest.param(

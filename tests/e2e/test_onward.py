@@ -12,6 +12,9 @@ SCROLLED = "() => document.querySelector('[data-testid=stMain]').scrollTop"
     ("/learn", "Next step", "step=2", "2. ")])
 def test_the_next_one_begins_at_its_top(open_page, settle, path, button, told, title):
     page = open_page(path, size=(1280, 720))
+    for shown in page.get_by_role("button", name="Show the result").all():
+        shown.click()
+        page.get_by_text("Take away").wait_for()
     onward = page.locator('[data-testid="stMain"] button:visible', has_text=button)
     onward.wait_for()
     settle(page)  # the first lesson has trained its model
