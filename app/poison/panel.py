@@ -22,9 +22,9 @@ from engine.desk.analyses import request as analysis
 from engine.desk.poison import BEFORE, CONTROL, WITHOUT, Taught
 
 SHOWN, LISTED = 12, 200
-NO_GRADIENT = ("A planted example that the model has learned has a probability near 1, and so almost no gradient of its "
-               "loss: methods that read that gradient pass it over. That is their question, not an error. This ranking "
-               "reads the features that speak for the prediction; it implies no specification (B, P, T).")
+NO_GRADIENT = ("A planted example that the model has learned has a probability near 1, and so almost no gradient of "
+               "its loss: methods that read that gradient pass it over. That is their question, not an error. This "
+               "ranking reads the features that speak for the prediction; it implies no specification (B, P, T).")
 
 
 def mistakes(sampled: SampledProblem) -> tuple[int, ...]:
