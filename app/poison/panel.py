@@ -87,7 +87,8 @@ def suspects(sampled: SampledProblem, source: ProblemSource, taught: Taught, fie
                                      one.said, one.measured))
     glossary.caption(NO_GRADIENT)
     _planted(sampled, rows)
-    _shared(sampled, rows, int(taught.predicted[0]))
+    if taught.group:
+        _shared(sampled, rows, int(taught.predicted[0]))
     downloads.chart_extras("what-taught", data.ranking(sampled, taught), command=None if fields.get("pictures") else (
         commands.of_problem("what-taught", source, *_asked(fields["queries"]), "--out", "what-taught.csv")))
     return rows
