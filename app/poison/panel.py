@@ -22,8 +22,8 @@ from engine.desk.analyses import request as analysis
 from engine.desk.poison import BEFORE, CONTROL, WITHOUT, Taught
 
 SHOWN, LISTED = 12, 200
-NO_GRADIENT = ("A planted example that the model has learned has a probability near 1, and so almost no gradient of "
-               "its loss: methods that read that gradient pass it over. That is their question, not an error. This "
+NO_GRADIENT = ("A planted example that the model has learned has a probability near 1. The gradient of its loss is then "
+               "near 0, and methods that read that gradient pass it over: that is their question, not an error. This "
                "ranking reads the features that speak for the prediction; it implies no specification (B, P, T).")
 
 
@@ -57,6 +57,15 @@ def dragged(sampled: SampledProblem) -> tuple[tuple[float, ...], ...]:
         with guarded("This picture"):
             return (poisons.picture(file.getvalue(), sampled, file.name),)
     return ()
+
+
+def asked(sampled: SampledProblem, queries: Sequence[int]) -> None:
+    """The queries that are asked about, with their labels and predictions."""
+    listed = sampled_examples.queries(sampled)
+    with st.container(horizontal=True, gap="medium"):
+        for query in (listed[index] for index in queries):
+            glossary.html(cards.chosen_query(sampled_examples.query_html(sampled, query, 72), query.index, query.label,
+                                             query.predicted, query.prediction.measured), width="content")
 
 
 def ranked(sampled: SampledProblem, source: ProblemSource, fields: dict) -> Taught | None:

@@ -1,4 +1,4 @@
-"""What taught a prediction: the ranking against its definition, the group that stands apart, and training without it."""
+"""What taught a prediction: the ranking against its definition, the group that stands apart, training without it."""
 
 import numpy as np
 import pytest
