@@ -136,14 +136,14 @@ def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
     seed, _, case = key.partition("/")
     held = attacked(payload["settings"], case, int(seed), context.computing("training"), context.device)
     scores = poison_methods.rankings(held.problem, held.checkpoints, context.computing("rankings", 0.4))
-    rows = [*_found(held, scores), *_retrained(held, scores[evidence.TITLE][0],
+    rows = [*found(held, scores), *_retrained(held, scores[evidence.TITLE][0],
                                               context.computing("training without suspects", 0.5))]
     return Output({"measures": pd.DataFrame(rows)}, manifest={
         "data": held.problem.fingerprint, "device": device_name(context.device), "target": held.target,
         "poisons": int(held.made.poisoned.sum()), **held.measured(held.problem)})
 
 
-def _found(held: Attacked, scores: Mapping[str, np.ndarray]) -> Iterator[dict[str, Any]]:
+def found(held: Attacked, scores: Mapping[str, np.ndarray]) -> Iterator[dict[str, Any]]:
     """A row a method, order, number of queries and metric: means over queries, or over groups of them."""
     flags, own = held.made.poisoned, held.made.labels == held.target
     groups = {1: [[index] for index in range(len(held.problem.queries))],
