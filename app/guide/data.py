@@ -17,8 +17,8 @@ from app.guide.reference import reference
 
 FOLDER = Path(__file__).parents[2] / "assets" / "guides"
 GUIDES = ("command-line", "explaining", "which-t", "benchmarks", "other-libraries", "python", "compare-specifications",
-          "mislabelled-examples", "api", "data", "networks", "own-run", "noisy-labels", "language-models", "exact",
-          "reproducing", "teaching", "gpu", "serving", "agents", "troubleshooting", "contributing")
+          "mislabelled-examples", "api", "data", "networks", "own-run", "noisy-labels", "poison", "language-models",
+          "exact", "reproducing", "teaching", "gpu", "serving", "agents", "troubleshooting", "contributing")
 """In reading order; a new one is one file and one name here, but for `api`, which has no file."""
 
 AROUND = 70

@@ -22,9 +22,9 @@ from engine.desk.analyses import request as analysis
 from engine.desk.poison import BEFORE, CONTROL, WITHOUT, Taught
 
 SHOWN, LISTED = 12, 200
-NO_GRADIENT = ("A planted example that the model has learned has a probability near 1. The gradient of its loss is then "
-               "near 0, and methods that read that gradient pass it over: that is their question, not an error. This "
-               "ranking reads the features that speak for the prediction; it implies no specification (B, P, T).")
+NO_GRADIENT = ("A planted example that the model has learned has a probability near 1. The gradient of its loss is "
+               "then near 0, and methods that read that gradient pass it over: that is their question, not an error. "
+               "This ranking reads the features that speak for the prediction; it implies no specification (B, P, T).")
 
 
 def mistakes(sampled: SampledProblem) -> tuple[int, ...]:
@@ -104,7 +104,7 @@ def suspects(sampled: SampledProblem, source: ProblemSource, taught: Taught, fie
 
 
 def _asked(queries: Sequence[int]) -> list[str]:
-    return [word for index in queries for word in ("--query", str(index))]
+    return [word for index in queries for word in ("--wrong", str(index))]
 
 
 def _planted(sampled: SampledProblem, rows: np.ndarray) -> None:
