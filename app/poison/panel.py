@@ -152,17 +152,16 @@ def removal(sampled: SampledProblem, source: ProblemSource, rows: np.ndarray, fi
 def _models(sampled: SampledProblem, source: ProblemSource, models: pd.DataFrame, rows: np.ndarray, fields: dict
             ) -> None:
     names = sampled.dataset.class_names
-    first = models[models["query"] == 0].set_index("model")
+    first = models[models["query"] == 0].set_index("model").astype(object)
     before, after = first.loc[BEFORE], first.loc[WITHOUT]
     random = first[first.index.str.startswith(CONTROL)]
-    shown = st.columns(4)
     was, now = names[int(before["predicted"])], names[int(after["predicted"])]
-    shown[0].metric("The prediction", plain(now), plain(f"before: {was}"), delta_color="off")
-    shown[1].metric(plain(f"p({was})"), f"{after['p']:.3f}", f"before: {before['p']:.3f}", delta_color="off")
-    shown[2].metric(plain(f"Others wrongly called {was}"), f"{after['called_it']:.0f} of {after['held_out']:,}",
-                    f"before: {before['called_it']:.0f}", delta_color="off")
-    shown[3].metric("Held-out accuracy", f"{after['accuracy']:.1%} ± {100 * after['± 95%']:.1f}",
-                    f"before: {before['accuracy']:.1%}", delta_color="off")
+    measures = (("The prediction", now, was), (f"p({was})", f"{after['p']:.3f}", f"{before['p']:.3f}"),
+                (f"Others wrongly called {was}", f"{after['called_it']} of {after['held_out']:,}", before["called_it"]),
+                ("Held-out accuracy", f"{after['accuracy']:.1%} ± {100 * after['± 95%']:.1f}",
+                 f"{before['accuracy']:.1%}"))
+    for area, (label, value, earlier) in zip(st.columns(4), measures, strict=True):
+        area.metric(plain(label), plain(value), plain(f"before: {earlier}"), delta_color="off", delta_arrow="off")
     if len(random):
         glossary.caption(plain(f"Without as many random examples of the same labels p({was}) is "
                                f"{', '.join(f'{p:.3f}' for p in random['p'])}."))
