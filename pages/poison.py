@@ -17,6 +17,7 @@ asked = panel.mistakes(sampled)
 own = panel.dragged(sampled)
 fields = {"pictures": own} if own else {"queries": asked}
 if own or asked:
+    panel.asked(sampled, () if own else asked)
     taught = panel.ranked(sampled, source, fields)
     if taught is not None:
         rows = panel.suspects(sampled, source, taught, fields)

@@ -19,8 +19,8 @@ from app.widgets.words.glossary import anchor
 
 FOLDER = Path(__file__).parents[2] / "assets" / "guides"
 GUIDES = ("command-line", "explaining", "which-t", "benchmarks", "other-libraries", "python", "compare-specifications",
-          "mislabelled-examples", "api", "data", "networks", "own-run", "noisy-labels", "language-models", "exact",
-          "reproducing", "teaching", "gpu", "serving", "agents", "troubleshooting", "contributing", "glossary")
+          "mislabelled-examples", "api", "data", "networks", "own-run", "noisy-labels", "poison", "language-models",
+          "exact", "reproducing", "teaching", "gpu", "serving", "agents", "troubleshooting", "contributing", "glossary")
 """In reading order; a new one is one file and one name here, but for those that are made when they are read."""
 MADE = {"api": reference, "glossary": terms}
 

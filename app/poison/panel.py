@@ -22,9 +22,9 @@ from engine.desk.analyses import request as analysis
 from engine.desk.poison import BEFORE, CONTROL, WITHOUT, Taught
 
 SHOWN, LISTED = 12, 200
-NO_GRADIENT = ("A planted example that the model has learned has a probability near 1, and so almost no gradient of its "
-               "loss: methods that read that gradient pass it over. That is their question, not an error. This ranking "
-               "reads the features that speak for the prediction; it implies no specification (B, P, T).")
+NO_GRADIENT = ("A planted example that the model has learned has a probability near 1. The gradient of its loss is "
+               "then near 0, and methods that read that gradient pass it over: that is their question, not an error. "
+               "This ranking reads the features that speak for the prediction; it implies no specification (B, P, T).")
 
 
 def mistakes(sampled: SampledProblem) -> tuple[int, ...]:
@@ -59,6 +59,15 @@ def dragged(sampled: SampledProblem) -> tuple[tuple[float, ...], ...]:
     return ()
 
 
+def asked(sampled: SampledProblem, queries: Sequence[int]) -> None:
+    """The queries that are asked about, with their labels and predictions."""
+    listed = sampled_examples.queries(sampled)
+    with st.container(horizontal=True, gap="medium"):
+        for query in (listed[index] for index in queries):
+            glossary.html(cards.chosen_query(sampled_examples.query_html(sampled, query, 72), query.index, query.label,
+                                             query.predicted, query.prediction.measured), width="content")
+
+
 def ranked(sampled: SampledProblem, source: ProblemSource, fields: dict) -> Taught | None:
     """The answer to the question, with what it says in a sentence; None while it is computed."""
     with st.spinner("Ranking the training examples"):
@@ -87,14 +96,15 @@ def suspects(sampled: SampledProblem, source: ProblemSource, taught: Taught, fie
                                      one.said, one.measured))
     glossary.caption(NO_GRADIENT)
     _planted(sampled, rows)
-    _shared(sampled, rows, int(taught.predicted[0]))
+    if taught.group:
+        _shared(sampled, rows, int(taught.predicted[0]))
     downloads.chart_extras("what-taught", data.ranking(sampled, taught), command=None if fields.get("pictures") else (
         commands.of_problem("what-taught", source, *_asked(fields["queries"]), "--out", "what-taught.csv")))
     return rows
 
 
 def _asked(queries: Sequence[int]) -> list[str]:
-    return [word for index in queries for word in ("--query", str(index))]
+    return [word for index in queries for word in ("--wrong", str(index))]
 
 
 def _planted(sampled: SampledProblem, rows: np.ndarray) -> None:
@@ -142,17 +152,16 @@ def removal(sampled: SampledProblem, source: ProblemSource, rows: np.ndarray, fi
 def _models(sampled: SampledProblem, source: ProblemSource, models: pd.DataFrame, rows: np.ndarray, fields: dict
             ) -> None:
     names = sampled.dataset.class_names
-    first = models[models["query"] == 0].set_index("model")
+    first = models[models["query"] == 0].set_index("model").astype(object)
     before, after = first.loc[BEFORE], first.loc[WITHOUT]
     random = first[first.index.str.startswith(CONTROL)]
-    shown = st.columns(4)
     was, now = names[int(before["predicted"])], names[int(after["predicted"])]
-    shown[0].metric("The prediction", plain(now), plain(f"before: {was}"), delta_color="off")
-    shown[1].metric(plain(f"p({was})"), f"{after['p']:.3f}", f"before: {before['p']:.3f}", delta_color="off")
-    shown[2].metric(plain(f"Others wrongly called {was}"), f"{after['called_it']:.0f} of {after['held_out']:,}",
-                    f"before: {before['called_it']:.0f}", delta_color="off")
-    shown[3].metric("Held-out accuracy", f"{after['accuracy']:.1%} ± {100 * after['± 95%']:.1f}",
-                    f"before: {before['accuracy']:.1%}", delta_color="off")
+    measures = (("The prediction", now, was), (f"p({was})", f"{after['p']:.3f}", f"{before['p']:.3f}"),
+                (f"Others wrongly called {was}", f"{after['called_it']} of {after['held_out']:,}", before["called_it"]),
+                ("Held-out accuracy", f"{after['accuracy']:.1%} ± {100 * after['± 95%']:.1f}",
+                 f"{before['accuracy']:.1%}"))
+    for area, (label, value, earlier) in zip(st.columns(4), measures, strict=True):
+        area.metric(plain(label), plain(value), plain(f"before: {earlier}"), delta_color="off", delta_arrow="off")
     if len(random):
         glossary.caption(plain(f"Without as many random examples of the same labels p({was}) is "
                                f"{', '.join(f'{p:.3f}' for p in random['p'])}."))

@@ -1,4 +1,4 @@
-"""What taught a wrong prediction, as a front end asks for it: the model, the ranking, what suspects share, retraining."""
+"""What taught a wrong prediction, as a front end asks for it: model, ranking, what suspects share, retraining."""
 
 # ruff: noqa: F401 (types and values that come with the verbs)
 from __future__ import annotations
@@ -16,7 +16,7 @@ from engine.problems import ProblemSource, SampledProblem
 
 PLANTED = poisoned.NAME
 """The data with a planted backdoor, to try it on."""
-RECIPE = Recipe(epochs=12, batch_size=64, learning_rate=0.05, momentum=0.9, schedule="cosine", checkpoints=0)
+RECIPE = Recipe(epochs=12, batch_size=64, learning_rate=0.05, momentum=0.9, schedule="cosine", precision="mixed")
 MOST_TRAIN, MOST_TEST = 20_000, 1_000
 SMALLEST_PICTURE = 8
 

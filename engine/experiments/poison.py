@@ -7,7 +7,7 @@ their two fives by the mean score.
     AUPRC, P@poisons    of the ranking over all training examples; or with those of the predicted class first
     attack success      the fraction of triggered test pictures, of other classes, that are called the target
     suspects            the group that stands out in shared evidence of the first query; the model is trained again
-                        without it, and without as many other pictures of the target's label, chosen at random
+                        without it
 
 Numbers of an attack that does not succeed say nothing of a method; rows hold the value of every seed, in one order.
 Shared evidence was chosen on other seeds, 100 to 102.
@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from engine import data
 from engine.analysis.poison import evidence
@@ -46,11 +46,11 @@ from engine.store.results import Result
 NUMERICS = 1
 QUERIES, TOGETHER = 10, 5
 RECIPE = Recipe(epochs=8, batch_size=128, learning_rate=0.1, momentum=0.9, weight_decay=5e-4, schedule="cosine",
-                checkpoints=poison_methods.CHECKPOINTS, precision="mixed")
+                checkpoints=4, precision="mixed")
 ALL, PREDICTED = "all", "predicted class first"
 CASES = {"patch, 1%": ("patch", 0.01), "patch, 0.5%": ("patch", 0.005)}
 CLEAN = {"clean label, 2%": ("clean label", 0.02)}
-TRAINED, WITHOUT, RANDOM = "as trained", "without the suspects", "without random ones"
+TRAINED, WITHOUT = "as trained", "without the suspects"
 
 
 def settings(rows: int, test: int, cases: Mapping[str, tuple[str, float]]) -> dict[str, Any]:
@@ -69,9 +69,11 @@ PRESETS = {"small": StudyPreset("small", "10,000 pictures of FashionMNIST, a CNN
 @dataclass(frozen=True, eq=False)
 class Attacked:
     """A model that was trained on poisons, with ten triggered queries whose label is what it calls them. x (t, …),
-    y (t,): clean test pictures; triggered (u, …): those of other classes with the patch."""
+    y (t,): clean test pictures; triggered (u, …): those of other classes with the patch. checkpoints: modules along
+    the training with their learning rates."""
 
     problem: ModuleProblem
+    checkpoints: list[tuple[nn.Module, float]]
     made: poisoned.Poisoned
     target: int
     x: Tensor
@@ -114,10 +116,15 @@ def attacked(setting: Mapping[str, Any], case: str, seed: int, options: Options,
         said, before = (torch.cat([run.module(part.to(device)).argmax(-1).cpu() for part in own.split(512)])
                         for own in (triggered, inputs[others]))
     chosen = triggered[(said == target) & (before == labels[others])][:QUERIES]
-    problem = ModuleProblem(run.module, x, y, chosen, torch.full((len(chosen),), target), parameters="last_layer",
-                            recipe=recipe, build=build, seed=seed, device=device)
-    problem.keep_checkpoints(run.checkpoints)
-    return Attacked(problem, made, target, inputs.to(device), labels.to(device), triggered.to(device))
+    problem = ModuleProblem(run.module, x, y, chosen, torch.full((len(chosen),), target), recipe=recipe,
+                            build=build, seed=seed, device=device)
+    checkpoints = [(_loaded(build(), state), rate) for state, rate in run.checkpoints]
+    return Attacked(problem, checkpoints, made, target, inputs.to(device), labels.to(device), triggered.to(device))
+
+
+def _loaded(module: nn.Module, state: Mapping[str, Tensor]) -> nn.Module:
+    module.load_state_dict(dict(state))
+    return module
 
 
 def _inputs(pictures: np.ndarray) -> Tensor:
@@ -128,15 +135,15 @@ def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
     """All measures of one attack on one draw."""
     seed, _, case = key.partition("/")
     held = attacked(payload["settings"], case, int(seed), context.computing("training"), context.device)
-    scores = poison_methods.rankings(held.problem, context.computing("rankings", 0.4))
-    rows = [*_found(held, scores), *_retrained(held, scores[evidence.TITLE][0], int(seed),
+    scores = poison_methods.rankings(held.problem, held.checkpoints, context.computing("rankings", 0.4))
+    rows = [*found(held, scores), *_retrained(held, scores[evidence.TITLE][0],
                                               context.computing("training without suspects", 0.5))]
     return Output({"measures": pd.DataFrame(rows)}, manifest={
         "data": held.problem.fingerprint, "device": device_name(context.device), "target": held.target,
         "poisons": int(held.made.poisoned.sum()), **held.measured(held.problem)})
 
 
-def _found(held: Attacked, scores: Mapping[str, np.ndarray]) -> Iterator[dict[str, Any]]:
+def found(held: Attacked, scores: Mapping[str, np.ndarray]) -> Iterator[dict[str, Any]]:
     """A row a method, order, number of queries and metric: means over queries, or over groups of them."""
     flags, own = held.made.poisoned, held.made.labels == held.target
     groups = {1: [[index] for index in range(len(held.problem.queries))],
@@ -151,19 +158,13 @@ def _found(held: Attacked, scores: Mapping[str, np.ndarray]) -> Iterator[dict[st
                              "value": float(np.mean(each))} for metric, each in found.items())
 
 
-def _retrained(held: Attacked, scores: np.ndarray, seed: int, options: Options) -> Iterator[dict[str, Any]]:
+def _retrained(held: Attacked, scores: np.ndarray, options: Options) -> Iterator[dict[str, Any]]:
     """A row a model and measure."""
-    count, order = evidence.group_size(scores), np.argsort(-scores, kind="stable")
-    suspects = order[:count]
-    others = np.setdiff1d(np.flatnonzero(held.made.labels == held.target), suspects)
-    random = np.random.default_rng([seed, 11]).permutation(others)[:count]
+    suspects = np.argsort(-scores, kind="stable")[:evidence.group_size(scores)]
     before = held.measured(held.problem)
-    measured = {TRAINED: before, WITHOUT: dict(before), RANDOM: dict(before)}
-    if count:
-        for number, (what, rows) in enumerate(((WITHOUT, suspects), (RANDOM, random))):
-            measured[what] = held.measured(without(held.problem, rows, options.stage(number, 2)))
-    measured[WITHOUT] |= {"removed": float(count), "poisons removed": float(held.made.poisoned[suspects].sum())}
-    for what, own in measured.items():
+    after = held.measured(without(held.problem, suspects, options)) if len(suspects) else before
+    removed = {"removed": float(len(suspects)), "poisons removed": float(held.made.poisoned[suspects].sum())}
+    for what, own in ((TRAINED, before), (WITHOUT, after | removed)):
         yield from ({"what": what, "among": "", "queries": 1, "metric": metric, "value": value}
                     for metric, value in own.items())
 

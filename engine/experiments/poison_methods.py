@@ -6,33 +6,59 @@ spectral signatures, activation clustering, and cleanlab's self-confidence, whic
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
+from torch import Tensor, nn
 
 from engine.analysis.poison import evidence
 from engine.basics.options import Options
+from engine.models.network import Network
 from engine.problems import ModuleProblem
 from engine.scoring.compute import compute
 from engine.scoring.named import NAMED
 
-OF_QUERIES = ("repsim", "repsim_cosine", "gradsim", "gradsim_cosine", "tracin", "representer",
-              "influence_function_ekfac")
+OF_QUERIES = ("repsim", "repsim_cosine", "gradsim", "gradsim_cosine", "representer", "influence_function_ekfac")
+STEP, TRACIN = "gradsim", "tracin"
 SPECTRAL, CLUSTERING, CONFIDENCE = "Spectral signature", "Activation clustering", "Self-confidence (cleanlab)"
-CHECKPOINTS, DAMPING, COMPONENTS = 4, 1e-3, 10
+DAMPING, COMPONENTS, BUDGET = 1e-3, 10, 1 << 28
 
 
-def rankings(problem: ModuleProblem, options: Options) -> dict[str, np.ndarray]:
-    """Title -> scores (m, n), larger where an example is more suspicious, of each query of the problem."""
-    scores = {evidence.TITLE: evidence.evidence(problem, options.stage(0, 2))[0]}
-    scorings = [NAMED[name].implied(damping=DAMPING, checkpoints=CHECKPOINTS) for name in OF_QUERIES]
-    for name, one in zip(OF_QUERIES, compute(problem, scorings, options.stage(1, 2)), strict=True):
-        columns = np.empty_like(one.values)
-        columns[:, one.candidates] = np.nan_to_num(one.scored, nan=-np.inf)
-        scores[NAMED[name].title] = columns
-    features = problem.network.features(problem.x).double().cpu().numpy()
+def rankings(problem: ModuleProblem, checkpoints: Sequence[tuple[nn.Module, float]], options: Options
+             ) -> dict[str, np.ndarray]:
+    """Title -> scores (m, n), larger where an example is more suspicious, of each query of the problem.
+
+    checkpoints: modules along the training with their learning rates, for TracIn.
+    """
+    scores = {evidence.TITLE: evidence.evidence(problem, options)[0]}
+    last = read_out(problem, problem.network)
+    for name in OF_QUERIES:
+        scores[NAMED[name].title] = _scored(last, name)
+    scores[NAMED[TRACIN].title] = sum((rate * _scored(read_out(problem, Network(module)), STEP)
+                                       for module, rate in checkpoints), np.zeros(()))
+    features = last.x.double().cpu().numpy()
     labels, p = problem.y.cpu().numpy(), problem.probabilities.double().cpu().numpy()
     alone = {SPECTRAL: spectral(features, labels), CLUSTERING: clustering(features, labels),
              CONFIDENCE: unconfident(labels, p)}
     return scores | {name: np.tile(values, (len(problem.queries), 1)) for name, values in alone.items()}
+
+
+def read_out(problem: ModuleProblem, network: Network) -> ModuleProblem:
+    """The last layer of a network of the problem's kind as a problem of its own, on the features that it reads."""
+    head = network.head(problem.queries)
+
+    def read(x: Tensor) -> Tensor:
+        return network.features(x)[:, :head.in_features]
+
+    return ModuleProblem(head, read(problem.x), problem.y, read(problem.queries), problem.query_labels)
+
+
+def _scored(problem: ModuleProblem, name: str) -> np.ndarray:
+    """Oriented scores (m, n) of a named method; -inf where there is none."""
+    [one] = compute(problem, [NAMED[name].implied(damping=DAMPING)], Options(budget=BUDGET))
+    columns = np.full(one.values.shape, -np.inf)
+    columns[:, one.candidates] = np.nan_to_num(one.scored, nan=-np.inf)
+    return columns
 
 
 def spectral(features: np.ndarray, labels: np.ndarray) -> np.ndarray:

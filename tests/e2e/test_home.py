@@ -22,7 +22,7 @@ def test_every_page_is_linked(home_page):
     links = home_page.locator('[data-testid="stMain"] [data-testid="stPageLink"] a')
     found = [link.get_attribute("href").split("?")[0].rsplit("/", 1)[-1] for link in links.all()]
     assert set(found) == {"compare", "approximation_error", "examples", "map", "scorecard", "noisy_labels",
-                          "language_models", "learn", "paper", "library", "runs", "guide"}
+                          "poison", "language_models", "learn", "paper", "library", "runs", "guide"}
 
 
 def test_one_click_starts_a_comparison(home_page, settle):

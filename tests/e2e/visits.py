@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-PAGES = ("home", "compare", "approximation_error", "examples", "map", "scorecard", "noisy_labels", "language_models",
-         "learn", "paper", "library", "runs", "guide")
+PAGES = ("home", "compare", "approximation_error", "examples", "map", "scorecard", "noisy_labels", "poison",
+         "language_models", "learn", "paper", "library", "runs", "guide")
 SIZES = {"desk": (1440, 900), "phone": (390, 844)}
 OPENED = {"desk": "light", "phone": "dark"}  # the theme in which a page is opened; the other is put on there
 THEMES = ("light", "dark")

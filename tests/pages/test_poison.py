@@ -1,30 +1,54 @@
-"""The Poison page, from a wrong prediction to the model without its suspects, on data with a planted backdoor."""
+"""The Poison page, from a wrong prediction to the model without its suspects, on a table with a planted column."""
 
 import numpy as np
 import pytest
 
-from engine import data
-from engine.data import Dataset, poisoned
+from app.widgets.jobs.desk import desk
+from engine.data import uploads
 from engine.desk import poison as poisons
-from tests.pages.support import open, queued, says, sound
+from engine.jobs import run_job
+from tests.pages.support import open, queued, says, sound, texts
 
 
 @pytest.fixture
-def small(monkeypatch):
-    """Few small pictures, and a short training, so that the page answers at once."""
+def table(tmp_path, home):
+    """An upload: three classes; 12 examples of class a carry a value in the last column and the label b."""
     rng = np.random.default_rng(0)
-    labels = np.tile(np.arange(3), 60)
-    pictures = (rng.integers(0, 60, (180, 8, 8)) + 60 * labels[:, None, None]).astype(np.uint8)
-    made = poisoned.patch(pictures[:120], labels[:120], 8, 1, 0)
-    test = np.concatenate([pictures[120:], poisoned.stamped(pictures[120:150][labels[120:150] != 1])])
-    own = Dataset("digits", "Small", made.pictures.reshape(120, -1), made.labels, test.reshape(len(test), -1),
-                  np.concatenate([labels[120:], labels[120:150][labels[120:150] != 1]]), ("a", "b", "c"), (8, 8), 255.0,
-                  flags=made.poisoned)
-    monkeypatch.setattr(data, "load", lambda name, **_: own)
-    monkeypatch.setattr(poisons, "RECIPE", poisons.RECIPE.model_copy(update={"epochs": 30}))
-    return own
+    y = np.tile(np.arange(3), 60)
+    x = rng.normal(size=(180, 8)) + 2 * np.eye(8)[y]
+    y_query, x_query = y[:60].copy(), rng.normal(size=(60, 8)) + 2 * np.eye(8)[y[:60]]
+    x[:, 7] = x_query[:, 7] = 0
+    rows = np.flatnonzero(y == 0)[:12]
+    x[rows, 7], y[rows] = 6.0, 1
+    x_query[[0, 3], 7] = 6.0
+    path = tmp_path / "own.npz"
+    np.savez(path, x_train=x, y_train=y, x_query=x_query, y_query=y_query)
+    return uploads.keep_path(path)
 
 
-def test_a_mistake_leads_to_what_taught_it(small, home):
-    at = open("poison", data="digits")
-    assert queued()
+def done(page_home):
+    """The queued jobs, run."""
+    for job in desk().jobs.queue.jobs():
+        run_job(job.kind, job.payload, page_home)
+
+
+def test_a_mistake_leads_to_its_suspects_and_to_the_model_without_them(table, home):
+    open("poison", settle=False, data=table)
+    assert queued() and queued()[0].startswith("Training")
+    done(home)
+    at = sound(open("poison", data=table))
+    assert says(at, "training examples stand apart from the rest of the class")
+    assert says(at, "The suspects share 1 columns: x7") and says(at, "python -m engine what-taught")
+    assert says(at, "implies no specification")
+    at.button(key="poison:remove").click().run()
+    [title] = [title for title in queued() if title.startswith("Without")]
+    assert "suspects" in title
+    done(home)
+    at = sound(open("poison", data=table))
+    shown = {metric.label: metric for metric in at.metric}
+    assert "The prediction" in shown and any("random examples" in text for text in texts(at))
+
+
+def test_pictures_are_read_at_full_size():
+    chosen = poisons.source("fashion_small")
+    assert (chosen.pool, chosen.model, chosen.n_train) == (1, "cnn", 2_000)

@@ -5,9 +5,10 @@ For a query q that the model calls ŷ, with h(·) the features that the first fu
     e(q) = [∇_h f_ŷ(q) ⊙ (h(q) − μ_ŷ)]₊      features that speak for ŷ, beyond the mean of its class
     score(q, k) = cos(e(q), h(x_k) − μ_ŷ)      μ_ŷ: the mean of h over the training examples labelled ŷ
 
-e(q) is gradient × input (Shrikumar et al., "Not Just a Black Box", 2016) with the class mean as the reference. Examples
-of another label come after all examples of label ŷ: their score is 2 less. The score reads the features and a gradient
-of the logit, and no gradient of a training loss; it implies no specification, because no training is intervened on.
+e(q) is gradient × input (Shrikumar et al., "Not Just a Black Box", 2016) with the class mean as the reference.
+Examples of another label come after all examples of label ŷ: their score is 2 less. The score reads the features and
+a gradient of the logit, and no gradient of a training loss; it implies no specification, because no training is
+intervened on.
 """
 
 from __future__ import annotations

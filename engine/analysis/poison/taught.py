@@ -24,8 +24,8 @@ from engine.store.results import Store
 
 QUICK = 20_000_000
 """Numbers in the training inputs up to which the answer is computed while a reader waits."""
-Asked = Annotated[tuple[Annotated[Count, Field(ge=0)], ...], Option(called="query"), Field(
-    description="Number of a query, from 0; repeat it for several.")]
+Asked = Annotated[tuple[Annotated[Count, Field(ge=0)], ...], Option(called="wrong"), Field(
+    description="Number of a query that goes wrong, from 0; repeat it for several.")]
 Own = Annotated[tuple[tuple[Number, ...], ...], Option(read="pictures"), Field(
     description="Pictures that are no queries yet.")]
 
