@@ -152,12 +152,13 @@ class Desk:
 
     def known(self, request: JobRequest[Answer]) -> Answer | str | Waiting | None:
         """The answer of a finished job, what to wait for, or that of a run that came with the program; None where
-        nobody asked for it yet. Raises `StoreError`
-        for damage."""
-        answer = self._stored(request)
-        if answer is None:
-            answer = self.jobs.under_way(request.name, request.payload)
-        return self._example(request) if answer is None else answer
+        nobody asked for it yet. Raises `StoreError` for damage."""
+        if (answer := self._stored(request)) is not None:
+            return answer
+        if (waiting := self.jobs.under_way(request.name, request.payload)) is not None:
+            return waiting
+        example: Answer | str | None = self._example(request)
+        return example
 
     def example(self, request: JobRequest[Answer]) -> Result | None:
         """The run that came with the program, where `known` answers out of it: nobody has asked for it here."""

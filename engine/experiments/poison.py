@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -162,7 +162,8 @@ def _retrained(held: Attacked, scores: np.ndarray, options: Options) -> Iterator
     """A row a model and measure."""
     suspects = np.argsort(-scores, kind="stable")[:evidence.group_size(scores)]
     before = held.measured(held.problem)
-    after = held.measured(without(held.problem, suspects, options)) if len(suspects) else before
+    retrained = cast(ModuleProblem, without(held.problem, suspects, options)) if len(suspects) else held.problem
+    after = held.measured(retrained)
     removed = {"removed": float(len(suspects)), "poisons removed": float(held.made.poisoned[suspects].sum())}
     for what, own in ((TRAINED, before), (WITHOUT, after | removed)):
         yield from ({"what": what, "among": "", "queries": 1, "metric": metric, "value": value}

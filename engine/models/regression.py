@@ -81,9 +81,11 @@ def _module(fitted: LogisticRegression, features: int, classes: int) -> nn.Seque
     if len(fitted.classes_) == 2:
         coefficients, intercepts = (np.concatenate([-half, half]) for half in (coefficients / 2, intercepts / 2))
     module = head(features, classes)
+    linear = module.get_submodule("head")
+    assert isinstance(linear, nn.Linear)
     with torch.no_grad():
-        module.head.weight[fitted.classes_] = torch.from_numpy(coefficients).to(module.head.weight)
-        module.head.bias[fitted.classes_] = torch.from_numpy(intercepts).to(module.head.bias)
+        linear.weight[fitted.classes_] = torch.from_numpy(coefficients).to(linear.weight)
+        linear.bias[fitted.classes_] = torch.from_numpy(intercepts).to(linear.bias)
     return module
 
 

@@ -76,7 +76,7 @@ class RecordReview(Decisions):
         known, and then `others`, such as held-out queries of the same file. Raises `InvalidInput` where nothing would
         be left."""
         wrong = {row: one.label for row, one in self.decisions().items() if one.verdict == WRONG}
-        records = [record if wrong.get(row) is None else with_answer(record, self.choices[wrong[row]])
+        records = [record if (label := wrong.get(row)) is None else with_answer(record, self.choices[label])
                    for row, record in enumerate(self.records)]
         return jsonl([*without(records, {row for row, label in wrong.items() if label is None}), *others])
 
@@ -87,13 +87,12 @@ class RecordReview(Decisions):
             raise InvalidInput(f"There is no training record {decision.row}; they are numbered 0 to "
                                f"{len(self.records) - 1:,}.")
         if decision.label is not None:
-            self._check_answer(decision)
+            self._check_answer(decision, decision.label)
         if len(decision.note) > LONGEST_NOTE:
             raise InvalidInput(f"The note is longer than {LONGEST_NOTE:,} letters; shorten it.")
         return decision
 
-    def _check_answer(self, decision: Decision) -> None:
-        label = decision.label
+    def _check_answer(self, decision: Decision, label: int) -> None:
         if decision.verdict != WRONG:
             raise InvalidInput("A right answer goes with the verdict `wrong` alone; leave it out.")
         if label not in range(len(self.choices)):

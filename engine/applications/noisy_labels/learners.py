@@ -126,6 +126,7 @@ class Regression(Learner):
     def fit(self, task: Task, device: str, options: Options) -> TrainedNetwork:
         """A task with an identity is stored by its content."""
         options.check()
+        module: nn.Module
         if task.identity is None:
             module = fit_regression(task.x, task.y, task.classes, task.recipe.weight_decay, task.weights)
         else:
