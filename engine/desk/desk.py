@@ -144,9 +144,10 @@ class Desk:
         nobody asked for it yet. Raises `StoreError`
         for damage."""
         answer = self._stored(request)
-        if answer is None:
-            answer = self.jobs.under_way(request.name, request.payload)
-        return self._example(request) if answer is None else answer
+        if answer is not None:
+            return answer
+        waiting = self.jobs.under_way(request.name, request.payload)
+        return self._example(request) if waiting is None else waiting
 
     def example(self, request: JobRequest[Answer]) -> Result | None:
         """The run that came with the program, where `known` answers out of it: nobody has asked for it here."""

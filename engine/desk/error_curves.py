@@ -92,7 +92,7 @@ def eta_curves(desk: Desk, sources: Sequence[ProblemSource], seconds: float = ST
     waiting: tuple[Waiting, ...] = ()
     for source in sources:
         for eta in ETAS:
-            numbers = _known_step(desk, source, eta)
+            numbers: Mapping[str, PerQuery] | Waiting | None = _known_step(desk, source, eta)
             if numbers is None and time.monotonic() < deadline and not waiting:
                 numbers = step_numbers(desk, source, eta)
                 if isinstance(numbers, Waiting):
