@@ -147,7 +147,10 @@ class Desk:
         if answer is not None:
             return answer
         waiting = self.jobs.under_way(request.name, request.payload)
-        return self._example(request) if waiting is None else waiting
+        if waiting is not None:
+            return waiting
+        answer = self._example(request)
+        return answer
 
     def example(self, request: JobRequest[Answer]) -> Result | None:
         """The run that came with the program, where `known` answers out of it: nobody has asked for it here."""

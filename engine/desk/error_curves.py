@@ -92,11 +92,13 @@ def eta_curves(desk: Desk, sources: Sequence[ProblemSource], seconds: float = ST
     waiting: tuple[Waiting, ...] = ()
     for source in sources:
         for eta in ETAS:
-            numbers: Mapping[str, PerQuery] | Waiting | None = _known_step(desk, source, eta)
+            numbers = _known_step(desk, source, eta)
             if numbers is None and time.monotonic() < deadline and not waiting:
-                numbers = step_numbers(desk, source, eta)
-                if isinstance(numbers, Waiting):
-                    waiting, numbers = (numbers,), None
+                answer = step_numbers(desk, source, eta)
+                if isinstance(answer, Waiting):
+                    waiting = (answer,)
+                else:
+                    numbers = answer
             if numbers is not None:
                 known[source.seed, eta] = numbers
     points = {(BEHAVIORS[behavior].title, eta): {seed: known[seed, eta][behavior] for seed, at in known if at == eta}
