@@ -95,7 +95,10 @@ def eta_curves(desk: Desk, sources: Sequence[ProblemSource], seconds: float = ST
             numbers = _known_step(desk, source, eta)
             if numbers is None and time.monotonic() < deadline and not waiting:
                 answer = step_numbers(desk, source, eta)
-                waiting, numbers = ((answer,), None) if isinstance(answer, Waiting) else ((), answer)
+                if isinstance(answer, Waiting):
+                    waiting = (answer,)
+                else:
+                    numbers = answer
             if numbers is not None:
                 known[source.seed, eta] = numbers
     points = {(BEHAVIORS[behavior].title, eta): {seed: known[seed, eta][behavior] for seed, at in known if at == eta}
