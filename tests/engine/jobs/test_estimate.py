@@ -117,7 +117,8 @@ def predicted():
     """(trace, estimate before it began) of each, from the shipped traces and those of earlier jobs."""
     known, pairs = list(shipped()), []
     for one, began in recorded():
-        pairs.append((one, estimate(one.work, known, began, one.crowd)))
+        done = [earlier for earlier in known if earlier.machine or earlier.ended <= began]
+        pairs.append((one, estimate(one.work, done, began, one.crowd)))
         known.append(one)
     return pairs
 
