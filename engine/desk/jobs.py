@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -75,8 +76,8 @@ class Jobs:
             return parts[0][1]
         batch = digest_of({"title": title, "key": list(key)})
         self.queue.together(batch, title, jobs)
-        trained = next((waiting.source for _, waiting in parts if waiting.job is None), None)
-        return Waiting(title, job=next(iter(jobs)), source=trained, batch=batch)
+        here = next((waiting for _, waiting in parts if waiting.job is None), Waiting(title))
+        return replace(here, what=title, job=next(iter(jobs)), batch=batch)
 
     def find(self, kind: str, payload: Mapping[str, Any]) -> Job | None:
         """The job (kind, payload), if anybody asked for it."""

@@ -82,7 +82,7 @@ def watch(waiting: Waiting) -> None:
         trail.waits(waiting.job)
     with st.container(border=True):
         if waiting.batch:
-            _batch(waiting.batch, waiting.source)
+            _batch(waiting)
         elif waiting.job is not None:
             _job(waiting.job, waiting.partial)
         elif waiting.source is not None:
@@ -237,16 +237,16 @@ def _job(job_id: str, partial: bool = False) -> None:
 
 
 @st.fragment(run_every=1.0)
-def _batch(batch: str, source: ProblemSource | None) -> None:
+def _batch(waiting: Waiting) -> None:
     """A piece of work; the page runs again whenever a part is done, and where the model of another part is trained."""
-    if source is not None and desk().ahead(source) is None:
+    if waiting.source is not None and desk().ahead(waiting.source, waiting.needs) is None:
         st.rerun()
     with guarded("This run"):
-        jobs = desk().jobs.queue.batch(batch)
+        jobs = desk().jobs.queue.batch(waiting.batch)
         done = sum(job.state == "done" for job in jobs)
         if done == len(jobs):  # none where they were deleted
             st.rerun()
-        _again_where_more(batch, done)
+        _again_where_more(waiting.batch, done)
         for job in jobs:
             if job.stalled():
                 desk().jobs.ensure_worker()
