@@ -23,7 +23,7 @@ def show(own: bool) -> None:
     result = published.reproduction(NAME, PRESET)
     if result is None:
         return
-    with st.expander("Methods compared on other data: human labels, planted noise, tables",
+    with st.expander("Methods compared on human labels, planted errors and tables",
                      icon=":material/leaderboard:"):
         table = highest(result.table, result.manifest["spec"]["sets"])
         counts = table["highest"].value_counts()
@@ -32,7 +32,7 @@ def show(own: bool) -> None:
         st.dataframe(table, hide_index=True, width="stretch", key="benchmark:table",
                      alt=f"The method with the highest AUPRC on {len(table)} sets of labels",
                      column_config={"difference": st.column_config.NumberColumn(format="%+.3f", help=(
-                         "AUPRC of the highest method minus that of the best of cleanlab's three scores, paired over "
+                         "AUPRC of the highest method minus the highest of cleanlab's three scores, paired over "
                          "seeds; ± is half its 95% interval."))})
         where = "the trial above" if own else "a trial, once you search labels of your own,"
         glossary.caption(f"All read the same features of the same examples, for {int(result.table['n_seeds'].max())} "

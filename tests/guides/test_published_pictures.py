@@ -20,7 +20,7 @@ def test_noisy_labels_at_the_desk(row):
     assert max(row[1:]) == row[{"GradSim": 1, "TracIn": 2, "LiSSA": 1}[row[0]]], "the preferred behavior"
 
 
-SIDE_BY_SIDE = ("Confident learning", "Self-confidence", "Normalised margin", "Refit without suspects",
+SIDE_BY_SIDE = ("Confident learning", "Self-confidence", "Normalised margin", "Reweighted refit",
                 "Self-influence by removal", "Recommended by the trial", "Consensus")
 
 
@@ -28,7 +28,7 @@ SIDE_BY_SIDE = ("Confident learning", "Self-confidence", "Normalised margin", "R
 def test_methods_that_find_wrong_labels(row):
     table = published("label-methods", "small", keep_default_na=False)
     own = table[(table["set"] == row[0]) & (table["behavior"] == "none")].set_index(["metric", "method"])
-    auprc, beyond = own.loc["AUPRC"]["mean"], own.loc["AUPRC beyond cleanlab", "Refit without suspects"]
+    auprc, beyond = own.loc["AUPRC"]["mean"], own.loc["AUPRC beyond cleanlab", "Reweighted refit"]
     assert row[1:8] == [f"{auprc[name]:.2f}" if name in auprc else "" for name in SIDE_BY_SIDE]
     assert row[8] == f"{beyond['mean']:+.3f} ± {beyond['ci95']:.3f}".replace("-", "−")
 

@@ -380,7 +380,7 @@ def beyond_cleanlab() -> pd.DataFrame:
 
 @claim
 def refitting_is_above_cleanlab() -> Found:
-    own = beyond_cleanlab().loc["Refit without suspects"]
+    own = beyond_cleanlab().loc["Reweighted refit"]
     above = int((own["mean"] - own["ci95"] > 0).sum())
     return ["0.03", str(int((own["mean"] >= 0.03).sum())), str(len(own)), str(above), str(len(own))]
 

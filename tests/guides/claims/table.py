@@ -65,8 +65,8 @@ TABLES = {
         "test tests/engine/analysis/test_run_errors.py::test_what_source_costs_under_adamw",
     "names | what is trained | operations | hours at 20 TFLOP/s": "exempt timing",
     "Program | What it computes | Claims | Softmax | Network": "exempt timing",
-    "set | confident learning | self-confidence | normalised margin | refit without suspects | self-influence by "
-    "removal | recommended | consensus | refit − cleanlab's best":
+    "set | confident learning | self-confidence | normalised margin | reweighted refit | self-influence by removal | "
+    "recommended | consensus | refit − cleanlab's best":
         f"test {PICTURES}test_methods_that_find_wrong_labels",
     "measured": "exempt timing",
 }
