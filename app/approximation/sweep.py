@@ -86,7 +86,7 @@ def _multiples(source: ProblemSource, metric: str, candidates: int | None, scori
         draw(chart.multiples, table, measure.title, key="sweep:all", alt=(
             f"{measure.title} of {scoring.route.title} with the exact answer over {len(panels)} settings, each alone: "
             f"from {table['mean'].min():.3f} to {table['mean'].max():.3f}."))
-    chips.note("one setting at a time, the others at their defaults · first draw · dashed: the default")
+    chips.note("one setting at a time, the others at their defaults · first seed · dashed: the default")
     downloads.chart_extras("settings", table, [scoring], source, "\n".join(commanded), charts=["sweep:all"])
 
 

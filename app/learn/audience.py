@@ -11,6 +11,7 @@ import streamlit as st
 
 from app.learn.lesson import Lesson
 from app.widgets.frame import visitors
+from app.widgets.results import downloads
 from engine.desk.analyses import Answers
 
 EVERY = 2.0
@@ -55,8 +56,8 @@ def show(lessons: Mapping[str, Lesson]) -> None:
     with st.popover("Join", icon=":material/groups:"):
         st.title(visitors.code(), anchor=False)
         st.markdown(f"Open **{visitors.address().partition('/?')[0]}** and type this code.")
-        st.download_button("Answers (CSV)", lambda: answers_csv(lessons), "class-answers.csv", "text/csv",
-                           icon=":material/download:")
+        downloads.file_button("Answers (CSV)", lambda: answers_csv(lessons), "class-answers.csv", "text/csv",
+                              "class:answers")
         st.button("Begin a new class", icon=":material/restart_alt:", on_click=Answers().clear,
                   help="Deletes the answers of the devices that joined.")
 

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import streamlit as st
 
 from app.learn.lesson import Lesson, Quiz
+from app.widgets.results import downloads
 
 WIDTH, HEIGHT, MARGIN, LETTERS = 595, 842, 48, 9.6
 """Points of A4, of its margin, and of its letters."""
@@ -46,8 +47,9 @@ def show(steps: Mapping[str, Lesson]) -> None:
                                  ("Worksheet 1", lambda: worksheet({name: steps[name] for name in names[:half]})),
                                  ("Worksheet 2", lambda: worksheet({name: steps[name] for name in names[half:]})),
                                  ("Solutions", lambda: solutions(steps))):
-                st.download_button(f"{title} (PDF)", _writer(title, lines), f"{title.lower().replace(' ', '-')}.pdf",
-                                   "application/pdf", icon=":material/download:")
+                name = title.lower().replace(" ", "-")
+                downloads.file_button(f"{title} (PDF)", _writer(title, lines), f"{name}.pdf", "application/pdf",
+                                      f"handout:{name}")
         st.page_link("../pages/guide.py", label="Teaching with it", icon=":material/menu_book:",
                      query_params={"guide": "teaching"})
 

@@ -28,7 +28,7 @@ NO_GRADIENT = ("A planted example that the model has learned has a probability n
 
 
 def mistakes(sampled: SampledProblem) -> tuple[int, ...]:
-    """The table of mistakes; returns the queries that are asked about."""
+    """The table of mistakes; returns the chosen queries."""
     wrong = data.mistakes(sampled)
     if not wrong:
         st.info("The model gets every held-out example right. Drag a picture that it gets wrong, or choose other data.",
@@ -60,7 +60,7 @@ def dragged(sampled: SampledProblem) -> tuple[tuple[float, ...], ...]:
 
 
 def asked(sampled: SampledProblem, queries: Sequence[int]) -> None:
-    """The queries that are asked about, with their labels and predictions."""
+    """The chosen queries, with their labels and predictions."""
     listed = sampled_examples.queries(sampled)
     with st.container(horizontal=True, gap="medium"):
         for query in (listed[index] for index in queries):

@@ -38,7 +38,7 @@ def _planted() -> None:
 
 
 def queries(mistakes: Sequence[int], clicked: Sequence[int]) -> tuple[int, ...]:
-    """The queries that are asked about: those that were just clicked, else those of the address, else the first
+    """The chosen queries: those that were just clicked, else those of the address, else the first
     mistake."""
     if clicked:
         choice.keep(QUERY, [str(index) for index in clicked[:MOST_QUERIES]])

@@ -242,7 +242,7 @@ def test_many_specifications_are_warned_of():
 
 def test_reoptimisation_ranks_the_same_candidates_everywhere():
     at = opened("table-a6")
-    assert says(at, "· 8 candidates (drawn at random from 60 training examples) ·")
+    assert says(at, "· 8 candidates (sampled at random from 60 training examples) ·")
     assert says(at, "converged (gradient norm at most")
 
 

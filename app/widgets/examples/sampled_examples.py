@@ -61,7 +61,7 @@ def mark(source: ProblemSource) -> str:
 def of_what(source: ProblemSource, scores: Scores) -> str:
     """Whether the candidates of scores are all training examples, some of them, or others, in brackets."""
     sizes = scores.provenance["sizes"]
-    some = f"drawn at random from {sizes['train']:,} training examples"
+    some = f"sampled at random from {sizes['train']:,} training examples"
     return f" ({mark(source) or ('all training examples' if sizes['candidates'] == sizes['train'] else some)})"
 
 

@@ -1,7 +1,7 @@
 """Remove the suspects and train again: the predictions before and after, beside random controls of the same number.
 
 Every model is trained by the same recipe and seed. Controls leave out as many other training examples, chosen at random
-with the labels that the suspects have. Accuracy is that of the queries that are not asked about; *called it* counts
+with the labels that the suspects have. Accuracy is that of the other queries; *called it* counts
 those of them, of other labels, that the model calls what it called the first asked query before.
 """
 
@@ -69,7 +69,7 @@ class RemoveSuspectsRequest(Request[Retrained]):
         p = model.outputs(asked.queries).softmax(-1)
         rest = np.setdiff1d(np.arange(len(problem.queries)), self.queries)
         if not len(rest):
-            raise InvalidInput("All queries are asked about, so that accuracy cannot be measured; ask about fewer.")
+            raise InvalidInput("All queries are chosen, so no query is left to measure accuracy on; choose fewer.")
         said = model.outputs(problem.queries[rest]).argmax(-1)
         labels = problem.query_labels[rest]
         accuracy = float((said == labels).double().mean())

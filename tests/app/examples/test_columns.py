@@ -17,7 +17,7 @@ def test_what_did_not_converge_and_what_has_no_position_are_told_apart():
     found = compute(problem, Scoring.of("query_loss", {"kind": "remove"}, {"kind": "reoptimize"}))[0]
     converged = np.ones(6, bool)
     whole = scale(found, Column((), (), 6, -1.0, 1.0), ProblemSource())
-    assert "without a rank" not in whole and "6 candidates (drawn at random from 20 training examples)" in whole
+    assert "without a rank" not in whole and "6 candidates (sampled at random from 20 training examples)" in whole
     told = "1 without a rank: their error bound exceeds the distance to half of the others"
     said = scale(found, Column((), (), 5, -1.0, 1.0), ProblemSource())
     assert said.endswith(told) and "converge" not in said

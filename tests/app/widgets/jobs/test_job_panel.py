@@ -195,7 +195,7 @@ def test_parts_of_one_piece_of_work_have_one_panel_and_are_cancelled_alone_or_to
     at = AppTest.from_function(pieces, kwargs={"batch": "piece"}, default_timeout=30).run()
     assert not at.exception and text_of(at).count("Three counts") == 1
     assert "0 of 3 parts done" in text_of(at) and "seed 0: 1 of 3 parts done · 20 s to 5 min left" in text_of(at)
-    assert "seed 1: not started yet · waiting for its turn, takes " in text_of(at)
+    assert "seed 1: not started yet · queued, takes " in text_of(at)
     next(one for one in at.button if one.key == f"cancel:{jobs[1].id}").click().run()
     assert [queue.get(job.id).state for job in jobs] == ["running", "cancelled", "queued"]
     button(at.run(), "Cancel all").click().run()
