@@ -10,7 +10,7 @@ their two fives by the mean score.
                         without it
 
 Numbers of an attack that does not succeed say nothing of a method; rows hold the value of every seed, in one order.
-Shared evidence was chosen on other seeds, 100 to 102.
+Shared evidence was chosen on other seeds, 100 and 101.
 """
 
 from __future__ import annotations
