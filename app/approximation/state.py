@@ -79,7 +79,7 @@ def controls(panel: str) -> CurveChoice | None:
         solver = pick("solver", "Solver in the scatter", list(solvers), solver, lambda name: solvers[name].title,
                       area=row, width=200,
                       help="How (H + damping)⁻¹ is applied. Cholesky solves exactly; the others approximate it.")
-    draws = pick("draws", "Draws", DRAWS, _default_draws(), str, area=row, width=90,
+    draws = pick("draws", "Seeds", DRAWS, _default_draws(), str, area=row, width=90,
                  help="Each seed samples other queries and candidates, and another training set where that is smaller "
                       "than the dataset. Bands are 95% t-intervals over seeds.")
     sources = tuple(pickers.source(offset) for offset in range(draws))

@@ -12,7 +12,7 @@ from engine.desk.analyses import SEED
 MIXED, ERRORS = "#8C6BB1", ("#5B5F66", "#8A8F98")
 RUN = "#4A7F8C"
 WHOLE = "#6B7178"
-ROW = 34
+ROW = 30
 
 
 def color(causes: tuple[str, ...], first_error: bool) -> str:

@@ -24,7 +24,7 @@ from engine.desk.language import METHODS, READOUTS, REPSIM, SHARES
 from engine.desk.published import language_tables
 
 EXPERIMENT = {"response_corruption": "figure-5-2", "conditional_backdoor": "table-5-2"}
-SOUGHT = {"answer": "Wrong answers", "rationale": "Foreign explanations", "poison": "Poisoned records"}
+SOUGHT = {"answer": "Wrong answers", "rationale": "Mismatched rationales", "poison": "Poisoned records"}
 CARRIED = ("estimator", "behavior", "layer")
 """What of the address goes along from the heatmaps to the records."""
 MEASURES = ("AUPRC", "AUROC", "P@5%", "P@10%", "BT-FPR")

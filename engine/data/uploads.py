@@ -55,7 +55,7 @@ def title(name: str) -> str:
     called = " ".join(re.sub(r"[^\w .,+()-]", " ", _file(name)).split())[:LONGEST_TITLE]
     if not re.search(r"\w", called):
         return _kind(name)
-    return f"{called}, as you read them" if name.endswith(READ) else called
+    return f"{called}, with your settings" if name.endswith(READ) else called
 
 
 def _kind(name: str) -> str:

@@ -1,4 +1,4 @@
-"""The runs that come with the program: what the pages ask before anything is chosen. Computed anew by
+"""The runs that come with the program: what the pages request before anything is chosen. What is due is computed by
 
     python -c "from engine.desk.examples import refresh; refresh()"
 
@@ -40,10 +40,15 @@ def requests() -> Iterator[JobRequest]:
 
 
 def refresh() -> None:
-    """Compute all of them anew, in place of those that are there."""
+    """Compute those that are not there, and remove those that answer no request."""
+    present = set()
     with tempfile.TemporaryDirectory() as home:
-        results = [run_job(request.name, request.payload, home) for request in requests()]
-        shutil.rmtree(shipped.STORE.shelf, ignore_errors=True)
-        for result in results:
-            shutil.copytree(result.store.folder(result.digest), shipped.STORE.folder(result.digest))
+        for request in requests():
+            result = shipped.shipped(request) or run_job(request.name, request.payload, home)
+            present.add(result.digest)
+            if not shipped.STORE.folder(result.digest).is_dir():
+                shutil.copytree(result.store.folder(result.digest), shipped.STORE.folder(result.digest))
+    shipped.manifests.cache_clear()
+    for digest in shipped.manifests(shipped.STORE.shelf).keys() - present:
+        shutil.rmtree(shipped.STORE.folder(digest))
     shipped.manifests.cache_clear()

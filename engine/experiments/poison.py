@@ -49,7 +49,6 @@ RECIPE = Recipe(epochs=8, batch_size=128, learning_rate=0.1, momentum=0.9, weigh
                 checkpoints=4, precision="mixed")
 ALL, PREDICTED = "all", "predicted class first"
 CASES = {"patch, 1%": ("patch", 0.01), "patch, 0.5%": ("patch", 0.005)}
-CLEAN = {"clean label, 2%": ("clean label", 0.02)}
 TRAINED, WITHOUT = "as trained", "without the suspects"
 
 
@@ -59,11 +58,7 @@ def settings(rows: int, test: int, cases: Mapping[str, tuple[str, float]]) -> di
 
 
 PRESETS = {"small": StudyPreset("small", "10,000 pictures of FashionMNIST, a CNN of two convolutions", 3,
-                                settings(10_000, 3_000, CASES)),
-           "clean-label": StudyPreset("clean-label", "Poisons that keep their label; else as small", 3,
-                                      settings(10_000, 3_000, CLEAN)),
-           "paper": StudyPreset("paper", "60,000 pictures of FashionMNIST, a CNN of two convolutions", 5,
-                                settings(60_000, 10_000, {**CASES, **CLEAN}))}
+                                settings(10_000, 3_000, CASES))}
 
 
 @dataclass(frozen=True, eq=False)

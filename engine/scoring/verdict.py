@@ -226,8 +226,8 @@ def _no_question(baselines: Sequence[Scoring]) -> Verdict:
     notes = " ".join(dict.fromkeys(scoring.route.note for scoring in baselines))
     head = Said(Says.NO_QUESTION, f"No question to compare: {which} {verb} no specification", of)
     return Verdict.of(NO_SPECIFICATION, (), [head], [Said(
-        Says.NO_QUESTION, f"{opened(which)} {verb} no specification, so that what parts the two rankings is neither an "
-        f"approximation error nor a mismatch of specifications. {notes}", of)])
+        Says.NO_QUESTION, f"{opened(which)} {verb} no specification, so the difference between the two rankings is "
+        f"neither approximation error nor specification mismatch. {notes}", of)])
 
 
 def _approximate(a: Scoring, b: Scoring, facts: ProblemFacts, reasons: Sequence[str], known: Relation | None,

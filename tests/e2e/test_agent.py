@@ -74,7 +74,7 @@ def test_a_training_example_is_chosen_and_stays_in_the_address(guide, compared):
 def test_it_is_off_unless_it_is_asked_for():
     root = data.FOLDER.parents[1]
     assert "enableAgentApi" not in tomllib.loads((root / ".streamlit" / "config.toml").read_text())["server"]
-    assert "$(if $(AGENT),--server.enableAgentApi true)" in (root / "Makefile").read_text()
+    assert "$(if $(AGENT),-- --server.enableAgentApi true)" in (root / "Makefile").read_text()
 
 
 def test_a_web_page_is_refused(guide, server):

@@ -54,6 +54,7 @@ def test_a_run_is_taken_up_finishes_and_is_opened_kept_and_deleted(open_page, se
     expect(card(page, job)).to_contain_text("Finished")  # by itself
     assert Workers(home).alive()
     card(page, job).get_by_role("button", name="Open").click()
+    expect(page.get_by_role("button", name="All runs")).to_have_count(1)
     expect(page.locator('[data-testid="stDataFrame"]')).to_have_count(1)
     assert f"run={job.id}" in page.url
     with page.expect_download() as download:

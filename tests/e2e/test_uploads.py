@@ -48,7 +48,7 @@ def test_arrays_that_do_not_fit_are_refused_with_a_sentence_that_stays(open_page
     said = refusal.inner_text()
     assert "x_train" in said
     page.get_by_text("Sizes and seed").click()
-    page.get_by_label("Seed of the draw").fill("3")
+    page.get_by_label("Seed", exact=True).fill("3")
     page.keyboard.press("Enter")
     page.wait_for_url("**seed=3**")
     settle(page)

@@ -204,8 +204,8 @@ def test_the_readme_is_short_and_names_every_guide():
     text = README.read_text("utf-8")
     assert len(text.encode()) <= 9_000
     named = re.findall(r"^\| \[([^\]]+)\]\(assets/guides/([\w-]+)\.(?:md|ipynb)\)", text, re.M)
-    assert named == [(data.read(name).title, name) for name in data.GUIDES if name != "api"]
-    assert sorted(data.GUIDES) == sorted(["api", *(path.stem for path in [*GUIDES, *data.FOLDER.glob("*.ipynb")])])
+    assert named == [(data.read(name).title, name) for name in data.GUIDES if name not in data.MADE]
+    assert sorted(data.GUIDES) == sorted([*data.MADE, *(path.stem for path in [*GUIDES, *data.FOLDER.glob("*.ipynb")])])
 
 
 def test_the_sentence_that_the_guide_quotes_is_the_commands(folder, monkeypatch, capsys):

@@ -227,9 +227,9 @@ def test_what_is_said_of_smollm2_at_the_desk():
     assert {run["run"]["numerics"] for run in manifest("figure-5-2")["runs"]} == {finetune.NUMERICS}
     parts = manifest("figure-5-2")["parts"]
     first, second, third = (f"{part['wall_seconds'] / 60:.0f}" for part in parts)
-    assert f"with three seeds ({first}, {second} and {third}\nminutes" in REPRODUCING
+    assert f"with three seeds ({first}, {second} and {third} minutes" in IN_ONE_LINE
     held = max(part["peak_resident_bytes"] for part in parts)
-    assert f"with at most {spell_bytes(held)} held" in REPRODUCING
+    assert f"with at most {spell_bytes(held)} held" in IN_ONE_LINE
     seeds = auprc_of_smollm2()
     losses = ["Explanation loss", "Response loss"]
     for method in ("GradSim", "TracIn", "LESS", "TRAK"):
@@ -244,12 +244,12 @@ def test_what_is_said_of_smollm2_at_the_desk():
     answers, explanations = ([f"{value:.2f}" for value in less.loc[(kind, "Response loss")]]
                              for kind in ("answer", "rationale"))
     assert (f"AUPRC of wrong answers is {', '.join(answers[:2])} and {answers[2]}, and of mismatched rationales "
-            f"{', '.join(explanations[:2])} and {explanations[2]}") in REPRODUCING
+            f"{', '.join(explanations[:2])} and {explanations[2]}") in IN_ONE_LINE
     spread = seeds.T.max() - seeds.T.min()
     assert set(spread.groupby(level="corruption").idxmax().map(lambda key: key[1])) == {"LESS"}
     assert set(seeds.loc["rationale"].idxmax()) == {("Grad. norm", "none")}
     mean, half = t_interval(seeds.loc[("rationale", "Grad. norm", "none")])
-    assert f"best of all in every seed ({mean:.2f} ± {half:.2f})" in REPRODUCING
+    assert f"best of all in every seed ({mean:.2f} ± {half:.2f})" in IN_ONE_LINE
     assert seeds.xs("RepSim", level="method").to_numpy().max() < 0.11
     cells = by_seed(published("table-a17").query("metric == 'AUPRC'"), "corruption", "method", "layer")
     for kind in ("rationale", "answer"):
@@ -345,4 +345,4 @@ def test_what_the_poison_at_the_desk_took():
     held = [spell_bytes(part["peak_resident_bytes"]) for part in (first, second)]
     assert held == re.findall(r"held up to (\d+ GB)", REPRODUCING.partition("The run of seed 0")[2])
     assert second["peak_resident_bytes"] < 12e9
-    assert f"at most {passes.TOKENS['cpu']:,} tokens" in REPRODUCING
+    assert f"at most {passes.TOKENS['cpu']:,} tokens" in IN_ONE_LINE

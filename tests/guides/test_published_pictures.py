@@ -134,7 +134,7 @@ def test_rates_of_wrong_labels_at_the_desk(row):
                     "LiSSA": "Hard margin" if row[0] == "0.4" else "Trusted loss"}
 
 
-@pytest.mark.parametrize("row", rows("the network predicts after training:", 6, REPRODUCING), ids=lambda row: row[0])
+@pytest.mark.parametrize("row", rows("network predicts after\ntraining:", 6, REPRODUCING), ids=lambda row: row[0])
 def test_networks_at_the_desk(row):
     table, paper = (pd.read_csv(ROOT / "assets" / path, keep_default_na=False) for path in (
         "results/table-a9/desk/results.csv", "paper/table_a9_noisy_label_auprc_by_architecture.csv"))

@@ -205,7 +205,7 @@ def test_the_derivative_of_a_descent_is_checked_by_a_job():
     run_job(LinearRangeRequest.name, asked_run(process=Replay(eta=0.5, steps=9)))
     at = sound(at.run())
     assert says(at, "Is this run differentiable at all?") and says(at, "float64 throughout")
-    assert says(at, "The derivative is within 10% of real trainings")
+    assert says(at, "The derivative is within 10% of actual retraining")
     table = next(frame.value for frame in at.dataframe if "epsilon" in frame.value.columns)
     assert len(table) == 10 and at.get("vega_lite_chart")
     assert any("--eta 0.5 --steps 9" in code.value and "linear-range" in code.value for code in at.code)

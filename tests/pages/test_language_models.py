@@ -92,7 +92,7 @@ def test_without_results_the_page_says_how_to_get_them():
 
 def test_published_results_open_at_once(published):
     at = sound(support.open("language_models"))
-    assert says(at, "Wrong answers") and says(at, "Foreign explanations") and says(at, "Best mean among the estimators")
+    assert says(at, "Wrong answers") and says(at, "Mismatched rationales") and says(at, "Best mean among the estimators")
     assert len(at.get("vega_lite_chart")) == 2 or len(at.get("arrow_vega_lite_chart")) == 2
     assert says(at, "If training used one more occurrence of this example") or "wf-question" in html(at)
     at.segmented_control(key="choice:task").set_value("conditional_backdoor").run()
@@ -159,7 +159,7 @@ def test_the_time_of_a_run_is_judged_by_what_this_machine_has_finished():
     asked = LanguageStudy("conditional_backdoor", EMBEDDED_MODEL, 80, 0)
     support.finished_in(18 * 60, AttributionRequest.name, asked.request.payload)
     at = sound(support.open("language_models", show="records", task=asked.task, model=asked.model, seed=1))
-    assert says(at, "caches gradients: about 18 min, estimated from one such run on this machine. You can close")
+    assert says(at, "estimated from one such run on this machine. You can close")
 
 
 def test_records_show_text_marks_and_ranks(ran):
@@ -244,7 +244,7 @@ def test_a_typed_query_is_part_of_the_run(ran):
         "Which is it?\nA: one\nB: two", "It is two. The answer is B.", "B", "It is two."))
     assert wanted.digest != ran.digest
     at = sound(support.open("language_models", show="records", about="mine", answer="Q", model=ran.model))
-    assert any("does not stand in the response" in error.value for error in at.error)
+    assert any("is not in the response" in error.value for error in at.error)
 
 
 def test_the_recipe_of_a_run_is_chosen_and_its_time_follows(home, monkeypatch):
@@ -329,7 +329,7 @@ def test_tokens_are_shaded_for_the_chosen_estimator(ran):
     assert says(sound(at), "record's TRAK score") and says(at, "which is the score")
     between = min(set(range(16)) - there)
     at.selectbox(key="choice:record").set_value(between).run()
-    assert says(sound(at), "for others their score is taken apart")
+    assert says(sound(at), "for others after their score is decomposed")
     at.button(key=f"language:shade:{between}").click().run()
     [job] = [job for job in desk().jobs.queue.jobs("queued") if job.kind == TokensRequest.name]
     assert f"Score of record {between}" in job.title

@@ -86,7 +86,7 @@ def test_a_job_computes_the_same_and_other_analyses_refuse(file):
     np.testing.assert_allclose(scores.values, scores_of(source, [STEP])[0], rtol=1e-12)
     other = ProblemSource(dataset="digits", **SIZES)
     assert source.key != other.key and "new_candidates" not in other.model_dump()
-    with pytest.raises(wf.InvalidInput, match="asks about training examples, and the candidates are new ones"):
+    with pytest.raises(wf.InvalidInput, match="applies to training examples, but the candidates are new"):
         analysis("datamodel").of(source)
 
 

@@ -84,7 +84,7 @@ def test_it_asks_before_it_computes_and_queues_the_first_list_and_the_run(empty)
     assert says(at, "Search 200 labels of Handwritten digits") and says(at, "40 of them corrupted")
     assert [slider.label for slider in at.select_slider] == ["Corrupted labels"]
     assert says(at, "python -m engine noisy-labels --source")
-    assert says(at, " on two processor cores; no such run has finished on this machine yet.")
+    assert says(at, "; no such run has finished on this machine yet.")
     button(at, "find").click().run()
     jobs = desk().jobs.queue.jobs()
     payloads = {job.kind: job.payload for job in jobs}
@@ -157,7 +157,7 @@ def test_without_known_flags_it_says_why_metrics_are_missing(empty):
     best = TrialRequest.loaded(run_job(tried.name, tried.payload, empty)).best
     at = sound(open("noisy_labels", noise=0.0, view="agreement", **SMALL))
     assert says(at, "Agreement of the rankings")
-    assert says(at, f"Recommended: **{best.title}**: of 10 labels of these data")
+    assert says(at, f"Recommended: **{best.title}**: of 10 labels flipped for the trial")
 
 
 def test_a_clicked_cell_opens_its_pair(finished):
@@ -330,7 +330,7 @@ def test_own_pictures_of_mixed_sizes_with_an_unreadable_one(empty, tmp_path):
     archive.seek(0)
     name = data.uploads.keep(archive, "mine.zip")
     at = sound(open("noisy_labels", data=name, epochs=2))
-    assert says(at, "No label is trusted: each of 32 is judged by 4 models")
+    assert says(at, "No label is trusted: each of 32 is scored by 4 models")
     assert says(at, "32 of 33 examples are searched. Not searched: 1 not readable.")
     at = sound(open("noisy_labels", data=name, epochs=2, trusted=2, doubt=name))
     assert any("sampled from the unverified labels" in warning.value for warning in at.warning)

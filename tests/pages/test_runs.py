@@ -165,7 +165,7 @@ def test_the_nodes_of_a_cluster_and_what_they_compute_are_shown():
     at = sound(support.open("runs"))
     assert says(at, "Cluster: 3 nodes, 2 busy.")
     assert list(at.dataframe[0].value["computes"]) == [
-        "Two specifications: 2 parts, 30% done", "another user's run: 1 part, 0% done", "nothing"]
+        "Two specifications: 2 parts, 30% done", "another user’s run: 1 part, 0% done", "nothing"]
     assert list(at.dataframe[0].value["memory"]) == ["64 GB", "16 GB", "1.0 GB"]
 
 

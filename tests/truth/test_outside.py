@@ -360,5 +360,5 @@ def test_some_tokens_of_a_record(tokens):
 
 
 def test_tokens_that_no_record_has_are_refused():
-    with pytest.raises(InvalidInput, match="No candidate has an answer to score could be scored"):
+    with pytest.raises(InvalidInput, match="No candidate has an answer whose tokens could be scored"):
         language_cases.problem().with_records([language_cases.TRAIN[5]], tokens="answer")

@@ -1,6 +1,6 @@
 r"""What attribution in a language model costs with N records: operations, bytes, hours on so many devices.
 
-Counted, not measured, for a model of P frozen and p adapter weights, records of S tokens, C checkpoints, a projection
+Computed, not measured, for a model of P frozen and p adapter weights, records of S tokens, C checkpoints, a projection
 onto k numbers under two draws, Q queries with B behaviors, and a device that does so many operations a second:
 
     training           E N S (4P + 6p)               forward 2P, backward along activations 2P; adapters 2p and 4p

@@ -51,7 +51,7 @@ def example(model: str, file: str = "", turns: Turns = "last", mark: Mapping[str
 def typed(prompt: str, response: str, answer: str, words: str) -> Record:
     """answer: the letter, or the word, to explain; words: a part of the response to explain; either may be empty.
 
-    Raises `InvalidInput` where the letter or the words do not stand in the response.
+    Raises `InvalidInput` where the letter or the words are not in the response.
     """
     spans: dict[str, tuple[int, int]] = {}
     if answer:

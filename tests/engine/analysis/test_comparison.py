@@ -68,7 +68,7 @@ def test_what_did_not_converge_is_left_out_everywhere_and_counted():
         assert comparison.per_query["kendall_tau"][0, 0, 1, q] == pytest.approx(expected)
     assert set(comparison.table()["n_left_out"]) == {3}
     drawn[1][1].converged[:] = False
-    with pytest.raises(InvalidInput, match="No candidate has scores .* because they did not converge"):
+    with pytest.raises(InvalidInput, match="No candidate is left to compare because they did not converge"):
         compare(drawn)
 
 

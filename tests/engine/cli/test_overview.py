@@ -26,6 +26,6 @@ def test_costs_at_scale_are_told_and_written(capsys, tmp_path):
     out = tmp_path / "costs.csv"
     assert main(["at-scale", "--records", "1e9", "--devices", "1000", "--out", str(out)]) == 0
     shown = capsys.readouterr().out
-    assert "Counted, not measured" in shown and "keeps 2.6e+14 bytes" in shown
+    assert "Computed, not measured" in shown and "stores 2.6e+14 bytes" in shown
     assert out.read_text().startswith("part,operations,kept_bytes")
     assert main(["at-scale", "--records", "0"]) == 2 and "give a positive number" in capsys.readouterr().err

@@ -84,7 +84,7 @@ def reviewed(tmp_path, monkeypatch):
 
 def test_records_without_those_that_are_taken_out(reviewed, capsys):
     assert main(["clean-data", "--data", "records.jsonl", "--changes", "decided.csv", "--out", "left.jsonl"]) == 0
-    assert "4 records are left; 2 were removed." in capsys.readouterr().out
+    assert "4 records are left: 2 removed." in capsys.readouterr().out
     left = [json.loads(line) for line in Path("left.jsonl").read_text().splitlines()]
     assert left == [reviewed[row] for row in (1, 2, 4, 5)]
 
@@ -94,7 +94,7 @@ def test_a_corrected_answer_takes_the_place_of_the_stated_one(reviewed, capsys):
     Path("two.jsonl").write_text("".join(json.dumps(record) + "\n" for _ in range(2)))
     Path("decided.csv").write_text("record,id,verdict,answer\n1,a,corrected,B\n")
     assert main(["clean-data", "--data", "two.jsonl", "--changes", "decided.csv", "--out", "left.jsonl"]) == 0
-    assert "2 records are left: 0 taken out, 1 with another answer." in capsys.readouterr().out
+    assert "2 records are left: 0 removed, 1 with another answer." in capsys.readouterr().out
     left = [json.loads(line)["response"] for line in Path("left.jsonl").read_text().splitlines()]
     assert left == ["It is A.", "It is B."]
 

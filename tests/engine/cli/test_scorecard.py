@@ -37,4 +37,4 @@ def test_the_protocol_and_what_subsets_are_drawn_from_are_chosen(problem, capsys
 
 def test_names_that_are_not_known_are_refused(problem, capsys):
     assert run(*ASKED, "--benchmark", "fame") == 2 and "fame" in capsys.readouterr().err
-    assert run(*ASKED, "--method", "trak") == 2 and "has no answer" in capsys.readouterr().err
+    assert run(*ASKED, "--method", "trak") == 2 and "is not defined for softmax regression" in capsys.readouterr().err

@@ -182,7 +182,8 @@ def test_unknown_names_and_options():
 
 def test_describe_names_the_variable_and_relative_files(folders, monkeypatch):
     rows = {name: (found, sentence) for name, found, sentence in describe()}
-    assert list(rows)[:4] == ["digits", "fashion_small", "fashion_mnist", "cifar10"] and rows["digits"][0]
+    assert list(rows)[:5] == ["digits", "fashion_small", "fashion_backdoor", "fashion_mnist", "cifar10"]
+    assert rows["digits"][0]
     assert not rows["fashion_mnist"][0] and "set WHICHFLUENCE_DATA" in rows["fashion_mnist"][1]
     monkeypatch.delenv("WHICHFLUENCE_DATA")
     assert "WHICHFLUENCE_DATA is not set" in fashion_mnist.available()[1]

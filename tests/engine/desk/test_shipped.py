@@ -13,7 +13,7 @@ from engine.desk.examples import requests
 from engine.desk.noisy_labels import SuspicionRequest
 from engine.jobs.kinds import canonical
 
-DUE = 'compute them anew: python -c "from engine.desk.examples import refresh; refresh()"'
+DUE = 'compute what is due: python -c "from engine.desk.examples import refresh; refresh()"'
 
 
 @pytest.fixture

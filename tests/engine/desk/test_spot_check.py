@@ -71,4 +71,4 @@ def test_a_run_that_failed_is_a_reason(desk, monkeypatch):
     monkeypatch.setattr("engine.jobs.JobQueue.get", lambda queue, asked: type(job)(**{
         **vars(job), "state": "failed", "error": "It needs the Hessian."}))
     said = spot_checked(desk, found, 0)
-    assert isinstance(said, NotMeasured) and said.sentence.endswith("cannot be had: It needs the Hessian.")
+    assert isinstance(said, NotMeasured) and said.sentence.endswith("is not available: It needs the Hessian.")

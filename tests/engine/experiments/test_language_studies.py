@@ -250,7 +250,8 @@ def test_the_embedded_model_runs_the_papers_sizes_on_its_own_world():
                     for records in (80, 5_000))
     assert small.setting.task["questions"] == "world" and small.setting.recipe == large.setting.recipe
     assert {**large.setting.task, "test": 500} == backdoor.SETTINGS["embedded"]["task"]
-    assert large.seconds < LanguageStudy("conditional_backdoor", catalogue.SMALL_MODEL, 5_000, 0).seconds / 5
+    other = LanguageStudy("conditional_backdoor", catalogue.SMALL_MODEL, 5_000, 0)
+    assert large.request.seconds < other.request.seconds / 5
 
 
 def test_every_run_of_a_study_says_how_far_it_depends_on_the_projection(corruption, poisoned):
@@ -271,7 +272,7 @@ def test_a_typed_query_is_explained(place, corruption):
     typed = Record(id="typed", prompt="Which of these is a solid?", response="It is a rock. The answer is B.",
                    spans={"explanation": (0, 13), "answer": (28, 29)}, choices=("A", "B"))
     result = run_job(AttributionRequest.name, attribution_payload(setting, 0, [typed]), options={"device": "auto"})
-    assert result.manifest["sketch"]["met"] and "kept whole" in result.manifest["sketch"]["sentence"]
+    assert result.manifest["sketch"]["met"] and "not projected" in result.manifest["sketch"]["sentence"]
     records, tokens = result.table("records"), result.table("tokens")
     assert len(records) == 20 and result.manifest["behaviors"] == list(language.READOUTS)
     sums = tokens.groupby(["estimator", "behavior", "record"])["contribution"].sum()

@@ -97,7 +97,7 @@ def test_the_reader_has_the_last_word_on_the_first_row():
     assert said.values.shape == (5, 6) and said.candidates is None
     assert "as chosen, although it looks like the names" in said.first_row.remark
     assert read_table(numbered((1, 1, 2, 0, 3, 5)), "a.csv", first_row=NAMES).values.shape == (4, 6)
-    with pytest.raises(InvalidInput, match="say names, scores or auto"):
+    with pytest.raises(InvalidInput, match="use names, scores or auto"):
         read_table(numbered(CANDIDATES), "a.csv", first_row="header")
 
 

@@ -72,15 +72,15 @@ def others():
     return {"2f168d99f6bd2873": ScoresRequest(scorings=(LOO,), candidates=12, source=SOURCE),
             "ceac2b577109fcc2": ScoresRequest(scorings=(LOO,), precision="float64", source=SOURCE),
             "2dd02ba9e7627e0d": TrainingRequest().of(SOURCE.model_copy(update={"model": "mlp", "recipe": recipe})),
-            "bc522e2d04b685ec": SuspicionRequest(source=NOISY, methods=tuple(sorted(MAIN))),
-            "e0d245e10d310d4b": SuspicionRequest(source=NOISY, methods=("repsim", "gradsim")),
+            "f73ddf4aeb9edf95": SuspicionRequest(source=NOISY, methods=tuple(sorted(MAIN))),
+            "07c99efd67dd71e0": SuspicionRequest(source=NOISY, methods=("repsim", "gradsim")),
             "33a5a177e6d80b69": RetrainingRequest(source=NOISY, removed=[4, 1, 4], relabelled={7: 2, 3: 0}),
             "9d4d5b203e17cca9": WhatIfRequest(training=RetrainingRequest(source=NOISY, removed=[4, 1],
                                                                          relabelled={7: 2}), seeds=2),
             "a59a4f775c965d67": DuplicatesRequest(source=NOISY), "ba11d7f8d310ac83": LabelReasonsRequest(source=NOISY),
-            "17cf9f52362aa290": run, "696c9358e77f1c39": AttributionRequest(setting=setting),
-            "f4f950c1b8f94057": TokensRequest(run=run, record=5),
-            "dfe40cc870210698": NewRecordsRequest(run=run, records=(typed,))}
+            "a3e893373a584178": run, "98eb1575a2247566": AttributionRequest(setting=setting),
+            "636b3ac5a548feeb": TokensRequest(run=run, record=5),
+            "aa953ba081efd6a9": NewRecordsRequest(run=run, records=(typed,))}
 
 
 def test_digests_of_other_jobs_are_those_under_which_results_are_stored():

@@ -61,7 +61,7 @@ def test_what_is_said_follows_from_the_least_agreement(made):
     told = sketching.described(table, Projection(dimension=WIDTH))
     assert told["met"] and "0.95 (" in told["sentence"] and "0.96" not in told["sentence"]
     table["kendall_tau"] = np.nan
-    assert "is not known" in sketching.described(table, Projection())["sentence"]
+    assert "is unknown" in sketching.described(table, Projection())["sentence"]
 
 
 def test_whole_gradients_have_no_draw(attribution):

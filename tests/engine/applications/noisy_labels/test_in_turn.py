@@ -126,4 +126,4 @@ def test_parts_that_a_reader_sees_are_counted_from_one():
     source = NoisySource(dataset="digits", trusted_from=IN_TURN, folds=3)
     assert SuspicionRequest(source=source).chunks[:3] == ["fold 1", "fold 2", "fold 3"]
     assert [fold_named(chunk) for chunk in fold_chunks(3)] == [0, 1, 2]
-    assert HeldOutRequest(source=source).chunks[0] == "part 1"
+    assert HeldOutRequest(source=source).chunks[0] == "fold 1"
