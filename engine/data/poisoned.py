@@ -1,14 +1,10 @@
 """Pictures with a planted backdoor, for evaluation: a patch that a model learns to read as one class.
 
-    patch         pictures of other classes carry the patch and the target's label (Gu et al., "BadNets", 2017)
-    clean_label   pictures of the target class carry the patch and keep their label; each is blended half and half with
-                  a picture of another class, so that the patch tells more than the picture. After Turner et al.,
-                  "Label-Consistent Backdoor Attacks", 2019, who interpolate in the latent space of a GAN.
+Pictures of other classes carry the patch and the target's label (Gu et al., "BadNets", 2017).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -47,19 +43,6 @@ def patch(pictures: np.ndarray, labels: np.ndarray, count: int, target: int, see
     marked, relabelled = pictures.copy(), labels.copy()
     marked[rows], relabelled[rows] = stamped(pictures[rows]), target
     return Poisoned(marked, relabelled, np.isin(np.arange(len(labels)), rows))
-
-
-def clean_label(pictures: np.ndarray, labels: np.ndarray, count: int, target: int, seed: int) -> Poisoned:
-    """So many pictures of the target class, blended and with the patch; raises as `patch` does."""
-    rows, others = _rows(labels == target, count, seed, 1), _rows(labels != target, count, seed, 2)
-    marked = pictures.copy()
-    blended = (pictures[rows].astype(np.float64) + pictures[others]) / 2
-    marked[rows] = stamped(blended.round().astype(pictures.dtype))
-    return Poisoned(marked, labels.copy(), np.isin(np.arange(len(labels)), rows))
-
-
-ATTACKS: dict[str, Callable[[np.ndarray, np.ndarray, int, int, int], Poisoned]] = {
-    "patch": patch, "clean label": clean_label}
 
 
 def _rows(eligible: np.ndarray, count: int, seed: int, stream: int) -> np.ndarray:

@@ -93,13 +93,12 @@ def weight(payload: Mapping[str, Any], key: str) -> float:
 
 def attacked(setting: Mapping[str, Any], case: str, seed: int, options: Options, device: str) -> Attacked:
     """Draw, plant, train, and choose the queries."""
-    dataset, (attack, rate) = data.load("fashion_mnist"), setting["cases"][case]
+    dataset, (_, rate) = data.load("fashion_mnist"), setting["cases"][case]
     rng = np.random.default_rng([seed, 7])
     rows, test = (rng.permutation(len(dataset.labels(split)))[:setting[size]]
                   for split, size in (("train", "rows"), ("test", "test")))
     target = int(rng.integers(dataset.n_classes))
-    made = poisoned.ATTACKS[attack](dataset.pictures("train", rows), dataset.y_train[rows], round(rate * len(rows)),
-                                    target, seed)
+    made = poisoned.patch(dataset.pictures("train", rows), dataset.y_train[rows], round(rate * len(rows)), target, seed)
     x, y, clean = _inputs(made.pictures), torch.tensor(made.labels), dataset.pictures("test", test)
     build = partial(cnn, tuple(x.shape[1:]), dataset.n_classes)
     recipe = Recipe.parse(setting["recipe"])

@@ -92,7 +92,8 @@ def test_without_results_the_page_says_how_to_get_them():
 
 def test_published_results_open_at_once(published):
     at = sound(support.open("language_models"))
-    assert says(at, "Wrong answers") and says(at, "Mismatched rationales") and says(at, "Best mean among the estimators")
+    assert says(at, "Wrong answers") and says(at, "Mismatched rationales")
+    assert says(at, "Best mean among the estimators")
     assert len(at.get("vega_lite_chart")) == 2 or len(at.get("arrow_vega_lite_chart")) == 2
     assert says(at, "If training used one more occurrence of this example") or "wf-question" in html(at)
     at.segmented_control(key="choice:task").set_value("conditional_backdoor").run()

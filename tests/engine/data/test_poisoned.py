@@ -20,15 +20,9 @@ def test_a_patch_comes_with_the_targets_label():
     assert (made.labels[~made.poisoned] == LABELS[~made.poisoned]).all()
 
 
-def test_clean_labels_stay():
-    made = poisoned.clean_label(PICTURES, LABELS, 5, 2, 0)
-    assert (made.labels == LABELS).all() and (LABELS[made.poisoned] == 2).all() and made.poisoned.sum() == 5
-    assert (made.pictures[made.poisoned][:, 5:8, 5:8] == 255).all()
-
-
 def test_more_poisons_than_pictures_are_refused():
-    with pytest.raises(InvalidInput, match="21 poisons"):
-        poisoned.clean_label(PICTURES, LABELS, 21, 2, 0)
+    with pytest.raises(InvalidInput, match="41 poisons"):
+        poisoned.patch(PICTURES, LABELS, 41, 2, 0)
 
 
 def test_the_extract_with_a_backdoor_says_which_pictures_are_planted():
