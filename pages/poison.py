@@ -13,11 +13,11 @@ st.html(cards.STYLE)
 glossary.lead("This prediction is wrong: which training examples taught it? One query ranks all of them.")
 source = state.source()
 sampled = job_panel.ready(desk().sampled(source))
-asked = panel.mistakes(sampled)
+chosen = panel.mistakes(sampled)
 own = panel.dragged(sampled)
-fields = {"pictures": own} if own else {"queries": asked}
-if own or asked:
-    panel.asked(sampled, () if own else asked)
+fields = {"pictures": own} if own else {"queries": chosen}
+if own or chosen:
+    panel.chosen_queries(sampled, () if own else chosen)
     taught = panel.ranked(sampled, source, fields)
     if taught is not None:
         rows = panel.suspects(sampled, source, taught, fields)

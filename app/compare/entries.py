@@ -27,7 +27,7 @@ SAVED = 20
 
 
 @dataclass(frozen=True)
-class Entry:
+class SearchEntry:
     """title: with all that it is searched by. Then one of: code, of a scoring; table, the digest of scores whose
     question is still open; run, a recorded run that is not in use; unfit, why it cannot be added here, as a sentence.
     """
@@ -39,7 +39,7 @@ class Entry:
     unfit: str = ""
 
 
-def entries() -> dict[str, Entry]:
+def entries() -> dict[str, SearchEntry]:
     """Key -> entry: methods, what the reader has, questions, and last the methods that this kind of model has not."""
     methods = {f"method:{name}": _method(method) for name, method in NAMED.items()}
     mine = {f"mine:{entry.title}": entry for entry in (*_runs(), *_imported(), *_saved())}
@@ -59,12 +59,12 @@ def _implied(method: NamedMethod) -> Scoring | None:
     return None
 
 
-def _method(method: NamedMethod) -> Entry:
+def _method(method: NamedMethod) -> SearchEntry:
     title = " · ".join(dict.fromkeys((method.title, method.label, method.source, ALIASES[method.name])))
     scoring = _implied(method)
     if scoring is not None and _fits(scoring):
-        return Entry(title, codes.encode(scoring))
-    return Entry(f"{title} · not for this model", unfit=(
+        return SearchEntry(title, codes.encode(scoring))
+    return SearchEntry(f"{title} · not for this model", unfit=(
         f"{method.title} has no answer for {pickers.problem_class().noun}, or none in sensible time. "
         "Choose another model in the sidebar, or another method."))
 
@@ -75,7 +75,7 @@ def _fits(scoring: Scoring) -> bool:
         parsed(scoring.estimator)[0] in pickers.routes(scoring.specification))
 
 
-def _questions() -> Iterator[Entry]:
+def _questions() -> Iterator[SearchEntry]:
     """Every B, P and T that fit each other and the model, with the usual parameters, answered exactly where that is
     offered."""
     model, lacks = pickers.problem_class(), pickers.lacking()
@@ -90,10 +90,10 @@ def _questions() -> Iterator[Entry]:
                     routes = pickers.routes(specification)
                     if routes and behavior not in lacks:
                         scoring = Scoring.of(behavior, intervention, process, routes[0])
-                        yield Entry(f"{scoring.title} · question", codes.encode(scoring))
+                        yield SearchEntry(f"{scoring.title} · question", codes.encode(scoring))
 
 
-def _runs() -> Iterator[Entry]:
+def _runs() -> Iterator[SearchEntry]:
     """What is read off the steps of the recorded run that is in use, and the other ones of a network."""
     source, model = pickers.source(), pickers.problem_class()
     if is_recording(source.weights):
@@ -101,20 +101,21 @@ def _runs() -> Iterator[Entry]:
             scoring = _implied(method)
             steps = method.implies and {"checkpoints", "steps"} & set(PROCESSES[method.process].model_fields)
             if steps and scoring is not None and _fits(scoring):
-                yield Entry(f"{method.title} · of my recorded run {source.weights}", codes.encode(scoring))
+                yield SearchEntry(f"{method.title} · of my recorded run {source.weights}", codes.encode(scoring))
     if not model.linear and model.reads != "tokens":
-        yield from (Entry(f"{name} · my recorded run", run=name) for name in recorded_runs() if name != source.weights)
+        yield from (SearchEntry(f"{name} · my recorded run", run=name) for name in recorded_runs()
+                    if name != source.weights)
 
 
-def _imported() -> Iterator[Entry]:
+def _imported() -> Iterator[SearchEntry]:
     """Scores of other programs on this machine: as they were added before, and files whose question is open."""
     for scoring in external.imported():
-        yield Entry(f"{scoring.route.title} · my imported scores", codes.encode(scoring))
+        yield SearchEntry(f"{scoring.route.title} · my imported scores", codes.encode(scoring))
     for stored in external.entries():
-        yield Entry(f"{stored.file} · my file of scores, {stored.digest[:6]}", table=stored.digest)
+        yield SearchEntry(f"{stored.file} · my file of scores, {stored.digest[:6]}", table=stored.digest)
 
 
-def _saved() -> Iterator[Entry]:
+def _saved() -> Iterator[SearchEntry]:
     """The specifications of saved comparisons, each once."""
     seen = set()
     for stored in shelves.comparisons()[:SAVED]:
@@ -123,4 +124,4 @@ def _saved() -> Iterator[Entry]:
                 scoring = codes.decode(code)
                 if code not in seen and (not scoring.route.computes or _fits(scoring)):
                     seen.add(code)
-                    yield Entry(f"{scoring.title} · of my comparison “{stored.saved.name}”", code)
+                    yield SearchEntry(f"{scoring.title} · of my comparison “{stored.saved.name}”", code)

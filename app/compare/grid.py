@@ -17,7 +17,7 @@ import streamlit as st
 
 from app.charts import palette
 from app.compare import editor, rows
-from app.compare.rows import Measured
+from app.compare.rows import MeasuredRow
 from app.widgets.pickers import specification_list
 from app.widgets.results.agreements import signed
 from app.widgets.words import chips, look
@@ -34,7 +34,8 @@ _mounted = st.components.v2.component("whichfluence_matrix", js=_SCRIPT, isolate
 
 
 def show(scorings: Sequence[Scoring], names: Sequence[str], cells: pd.DataFrame | None = None, metric: str = "",
-         chance: float = 0.0, pair: tuple[int, int] | None = None, measured: Sequence[Measured] | None = None) -> None:
+         chance: float = 0.0, pair: tuple[int, int] | None = None, measured: Sequence[MeasuredRow] | None = None
+         ) -> None:
     """Draw the list, with `cells` as `app.compare.data.matrix` gives them once they are there, and
     `app.compare.noise_floor` marks them. measured: what stands beside the methods of a longer list.
 
@@ -63,7 +64,7 @@ def _digest(scorings: Sequence[Scoring]) -> str:
 
 
 def html(scorings: Sequence[Scoring], names: Sequence[str], cells: pd.DataFrame | None, metric: str, chance: float,
-         pair: tuple[int, int] | None, measured: Sequence[Measured] | None = None) -> str:
+         pair: tuple[int, int] | None, measured: Sequence[MeasuredRow] | None = None) -> str:
     """The table; every text in it is escaped."""
     count = len(scorings)
     varying = chips.differing(scorings) if count > 1 else None

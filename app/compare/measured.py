@@ -8,7 +8,7 @@ from math import inf, isfinite
 import streamlit as st
 
 from app.compare import spot_check
-from app.compare.rows import FEW, Measured
+from app.compare.rows import FEW, MeasuredRow
 from app.widgets.jobs import guesses, job_panel
 from app.widgets.jobs.desk import desk
 from app.widgets.results.agreements import plus_minus, signed
@@ -31,7 +31,7 @@ def known(compared: Compared) -> Checked:
     return at_hand(desk(), compared, SECONDS) if len(compared.scorings) > FEW else ()
 
 
-def rows(compared: Compared, checked: Checked) -> list[Measured] | None:
+def rows(compared: Compared, checked: Checked) -> list[MeasuredRow] | None:
     """What stands in the rows."""
     return [_measured(scores, one) for scores, one in zip(compared.scores[0], checked, strict=True)] or None \
         if checked else None
@@ -60,8 +60,8 @@ def below(compared: Compared, checked: Checked) -> None:
                        f"{guesses.between(sum(one.seconds for one in rest))} on two processor cores.")
 
 
-def _measured(scores: Scores, checked: SpotCheck | NotMeasured | Waiting) -> Measured:
-    return Measured(*_agreement(scores, checked), _took(scores))
+def _measured(scores: Scores, checked: SpotCheck | NotMeasured | Waiting) -> MeasuredRow:
+    return MeasuredRow(*_agreement(scores, checked), _took(scores))
 
 
 def _agreement(scores: Scores, checked: SpotCheck | NotMeasured | Waiting) -> tuple[str, str]:

@@ -20,7 +20,7 @@ COLUMNS = ("τ with exact", "cost")
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredRow:
     """agreement: τ with the exact answer to the same question, or why there is none, in a word; basis: over what, in a
     sentence; cost: what the scores took."""
 
@@ -53,7 +53,7 @@ def group(scorings: Sequence[Scoring], index: int, varying: Collection[str]) -> 
 
 
 def header(scorings: Sequence[Scoring], index: int, name: str, varying: Collection[str] | None,
-           measured: Sequence[Measured] | None) -> str:
+           measured: Sequence[MeasuredRow] | None) -> str:
     """The header of a row. name: of the scoring in this list, with its number."""
     scoring, count = scorings[index], len(scorings)
     known = labels.known_as(scoring)
@@ -75,7 +75,7 @@ def _axes(scoring: Scoring) -> dict[str, str]:
     return {axis: scoring.axis(axis) for axis in AXES}
 
 
-def _method(scoring: Scoring, title: str, measured: Measured | None) -> str:
+def _method(scoring: Scoring, title: str, measured: MeasuredRow | None) -> str:
     route = "exact" if scoring.exact else scoring.route.short_title
     answered = "" if route.casefold() in title.casefold() else f" <small>{escape(route)}</small>"
     values = "" if measured is None else "".join(

@@ -9,7 +9,7 @@ from contextlib import suppress
 import streamlit as st
 
 from app.compare import external_files
-from app.compare.entries import Entry, entries
+from app.compare.entries import SearchEntry, entries
 from app.widgets.choices import choice, inputs
 from app.widgets.pickers import weights_picker
 from app.widgets.words import chips, glossary
@@ -69,7 +69,7 @@ def held(scoring: Scoring) -> None:
         st.caption(f"Not carried over, as it does not fit this model: {lost}.")
 
 
-def _choose(listed: Mapping[str, Entry]) -> None:
+def _choose(listed: Mapping[str, SearchEntry]) -> None:
     entry = listed.get(st.session_state[BOX] or "")
     if entry is None:
         return

@@ -87,7 +87,7 @@ SAME_AS = {"kendall tau": "Kendall", "spearman rho": "Spearman", "feature simila
 
 
 @dataclass(frozen=True)
-class Entry:
+class GlossaryEntry:
     """What one registry, or the list of words, says of a term."""
 
     heading: str
@@ -98,7 +98,7 @@ class Entry:
 @cache
 def terms() -> str:
     """The guide as Markdown: the entries of each heading in one section, headings in alphabetical order."""
-    sections: dict[str, list[Entry]] = {}
+    sections: dict[str, list[GlossaryEntry]] = {}
     own = {term.casefold(): term for term in TERMS}
     for one in _entries():
         heading = SAME_AS.get(one.heading.casefold()) or own.get(one.heading.casefold(), one.heading)
@@ -107,44 +107,44 @@ def terms() -> str:
     return _INTRODUCTION + "".join(_section(heading, entries) for heading, entries in ordered)
 
 
-def _section(heading: str, entries: list[Entry]) -> str:
+def _section(heading: str, entries: list[GlossaryEntry]) -> str:
     texts = "\n\n".join(" ".join(filter(None, [f"*{one.kind}.*" if one.kind else "", one.text])) for one in entries)
     also = {name for key, name in ALIASES.items() if key in (heading, *(one.heading for one in entries))}
     known = f"\n\nAlso: {'; '.join(sorted(also))}." if also else ""
     return f"\n## {heading[:1].upper()}{heading[1:]}\n\n{texts}{known}\n"
 
 
-def _entries() -> Iterator[Entry]:
+def _entries() -> Iterator[GlossaryEntry]:
     """Every term, the short lines before what the registries say."""
     for term, line in (TERMS | WORDS).items():
-        yield Entry(term, "", line)
+        yield GlossaryEntry(term, "", line)
     for name, behavior in BEHAVIORS.items():
-        yield Entry(behavior.title, "Behavior (B)",
+        yield GlossaryEntry(behavior.title, "Behavior (B)",
                     f"${behavior.formula}$: {behavior.clause.rstrip(',')}. {_named(name)}")
     for kind, intervention in INTERVENTIONS.items():
         fits = ", ".join(f"`{process}`" for process in intervention.fits)
-        yield Entry(_words(kind), "Intervention (P)", f"{_first(intervention)} With {fits}. {_named(kind)}")
+        yield GlossaryEntry(_words(kind), "Intervention (P)", f"{_first(intervention)} With {fits}. {_named(kind)}")
     for kind, process in PROCESSES.items():
-        yield Entry(_words(kind), "Training process (T)", f"{_first(process)} {_named(kind)}")
+        yield GlossaryEntry(_words(kind), "Training process (T)", f"{_first(process)} {_named(kind)}")
     for name, metric in (*METRICS.items(), *FURTHER.items()):
-        yield Entry(metric.title, "Metric", f"{metric.definition} {_named(name)}")
+        yield GlossaryEntry(metric.title, "Metric", f"{metric.definition} {_named(name)}")
     yield from _methods()
     for kind, text in KINDS.items():
-        yield Entry(kind, "Verdict", text)
+        yield GlossaryEntry(kind, "Verdict", text)
     for benchmark in BENCHMARKS.values():
-        yield Entry(benchmark.title, "Benchmark", f"{benchmark.definition} {benchmark.question} "
+        yield GlossaryEntry(benchmark.title, "Benchmark", f"{benchmark.definition} {benchmark.question} "
                                                   f"Source: {benchmark.source}. {_named(benchmark.name)}")
     for name, protocol in PROTOCOLS.items():
-        yield Entry(f"Protocol {name}", "Training on subsets",
+        yield GlossaryEntry(f"Protocol {name}", "Training on subsets",
                     f"{protocol.definition} Its estimand: {protocol.estimand}")
 
 
-def _methods() -> Iterator[Entry]:
+def _methods() -> Iterator[GlossaryEntry]:
     for name, method in NAMED.items():
         implied = method.implied()
         question = (f"Implied specification: B {implied.axis('B')}, P {implied.axis('P')}, T {implied.axis('T')}."
                     if method.implies else "It implies no specification.")
-        yield Entry(method.title, "Method", f"{method.note} {question} Source: {method.source}. {_named(name)}")
+        yield GlossaryEntry(method.title, "Method", f"{method.note} {question} Source: {method.source}. {_named(name)}")
 
 
 def _named(name: str) -> str:

@@ -29,7 +29,7 @@ AIM = ("Afterwards the class can state an influence question by its behavior B, 
        "and can tell a difference of questions from an error of approximation.")
 
 
-class Line(NamedTuple):
+class Paragraph(NamedTuple):
     """A paragraph of a page. gap: points above it."""
 
     text: str
@@ -54,43 +54,43 @@ def show(steps: Mapping[str, Lesson]) -> None:
                      query_params={"guide": "teaching"})
 
 
-def _writer(title: str, lines: Callable[[], list[Line]]) -> Callable[[], bytes]:
+def _writer(title: str, lines: Callable[[], list[Paragraph]]) -> Callable[[], bytes]:
     return lambda: pdf(title, lines())
 
 
-def plan(steps: Mapping[str, Lesson]) -> list[Line]:
+def plan(steps: Mapping[str, Lesson]) -> list[Paragraph]:
     """45 minutes, with what the class should know before."""
-    lines = [Line("Aim", True, 6), Line(AIM), Line("Prerequisites", True, 8), *map(Line, BEFORE),
-             Line(f"Course: {BEGIN + sum(MINUTES.values()) + END} minutes", True, 8),
-             Line(f"0–{BEGIN} min · Beginning: what influence means; the class joins.", gap=3)]
+    lines = [Paragraph("Aim", True, 6), Paragraph(AIM), Paragraph("Prerequisites", True, 8), *map(Paragraph, BEFORE),
+             Paragraph(f"Course: {BEGIN + sum(MINUTES.values()) + END} minutes", True, 8),
+             Paragraph(f"0–{BEGIN} min · Beginning: what influence means; the class joins.", gap=3)]
     at = BEGIN
     for step, minutes in MINUTES.items():
-        lines += [Line(f"{at}–{at + minutes} min · {step}. {steps[step].title}", True, 3),
-                  Line(f"Predict: {steps[step].prediction.text}", indent=2),
-                  Line(f"Take away: {steps[step].takeaway}", indent=2)]
+        lines += [Paragraph(f"{at}–{at + minutes} min · {step}. {steps[step].title}", True, 3),
+                  Paragraph(f"Predict: {steps[step].prediction.text}", indent=2),
+                  Paragraph(f"Take away: {steps[step].takeaway}", indent=2)]
         at += minutes
     others = " and ".join(f"“{lesson.title}”" for step, lesson in steps.items() if step not in MINUTES)
-    return [*lines, Line(f"{at}–{at + END} min · End: the worksheet is compared.", True, 5),
-            Line(f"If time is left: {others}.", gap=3)]
+    return [*lines, Paragraph(f"{at}–{at + END} min · End: the worksheet is compared.", True, 5),
+            Paragraph(f"If time is left: {others}.", gap=3)]
 
 
-def worksheet(steps: Mapping[str, Lesson]) -> list[Line]:
+def worksheet(steps: Mapping[str, Lesson]) -> list[Paragraph]:
     """The questions, with room for an answer."""
     lines = []
     for step, lesson in steps.items():
-        lines += [Line(_title(step, lesson), True, 9), Line(f"Before: {lesson.prediction.text}", gap=2),
-                  Line(_options(lesson.prediction), indent=2), Line(f"After: {lesson.question.text}", gap=2),
-                  Line(_options(lesson.question), indent=2), Line("Because: " + "." * 94, gap=12)]
+        lines += [Paragraph(_title(step, lesson), True, 9), Paragraph(f"Before: {lesson.prediction.text}", gap=2),
+                  Paragraph(_options(lesson.prediction), indent=2), Paragraph(f"After: {lesson.question.text}", gap=2),
+                  Paragraph(_options(lesson.question), indent=2), Paragraph("Because: " + "." * 94, gap=12)]
     return lines
 
 
-def solutions(steps: Mapping[str, Lesson]) -> list[Line]:
+def solutions(steps: Mapping[str, Lesson]) -> list[Paragraph]:
     """The right options; the reasons of the second questions."""
     lines = []
     for step, lesson in steps.items():
         before, after = lesson.prediction, lesson.question
-        lines += [Line(_title(step, lesson), True, 4), Line(f"Before: {before.options[before.right]}."),
-                  Line(f"After: {after.options[after.right]}. {after.why}")]
+        lines += [Paragraph(_title(step, lesson), True, 4), Paragraph(f"Before: {before.options[before.right]}."),
+                  Paragraph(f"After: {after.options[after.right]}. {after.why}")]
     return lines
 
 
@@ -102,14 +102,14 @@ def _options(question: Quiz) -> str:
     return "     ".join(f"[  ] {option}" for option in question.options)
 
 
-def pdf(title: str, lines: Iterable[Line]) -> bytes:
+def pdf(title: str, lines: Iterable[Paragraph]) -> bytes:
     """A page of A4."""
     import vl_convert  # a large library, for a teacher's press alone
 
     return vl_convert.svg_to_pdf(svg(title, lines))
 
 
-def svg(title: str, lines: Iterable[Line]) -> str:
+def svg(title: str, lines: Iterable[Paragraph]) -> str:
     """The page as SVG. Raises `ValueError` where it does not fit."""
     y, rows = MARGIN + 14.0, [_row(MARGIN, MARGIN + 8, f"Which influence? · {title}", 15, True)]
     for line in lines:

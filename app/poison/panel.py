@@ -59,7 +59,7 @@ def dragged(sampled: SampledProblem) -> tuple[tuple[float, ...], ...]:
     return ()
 
 
-def asked(sampled: SampledProblem, queries: Sequence[int]) -> None:
+def chosen_queries(sampled: SampledProblem, queries: Sequence[int]) -> None:
     """The chosen queries, with their labels and predictions."""
     listed = sampled_examples.queries(sampled)
     with st.container(horizontal=True, gap="medium"):
@@ -99,11 +99,11 @@ def suspects(sampled: SampledProblem, source: ProblemSource, taught: Taught, fie
     if taught.group:
         _shared(sampled, rows, int(taught.predicted[0]))
     downloads.chart_extras("what-taught", data.ranking(sampled, taught), command=None if fields.get("pictures") else (
-        commands.of_problem("what-taught", source, *_asked(fields["queries"]), "--out", "what-taught.csv")))
+        commands.of_problem("what-taught", source, *_of_queries(fields["queries"]), "--out", "what-taught.csv")))
     return rows
 
 
-def _asked(queries: Sequence[int]) -> list[str]:
+def _of_queries(queries: Sequence[int]) -> list[str]:
     return [word for index in queries for word in ("--wrong", str(index))]
 
 
@@ -168,4 +168,4 @@ def _models(sampled: SampledProblem, source: ProblemSource, models: pd.DataFrame
     table = models.assign(predicted=[names[int(label)] for label in models["predicted"]])
     text = ",".join(map(str, rows))
     downloads.chart_extras("remove-suspects", table, command=None if fields.get("pictures") else commands.of_problem(
-        "remove-suspects", source, "--examples", text, *_asked(fields["queries"]), "--out", "remove-suspects.csv"))
+        "remove-suspects", source, "--examples", text, *_of_queries(fields["queries"]), "--out", "remove-suspects.csv"))

@@ -1,4 +1,4 @@
-"""What is asked on the Poison page: the data, the queries and how many suspects; kept in the address."""
+"""What is chosen on the Poison page: the data, the queries and how many suspects; the address holds it."""
 
 from __future__ import annotations
 

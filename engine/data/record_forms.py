@@ -28,7 +28,7 @@ NONE = ("no form of a record: give `prompt` and `response` (or `completion`), `m
         "`instruction` and `output`")
 
 
-class Pair(NamedTuple):
+class Exchange(NamedTuple):
     """An answer and what stands before it: as one text, and where that is more than a turn of the user, by turns (the
     speaker's role, the words)."""
 
@@ -65,7 +65,7 @@ def records_of(data: Mapping[str, Any], turns: Turns = "last") -> Iterator[dict[
     """
     data = {key: value for key, value in data.items() if value is not None}
     if {"prompt", "response"} <= data.keys() and all(isinstance(data[key], str) for key in ("prompt", "response")):
-        used, pairs = {"prompt", "response"}, [Pair(data["prompt"], data["response"])]
+        used, pairs = {"prompt", "response"}, [Exchange(data["prompt"], data["response"])]
     else:
         used, pairs = _pairs(data)
     if before := _before(data):
@@ -100,7 +100,7 @@ def _before(data: Mapping[str, Any]) -> list[dict[str, str]]:
                       for role, words in zip(("user", "assistant"), pair, strict=True)] if paired else [])
 
 
-def _pairs(data: Mapping[str, Any]) -> tuple[set[str], list[Pair]]:
+def _pairs(data: Mapping[str, Any]) -> tuple[set[str], list[Exchange]]:
     """(the keys that are read, every prompt with its response)."""
     talk = next((key for key in TALKS if isinstance(data.get(key), list)), None)
     if talk is not None:
@@ -108,7 +108,7 @@ def _pairs(data: Mapping[str, Any]) -> tuple[set[str], list[Pair]]:
     answer = next((key for key in ANSWERS if key in data), None)
     if "instruction" in data and answer is not None:
         given = [str(data[key]) for key in ("instruction", "input", "context") if data.get(key)]
-        return {"instruction", "input", "context", answer}, [Pair("\n\n".join(given), _text(data[answer]))]
+        return {"instruction", "input", "context", answer}, [Exchange("\n\n".join(given), _text(data[answer]))]
     question = next((key for key in QUESTIONS if key in data and key != answer), None)
     if question is None or answer is None:
         if "prompt" in data:
@@ -117,7 +117,7 @@ def _pairs(data: Mapping[str, Any]) -> tuple[set[str], list[Pair]]:
     if isinstance(data[question], list):
         reply = data[answer] if isinstance(data[answer], list) else [{"role": "assistant", "content": data[answer]}]
         return {question, answer}, _turns([*data[question], *reply])
-    return {question, answer}, [Pair(_text(data[question]), _text(data[answer]))]
+    return {question, answer}, [Exchange(_text(data[question]), _text(data[answer]))]
 
 
 def _text(value: Any) -> Any:
@@ -133,10 +133,10 @@ def _text(value: Any) -> Any:
     return value
 
 
-def _turns(talk: Sequence[Any]) -> list[Pair]:
+def _turns(talk: Sequence[Any]) -> list[Exchange]:
     """Every answer of a conversation with what stands before it: the words alone where that is one turn of the user,
     else each turn after its speaker, and the turns themselves."""
-    said, pairs = list[tuple[str, str]](), list[Pair]()
+    said, pairs = list[tuple[str, str]](), list[Exchange]()
     for one in talk:
         if not isinstance(one, Mapping):
             raise InvalidInput("a message is no object; write {\"role\": …, \"content\": …}.")
@@ -147,7 +147,7 @@ def _turns(talk: Sequence[Any]) -> list[Pair]:
         words = _text(one.get("content", one.get("value", one.get("text"))))
         if speaker == "Assistant" and said and one.get("weight") != 0:  # no loss is taken of an answer of weight zero
             plain = len(said) == 1 and said[0][0] != "Assistant"
-            pairs.append(Pair(said[0][1], words) if plain else Pair(
+            pairs.append(Exchange(said[0][1], words) if plain else Exchange(
                 "\n\n".join(f"{who}: {what}" for who, what in said), words,
                 tuple((who.lower(), what) for who, what in said)))
         said.append((speaker, words))

@@ -4,9 +4,9 @@ from engine.desk.desk import Desk
 from engine.desk.jobs import Jobs
 from engine.desk.memory import BoundedMemory
 from engine.desk.waiting import Waiting
-from engine.jobs import Estimate
+from engine.jobs import TimeEstimate
 from engine.problems import Problem, ProblemSource, SampledProblem
 from engine.requests import JobRequest
 
-__all__ = ["BoundedMemory", "Desk", "Estimate", "JobRequest", "Jobs", "Problem", "ProblemSource", "SampledProblem",
+__all__ = ["BoundedMemory", "Desk", "TimeEstimate", "JobRequest", "Jobs", "Problem", "ProblemSource", "SampledProblem",
            "Waiting"]

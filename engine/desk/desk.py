@@ -22,7 +22,7 @@ from engine.desk.shipped import shipped
 from engine.desk.training import Trainings, problem_key
 from engine.desk.waiting import Waiting
 from engine.exact.reoptimize import prepare
-from engine.jobs import Estimate, job_digest
+from engine.jobs import TimeEstimate, job_digest
 from engine.problems import Problem, ProblemSource, SampledProblem
 from engine.requests import Answer, JobRequest, Request
 from engine.requests.training import TrainingRequest
@@ -172,7 +172,7 @@ class Desk:
         job = self.jobs.take_up(request.name, request.payload, title or request.job_title)
         return Waiting(job.title, job=job.id)
 
-    def estimate(self, request: JobRequest) -> Estimate | None:
+    def estimate(self, request: JobRequest) -> TimeEstimate | None:
         """How long the job of a request takes on this machine; None where that cannot be said."""
         return self.jobs.queue.traces.estimate(request.name, request.payload)
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from engine import data
 from engine.analysis.poison import shared
-from engine.analysis.poison.retraining import BEFORE, CONTROL, WITHOUT, RemoveSuspectsRequest, Retrained
+from engine.analysis.poison.retraining import BEFORE, CONTROL, WITHOUT, RemoveSuspectsRequest, WithoutSuspects
 from engine.analysis.poison.taught import Taught, WhatTaughtRequest, standing_apart
 from engine.data import poisoned
 from engine.data.pixels import as_input

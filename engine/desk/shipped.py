@@ -18,16 +18,16 @@ from engine.store.sealed import MANIFEST, Damage, NewerFormat, read_manifest, ve
 
 STORE = Store(Path(__file__).parents[2] / "assets" / "embedded", "runs")
 LESS = ("methods", "benchmarks")
-"""Fields by which a run may answer less than is asked: what came with the program knows none that are newer."""
+"""Fields by which a run may answer less than is requested: what came with the program knows none that are newer."""
 
 
 def shipped(request: JobRequest) -> Result | None:
     """The run that answers a request, be it by some of the methods and benchmarks that it names; None where none came
     with the program, or where its files are damaged."""
     of_kind = {digest: one["payload"] for digest, one in manifests(STORE.shelf).items() if one["kind"] == request.name}
-    asked = json.loads(canonical(request.payload)) if of_kind else {}
+    wanted = json.loads(canonical(request.payload)) if of_kind else {}
     for digest, payload in of_kind.items():
-        if _answers(payload, asked):
+        if _answers(payload, wanted):
             try:
                 return Result(digest, verified(STORE.folder(digest), digest), STORE)
             except Damage:
@@ -48,6 +48,6 @@ def manifests(shelf: Path) -> Mapping[str, dict[str, Any]]:
     return readable
 
 
-def _answers(payload: Mapping[str, Any], asked: Mapping[str, Any]) -> bool:
-    fewer = all(set(payload.get(name, ())) <= set(asked.get(name, ())) for name in LESS)
-    return fewer and {**payload, **dict.fromkeys(LESS)} == {**asked, **dict.fromkeys(LESS)}
+def _answers(payload: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
+    fewer = all(set(payload.get(name, ())) <= set(wanted.get(name, ())) for name in LESS)
+    return fewer and {**payload, **dict.fromkeys(LESS)} == {**wanted, **dict.fromkeys(LESS)}

@@ -130,14 +130,14 @@ def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
     seed, _, case = key.partition("/")
     held = attacked(payload["settings"], case, int(seed), context.computing("training"), context.device)
     scores = poison_methods.rankings(held.problem, held.checkpoints, context.computing("rankings", 0.4))
-    rows = [*found(held, scores), *_retrained(held, scores[evidence.TITLE][0],
+    rows = [*detection(held, scores), *_retrained(held, scores[evidence.TITLE][0],
                                               context.computing("training without suspects", 0.5))]
     return Output({"measures": pd.DataFrame(rows)}, manifest={
         "data": held.problem.fingerprint, "device": device_name(context.device), "target": held.target,
         "poisons": int(held.made.poisoned.sum()), **held.measured(held.problem)})
 
 
-def found(held: Attacked, scores: Mapping[str, np.ndarray]) -> Iterator[dict[str, Any]]:
+def detection(held: Attacked, scores: Mapping[str, np.ndarray]) -> Iterator[dict[str, Any]]:
     """A row a method, order, number of queries and metric: means over queries, or over groups of them."""
     flags, own = held.made.poisoned, held.made.labels == held.target
     groups = {1: [[index] for index in range(len(held.problem.queries))],
@@ -146,10 +146,11 @@ def found(held: Attacked, scores: Mapping[str, np.ndarray]) -> Iterator[dict[str
         for first, order in ((ALL, lambda one: one), (PREDICTED, lambda one: np.where(own, one, one.min() - 1))):
             for queries, chosen in groups.items():
                 ranked = [order(np.nan_to_num(values[group], neginf=np.nanmin(values) - 1).mean(0)) for group in chosen]
-                found = {"AUPRC": [auprc(flags, one) for one in ranked],
-                         "P@poisons": [flags[np.argsort(-one, kind="stable")[:flags.sum()]].mean() for one in ranked]}
+                measured = {"AUPRC": [auprc(flags, one) for one in ranked],
+                            "P@poisons": [flags[np.argsort(-one, kind="stable")[:flags.sum()]].mean()
+                                          for one in ranked]}
                 yield from ({"what": method, "among": first, "queries": queries, "metric": metric,
-                             "value": float(np.mean(each))} for metric, each in found.items())
+                             "value": float(np.mean(each))} for metric, each in measured.items())
 
 
 def _retrained(held: Attacked, scores: np.ndarray, options: Options) -> Iterator[dict[str, Any]]:

@@ -34,7 +34,7 @@ LATEST = 200
 
 
 @dataclass(frozen=True)
-class Work:
+class JobWork:
     """What a job is, for its duration. seconds: declared by its kind, on two idle cores. words: what is computed on
     what, from general to specific, such as the model and the dataset."""
 
@@ -45,10 +45,10 @@ class Work:
 
 @dataclass(frozen=True)
 class Trace:
-    """Work that was done up to the time `ended` (seconds since 1970), and the seconds and processor seconds that it
+    """JobWork that was done up to the time `ended` (seconds since 1970), and the seconds and processor seconds that it
     took. crowd: how many processes wanted each core when it began. machine: another one's name, or `HERE`."""
 
-    work: Work
+    work: JobWork
     seconds: float
     processor: float
     ended: float
@@ -57,7 +57,7 @@ class Trace:
 
 
 @dataclass(frozen=True)
-class Estimate:
+class TimeEstimate:
     """Seconds: median, and the ends of a 90% interval. jobs: of how many jobs of the kind on this machine it knows."""
 
     seconds: float
@@ -66,7 +66,7 @@ class Estimate:
     jobs: int = 0
 
     @classmethod
-    def of(cls, mean: float, sd: float, jobs: int = 0) -> Estimate:
+    def of(cls, mean: float, sd: float, jobs: int = 0) -> TimeEstimate:
         """From mean and standard deviation of the logarithm."""
         return cls(exp(mean), exp(mean - QUANTILE * sd), exp(mean + QUANTILE * sd), jobs)
 
@@ -75,18 +75,18 @@ class Estimate:
         """Of the logarithm."""
         return log(self.high / self.low) / (2 * QUANTILE)
 
-    def of_fraction(self, fraction: float) -> Estimate:
+    def of_fraction(self, fraction: float) -> TimeEstimate:
         """That of a fraction of the work."""
-        return Estimate(fraction * self.seconds, fraction * self.low, fraction * self.high, self.jobs)
+        return TimeEstimate(fraction * self.seconds, fraction * self.low, fraction * self.high, self.jobs)
 
-    def left(self, spent: float, fraction: float) -> Estimate:
+    def left(self, spent: float, fraction: float) -> TimeEstimate:
         """What is left once `fraction` of the work is done, which took `spent` seconds: its own rate and the estimate,
         each by its precision. `fraction` 0 leaves the estimate less `spent`."""
         if fraction >= 1.0:
-            return Estimate(0.0, 0.0, 0.0, self.jobs)
+            return TimeEstimate(0.0, 0.0, 0.0, self.jobs)
         if fraction <= 0.0 or spent <= 0.0:
             seconds, low, high = (max(0.0, end - spent) for end in (self.seconds, self.low, self.high))
-            return Estimate(seconds, low, high, self.jobs)
+            return TimeEstimate(seconds, low, high, self.jobs)
         own, known = (CHUNK / min(1.0, 2 * fraction)) ** -2, self.sd ** -2 if self.sd else inf
         weight = own / (own + known) if known < inf else 0.0
         rate = weight * log(spent / fraction) + (1 - weight) * log(self.seconds)
@@ -101,7 +101,7 @@ def crowd_now() -> float:
         return 1.0
 
 
-def estimate(work: Work, traces: Sequence[Trace], now: float, crowd: float = 1.0) -> Estimate:
+def estimate(work: JobWork, traces: Sequence[Trace], now: float, crowd: float = 1.0) -> TimeEstimate:
     """How long `work` takes from `now` on, where `crowd` processes want each core. traces: of this machine and others,
     the latest `LATEST` of which count."""
     known = sorted((one for one in traces if min(one.seconds, one.processor, one.work.seconds) > 0),
@@ -112,7 +112,7 @@ def estimate(work: Work, traces: Sequence[Trace], now: float, crowd: float = 1.0
     load = np.log([one.seconds / (one.processor * one.crowd) for one in known])
     means, variances = zip(posterior(_of_work(points), rate, NOISE), posterior(_of_load(points), load, UNEVEN),
                            strict=True)
-    return Estimate.of(sum(means) + log(work.seconds * crowd), sum(variances) ** 0.5, jobs)
+    return TimeEstimate.of(sum(means) + log(work.seconds * crowd), sum(variances) ** 0.5, jobs)
 
 
 def posterior(covariance: np.ndarray, y: np.ndarray, noise: float) -> tuple[float, float]:

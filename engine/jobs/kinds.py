@@ -10,7 +10,7 @@ from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
 from engine.basics.registry import Registry
 from engine.basics.values import canonical_json
-from engine.jobs.estimate import Estimate, Work
+from engine.jobs.estimate import JobWork, TimeEstimate
 from engine.store.results import Result, Store, digest_of
 from engine.store.sketch import Bars, Sketch
 
@@ -63,7 +63,7 @@ class Watch:
     estimate: how long all of it takes, as far as that is known before it starts.
     """
 
-    estimate: Estimate | None = None
+    estimate: TimeEstimate | None = None
 
     def report(self, progress: Progress) -> None:
         """Called after each chunk, and as often as a chunk tells how far it is."""
@@ -216,10 +216,10 @@ class JobKind:
             raise InvalidInput(f"Job kind `{self.name}` plans a chunk twice; give every chunk its own key.")
         return weights
 
-    def work(self, payload: Mapping[str, Any]) -> Work:
+    def work(self, payload: Mapping[str, Any]) -> JobWork:
         """What the job is, for its duration."""
         seconds = sum(self.weights(payload).values()) if self.seconds is None else self.seconds(payload)
-        return Work(self.name, max(seconds, LEAST), self.involves(payload))
+        return JobWork(self.name, max(seconds, LEAST), self.involves(payload))
 
 
 KINDS: Registry[JobKind] = Registry("job kind")

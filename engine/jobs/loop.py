@@ -14,7 +14,7 @@ from typing import Any
 
 from engine.basics.errors import Cancelled, StoreError, WhichfluenceError
 from engine.basics.folders import at_home
-from engine.jobs.estimate import Estimate, Trace, Work, crowd_now
+from engine.jobs.estimate import JobWork, TimeEstimate, Trace, crowd_now
 from engine.jobs.executor import Executor
 from engine.jobs.held_home import HeldHome
 from engine.jobs.kinds import Progress, Watch
@@ -40,8 +40,8 @@ class JobWatch(Watch):
     """Carries progress from a running job to the queue, and requests to stop from the queue to the job."""
 
     def __init__(self, queue: JobQueue, job: str, worker: str, stopping: threading.Event, pause: float = POLL,
-                 yields: Callable[[], bool] = lambda: False, work: Work | None = None,
-                 estimate: Estimate | None = None) -> None:
+                 yields: Callable[[], bool] = lambda: False, work: JobWork | None = None,
+                 estimate: TimeEstimate | None = None) -> None:
         self.queue, self.job, self.worker, self.pause, self.yields = queue, job, worker, pause, yields
         self.work, self.estimate = work, estimate
         self._begun: float | None = None

@@ -13,7 +13,7 @@ from typing import Any
 from engine.basics.errors import InvalidInput, WhichfluenceError
 from engine.basics.quota import require_room
 from engine.jobs.database import Database
-from engine.jobs.estimate import Estimate
+from engine.jobs.estimate import TimeEstimate
 from engine.jobs.kinds import Progress, canonical, job_digest
 from engine.jobs.run import forget_chunks
 from engine.jobs.traces import Traces
@@ -74,11 +74,11 @@ class Job:
     part: str = ""
 
     @property
-    def predicted_estimate(self) -> Estimate | None:
+    def predicted_estimate(self) -> TimeEstimate | None:
         """What it was expected to take, with the interval."""
         if self.predicted is None or self.predicted_low is None or self.predicted_high is None:
             return None
-        return Estimate(self.predicted, self.predicted_low, self.predicted_high)
+        return TimeEstimate(self.predicted, self.predicted_low, self.predicted_high)
 
     @property
     def active(self) -> bool:
@@ -250,7 +250,7 @@ class JobQueue:
         """
         return self._mine(job, worker, "heartbeat = ?", time.time())
 
-    def begin(self, job: str, worker: str, expected: Estimate | None) -> None:
+    def begin(self, job: str, worker: str, expected: TimeEstimate | None) -> None:
         """Record what the job is expected to take, judged when it first begins."""
         self._mine(job, worker, "predicted = ?, predicted_low = ?, predicted_high = ?", *_ends(expected))
 
@@ -340,7 +340,7 @@ _CRASHED = (f"The worker died {CRASHES} times without finishing a chunk, possibl
             "memory or choose a smaller run, then resume it.")
 
 
-def _ends(expected: Estimate | None) -> tuple[float | None, float | None, float | None]:
+def _ends(expected: TimeEstimate | None) -> tuple[float | None, float | None, float | None]:
     return (None, None, None) if expected is None else (expected.seconds, expected.low, expected.high)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.jobs.database import Database
-from engine.jobs.estimate import LATEST, Estimate, Trace, Work, crowd_now, estimate
+from engine.jobs.estimate import LATEST, JobWork, TimeEstimate, Trace, crowd_now, estimate
 from engine.jobs.kinds import KINDS
 
 SHIPPED = Path(__file__).parents[2] / "assets" / "embedded" / "traces.json"
@@ -27,7 +27,7 @@ class Traces:
         """The latest ones, the last one first."""
         with self.database.reading() as connection:
             rows = connection.execute("SELECT * FROM traces ORDER BY ended DESC LIMIT ?", (LATEST,)).fetchall()
-        return [Trace(Work(row["kind"], row["work"], tuple(json.loads(row["words"]))), row["seconds"],
+        return [Trace(JobWork(row["kind"], row["work"], tuple(json.loads(row["words"]))), row["seconds"],
                       row["processor"], row["ended"], row["crowd"]) for row in rows]
 
     def record(self, job: str, trace: Trace) -> None:
@@ -39,14 +39,14 @@ class Traces:
                 (job, trace.work.kind, trace.work.seconds, json.dumps(trace.work.words), trace.seconds,
                  trace.processor, trace.ended, trace.crowd))
 
-    def estimate(self, kind: str, payload: Mapping[str, Any]) -> Estimate | None:
+    def estimate(self, kind: str, payload: Mapping[str, Any]) -> TimeEstimate | None:
         """How long the job (kind, payload) takes on this machine; None where it cannot be said, as of unknown kinds and
         of data that are not here."""
         work = work_of(kind, payload)
         return None if work is None else estimate(work, [*shipped(), *self.read()], time.time(), crowd_now())
 
 
-def work_of(kind: str, payload: Mapping[str, Any]) -> Work | None:
+def work_of(kind: str, payload: Mapping[str, Any]) -> JobWork | None:
     """What a job is, for its duration; None where its kind or its data are not here, or where that kind is wrong, which
     is said when it runs."""
     try:
@@ -61,5 +61,5 @@ def shipped() -> tuple[Trace, ...]:
     if not SHIPPED.is_file():
         return ()
     stored = json.loads(SHIPPED.read_text(encoding="utf-8"))
-    return tuple(Trace(Work(row["kind"], row["work"], tuple(row["words"])), row["seconds"], row["processor"],
+    return tuple(Trace(JobWork(row["kind"], row["work"], tuple(row["words"])), row["seconds"], row["processor"],
                        row["ended"], row["crowd"], stored["machine"]) for row in stored["traces"])

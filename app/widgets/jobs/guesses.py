@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from app.widgets.jobs.desk import desk
 from app.widgets.words.times import spell
-from engine.desk import Estimate, JobRequest
+from engine.desk import JobRequest, TimeEstimate
 
 LEAST, MOST = 0.5, 10.0
 """How far work on a machine of which nothing is known may be from the guess: on a quick one, and on a busy one."""
@@ -17,7 +17,7 @@ def expected(request: JobRequest) -> str:
     return described(desk().estimate(request))
 
 
-def described(estimate: Estimate | None) -> str:
+def described(estimate: TimeEstimate | None) -> str:
     """`about 3 min, estimated from 2 such runs on this machine`, or `20 s to 6 min` with what that rests on."""
     if estimate is None:
         return "a time that is not known yet"
@@ -26,7 +26,7 @@ def described(estimate: Estimate | None) -> str:
                                 "; no such run has finished on this machine yet")
 
 
-def spelled(estimate: Estimate) -> str:
+def spelled(estimate: TimeEstimate) -> str:
     """`about 3 min`, or the ends of the 90% interval where they are far apart."""
     return span(estimate.seconds, estimate.low, estimate.high)
 

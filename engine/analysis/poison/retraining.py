@@ -2,7 +2,7 @@
 
 Every model is trained by the same recipe and seed. Controls leave out as many other training examples, chosen at random
 with the labels that the suspects have. Accuracy is that of the other queries; *called it* counts
-those of them, of other labels, that the model calls what it called the first asked query before.
+those of them, of other labels, that the model calls what it called the first of them before.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ NORMAL = 1.96
 
 
 @dataclass(frozen=True)
-class Retrained:
-    """models: a row a model and asked query: `model`, `removed`, `query`, `predicted`, `p` (of the class that the model
+class WithoutSuspects:
+    """models: a row a model and query: `model`, `removed`, `query`, `predicted`, `p` (of the class that the model
     as trained predicts), `accuracy`, its half width `± 95%` (normal approximation), `held_out`, `called_it`."""
 
     models: pd.DataFrame
 
 
-class RemoveSuspectsRequest(Request[Retrained]):
+class RemoveSuspectsRequest(Request[WithoutSuspects]):
     """Train again without some training examples, and see what becomes of predictions."""
 
     name: ClassVar = "remove-suspects"
-    answer: ClassVar = Retrained
+    answer: ClassVar = WithoutSuspects
     doing: ClassVar = "training without the suspects"
-    outputs: ClassVar = {"out": "Predictions and accuracies to write: a row for each model and asked query."}
+    outputs: ClassVar = {"out": "Predictions and accuracies to write: a row for each model and query."}
 
     rows: Annotated[tuple[Count, ...], AfterValidator(lambda rows: tuple(sorted(set(rows)))), Option(read="rows"),
                     Field(description="The suspects, of the drawn training set.")]
@@ -61,12 +61,12 @@ class RemoveSuspectsRequest(Request[Retrained]):
     def weight(self, chunk: str) -> float:
         return 0.01 if chunk == BEFORE else 1.0
 
-    def compute(self, problem: Problem, chunk: str, options: Options, store: Store) -> Retrained:
-        asked = asking(problem, self.queries, self.pictures)
-        class_before = asked.query_logits.argmax(-1)
+    def compute(self, problem: Problem, chunk: str, options: Options, store: Store) -> WithoutSuspects:
+        posed = asking(problem, self.queries, self.pictures)
+        class_before = posed.query_logits.argmax(-1)
         left_out = self._left_out(problem, chunk)
         model = without(problem, left_out, options) if len(left_out) else problem
-        p = model.outputs(asked.queries).softmax(-1)
+        p = model.outputs(posed.queries).softmax(-1)
         rest = np.setdiff1d(np.arange(len(problem.queries)), self.queries)
         if not len(rest):
             raise InvalidInput("All queries are chosen, so no query is left to measure accuracy on; choose fewer.")
@@ -75,7 +75,7 @@ class RemoveSuspectsRequest(Request[Retrained]):
         accuracy = float((said == labels).double().mean())
         called = int(((said == class_before[0]) & (labels != class_before[0])).sum())
         rows = zip(p.argmax(-1).tolist(), p.gather(1, class_before[:, None])[:, 0].tolist(), strict=True)
-        return Retrained(pd.DataFrame([{
+        return WithoutSuspects(pd.DataFrame([{
             "model": chunk, "removed": len(left_out), "query": number, "predicted": predicted, "p": own,
             "accuracy": accuracy, "± 95%": NORMAL * (accuracy * (1 - accuracy) / len(rest)) ** 0.5,
             "held_out": len(rest), "called_it": called} for number, (predicted, own) in enumerate(rows)]))
@@ -93,7 +93,7 @@ class RemoveSuspectsRequest(Request[Retrained]):
         return np.concatenate([rng.permutation(others[labels[others] == label])[:count] for label, count in zip(
             *np.unique(labels[suspects], return_counts=True), strict=True)])
 
-    def tables(self, answer: Retrained, problem: Problem) -> list[pd.DataFrame]:
+    def tables(self, answer: WithoutSuspects, problem: Problem) -> list[pd.DataFrame]:
         return [answer.models]
 
 
@@ -102,7 +102,7 @@ def without(problem: Problem, rows: np.ndarray, options: Options) -> Problem:
 
     Raises `InvalidInput` where it is not known how it was trained.
     """
-    kept = torch.as_tensor(np.setdiff1d(np.arange(problem.n), rows), device=problem.device)
-    examples = problem.trained_examples._replace(x=problem.x[kept], y=problem.y[kept],
-                                                 candidates=torch.arange(len(kept), device=problem.device))
+    rest = torch.as_tensor(np.setdiff1d(np.arange(problem.n), rows), device=problem.device)
+    examples = problem.trained_examples._replace(x=problem.x[rest], y=problem.y[rest],
+                                                 candidates=torch.arange(len(rest), device=problem.device))
     return trained_on(problem, examples, options)

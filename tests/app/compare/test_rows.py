@@ -1,7 +1,7 @@
 """The rows of a longer list: by question, each with its method, how well it ranks and what it took."""
 
 from app.compare import rows
-from app.compare.rows import Measured
+from app.compare.rows import MeasuredRow
 from engine.desk.presets import CONVEX
 from engine.scoring.scoring import Scoring
 
@@ -23,7 +23,7 @@ def test_those_of_one_question_are_put_together_in_the_order_of_the_list():
 
 
 def test_a_method_has_its_name_what_answers_it_and_its_measures():
-    measured = [Measured("0.87", "τ 0.870 ± 0.010. All 60 candidates", "0.2 s")] * len(NAMED)
+    measured = [MeasuredRow("0.87", "τ 0.870 ± 0.010. All 60 candidates", "0.2 s")] * len(NAMED)
     header = rows.header(NAMED, 1, "2. a name", (), measured)
     assert '<div class="wf-method">GradSim <small>first order</small></div>' in header
     assert ">0.87</span>" in header and ">0.2 s</span>" in header and "All 60 candidates" in header

@@ -30,7 +30,7 @@ def test_an_unlikely_label_is_suspicious():
 
 
 class Held:
-    """What `found` reads of an attacked model: four examples, the last two of the target's label, one poisoned."""
+    """What `detection` reads of an attacked model: four examples, the last two of the target's label, one poisoned."""
 
     class problem:  # noqa: N801
         queries = range(10)
@@ -44,7 +44,7 @@ class Held:
 
 def test_rankings_are_measured_over_all_and_with_the_predicted_class_first():
     rows = {(row["among"], row["queries"], row["metric"]): row["value"]
-            for row in poison.found(Held, {"method": np.tile([0.9, 0.1, 0.2, 0.5], (10, 1))})}
+            for row in poison.detection(Held, {"method": np.tile([0.9, 0.1, 0.2, 0.5], (10, 1))})}
     assert rows[ALL, 1, "AUPRC"] == 0.5 and rows[PREDICTED, 1, "AUPRC"] == 1
     assert rows[ALL, 5, "P@poisons"] == 0 and rows[PREDICTED, 5, "P@poisons"] == 1
 

@@ -18,9 +18,9 @@ from engine.jobs.estimate import (
     PASSING,
     QUANTILE,
     UNEVEN,
-    Estimate,
+    JobWork,
+    TimeEstimate,
     Trace,
-    Work,
     estimate,
     posterior,
 )
@@ -32,11 +32,11 @@ RECORDED = Path(__file__).parent / "traces.json"
 
 
 def trace(kind="a", work=10.0, seconds=10.0, words=(), ended=0.0, crowd=1.0, machine=""):
-    return Trace(Work(kind, work, words), seconds * crowd, seconds, ended, crowd, machine)
+    return Trace(JobWork(kind, work, words), seconds * crowd, seconds, ended, crowd, machine)
 
 
 def test_nothing_is_known_but_what_the_kind_declares():
-    said = estimate(Work("a", 10.0), [], 0.0, crowd=3.0)
+    said = estimate(JobWork("a", 10.0), [], 0.0, crowd=3.0)
     sd = (MACHINE**2 + KIND**2 + FIRST**2 + ALL**2 + NOISE**2 + LASTING**2 + PASSING**2 + UNEVEN**2) ** 0.5
     assert said.seconds == pytest.approx(30.0) and said.jobs == 0
     assert said.high == pytest.approx(30.0 * exp(QUANTILE * sd)) and said.sd == pytest.approx(sd)
@@ -50,7 +50,7 @@ def test_one_observation_by_hand():
 
 def test_jobs_of_the_kind_say_more_than_others_and_many_more_than_one():
     slow = [trace(seconds=100.0, ended=float(number)) for number in range(12)]
-    other, one, many = (estimate(Work(kind, 10.0), known, 20.0) for kind, known in
+    other, one, many = (estimate(JobWork(kind, 10.0), known, 20.0) for kind, known in
                         (("b", slow), ("a", slow[:1]), ("a", slow)))
     assert 10 < other.seconds < one.seconds < many.seconds < 110 and many.seconds > 90
     assert many.jobs == 12 and other.jobs == 0
@@ -61,19 +61,19 @@ def test_a_time_in_proportion_to_the_work_is_followed_and_one_that_is_not_too():
     def known(power):
         return [trace(work=work, seconds=5 * work**power) for work in (1.0, 2.0, 4.0, 8.0, 16.0) for _ in range(4)]
 
-    assert estimate(Work("a", 32.0), known(1.0), 0.0).seconds == pytest.approx(160.0, rel=0.1)
-    assert estimate(Work("a", 32.0), known(0.5), 0.0).seconds == pytest.approx(5 * 32**0.5, rel=0.35)
+    assert estimate(JobWork("a", 32.0), known(1.0), 0.0).seconds == pytest.approx(160.0, rel=0.1)
+    assert estimate(JobWork("a", 32.0), known(0.5), 0.0).seconds == pytest.approx(5 * 32**0.5, rel=0.35)
 
 
 def test_a_crowded_machine_takes_longer():
     known = [trace(crowd=crowd, ended=float(number)) for number, crowd in enumerate((1.0, 2.0, 1.0, 4.0) * 3)]
-    alone, crowded = (estimate(Work("a", 10.0), known, 20.0, crowd) for crowd in (1.0, 4.0))
+    alone, crowded = (estimate(JobWork("a", 10.0), known, 20.0, crowd) for crowd in (1.0, 4.0))
     assert alone.seconds == pytest.approx(10.0, rel=0.05) and crowded.seconds == pytest.approx(40.0, rel=0.05)
 
 
 def test_another_machine_tells_of_the_kind_and_less_of_the_machine():
     there = [trace(kind=kind, seconds=100.0, machine="quick") for kind in "abcdef" for _ in range(4)]
-    away, here = (estimate(Work("a", 10.0), known, 0.0) for known in (there, [
+    away, here = (estimate(JobWork("a", 10.0), known, 0.0) for known in (there, [
         trace(one.work.kind, seconds=100.0) for one in there]))
     assert 25 < away.seconds < here.seconds and away.high / away.low > here.high / here.low and away.jobs == 0
 
@@ -81,12 +81,12 @@ def test_another_machine_tells_of_the_kind_and_less_of_the_machine():
 @pytest.mark.parametrize("spent, fraction, seconds", [(0.0, 0.0, 100.0), (30.0, 0.0, 70.0), (200.0, 0.0, 0.0),
                                                       (50.0, 0.5, 50.0), (100.0, 1.0, 0.0)])
 def test_what_is_left_of_a_job_that_goes_as_expected(spent, fraction, seconds):
-    assert Estimate(100.0, 50.0, 200.0).left(spent, fraction).seconds == pytest.approx(seconds)
+    assert TimeEstimate(100.0, 50.0, 200.0).left(spent, fraction).seconds == pytest.approx(seconds)
 
 
 def test_the_pace_of_a_job_counts_more_and_more():
     """All of it was expected to take 100 s, and it goes ten times as slowly."""
-    expected = Estimate(100.0, 50.0, 200.0)
+    expected = TimeEstimate(100.0, 50.0, 200.0)
     totals = [1000 * fraction + expected.left(1000 * fraction, fraction).seconds for fraction in (0.02, 0.2, 0.5, 0.9)]
     assert 100 < totals[0] < totals[1] < totals[2] < totals[3] <= 1000 and totals[3] > 950
     left = expected.left(500.0, 0.5)
@@ -100,7 +100,7 @@ def test_a_worker_records_what_each_job_took(tmp_path):
     assert job.predicted is not None
     Worker(queue.root).serve(once=True)
     (made,) = queue.traces.read()
-    assert made.work == KINDS["slow"].work(payload) == Work("slow", 3.0) and 0.3 < made.seconds < 60
+    assert made.work == KINDS["slow"].work(payload) == JobWork("slow", 3.0) and 0.3 < made.seconds < 60
     done = queue.get(job.id)
     assert done.state == "done" and done.predicted_low < done.predicted < done.predicted_high and done.spent > 0.3
     assert queue.traces.estimate("slow", {**payload, "chunks": 6}).jobs == 1
@@ -109,8 +109,8 @@ def test_a_worker_records_what_each_job_took(tmp_path):
 
 def recorded():
     """The traces of real jobs that `tests.benchmarks.record_traces --change 1` ran, in their order."""
-    return [(Trace(Work(row["kind"], row["work"], tuple(row["words"])), row["seconds"], row["processor"], row["ended"],
-                   row["crowd"]), row["began"]) for row in json.loads(RECORDED.read_text())]
+    return [(Trace(JobWork(row["kind"], row["work"], tuple(row["words"])), row["seconds"], row["processor"],
+                   row["ended"], row["crowd"]), row["began"]) for row in json.loads(RECORDED.read_text())]
 
 
 def predicted():

@@ -9,7 +9,7 @@ import pytest
 
 from engine.basics.errors import InvalidInput, StoreError
 from engine.jobs import JobLost, JobQueue, Progress, Workers, ensure_worker, job_digest, run_job
-from engine.jobs.estimate import Trace, Work
+from engine.jobs.estimate import JobWork, Trace
 from engine.jobs.queue import DAMAGED
 from engine.jobs.run import forget_chunks, sweep_chunks
 from tests.engine.jobs import kinds  # noqa: F401 - registers `slow`
@@ -420,7 +420,7 @@ def test_jobs_of_a_batch_are_one_piece_of_work(queue):
 
 
 def test_what_a_job_took_is_kept_when_it_is_deleted_and_moves_the_next_prediction(queue):
-    job, work = queue.submit("slow", {"chunks": 4}), Work("slow", 4.0, ("mlp",))
+    job, work = queue.submit("slow", {"chunks": 4}), JobWork("slow", 4.0, ("mlp",))
     assert job.predicted_low < job.predicted < job.predicted_high
     trace = Trace(work, 400.0, 400.0, time.time())
     queue.traces.record(job.id, Trace(work, 1.0, 1.0, time.time()))
