@@ -41,8 +41,10 @@ def show(sample: NoisyData, scored: Scored) -> None:
                          "data value: in the order of the training set, or with its rows. It is ranked and measured "
                          "beside the methods.")
         turn = st.session_state.get(ROUND, 0)
-        files = st.file_uploader("Files with scores", type=KINDS, key=f"labels:file:{turn}", accept_multiple_files=True,
-                                 help=f"{', '.join(KINDS)}, up to {MOST_BYTES // 1_000_000} MB each; never unpickled.")
+        label = "Files with scores"
+        files = st.file_uploader(label, type=KINDS, key=f"labels:file:{turn}", accept_multiple_files=True,
+                                 help=glossary.hint(label, f"{', '.join(KINDS)}, up to {MOST_BYTES // 1_000_000} MB "
+                                                           "each; never unpickled."))
         names = searches.names_of_files([*(one.title for one in listed), *(file.name for file in files)])[len(listed):]
         ready = [_settings(file, name, sample, scored) for file, name in zip(files, names, strict=True)]
         if ready and None not in ready:

@@ -45,7 +45,7 @@ from engine.store.results import Result
 
 NUMERICS = 1
 QUERIES, TOGETHER = 10, 5
-RECIPE = Recipe(epochs=8, batch_size=128, learning_rate=0.1, momentum=0.9, weight_decay=5e-4, schedule="cosine",
+RECIPE = Recipe(epochs=12, batch_size=128, learning_rate=0.1, momentum=0.9, weight_decay=5e-4, schedule="cosine",
                 checkpoints=4, precision="mixed")
 ALL, PREDICTED = "all", "predicted class first"
 CASES = {"patch, 1%": ("patch", 0.01), "patch, 0.5%": ("patch", 0.005)}

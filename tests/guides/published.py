@@ -10,8 +10,8 @@ from engine.experiments.statements.findings import findings
 from engine.experiments.statements.statement import Finding
 
 ROOT = Path(__file__).parents[2]
-GUIDE, NOISY_LABELS, REPRODUCING = ((ROOT / "assets" / "guides" / f"{name}.md").read_text(encoding="utf-8")
-                      for name in ("language-models", "noisy-labels", "reproducing"))
+GUIDE, NOISY_LABELS, POISON, REPRODUCING = ((ROOT / "assets" / "guides" / f"{name}.md").read_text(encoding="utf-8")
+                      for name in ("language-models", "noisy-labels", "poison", "reproducing"))
 
 
 def published(name: str, preset: str = "desk", **options) -> pd.DataFrame:

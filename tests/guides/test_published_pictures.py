@@ -9,7 +9,17 @@ from engine.experiments import EXPERIMENTS, publish
 from engine.experiments.noisy_labels import ARCHITECTURES
 from engine.experiments.statements.statement import CONFIRMED, UNDECIDED
 from engine.metrics.intervals import t_interval
-from tests.guides.published import NOISY_LABELS, REPRODUCING, ROOT, by_seed, concluded, manifest, published, rows
+from tests.guides.published import (
+    NOISY_LABELS,
+    POISON,
+    REPRODUCING,
+    ROOT,
+    by_seed,
+    concluded,
+    manifest,
+    published,
+    rows,
+)
 
 
 @pytest.mark.parametrize("row", rows("the training signal 0.47):", 4, REPRODUCING), ids=lambda row: row[0])
@@ -31,6 +41,22 @@ def test_methods_that_find_wrong_labels(row):
     auprc, beyond = own.loc["AUPRC"]["mean"], own.loc["AUPRC beyond cleanlab", "Reweighted refit"]
     assert row[1:8] == [f"{auprc[name]:.2f}" if name in auprc else "" for name in SIDE_BY_SIDE]
     assert row[8] == f"{beyond['mean']:+.3f} ± {beyond['ci95']:.3f}".replace("-", "−")
+
+
+@pytest.mark.parametrize("row", rows("the mean over three seeds:", 5, POISON), ids=lambda row: row[0])
+def test_methods_that_find_poisons(row):
+    table = published("poison", "small")
+    own = table[(table["what"] == row[0]) & (table["metric"] == "AUPRC") & (table["among"] == "predicted class first")]
+    means = own.set_index(["attack", "queries"])["mean"]
+    assert row[1:] == [f"{means[attack, queries]:.3f}" for attack in ("patch, 1%", "patch, 0.5%") for queries in (1, 5)]
+
+
+def test_attacks_and_models_without_suspects():
+    table = published("poison", "small").set_index(["attack", "what", "metric"])["seed_means"]
+    for attack in ("patch, 1%", "patch, 0.5%"):
+        before, after = (" · ".join(f"{float(seed):.1%}" for seed in table[attack, what, "attack success"].split())
+                         for what in ("as trained", "without the suspects"))
+        assert f"{before} before and {after} after" in " ".join(POISON.split())
 
 
 BEST_BEHAVIORS = ("Trusted loss", "Target logit", "Hard margin")

@@ -56,7 +56,7 @@ def test_a_contrast_is_asked_of_the_models_and_a_baseline_held_against_the_other
     direct = [problem.asking([contrast.readout])[0].retrained_outputs(weights_of(problem, row))[0, :, -1]
               for row in kept]
     np.testing.assert_allclose(models.outcomes("contrast"), np.stack(direct, 1), rtol=1e-6)
-    with pytest.raises(InvalidInput, match="reads no behavior"):
+    with pytest.raises(InvalidInput, match="has no behavior to evaluate"):
         compared([Scoring.parse(chance)])
 
 
