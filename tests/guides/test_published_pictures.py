@@ -52,11 +52,16 @@ def test_methods_that_find_poisons(row):
 
 
 def test_attacks_and_models_without_suspects():
-    table = published("poison", "small").set_index(["attack", "what", "metric"])["seed_means"]
-    for attack in ("patch, 1%", "patch, 0.5%"):
-        before, after = (" · ".join(f"{float(seed):.1%}" for seed in table[attack, what, "attack success"].split())
-                         for what in ("as trained", "without the suspects"))
-        assert f"{before} before and {after} after" in " ".join(POISON.split())
+    guide, kinds = " ".join(POISON.split()), ("as trained", "without the suspects")
+    table = published("poison", "small").set_index(["attack", "what", "metric"])
+    for attack, words in (("patch, 1%", "{} before and {} after at 1%"), ("patch, 0.5%", "{} and {} at 0.5%")):
+        by_kind = [table.loc[attack, what, "attack success"]["seed_means"].split() for what in kinds]
+        seeds = [" · ".join(f"{float(seed):.1%}" for seed in each) for each in by_kind]
+        assert "{} before and {} after".format(*seeds) in guide
+        assert words.format(*(f"{table.loc[attack, what, 'accuracy']['mean']:.3f}" for what in kinds)) in guide
+    settings = manifest("poison", "small")["payload"]["settings"]
+    assert settings["rows"] == 10_000 and settings["recipe"]["epochs"] == 12
+    assert settings["cases"] == {"patch, 0.5%": ["patch", 0.005], "patch, 1%": ["patch", 0.01]}
 
 
 BEST_BEHAVIORS = ("Trusted loss", "Target logit", "Hard margin")
