@@ -12,7 +12,7 @@ from engine.desk.analyses import SEED
 MIXED, ERRORS = "#8C6BB1", ("#5B5F66", "#8A8F98")
 RUN = "#4A7F8C"
 WHOLE = "#6B7178"
-ROW = 30
+ROW = 27
 
 
 def color(causes: tuple[str, ...], first_error: bool) -> str:
@@ -37,7 +37,7 @@ def waterfall(steps: pd.DataFrame) -> alt.LayerChart:
                                   after=[*order[1:], order[-1]])).encode(y=y)
     tip = [alt.Tooltip("title:N", title="step"), alt.Tooltip("change:Q", format="+.4f", title="Kendall distance"),
            alt.Tooltip("half:Q", format=".4f", title="± 95%"), alt.Tooltip("said:N", title="of the path")]
-    bars = base.mark_bar(height=22).encode(x=x, x2="end:Q", color=alt.Color("color:N", scale=None), tooltip=tip)
+    bars = base.mark_bar(height=20).encode(x=x, x2="end:Q", color=alt.Color("color:N", scale=None), tooltip=tip)
     joins = base.mark_rule(strokeWidth=1).encode(x=alt.X("end:Q", scale=scale), y2="after:N")
     letters = base.transform_filter(f"datum.high - datum.low > {0.05 * scale.domain[1]}").mark_text(
         color="#FFFFFF", fontWeight="bold", fontSize=12, tooltip=None).encode(
