@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -51,8 +51,8 @@ class LanguageRun:
             raise InvalidInput("A run needs --model and --train; give both, or --run with the JSON of a run.")
         if self.queries and self.held:
             raise InvalidInput("--queries are records of their own, --held the last of --train; give one of them.")
-        return read_run(json.dumps({"model": self.model, "task": self._task, "seed": self.seed,
-                                    "recipe": parse_json(self.recipe, "--recipe", 'write {"epochs": 2}')}))
+        return request_of({"model": self.model, "task": self._task, "seed": self.seed,
+                           "recipe": parse_json(self.recipe, "--recipe", 'write {"epochs": 2}')})
 
     @property
     def _task(self) -> dict[str, Any]:
@@ -64,17 +64,22 @@ class LanguageRun:
 
 
 def read_run(text: str) -> AttributionRequest:
-    """The run of the JSON that the page gives, or of the file that it names. Where it says nothing of a projection,
-    gradients are stored as a run of the page stores them."""
+    """The run of the JSON that the page gives, or of the file that it names."""
+    data = parse_json(text if text.lstrip().startswith(("{", "[")) else _content(text), "--run",
+                      "copy it from the page, quotes included")
+    if not isinstance(data, dict):
+        raise InvalidInput("--run is no JSON object; write {\"model\": …, \"task\": …}.")
+    return request_of(data)
+
+
+def request_of(data: Mapping[str, Any]) -> AttributionRequest:
+    """The run of such an object. Where it says nothing of a projection, gradients are stored as a run of the page
+    stores them."""
     from engine.applications.language.attribution import Setting
     from engine.applications.language.run import AttributionRequest
     from engine.data.records import Record
     from engine.experiments.language_study import BUDGET
 
-    data = parse_json(text if text.lstrip().startswith(("{", "[")) else _content(text), "--run",
-                      "copy it from the page, quotes included")
-    if not isinstance(data, dict):
-        raise InvalidInput("--run is no JSON object; write {\"model\": …, \"task\": …}.")
     rest = {key: value for key, value in data.items() if key not in ("seed", "asked")}
     seed, explained = data.get("seed", 0), data.get("asked", [])
     if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed <= LARGEST_SEED:

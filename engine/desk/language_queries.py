@@ -35,13 +35,9 @@ class ResponseToken:
 def response_tokens(model: str, record: Record) -> list[ResponseToken]:
     """The tokens of a record's response as a model, by its name, reads them, in the order in which `tokens@4:2-7`
     counts them; only its tokenizer is read. Raises `InvalidInput` for a model that is not on this machine."""
-    encoder, length = _encoder(model), len(record.response)
-    before = encoder.opening(record)
-    words = encoder.words(encoder.encode(record))
-    offsets = encoder.tokenizer(before + record.response + encoder.end, add_special_tokens=False,
-                                return_offsets_mapping=True)["offset_mapping"][-len(words):]
-    inside = [[min(max(at - len(before), 0), length) for at in pair] for pair in offsets]
-    return [ResponseToken(word, start, end) for word, (start, end) in zip(words, inside, strict=True)]
+    encoder = _encoder(model)
+    spans = zip(encoder.words(encoder.encode(record)), encoder.response_spans(record), strict=True)
+    return [ResponseToken(word, start, end) for word, (start, end) in spans]
 
 
 @lru_cache(maxsize=4)

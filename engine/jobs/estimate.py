@@ -45,7 +45,7 @@ class JobWork:
 
 @dataclass(frozen=True)
 class Trace:
-    """JobWork that was done up to the time `ended` (seconds since 1970), and the seconds and processor seconds that it
+    """Work that was done up to the time `ended` (seconds since 1970), and the seconds and processor seconds that it
     took. crowd: how many processes wanted each core when it began. machine: another one's name, or `HERE`."""
 
     work: JobWork

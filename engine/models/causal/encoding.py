@@ -161,6 +161,14 @@ class Encoder:
                      for position in _covering(offsets, len(opening) + start, len(opening) + end)}
         return sorted(len(ids) - position for position in positions)
 
+    def response_spans(self, record: Record) -> list[tuple[int, int]]:
+        """The characters [start, end) of the response that each of its tokens covers; none of an end of turn."""
+        opening, encoded, length = self.opening(record), self.encode(record), len(record.response)
+        _, offsets = self._tokens(opening + record.response + self.end)
+        inside = (tuple(min(max(at - len(opening), 0), length) for at in pair)
+                  for pair in offsets[encoded.response - len(encoded.ids):])
+        return [(start, end) for start, end in inside]
+
     def batch(self, encoded: Sequence[Encoded]) -> Batch:
         """Several records, padded on the left."""
         size, width = len(encoded), max(len(item.ids) for item in encoded)
