@@ -56,9 +56,9 @@ def marked(sampled: SampledProblem, rows: np.ndarray, common: np.ndarray) -> str
     if shape is None:
         return None
     mean = sampled.dataset.pictures("train", sampled.sample.train_index[rows]).mean(0)
-    drawn = np.repeat(mean[..., None], 3, -1) if len(shape) == 2 else mean
+    marked = np.repeat(mean[..., None], 3, -1) if len(shape) == 2 else mean
     where = common.reshape(shape) if len(shape) == 2 else common.reshape(shape).any(-1)
-    drawn[where] = MARK
+    marked[where] = MARK
     buffer = io.BytesIO()
-    Image.fromarray(drawn.round().astype(np.uint8)).save(buffer, "PNG")
+    Image.fromarray(marked.round().astype(np.uint8)).save(buffer, "PNG")
     return "data:image/png;base64," + base64.b64encode(buffer.getvalue()).decode()

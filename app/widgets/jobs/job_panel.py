@@ -257,12 +257,12 @@ def _batch(waiting: Waiting) -> None:
 def _again_where_more(name: str, done: int) -> None:
     """Run the page again where more of what it waits for is done than when it was last drawn, not more often than every
     few seconds."""
-    drawn = st.session_state.setdefault(_DRAWN, {})
-    before, since = drawn.get(name, (done, 0.0))
+    seen = st.session_state.setdefault(_DRAWN, {})
+    before, since = seen.get(name, (done, 0.0))
     if done > before and time.monotonic() - since > APART:
-        drawn[name] = done, time.monotonic()
+        seen[name] = done, time.monotonic()
         st.rerun()
-    drawn.setdefault(name, (done, time.monotonic()))
+    seen.setdefault(name, (done, time.monotonic()))
 
 
 def _job_now(job: Job | None) -> None:
