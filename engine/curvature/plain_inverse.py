@@ -1,10 +1,10 @@
-r"""(H + δI)⁻¹ of softmax regression as a matrix by LU, whether or not there is one: as the code behind the paper has it.
+r"""(H + δI)⁻¹ of softmax regression as a matrix by LU, whether or not there is one: as the authors' code has it.
 
-With an intercept that is not penalised, H maps the direction that raises every class's intercept alike to zero, so that
-without damping no inverse exists. LU then divides by a pivot that is rounding alone: entries of the matrix are of the
-order of 10¹⁶, and what is left of them in x is rounding, which another machine rounds otherwise; none of it need be
-finite. The residual says so. `cholesky` fixes the direction and has the well-defined answer. This one is in no list of
-solvers.
+With an intercept that is not penalised, H maps the direction that raises every class's intercept alike to zero, so
+that without damping no inverse exists. LU then divides by a pivot that is rounding alone: entries of the matrix are of
+the order of 10¹⁶, and what is left of them in x is rounding, which another machine rounds otherwise; none of it need
+be finite. The residual says so. `cholesky` fixes the direction and has the well-defined answer. This one is in no
+list of solvers.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -70,6 +70,11 @@ class Bounded:
         """Those of the candidates `chosen` alone."""
         return Bounded(self.values[:, chosen], None if self.error is None else self.error[:, chosen])
 
+    def like(self, other: Bounded) -> Bounded:
+        """Those of the first queries and candidates, as many as `other` has."""
+        m, k = other.values.shape
+        return Bounded(self.values[:m, :k], None if self.error is None else self.error[:m, :k])
+
 
 def per_query(a: Bounded, b: Bounded, compare: Callable[..., dict[str, np.ndarray]] = pairwise
               ) -> dict[str, np.ndarray]:
@@ -122,8 +127,9 @@ def summaries(dataset: str, comparison: Comparison, seeds: Sequence[Mapping[str,
     rows = []
     for name in next(iter(seeds)):
         mean = summarize([seed[name] for seed in seeds])
+        title_of_metric = METRICS[name].title if name in METRICS else name
         rows.append({"table": table, "curve": curve, "dataset": dataset, "axis": axis, "comparison": title,
-                     "parameter": parameter, "behavior": behavior, "metric": METRICS[name].title if name in METRICS else name, "mean": mean.mean,
+                     "parameter": parameter, "behavior": behavior, "metric": title_of_metric, "mean": mean.mean,
                      "ci95": mean.ci95, "n_seeds": mean.n_seeds, "n_queries": mean.n_queries,
                      "n_dropped": mean.n_dropped, "seed_means": seed_means.joined(mean.per_seed)})
     return rows

@@ -8,8 +8,8 @@ Softmax regression at its optimum. Everything is compared per query over the sam
     (b) first order against the exact step over η; inverse Hessian against Newton over α, undamped
 
 As the authors' code has it (the setting `conventions`): an intercept that is not penalised; the T rows and the curve
-over η also over all (query, candidate) pairs at once; and the curve over α also by a plain inverse of the Hessian, which
-the intercept makes singular (`engine.curvature.plain_inverse`).
+over η also over all (query, candidate) pairs at once; and the curve over α also by a plain inverse of the Hessian,
+which the intercept makes singular (`engine.curvature.plain_inverse`).
 
 Each seed is one `steps` chunk and several `optima` chunks, one for each slice of the candidates.
 """

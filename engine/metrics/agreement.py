@@ -108,7 +108,8 @@ def pairwise(stack: Arrays, metrics: Sequence[str] = ("kendall", "overlap", "sig
     are one ranking, so that scores of different queries are compared with each other, and queries with large scores
     decide who is at the top; sign agreement is then over the pairs that are not 0 in both arrays.
     Returns {metric as named: (M, M, m)}, symmetric in the two arrays; the diagonal is 1 where the metric is
-    defined; pooled (M, M, 1). τ costs O(k^1.5) a pair and query. On CPU the blocks run on torch.get_num_threads() threads (8 at most).
+    defined; pooled (M, M, 1). τ costs O(k^1.5) a pair and query. On CPU the blocks run on torch.get_num_threads()
+    threads (8 at most).
     Raises InvalidInput for an unknown metric, a stack that is not (M, m, k), or a fraction outside (0, 1].
     """
     scores, to_output = _stacked(stack)
