@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import torch
 from pydantic import model_validator
@@ -32,6 +32,8 @@ BATCH_SIZE = 64
 DAMPING = 0.05
 AVERAGED = 20
 
+POWER_STEPS, MARGIN = 5, 2.2
+"""Of the rule by power steps."""
 MATRICES = 6
 """Matrices (P, b) that the iterations hold at once."""
 
@@ -68,35 +70,43 @@ class LissaSettings(IterateSettings):
     averaged: Count = setting(
         AVERAGED, "The last iterates, whose mean is the result; at most the iterations.", "the paper", FREE, ge=1,
         le=1_000_000)
+    scale: Literal["eigenvalue", "power"] = setting(
+        "eigenvalue", "What a step is divided by: δ plus the largest eigenvalue of any mini-batch; or, with a start "
+        "from zero and mini-batches with replacement, by five power steps as the code of the paper.", "this program",
+        FREE)
 
 
 def solve(operator: Operator, rhs: Tensor, *, iterations: int = ITERATIONS, batch_size: int = BATCH_SIZE,
-          own_damping: float = DAMPING, averaged: int = AVERAGED, columns: int | None = None,
-          measure: bool = True) -> Solution:
+          own_damping: float = DAMPING, averaged: int = AVERAGED, scale: str = "eigenvalue",
+          columns: int | None = None, measure: bool = True) -> Solution:
     """LiSSA (Agarwal et al. 2017; Koh & Liang 2017), rhs (P, b), all columns on the same mini-batches.
 
     Mini-batches are drawn from the options' seed, without replacement within a batch. σ is δ plus the largest absolute
     eigenvalue of any drawn curvature, so that no step diverges; where σ is large against δ, directions of small
     curvature have not converged after `iterations`. That eigenvalue is found once for all dampings and right-hand
-    sides. Cost: iterations × batch_size examples' products a column. The residual is that of the specification's
-    damping, for `columns` columns (all where it is None); measure=False leaves it out, with the passes over all of the
-    data that it takes. Raises `InvalidInput` unless 1 ≤ averaged ≤ iterations and batch_size ≥ 1.
+    sides. By `scale` = "power" it is σ = max(1, 2.2 (δ + ‖C_t v‖)), the largest of five power steps, each on a
+    mini-batch of its own, with x_0 = 0 and mini-batches drawn with replacement. Cost: iterations × batch_size examples'
+    products a column. The residual is that of the specification's damping, for `columns` columns (all where it is
+    None); measure=False leaves it out, with the passes over all of the data that it takes. Raises `InvalidInput` unless
+    1 ≤ averaged ≤ iterations and batch_size ≥ 1.
     """
     if not 1 <= averaged <= iterations or batch_size < 1:
         raise InvalidInput("Let LiSSA average at least one and at most all of its iterates, on a batch of at least 1.")
     delta = max(operator.damping, own_damping)
-    batches = mini_batches(operator, iterations, batch_size)
-    largest = operator.memo("lissa", lambda: largest_curvature(operator, batches),
-                            (type(operator), operator.dtype, operator.options.seed, iterations, batch_size))
-    scale = delta + largest
+    by_power = scale == "power"
+    batches = mini_batches(operator, iterations, batch_size, by_power)
+    largest = operator.memo("lissa", lambda: (power_steps if by_power else largest_curvature)(operator, batches),
+                            (type(operator), operator.dtype, operator.options.seed, iterations, batch_size, scale))
+    sigma = max(1.0, MARGIN * (delta + largest)) if by_power else delta + largest
 
     def step(iterate: Tensor, start: Tensor, rows: Tensor) -> Tensor:
         image = operator.batch(rows).damped(delta) @ iterate
-        return iterate.add_(start).sub_(image, alpha=1 / scale)
+        return iterate.add_(start).sub_(image, alpha=1 / sigma)
 
-    x = summed_iterates(operator, rhs, MATRICES, Tensor.clone, step, batches, averaged) / (averaged * scale)
+    begin = torch.zeros_like if by_power else Tensor.clone
+    x = summed_iterates(operator, rhs, MATRICES, begin, step, batches, averaged) / (averaged * sigma)
     info = {"iterations": float(iterations), "batch_size": float(min(batch_size, operator.problem.n)),
-            "damping": delta, "scale": scale, "averaged": float(averaged)}
+            "damping": delta, "scale": sigma, "averaged": float(averaged)}
     if not measure:
         return Solution(x, x.new_full((x.shape[1],), torch.nan), x.isfinite().all(0), info)
     return measured(operator, x, rhs, info, columns=columns)
@@ -119,10 +129,12 @@ def summed_iterates(operator: Operator, rhs: Tensor, matrices: int, start: Linea
     return total
 
 
-def mini_batches(operator: Operator, count: int, size: int) -> list[Tensor]:
+def mini_batches(operator: Operator, count: int, size: int, replacement: bool = False) -> list[Tensor]:
     """Rows of `count` batches, the same for a seed."""
-    generator = torch.Generator().manual_seed(operator.options.seed)
-    return [torch.randperm(operator.problem.n, generator=generator)[:size].to(operator.device) for _ in range(count)]
+    generator, n = torch.Generator().manual_seed(operator.options.seed), operator.problem.n
+    if replacement:
+        return [torch.randint(n, (size,), generator=generator).to(operator.device) for _ in range(count)]
+    return [torch.randperm(n, generator=generator)[:size].to(operator.device) for _ in range(count)]
 
 
 def largest_curvature(operator: Operator, batches: list[Tensor]) -> float:
@@ -141,6 +153,16 @@ def largest_curvature(operator: Operator, batches: list[Tensor]) -> float:
             norm = vector.norm()
             vector = vector / norm.clamp_min(torch.finfo(vector.dtype).tiny)
         largest = max(largest, norm.item())
+    return largest
+
+
+def power_steps(operator: Operator, batches: list[Tensor]) -> float:
+    """The largest ‖C_t v‖ of `POWER_STEPS` power steps v ← C_t v/‖C_t v‖, each on the next mini-batch."""
+    vector, largest = operator.random_start()[:, None], 0.0
+    for rows in batches[:POWER_STEPS]:
+        vector = vector / vector.norm().clamp_min(torch.finfo(vector.dtype).tiny)
+        vector = operator.batch(rows).damped(0.0) @ vector
+        largest = max(largest, vector.norm().item())
     return largest
 
 

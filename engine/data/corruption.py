@@ -26,6 +26,15 @@ class Flags:
         return len(self.noisy)
 
 
+def flags_of(planted: Flags | None, known: np.ndarray | None, rows: np.ndarray) -> Flags | None:
+    """Which labels of `rows` (b,) are wrong: those that were made so, and of the data's own flags (n,) those that were
+    wrong before; None where neither is known."""
+    before = None if known is None else known[rows]
+    if planted is None:
+        return None if before is None else Flags(before)
+    return planted if before is None else Flags(planted.noisy | before, planted.labels)
+
+
 def symmetric_noise(labels: np.ndarray, classes: int, rate: float, seed: int) -> tuple[np.ndarray, Flags]:
     """Give round(rate · n) of the labels (n,) another class, each with the same chance; (observed (n,), flags).
 

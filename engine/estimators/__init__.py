@@ -9,6 +9,7 @@ from engine.basics.registry import Registry
 from engine.basics.settings import Settings, parsed
 from engine.estimators.bm25 import BM25
 from engine.estimators.cosine import COSINE
+from engine.estimators.cosine_last_layer import COSINE_LAST_LAYER
 from engine.estimators.dvemb import DVEMB
 from engine.estimators.estimator import Estimator
 from engine.estimators.exact import EXACT
@@ -25,8 +26,9 @@ from engine.estimators.source import SOURCE
 from engine.estimators.trak import TRAK
 
 ESTIMATORS: Registry[Estimator] = Registry("estimator")
-for _estimator in (EXACT, FIRST_ORDER, COSINE, *INFLUENCE_FUNCTIONS, NTK, NTK_LAST_LAYER, REPRESENTER, TRAK, LESS,
-                   SOURCE, DVEMB, TRACIN_RUN, IN_RUN_SHAPLEY, GRADIENT_NORM, BM25, RANDOM):
+for _estimator in (EXACT, FIRST_ORDER, COSINE, *INFLUENCE_FUNCTIONS, NTK, NTK_LAST_LAYER, REPRESENTER,
+                   COSINE_LAST_LAYER, TRAK, LESS, SOURCE, DVEMB, TRACIN_RUN, IN_RUN_SHAPLEY, GRADIENT_NORM, BM25,
+                   RANDOM):
     ESTIMATORS.add(_estimator.name, _estimator)
 
 

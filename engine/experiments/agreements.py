@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -70,13 +70,27 @@ class Bounded:
         """Those of the candidates `chosen` alone."""
         return Bounded(self.values[:, chosen], None if self.error is None else self.error[:, chosen])
 
+    def like(self, other: Bounded) -> Bounded:
+        """Those of the first queries and candidates, as many as `other` has."""
+        m, k = other.values.shape
+        return Bounded(self.values[:m, :k], None if self.error is None else self.error[:m, :k])
 
-def per_query(a: Bounded, b: Bounded) -> dict[str, np.ndarray]:
+
+def per_query(a: Bounded, b: Bounded, compare: Callable[..., dict[str, np.ndarray]] = pairwise
+              ) -> dict[str, np.ndarray]:
     """metric -> (m,) of two score arrays (m, k), of each query over the candidates that take part in both."""
     ranks, signs = (rule(a.values, a.error) & rule(b.values, b.error) for rule in (has_position, has_sign))
     stack = np.stack([a.values, b.values])
-    measured = over_known(partial(pairwise, metrics=tuple(METRICS)), stack, ranks, signs)
+    measured = over_known(partial(compare, metrics=tuple(METRICS)), stack, ranks, signs)
     return {metric: values[0, 1] for metric, values in measured.items()}
+
+
+def pooled(a: Bounded, b: Bounded) -> dict[str, np.ndarray]:
+    """The pooled title of each metric -> (1,), of two score arrays (m, k) over all (query, candidate) pairs at once."""
+    rows = [Bounded(one.values.reshape(1, -1), None if one.error is None else one.error.reshape(1, -1))
+            for one in (a, b)]
+    measured = per_query(*rows, compare=partial(pairwise, pooled=True))
+    return {METRICS[metric].pooled_title: values for metric, values in measured.items()}
 
 
 def stored(agreements: dict[str, dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
@@ -86,7 +100,8 @@ def stored(agreements: dict[str, dict[str, np.ndarray]]) -> dict[str, np.ndarray
 
 def restored(arrays: Mapping[str, np.ndarray], name: str) -> dict[str, np.ndarray]:
     """metric -> (m,) out of what `stored` made."""
-    return {metric: arrays[f"{name}|{metric}"] for metric in METRICS}
+    titles = (key for metric in METRICS.values() for key in (metric.name, metric.pooled_title))
+    return {title: arrays[key] for title in titles if (key := f"{name}|{title}") in arrays}
 
 
 def over_seeds(source: Mapping[str, Any], seeds: Sequence[int],
@@ -106,14 +121,15 @@ def over_seeds(source: Mapping[str, Any], seeds: Sequence[int],
             for row in summaries(source["dataset"], comparison, [seed[comparison] for seed in by_seed])], runs
 
 
-def summaries(dataset: str, comparison: Comparison, seeds: Iterable[Mapping[str, np.ndarray]]) -> list[dict[str, Any]]:
+def summaries(dataset: str, comparison: Comparison, seeds: Sequence[Mapping[str, np.ndarray]]) -> list[dict[str, Any]]:
     """One row a metric of a comparison over its seeds."""
     table, curve, axis, title, parameter, behavior = comparison
     rows = []
-    for name, metric in METRICS.items():
+    for name in next(iter(seeds)):
         mean = summarize([seed[name] for seed in seeds])
+        title_of_metric = METRICS[name].title if name in METRICS else name
         rows.append({"table": table, "curve": curve, "dataset": dataset, "axis": axis, "comparison": title,
-                     "parameter": parameter, "behavior": behavior, "metric": metric.title, "mean": mean.mean,
+                     "parameter": parameter, "behavior": behavior, "metric": title_of_metric, "mean": mean.mean,
                      "ci95": mean.ci95, "n_seeds": mean.n_seeds, "n_queries": mean.n_queries,
                      "n_dropped": mean.n_dropped, "seed_means": seed_means.joined(mean.per_seed)})
     return rows

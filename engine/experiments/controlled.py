@@ -7,6 +7,10 @@ Softmax regression at its optimum. Everything is compared per query over the sam
     T   query loss: one step against five steps, and against the inverse Hessian with damping 0.01
     (b) first order against the exact step over η; inverse Hessian against Newton over α, undamped
 
+As the authors' code has it (the setting `conventions`): an intercept that is not penalised; the T rows and the curve
+over η also over all (query, candidate) pairs at once; and the curve over α also by a plain inverse of the Hessian,
+which the intercept makes singular (`engine.curvature.plain_inverse`).
+
 Each seed is one `steps` chunk and several `optima` chunks, one for each slice of the candidates.
 """
 
@@ -14,11 +18,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from engine.basics.options import Options
+from engine.curvature.plain_inverse import PLAIN_INVERSE
+from engine.exact.local_response import linear_responses
 from engine.experiments.agreements import (
     Agreements,
     Bounded,
@@ -26,14 +34,18 @@ from engine.experiments.agreements import (
     facts,
     over_seeds,
     per_query,
+    pooled,
     restored,
     stored,
     words,
 )
 from engine.experiments.experiment import Experiment, StudyPreset
-from engine.experiments.study import study
+from engine.experiments.study import as_authors, study
 from engine.jobs import Context, Output
-from engine.problems import ProblemSource, SampledProblem, build_cached
+from engine.problems import Problem, ProblemSource, SampledProblem, build_cached
+from engine.question.behaviors import BEHAVIORS as READOUTS
+from engine.question.interventions import Infinitesimal
+from engine.question.processes import LocalResponse
 from engine.scoring.compute import compute
 from engine.scoring.controlled import (
     ALPHAS,
@@ -54,6 +66,8 @@ BEHAVIORS = ("query_loss", "query_logit", "soft_margin", "hard_margin")
 NUMERICS = 2
 LEAVE_ONE_OUT, FIVE_STEPS, INVERSE_HESSIAN = (
     "upweighting vs. exact LOO", "one-step vs. five-step", "one-step vs. inverse-Hessian")
+RESPONSES = {"response": "inverse-Hessian vs. Newton upweight", "plain": "plain inverse vs. Newton upweight"}
+"""What stands in a chunk for the undamped linear response by a definite factorisation, and by a plain inverse."""
 
 PAPER = StudyPreset("paper", "FashionMNIST as in Appendix A-1", 3, {"numerics": NUMERICS, "slice": 250, "sources": [
     {"dataset": "fashion_mnist", "n_train": 20_000, "n_test": 2_000, "n_queries": 1_000, "n_candidates": 1_000}]})
@@ -76,6 +90,17 @@ def pairs() -> dict[tuple[str, str, str], tuple[Scoring, Scoring]]:
                        ("T", INVERSE_HESSIAN, ""): (step, response_scoring("query_loss", DAMPING))}
 
 
+def sources_of(settings: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """What is drawn and trained, without a seed."""
+    more = {"intercept": True} if as_authors(settings) else {}
+    return [{**source, **more} for source in settings["sources"]]
+
+
+def measured(a: Bounded, b: Bounded, settings: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    """Agreement per query, and of the authors' also over all pairs at once."""
+    return per_query(a, b) | (pooled(a, b) if as_authors(settings) else {})
+
+
 def plan(payload: Mapping[str, Any]) -> list[str]:
     keys = []
     for index, source in enumerate(payload["settings"]["sources"]):
@@ -94,7 +119,7 @@ def weight(payload: Mapping[str, Any], key: str) -> float:
 
 
 def _prepared(payload, index: int, seed: int, context: Context) -> SampledProblem:
-    source = ProblemSource.parse({**payload["settings"]["sources"][index], "seed": seed})
+    source = ProblemSource.parse({**sources_of(payload["settings"])[index], "seed": seed})
     return build_cached(source, context.device)
 
 
@@ -104,31 +129,31 @@ def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
     sampled = _prepared(payload, int(index), int(seed), context)
     sampled.problem.facts  # noqa: B018 - trains
     if kind == "steps":
-        return _steps_chunk(sampled, context)
-    size = payload["settings"]["slice"]
-    return _optima_chunk(sampled, int(number[0]) * size, size, context)
+        return _steps_chunk(sampled, payload["settings"], context)
+    return _optima_chunk(sampled, int(number[0]), payload["settings"], context)
 
 
-def _steps_chunk(sampled, context: Context) -> Output:
+def _steps_chunk(sampled, settings: Mapping[str, Any], context: Context) -> Output:
     """Agreement per query of the B axis, the steps of the T axis, and every first-order curve."""
     problem, agreements = sampled.problem, {}
     reference = Bounded.of(compute(problem, step_scoring("query_loss", ETA))[0])
     for behavior in BEHAVIORS[1:]:
         other = compute(problem, step_scoring(behavior, ETA))[0]
         agreements[f"B|{behavior}"] = per_query(reference, Bounded.of(other))
-    agreements["T|unrolled"] = per_query(reference, Bounded.of(compute(problem, unrolled_scoring())[0]))
+    agreements["T|unrolled"] = measured(reference, Bounded.of(compute(problem, unrolled_scoring())[0]), settings)
     for number, eta in enumerate(ETAS):
         context.progress(0.1 + 0.9 * number / len(ETAS), f"first order against exact, η = {eta:g}")
         for behavior in BEHAVIORS:
             pair = compute(problem, [step_scoring(behavior, eta), step_scoring(behavior, eta, "first_order")])
-            agreements[f"eta|{behavior}|{eta!r}"] = per_query(*map(Bounded.of, pair))
+            agreements[f"eta|{behavior}|{eta!r}"] = measured(*map(Bounded.of, pair), settings)
     return Output(arrays={**stored(agreements), **reference.stored("step")}, manifest=_facts(sampled))
 
 
-def _optima_chunk(sampled, start: int, size: int, context: Context) -> Output:
+def _optima_chunk(sampled, number: int, settings: Mapping[str, Any], context: Context) -> Output:
     """Oriented scores of one slice of candidates under removal, upweighting and the linear responses, with their error
     bounds: what takes part is decided when they are compared."""
-    problem = sampled.problem.with_candidates(sampled.problem.candidates[start:start + size])
+    chosen = slice(number * settings["slice"], (number + 1) * settings["slice"])
+    problem = sampled.problem.with_candidates(sampled.problem.candidates[chosen])
     scorings = {f"remove|{kind}": removal_scoring(kind) for kind in ("n-1", "n")}
     scorings |= {f"upweight|{b}|{alpha!r}": upweight_scoring(b, alpha) for alpha in ALPHAS for b in BEHAVIORS}
     linear = {f"response|{b}|0.0": response_scoring(b, 0.0) for b in BEHAVIORS}
@@ -144,7 +169,15 @@ def _optima_chunk(sampled, start: int, size: int, context: Context) -> Output:
         "flops": _group_work(computed, "flops"), "seconds": computed["remove|n-1"].provenance["wall_seconds"],
     }
     converged = np.logical_and.reduce([scores.converged for scores in computed.values()])
-    return Output(arrays={**Bounded.all_stored(computed), "converged": converged}, manifest=manifest)
+    plain = _plain_responses(problem, context.computing("plain inverse")) if as_authors(settings) else {}
+    return Output(arrays={**Bounded.all_stored(computed), **plain, "converged": converged}, manifest=manifest)
+
+
+def _plain_responses(problem: Problem, options: Options) -> dict[str, np.ndarray]:
+    """dB/dα (m, b) by a plain inverse of the undamped Hessian, by what stands for it in a chunk."""
+    [response] = linear_responses(PLAIN_INVERSE, problem, [Infinitesimal()], LocalResponse(), problem.candidates,
+                                  options)
+    return {f"plain|{b}|0.0": response.scores(READOUTS[b], problem.query_labels).cpu().numpy() for b in BEHAVIORS}
 
 
 def _group_work(computed, name: str) -> float:
@@ -161,7 +194,7 @@ def _facts(sampled) -> dict[str, Any]:
 
 def finish(payload: Mapping[str, Any], chunks: Mapping[str, Result], context: Context) -> Output:
     """Agreement of every comparison, averaged over queries and seeds, as the tables `table_a6` and `figure_4`."""
-    sources, rows, runs = payload["settings"]["sources"], [], []
+    sources, rows, runs = sources_of(payload["settings"]), [], []
     for index, source in enumerate(sources):
         def progress(done: float, before: int = index) -> None:
             context.progress((before + done) / len(sources))
@@ -193,8 +226,8 @@ def _seed_agreements(payload: Mapping[str, Any], chunks: Mapping[str, Result], i
     stepped = steps.arrays()
     agreements = _from_steps(stepped)
     step = Bounded.restored(stepped, "step").of_candidates(converged)
-    agreements[("table_a6", "", "T", INVERSE_HESSIAN, "", "query_loss")] = per_query(
-        step, scores[f"response|query_loss|{DAMPING!r}"])
+    agreements[("table_a6", "", "T", INVERSE_HESSIAN, "", "query_loss")] = measured(
+        step, scores[f"response|query_loss|{DAMPING!r}"], payload["settings"])
     agreements |= _from_optima(scores)
     convergence = [result.manifest["convergence"] for result in results]
     manifest = {key: steps.manifest[key] for key in ("data", "device", "factual")}
@@ -228,9 +261,10 @@ def _from_optima(scores: Mapping[str, Bounded]) -> Agreements:
             upweighted, scores["remove|n-1"])
         agreements[("figure_4", "normalization", "P", f"{LEAVE_ONE_OUT} (mean over n)", label, "query_loss")] = (
             per_query(upweighted, scores["remove|n"]))
-        for behavior in BEHAVIORS:
-            key = ("figure_4", "alpha", "approximation", "inverse-Hessian vs. Newton upweight", label, behavior)
-            agreements[key] = per_query(scores[f"upweight|{behavior}|{alpha!r}"], scores[f"response|{behavior}|0.0"])
+        for behavior, (name, title) in product(BEHAVIORS, RESPONSES.items()):
+            if (response := scores.get(f"{name}|{behavior}|0.0")) is not None:
+                key = ("figure_4", "alpha", "approximation", title, label, behavior)
+                agreements[key] = per_query(scores[f"upweight|{behavior}|{alpha!r}"], response)
     return agreements
 
 

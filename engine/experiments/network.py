@@ -16,17 +16,23 @@ Searches and the inverse Hessian pass over all training examples many times for 
 leave them fewer candidates, and the searches a smaller training set with a model of their own (`SearchPoint`). Each row
 says how many training examples and candidates it compares.
 
+As the authors' code has it (the setting `conventions`): the B rows are of a training for a fifth more epochs; the
+searches start from the model refined by 100 iterations of L-BFGS; the inverse Hessian is solved for every query's
+gradient by at most 10 iterations of CG on the exact Hessian, for the curve over α at the refined model; and what it is
+compared with there is searched without damping, the drift left in. A preset that solves for fewer candidates then
+solves for 20 queries.
+
 Each seed is one `steps` chunk, one `curve` chunk an η, one `response` chunk, one `searched` chunk where the searches
-have their own model, and several `optima` chunks, one a slice of the candidates.
+have their own model, several `optima` chunks, one a slice of the candidates, and one `behaviors` chunk where the B rows
+have their own training.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial, reduce
 from operator import or_
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -46,32 +52,42 @@ from engine.experiments.agreements import (
 from engine.experiments.controlled import BEHAVIORS
 from engine.experiments.enough import learned_classes
 from engine.experiments.experiment import Experiment, StudyPreset
-from engine.experiments.study import study
+from engine.experiments.network_search import (
+    ALPHAS,
+    CG_ITERATIONS,
+    CURVES,
+    FEW_ITERATIONS,
+    REMOVAL,
+    SearchPoint,
+    longer,
+    solved_candidates,
+    solved_queries,
+)
+from engine.experiments.study import as_authors, study
 from engine.jobs import Context, Output
-from engine.problems import Problem, ProblemSource, SampledProblem, build_cached
+from engine.problems import ModuleProblem, Problem, ProblemSource, SampledProblem, build_cached
+from engine.problems.candidates import Shared
+from engine.problems.memory import ProblemMemory
 from engine.scoring.compute import compute
 from engine.scoring.controlled import (
     DAMPING,
     ETA,
     ITERATIONS,
     SOLVER,
-    damped_upweighting,
     response,
     search_scoring,
     step_scoring,
     unrolled_scoring,
     upweighting,
 )
+from engine.scoring.pooled import by_query
 from engine.scoring.scoring import Scoring
 from engine.store.results import Result
 
 ETAS = (0.0001, 0.001, 0.01, 0.05, 0.1, 0.3, 0.5)
-ALPHAS = (1e-5, 1e-3, 1e-1)
-CURVES = ("query_loss", "hard_margin", "query_logit")
 NUMERICS = 4
 LEAVE_ONE_OUT, FIVE_STEPS, INVERSE_HESSIAN = (
     "upweighting vs. local LOO", "exact one-step vs. exact five-step", "exact one-step vs. inverse-Hessian")
-REMOVAL = {"kind": "remove", "normalization": "n-1"}
 DRIFT_REMOVED = f"{LEAVE_ONE_OUT} (drift removed)"
 
 CIFAR = {"dataset": "cifar10", "model": "cnn"}
@@ -84,41 +100,6 @@ DESK = StudyPreset("desk", "CIFAR-10 as in Appendix A-1; fewer candidates for th
 SMALL = StudyPreset("small", "CIFAR-10 averaged to 16×16 pixels, 300 training examples", 3, {
     "numerics": NUMERICS, "slice": 10, "source": {
         **CIFAR, "n_train": 300, "n_test": 200, "n_queries": 100, "n_candidates": 20, "pool": 2}})
-
-
-@dataclass(frozen=True)
-class SearchPoint:
-    """What L-BFGS searches from: the P rows and the curves over α.
-
-    own: what its source changes of the study's; empty where it searches from the model of all other rows, with all its
-    candidates.
-    """
-
-    own: Mapping[str, int]
-    alphas: tuple[float, ...] = ALPHAS
-
-    @classmethod
-    def of(cls, settings: Mapping[str, Any]) -> SearchPoint:
-        """As the settings say; what they do not say is that of the study."""
-        own = dict(settings.get("searched", {}))
-        alphas = tuple(own.pop("alphas", ALPHAS))
-        return cls(own, alphas)
-
-    def source(self, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """What is searched, as the settings of a source without its seed."""
-        return {**settings["source"], **self.own}
-
-    def scorings(self) -> dict[str, Scoring]:
-        """Name -> what is searched."""
-        scorings = {"remove": search_scoring(REMOVAL)}
-        scorings |= {f"upweight|{alpha!r}": search_scoring(upweighting(alpha)) for alpha in self.alphas}
-        return scorings | {f"damped|{b}|{alpha!r}": damped_upweighting(b, alpha)
-                           for alpha in self.alphas for b in CURVES}
-
-
-def solved_candidates(settings: Mapping[str, Any]) -> int:
-    """How many candidates the T row of the inverse Hessian compares."""
-    return {**settings["source"], **settings.get("solved", {})}["n_candidates"]
 
 
 def pairs() -> dict[tuple[str, str, str], tuple[Scoring, Scoring]]:
@@ -137,7 +118,9 @@ def plan(payload: Mapping[str, Any]) -> list[str]:
     slices = -(-searched.source(settings)["n_candidates"] // settings["slice"])
     return [f"{seed}/{chunk}" for seed in payload["seeds"]
             for chunk in ("steps", *(f"curve/{number}" for number in range(len(ETAS))), "response",
-                          *(("searched",) if searched.own else ()), *(f"optima/{number}" for number in range(slices)))]
+                          *(("searched",) if searched.solves else ()),
+                          *(f"optima/{number}" for number in range(slices)),
+                          *(("behaviors",) if as_authors(settings) else ()))]
 
 
 def weight(payload: Mapping[str, Any], key: str) -> float:
@@ -150,10 +133,12 @@ def weight(payload: Mapping[str, Any], key: str) -> float:
     pixels = 1.0 / source.get("pool", 1) ** 2
     one_pass = 3e-4 * source["n_train"] * pixels
     pairs_of_one_step = 7e-4 * pixels * source["n_queries"] * source["n_candidates"]
-    if "steps" in key:
+    if "steps" in key or "behaviors" in key:
         return 50 * one_pass + 3 * pairs_of_one_step
     if "curve" in key:
         return pairs_of_one_step
+    if as_authors(settings) and ("response" in key or "searched" in key):
+        return 4 * CG_ITERATIONS * one_pass * solved_queries(settings) * (len(CURVES) if "searched" in key else 1)
     if "response" in key:
         return 100 * one_pass * solved_candidates(settings)
     if "searched" in key:
@@ -169,19 +154,29 @@ def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
         return build_cached(ProblemSource.parse({**source, "seed": int(seed)}), context.device, check=context.check,
                           progress=lambda done: context.progress(0.5 * done, f"training, seed {seed}"))
 
-    if kind == "optima":
-        problem, size = sampled(searched.source(settings)).problem, settings["slice"]
-        return _optima_chunk(problem, context.computing("L-BFGS"), int(number[0]) * size, size, searched)
-    if kind == "searched":
+    if kind in ("optima", "searched"):
         own = sampled(searched.source(settings))
-        return _response_chunk(own.problem, context.computing("inverse Hessian"), _facts(own))
-    whole = sampled(settings["source"])
+        problem, size = searched.problem(own, context.computing("refining")), settings["slice"]
+        if kind == "optima":
+            return _optima_chunk(problem, context.computing("L-BFGS"), int(number[0]) * size, size, searched)
+        return _response_chunk(problem, settings, context.computing("inverse Hessian"), _facts(own))
+    whole = sampled(longer(settings["source"]) if kind == "behaviors" else settings["source"])
     if kind == "steps":
         return _steps_chunk(whole, context.computing("steps"))
+    if kind == "behaviors":
+        return _behaviors_chunk(whole, context.computing("steps"))
     if kind == "curve":
         return _curve_chunk(whole, ETAS[int(number[0])], context.computing("first order against the exact step"))
     problem = whole.problem.with_candidates(whole.problem.candidates[:solved_candidates(settings)])
-    return _response_chunk(problem, context.computing("inverse Hessian"))
+    return _response_chunk(problem, settings, context.computing("inverse Hessian"))
+
+
+def _behaviors_chunk(sampled: SampledProblem, options: Options) -> Output:
+    """Agreement per query of the B axis."""
+    exact = map(Bounded.of, compute(sampled.problem, [step_scoring(b, ETA) for b in BEHAVIORS], options))
+    reference, *others = exact
+    agreements = {f"B|{b}": per_query(reference, other) for b, other in zip(BEHAVIORS[1:], others, strict=True)}
+    return Output(arrays=stored(agreements), manifest=_facts(sampled))
 
 
 def _steps_chunk(sampled: SampledProblem, options: Options) -> Output:
@@ -205,14 +200,25 @@ def _curve_chunk(sampled: SampledProblem, eta: float, options: Options) -> Outpu
                                  behavior, finite, tangent in zip(CURVES, scores, scores[len(CURVES):], strict=False)}))
 
 
-def _response_chunk(problem: Problem, options: Options, facts_of_model: Mapping[str, Any] | None = None) -> Output:
-    """dB/dα of the damped optimum for every behavior of the curves; the solve is shared.
+def _response_chunk(problem: Problem, settings: Mapping[str, Any], options: Options,
+                    facts_of_model: Mapping[str, Any] | None = None) -> Output:
+    """dB/dα of the damped optimum for every behavior of the curves; the solve is shared, or there is one a query and
+    behavior, for those that are compared.
 
-    facts_of_model: what else the manifest says.
+    facts_of_model: of a model that is the searches' own, what else the manifest says.
     """
+    manifest = dict(facts_of_model or {})
+    if as_authors(settings):
+        behaviors = CURVES if facts_of_model else CURVES[:1]
+        queries = slice(solved_queries(settings))
+        asked = problem.holding(problem.examples._replace(queries=problem.queries[queries], query_labels=(
+            problem.query_labels[queries])), Shared(problem.shared.model, ProblemMemory()))
+        values = by_query(cast(ModuleProblem, asked), [response(b, FEW_ITERATIONS) for b in behaviors], options)
+        arrays = {f"response|{behavior}": one for behavior, one in zip(behaviors, values, strict=True)}
+        return Output(arrays=arrays, manifest={**manifest, "solver": {"iterations": CG_ITERATIONS, "for": "queries"}})
     scores = compute(problem, [response(behavior) for behavior in CURVES], options)
     arrays = Bounded.all_stored({f"response|{behavior}": one for behavior, one in zip(CURVES, scores, strict=True)})
-    return Output(arrays=arrays, manifest={**(facts_of_model or {}), "solver": scores[0].provenance["convergence"]})
+    return Output(arrays=arrays, manifest={**manifest, "solver": scores[0].provenance["convergence"]})
 
 
 def _optima_chunk(whole: Problem, options: Options, start: int, size: int, searched: SearchPoint) -> Output:
@@ -267,12 +273,14 @@ def _seed_agreements(payload: Mapping[str, Any], chunks: Mapping[str, Result], s
     scores = Bounded.all_restored({name: np.concatenate([piece[name] for piece in pieces], 1) for name in pieces[0]
                                    if not name.startswith("drift")})
     arrays = steps.arrays()
-    own = chunks.get(f"{seed}/searched")
-    agreements = _from_steps(reduce(or_, curves, dict(arrays)))
+    own, trained_longer = chunks.get(f"{seed}/searched"), chunks.get(f"{seed}/behaviors")
+    behaviors = {} if trained_longer is None else dict(trained_longer.arrays())
+    agreements = _from_steps(reduce(or_, curves, dict(arrays)) | behaviors)
     solved_for = Bounded.restored(solved.arrays(), "response|query_loss")
     agreements[("table_a7", "", "T", INVERSE_HESSIAN, "", "query_loss")] = per_query(
-        Bounded.restored(arrays, "step").of_candidates(slice(solved_for.values.shape[1])), solved_for)
-    agreements |= _from_optima(scores, drift, Bounded.all_restored((solved if own is None else own).arrays()))
+        Bounded.restored(arrays, "step").like(solved_for), solved_for)
+    agreements |= _from_optima(scores, drift, Bounded.all_restored((solved if own is None else own).arrays()),
+                               SearchPoint.of(payload["settings"]).curve)
     optima = [result.manifest["optima"] for result in results]
     manifest = {key: steps.manifest[key] for key in ("data", "device", "factual")}
     manifest["solver"] = solved.manifest["solver"]
@@ -294,7 +302,8 @@ def _from_steps(arrays: Mapping[str, np.ndarray]) -> Agreements:
     return rows
 
 
-def _from_optima(scores: Mapping[str, Bounded], drift: Bounded, responses: Mapping[str, Bounded]) -> Agreements:
+def _from_optima(scores: Mapping[str, Bounded], drift: Bounded, responses: Mapping[str, Bounded], curve: str
+                 ) -> Agreements:
     agreements: Agreements = {}
     removed = scores["remove"]
     for alpha in (alpha for alpha in ALPHAS if f"upweight|{alpha!r}" in scores):
@@ -304,7 +313,8 @@ def _from_optima(scores: Mapping[str, Bounded], drift: Bounded, responses: Mappi
             upweighted.moved(drift, -1.0), removed.moved(drift, 1.0))
         for behavior in CURVES:
             key = ("figure_a2", "alpha", "approximation", "inverse-Hessian vs. local L-BFGS upweight", label, behavior)
-            agreements[key] = per_query(scores[f"damped|{behavior}|{alpha!r}"], responses[f"response|{behavior}"])
+            response_to = responses[f"response|{behavior}"]
+            agreements[key] = per_query(scores[f"{curve}|{behavior}|{alpha!r}"].like(response_to), response_to)
     return agreements
 
 

@@ -5,6 +5,11 @@ they seem to lower a behavior of the trusted set, and the ranking is compared wi
 pixels / 255 without augmentation, which the paper does not mention; trainings at the paper's scale run in bfloat16 on
 devices that gain from it.
 
+As the authors' code has it (the setting `conventions`): trainings run in float32 on channels standardised by the
+training set; each seed draws its own trusted set and training set under the same mask; MobileNetV2 has stride 1 in its
+stem alone; NTK is the cosine with the class's mean loss gradient, RepSim that with the centroid of unit-length
+representations, and LiSSA is scaled by power steps. The tables give them the paper's names.
+
 Each seed of each source is one run of `engine.applications.noisy_labels.search`, shared by all tables that need it.
 """
 
@@ -18,14 +23,14 @@ import pandas as pd
 
 from engine.applications.noisy_labels.drawing import draw_cached
 from engine.applications.noisy_labels.effort import training_seconds
-from engine.applications.noisy_labels.pairs import MAIN, Pair
+from engine.applications.noisy_labels.pairs import MAIN, METHODS, Pair
 from engine.applications.noisy_labels.scoring import AUGMENTED
 from engine.applications.noisy_labels.search import SuspicionRequest
 from engine.applications.noisy_labels.source import NoisySource
 from engine.basics.provenance import versions_of
 from engine.experiments.enough import learned_classes
 from engine.experiments.experiment import Experiment, StudyPreset
-from engine.experiments.study import study
+from engine.experiments.study import as_authors, study
 from engine.jobs import Context, Output
 from engine.metrics import seed_means
 from engine.metrics.agreement import pairwise
@@ -40,7 +45,8 @@ OF_THE_PAPER = ("random", "repsim", "ntk", "gradsim", "tracin", "lissa")
 QUARTERS = {"resnet18_quarter_cifar": 0.05, "resnet50_quarter_cifar": 0.1, "vgg19_bn_quarter_cifar": 0.05,
             "mobilenet_v2_quarter_cifar": 0.02}
 """Narrow forms of the paper's networks, with its learning rates."""
-ARCHITECTURES = {"resnet18_cifar": "ResNet-18", "resnet50_cifar": "ResNet-50", "vgg19_bn_cifar": "VGG-19-BN",
+ARCHITECTURES = {"mobilenet_v2_stem_cifar": "MobileNetV2", "mobilenet_v2_stem_quarter_cifar": "MobileNetV2",
+                 "resnet18_cifar": "ResNet-18", "resnet50_cifar": "ResNet-50", "vgg19_bn_cifar": "VGG-19-BN",
                  "mobilenet_v2_cifar": "MobileNetV2", "resnet18_quarter_cifar": "ResNet-18",
                  "resnet50_quarter_cifar": "ResNet-50", "vgg19_bn_quarter_cifar": "VGG-19-BN",
                  "mobilenet_v2_quarter_cifar": "MobileNetV2", "cnn": "CNN", "mlp": "MLP",
@@ -98,6 +104,38 @@ ARCHITECTURE_PRESETS = presets(
     "Handwritten digits, 8×8 pixels, 1,000 training and 200 trusted examples")
 
 
+OF_AUTHORS = {"repsim": "repsim_unit", "ntk": "ntk_loss_gradients", "lissa": "lissa_power"}
+"""Methods by the names of the paper -> what the authors' code computes."""
+STEMS = {"mobilenet_v2_cifar": "mobilenet_v2_stem_cifar",
+         "mobilenet_v2_quarter_cifar": "mobilenet_v2_stem_quarter_cifar"}
+
+
+def sources_of(settings: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The sources of a study, without a seed."""
+    if not as_authors(settings):
+        return settings["sources"]
+    return [NoisySource.parse({**source, "standardised": True, "model": STEMS.get(source["model"], source["model"]),
+                               "recipe": {**source["recipe"], "precision": "full"}}).model_dump(mode="json")
+            for source in settings["sources"]]
+
+
+def source_of(settings: Mapping[str, Any], index: int, seed: int) -> NoisySource:
+    """One of them with a training seed, which also draws the data where the authors' code lets it."""
+    split = {"split": seed} if as_authors(settings) else {}
+    return NoisySource.parse({**sources_of(settings)[index], "seed": seed, **split})
+
+
+def methods_of(settings: Mapping[str, Any]) -> list[str]:
+    """What is computed for the methods of a study."""
+    return [OF_AUTHORS.get(name, name) if as_authors(settings) else name for name in settings["methods"]]
+
+
+def named_as_the_paper(suspicion: Mapping[Pair, np.ndarray]) -> dict[Pair, np.ndarray]:
+    """The same under the paper's names of the methods."""
+    names = {METHODS[own].title: METHODS[name].title for name, own in OF_AUTHORS.items()}
+    return {Pair(names.get(pair.method, pair.method), pair.behavior): values for pair, values in suspicion.items()}
+
+
 def plan(payload: Mapping[str, Any]) -> list[str]:
     return [f"{index}/{seed}" for index in range(len(payload["settings"]["sources"])) for seed in payload["seeds"]]
 
@@ -109,20 +147,21 @@ def cost(source: Mapping[str, Any], trainings: float = 1.5) -> float:
 
 def weight(payload: Mapping[str, Any], key: str) -> float:
     folds = 2.0 if "confident" in payload["settings"]["methods"] else 0.0
-    return cost(payload["settings"]["sources"][int(key.split("/")[0])], 1.5 + folds)
+    return cost(sources_of(payload["settings"])[int(key.split("/")[0])], 1.5 + folds)
 
 
 def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
     """Detection metrics of every pair, and the ranking agreement between all of them, of one source and seed."""
     index, seed = map(int, key.split("/"))
-    source = NoisySource.parse({**payload["settings"]["sources"][index], "seed": seed})
-    result = SuspicionRequest(source=source, methods=payload["settings"]["methods"]).within(context)
+    source = source_of(payload["settings"], index, seed)
+    result = SuspicionRequest(source=source, methods=methods_of(payload["settings"])).within(context)
     scored, flags = SuspicionRequest.loaded(result), draw_cached(source).known_flags
+    suspicions = named_as_the_paper(scored.suspicion)
     rows = [{"method": pair.method, "behavior": pair.behavior, "metric": metric, "value": value}
-            for pair, suspicion in scored.suspicion.items()
+            for pair, suspicion in suspicions.items()
             for metric, value in detection(flags.noisy, suspicion).items()]
-    compared = [pair for pair in scored.suspicion if " + " not in pair.method]
-    stack = np.stack([scored.suspicion[pair] for pair in compared])[:, None]
+    compared = [pair for pair in suspicions if " + " not in pair.method]
+    stack = np.stack([suspicions[pair] for pair in compared])[:, None]
     tau = pairwise(stack, ("kendall",))["kendall"][..., 0]
     return Output({"detection": pd.DataFrame(rows)}, {"tau": tau},
                   {"facts": scored.facts, "compared": [list(pair) for pair in compared], "run": result.digest})
@@ -132,18 +171,19 @@ def finish(payload: Mapping[str, Any], chunks: Mapping[str, Result], context: Co
     """Means and 95% t-intervals over training seeds, as the tables `detection` and `agreement`."""
     manifest: dict[str, Any] = {"spec": payload["settings"], "runs": []}
     detected, agreement = [], []
-    for index, source in enumerate(payload["settings"]["sources"]):
+    for index, source in enumerate(sources_of(payload["settings"])):
         results = [chunks[f"{index}/{seed}"] for seed in payload["seeds"]]
         columns = {"rho": f"{source['noise']:g}", "architecture": ARCHITECTURES.get(source["model"], source["model"]),
-                   "width": "a quarter of its width" if source["model"] in QUARTERS else "",
+                   "width": "a quarter of its width" if "_quarter_" in source["model"] else "",
                    "dataset": source["dataset"]}
         tables = pd.concat([one.table("detection").assign(order=lambda frame: range(len(frame))) for one in results])
         for (_, method, behavior, metric), own in tables.groupby(["order", "method", "behavior", "metric"]):
             detected.append({"method": method, "behavior": behavior, **columns, "metric": metric,
                              **seed_means.summary(own["value"])})
         agreement += _agreement([one.array("tau") for one in results], results[0].manifest["compared"], columns)
-        manifest["runs"] += [{"source": {**source, "seed": seed}, "run": one.manifest["run"],
-                              **one.manifest["facts"]} for seed, one in zip(payload["seeds"], results, strict=True)]
+        sampled = [source_of(payload["settings"], index, seed).model_dump(mode="json") for seed in payload["seeds"]]
+        manifest["runs"] += [{"source": own, "run": one.manifest["run"], **one.manifest["facts"]}
+                             for own, one in zip(sampled, results, strict=True)]
     manifest["device"] = manifest["runs"][0]["device"]
     manifest["data"] = manifest["runs"][0]["data"]
     manifest["libraries"] = versions_of("scikit-learn", "cleanlab")

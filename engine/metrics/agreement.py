@@ -37,7 +37,8 @@ class Metric:
 
     `compare(stack (M, q, k) without NaN, fraction)` returns (M, M, q), float64; `chance(k, fraction)` is its
     expected value for unrelated scores; `range` holds its least and largest value; `short` is accepted for `name`.
-    of_signs: it compares every score with 0, not with the scores of other candidates.
+    of_signs: it compares every score with 0, not with the scores of other candidates. compare_pooled: the same over all
+    pairs at once, where it is not `compare` of one long row.
     """
 
     name: str
@@ -48,6 +49,12 @@ class Metric:
     chance: Callable[[int, float], float]
     compare: Callable[[torch.Tensor, float], torch.Tensor]
     of_signs: bool = False
+    compare_pooled: Callable[[torch.Tensor, float], torch.Tensor] | None = None
+
+    @property
+    def pooled_title(self) -> str:
+        """Of its value over all pairs at once."""
+        return f"{self.title} (pooled)"
 
 
 METRICS: Registry[Metric] = Registry("agreement metric")
@@ -92,19 +99,23 @@ def sign_agreement(a: Arraylike, b: Arraylike) -> Any:
 
 
 def pairwise(stack: Arrays, metrics: Sequence[str] = ("kendall", "overlap", "sign"), fraction: float = 0.05,
-             block: int | None = None) -> dict[str, Any]:
-    """Agreement of every pair among M score arrays, for each query.
+             block: int | None = None, pooled: bool = False) -> dict[str, Any]:
+    """Agreement of every pair among M score arrays, for each query, or `pooled` over all (query, candidate) pairs.
 
     stack: (M, m, k), or a sequence of M arrays (m, k). metrics: names from METRICS or FURTHER, or their short forms.
     fraction: the top fraction for the overlap. block: how many scores to handle at once (memory is a small multiple
-    of it, and at least of one query's M·k scores); it does not change the result.
+    of it, and at least of one query's M·k scores); it does not change the result. pooled: all m·k scores of an array
+    are one ranking, so that scores of different queries are compared with each other, and queries with large scores
+    decide who is at the top; sign agreement is then over the pairs that are not 0 in both arrays.
     Returns {metric as named: (M, M, m)}, symmetric in the two arrays; the diagonal is 1 where the metric is
-    defined. τ costs O(k^1.5) a pair and query. On CPU the blocks run on torch.get_num_threads() threads (8 at most).
+    defined; pooled (M, M, 1). τ costs O(k^1.5) a pair and query. On CPU the blocks run on torch.get_num_threads()
+    threads (8 at most).
     Raises InvalidInput for an unknown metric, a stack that is not (M, m, k), or a fraction outside (0, 1].
     """
     scores, to_output = _stacked(stack)
     chosen = {name: metric(name) for name in metrics}
-    results = _compare(scores, [metric.compare for metric in chosen.values()], fraction, block)
+    kernels = [(pooled and metric.compare_pooled) or metric.compare for metric in chosen.values()]
+    results = _compare(scores.flatten(1)[:, None] if pooled else scores, kernels, fraction, block)
     return {name: to_output(result) for name, result in zip(chosen, results, strict=True)}
 
 
@@ -286,6 +297,13 @@ def _sign_pairs(stack: torch.Tensor, fraction: float) -> torch.Tensor:
     return equal.to(torch.float64) / stack.shape[-1]
 
 
+def _sign_pairs_but_zeros(stack: torch.Tensor, fraction: float) -> torch.Tensor:
+    """NaN where all are 0 in both."""
+    counted = stack.shape[-1] - _matches(stack == 0).to(torch.float64)
+    equal = (_matches(stack > 0) + _matches(stack < 0)).to(torch.float64)
+    return torch.where(counted > 0, equal / counted, math.nan)
+
+
 def _overlap_pairs(stack: torch.Tensor, fraction: float) -> torch.Tensor:
     return _matches(_top(stack, fraction)).to(torch.float64) / top_size(stack.shape[-1], fraction)
 
@@ -315,7 +333,7 @@ for _registry, _metric in (
     (METRICS, Metric(
         "sign_agreement", "Sign agreement", "sign",
         "For which fraction of the candidates two score arrays agree on helpful, harmful or zero.",
-        (0.0, 1.0), lambda k, fraction: 0.5, _sign_pairs, of_signs=True)),
+        (0.0, 1.0), lambda k, fraction: 0.5, _sign_pairs, of_signs=True, compare_pooled=_sign_pairs_but_zeros)),
     (FURTHER, Metric(
         "spearman_rho", "Spearman rho", "spearman",
         "The correlation of the two arrays' ranks, from −1 for reversed to 1; far moves weigh most.",

@@ -13,7 +13,7 @@ from torch.func import functional_call
 
 from engine.basics.errors import InvalidInput
 from engine.basics.registry import Registry
-from engine.models.cifar_forms import FORMS
+from engine.models.cifar_forms import FORMS, OF_STUDIES
 from engine.models.cnn import cnn
 from engine.models.linear import linear
 from engine.models.mlp import mlp
@@ -24,7 +24,7 @@ MODELS: Registry[Build] = Registry("model")
 """name -> build(shape, classes) -> module with fresh weights; shape is (channels, height, width) of a picture."""
 OWN: dict[str, Build] = {"cnn": cnn, "mlp": mlp, "linear": linear}
 """The project's own networks, of at most two convolutions."""
-for _name, _build in {**OWN, **FORMS}.items():
+for _name, _build in {**OWN, **FORMS, **OF_STUDIES}.items():
     MODELS.add(_name, _build)
 
 
@@ -47,7 +47,9 @@ TITLES = {PRETRAINED: "logistic regression on pretrained features", LOGISTIC: "l
           "resnet18_quarter_cifar": "ResNet-18, a quarter as wide", "resnet50_cifar": "ResNet-50",
           "resnet50_quarter_cifar": "ResNet-50, a quarter as wide", "vgg19_bn_cifar": "VGG-19-BN",
           "vgg19_bn_quarter_cifar": "VGG-19-BN, a quarter as wide", "mobilenet_v2_cifar": "MobileNetV2",
-          "mobilenet_v2_quarter_cifar": "MobileNetV2, a quarter as wide"}
+          "mobilenet_v2_quarter_cifar": "MobileNetV2, a quarter as wide",
+          "mobilenet_v2_stem_cifar": "MobileNetV2, stride 1 in the stem alone",
+          "mobilenet_v2_stem_quarter_cifar": "MobileNetV2, stride 1 in the stem alone, a quarter as wide"}
 
 
 def register_own(name: str, build: Build, own: Own) -> None:

@@ -3,6 +3,7 @@
     resnet18_cifar, resnet50_cifar   7 × 7 stem and max-pooling replaced, four stages as they are
     vgg19_bn_cifar                   the convolutions as they are, mean over places, one linear layer
     mobilenet_v2_cifar               strides of the stem and of the second stage 1 instead of 2
+    mobilenet_v2_stem_cifar          stride of the stem alone 1 instead of 2, as the authors' code has it
     *_quarter_cifar                  the same with a quarter of the channels, for a CPU
 
 They take pictures of any number of colours; the paper trains them on CIFAR-10 (Appendix A-2).
@@ -59,13 +60,23 @@ def vgg19_bn_quarter_cifar(shape: Shape, classes: int) -> nn.Module:
 
 def mobilenet_v2_cifar(shape: Shape, classes: int) -> nn.Module:
     """torchvision's MobileNetV2 for small pictures: (b, *shape) -> (b, classes)."""
-    return _mobilenet(shape, classes)
+    return _mobilenet(shape, classes, (0, 2))
+
+
+def mobilenet_v2_stem_cifar(shape: Shape, classes: int) -> nn.Module:
+    """`mobilenet_v2_cifar` with the second stage of stride 2: (b, *shape) -> (b, classes)."""
+    return _mobilenet(shape, classes, (0,))
+
+
+def mobilenet_v2_stem_quarter_cifar(shape: Shape, classes: int) -> nn.Module:
+    """`mobilenet_v2_quarter_cifar` with the second stage of stride 2: (b, *shape) -> (b, classes)."""
+    return _mobilenet(shape, classes, (0,), width_mult=0.25)
 
 
 def mobilenet_v2_quarter_cifar(shape: Shape, classes: int) -> nn.Module:
     """`mobilenet_v2_cifar` at a quarter of its width, the last 1,280 channels as they are: (b, *shape) -> (b, classes).
     """
-    return _mobilenet(shape, classes, width_mult=0.25)
+    return _mobilenet(shape, classes, (0, 2), width_mult=0.25)
 
 
 def _narrow_resnet(block: Any, counts: Sequence[int], colours: int, classes: int) -> nn.Module:
@@ -105,16 +116,18 @@ def _vgg(name: str, narrower: int, shape: Shape, classes: int) -> nn.Module:
                                      classifier=nn.Linear(512 // narrower, classes)))
 
 
-def _mobilenet(shape: Shape, classes: int, **form: float) -> nn.Module:
+def _mobilenet(shape: Shape, classes: int, unstrided: Sequence[int], **form: float) -> nn.Module:
+    """unstrided: the parts of `features` whose strides are 1 instead of 2, 0 for the stem."""
     model = _built("mobilenet_v2", shape, classes, **form)
     features = cast(nn.Sequential, model.features)
     first = cast(nn.Sequential, features[0])
     stem = nn.Conv2d(shape[0], cast(nn.Conv2d, first[0]).out_channels, 3, stride=1, padding=1, bias=False)
     nn.init.kaiming_normal_(stem.weight, mode="fan_out")
     first[0] = stem
-    for layer in features[2].modules():
-        if isinstance(layer, nn.Conv2d):
-            layer.stride = (1, 1)
+    for number in unstrided:
+        for layer in features[number].modules():
+            if isinstance(layer, nn.Conv2d):
+                layer.stride = (1, 1)
     return model
 
 
@@ -143,9 +156,15 @@ FORMS: dict[str, Callable[[Shape, int], nn.Module]] = {
     form.__name__: form for form in (
         resnet18_cifar, resnet18_quarter_cifar, resnet50_cifar, resnet50_quarter_cifar, vgg19_bn_cifar,
         vgg19_bn_quarter_cifar, mobilenet_v2_cifar, mobilenet_v2_quarter_cifar)}
+OF_STUDIES: dict[str, Callable[[Shape, int], nn.Module]] = {
+    form.__name__: form for form in (mobilenet_v2_stem_cifar, mobilenet_v2_stem_quarter_cifar)}
+"""Variants that a study compares with what others ran, and that no page offers."""
 
 _VGG, _MOBILENET = r"^(features\.(49|50)|classifier)\.", r"^(features\.(17|18)|classifier)\."
+_STEM = r"^(features\.18|classifier)\."
 LAST_BLOCKS = {"vgg19_bn_cifar": _VGG, "vgg19_bn_quarter_cifar": _VGG,
-               "mobilenet_v2_cifar": _MOBILENET, "mobilenet_v2_quarter_cifar": _MOBILENET}
+               "mobilenet_v2_cifar": _MOBILENET, "mobilenet_v2_quarter_cifar": _MOBILENET,
+               "mobilenet_v2_stem_cifar": _STEM, "mobilenet_v2_stem_quarter_cifar": _STEM}
 """What `last_block` means where the module's own structure does not say it: the last convolution with its BatchNorm
-of VGG, the last inverted residual and the convolution after it of MobileNetV2, each with the head."""
+of VGG, the last inverted residual and the convolution after it of MobileNetV2, of its variant that convolution alone,
+each with the head."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from engine.basics.registry import Registry
-from engine.estimators import ESTIMATORS
+from engine.estimators import ESTIMATORS, configured
 from engine.estimators.named import ROWS, TRAINING_RUN, Named
 from engine.question.processes import PROCESSES
 from engine.scoring.scoring import Scoring
@@ -40,7 +40,7 @@ class NamedMethod(Named):
     @property
     def implies(self) -> bool:
         """Whether it implies a specification; a baseline does not."""
-        return ESTIMATORS[self.estimator].implies
+        return configured(self.estimator).implies
 
 
 def _methods() -> list[NamedMethod]:

@@ -89,6 +89,19 @@ def pooled(problem: ModuleProblem, scorings: Sequence[Scoring], weights: Sequenc
     return loss_derivatives(problem, problem.candidates, directions, budget=options.budget, check=options.check)
 
 
+def by_query(problem: ModuleProblem, scorings: Sequence[Scoring], options: Options | None = None) -> list[np.ndarray]:
+    """(m, k) float64 oriented scores ⟨d_q, ∇ℓ(z_k; θ_D)⟩ of scorings that all have a `form`, d_q out of each query's
+    own gradient.
+
+    A linear system is solved for each query, where `compute` solves one for each candidate. Both agree up to the
+    tolerance of the solver, and not where it stops early: a few iterations are another approximation from either side.
+    """
+    options, count = options or Options(), len(problem.queries)
+    rows = [pooled(problem, scorings, one.tolist(), options.stage(index, count))
+            for index, one in enumerate(torch.eye(count))]
+    return list(torch.stack(rows, 1).double().cpu().numpy())
+
+
 def query_slopes(problem: ModuleProblem, behaviors: Sequence[Behavior], weights: Sequence[float], budget: int = BUDGET,
                  options: Options | None = None) -> Tensor:
     """u = Σ_q w_q J_qᵀ s_B(q) / Σ_q w_q of each behavior at θ_D, (r, P)."""

@@ -79,6 +79,15 @@ def test_the_penalty_is_part_of_the_problem():
     assert scores[0] != scores[1]
 
 
+def test_an_intercept_is_part_of_the_problem_of_softmax_regression_alone():
+    without, has = (sound(open("examples", intercept=value, **SMALL)) for value in (0, 1))
+    assert [one.value for at in (without, has) for one in at.toggle if one.label == "Intercept"] == [False, True]
+    scores = [[text for text in texts(at) if 'class="wf-example"' in text] for at in (without, has)]
+    assert scores[0] != scores[1]
+    network = sound(open("examples", model="mlp", intercept=1, **{**SMALL, "fit-epochs": 3}))
+    assert not [one for one in network.toggle if one.label == "Intercept"]
+
+
 def test_a_setting_is_turned_on_approximation_error():
     at = sound(open("approximation_error", panel="alpha", solver="lissa", sweep=1, **SMALL))
     assert says(at, "Each value is a scoring of its own") or says(at, "candidates")

@@ -40,7 +40,7 @@ from engine.question.specification import fitting as fitting_to
 from engine.question.worded import TokenRange, Worded
 from engine.scoring.scoring import ESTIMATORS, Scoring
 
-MODEL = "model"
+MODEL, INTERCEPT = "model", "intercept"
 SIZES = ("train", "queries", "candidates", "pool")
 TRAINED = ("Softmax regression has one optimum and exact answers. A network is trained by stochastic gradient descent "
            "and is not at an optimum: its answers are exact for steps and retraining; re-optimised candidates that "
@@ -134,6 +134,8 @@ def _training(dataset: str, model: str, texts: bool) -> None:
     """The inputs of how a model is trained; one that came with its weights is read as it is."""
     if not texts:
         recipe_picker.show_penalty()
+    if model == SOFTMAX:
+        selectors.toggle(INTERCEPT, "Intercept", help="A bias of each class, which λ does not penalise.")
     base = None if model == SOFTMAX or weights_picker.chosen(dataset, model) else _recipe_of(dataset, model)
     if base is not None and base.epochs:
         recipe_picker.show(_family(texts), base, source().n_train or 0, fitting.pictures(dataset))
@@ -195,6 +197,7 @@ def source(seed_offset: int = 0) -> ProblemSource:
                              texts, look.parameters if look else ALL),
                          weights=weights_picker.chosen(name, model) if network else "",
                          recipe=_recipe(name, model),
+                         intercept=model == SOFTMAX and choice.one(INTERCEPT, False, choice.on_off),
                          **({} if texts else {"l2": recipe_picker.penalty()}))
 
 

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
+from engine.basics.errors import InvalidInput
 from engine.data import Dataset
+
+
+def size(name: str, wanted: int | None, available: int, of_what: str) -> int:
+    """How many examples are taken, all where nothing is said. Raises `InvalidInput` for more than there are."""
+    if available == 0:
+        raise InvalidInput(f"There are no {of_what}; take fewer trusted examples of every class.")
+    if wanted is not None and wanted > available:
+        raise InvalidInput(f"`{name}` is {wanted:,}, but there are only {available:,} {of_what}; ask for fewer.")
+    return available if wanted is None else wanted
 
 
 def most_trusted(dataset: Dataset, own: bool) -> int:

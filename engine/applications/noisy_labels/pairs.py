@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from engine.applications.noisy_labels.detectors.methods import DETECTORS, HELD_OUT, REFITTED, TRAINING, Detector
@@ -94,6 +94,10 @@ METHODS.add("random", LabelMethod("Random", instead="A random order."))
 for _name, _named in {"repsim": "repsim_cosine", "ntk": "ntk_last_layer", "gradsim": "gradsim", "tracin": "tracin",
                       "lissa": "influence_function_lissa"}.items():
     METHODS.add(_name, LabelMethod(NAMED[_named].label, NAMED[_named]))
+METHODS.add("repsim_unit", LabelMethod("RepSim (unit centroid)", NAMED["repsim_cosine"]))
+METHODS.add("ntk_loss_gradients", LabelMethod(NAMED["ntk_loss_gradients"].label, NAMED["ntk_loss_gradients"]))
+METHODS.add("lissa_power", LabelMethod("LiSSA (power steps)", replace(NAMED["influence_function_lissa"],
+                                                                      estimator="lissa;scale=power")))
 for _name, _detector in DETECTORS.items():
     METHODS.add(_name, LabelMethod(_detector.title, instead=_detector.sentence, detector=_detector))
 

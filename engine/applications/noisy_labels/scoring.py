@@ -20,6 +20,7 @@ import numpy as np
 from torch import Tensor
 
 from engine.applications.noisy_labels.augmented import augmented_scores
+from engine.applications.noisy_labels.class_gradients import by_loss_gradient, by_unit_centroid
 from engine.applications.noisy_labels.detectors.readings import Readings
 from engine.applications.noisy_labels.network_readings import NetworkReadings
 from engine.applications.noisy_labels.pairs import BEHAVIOR_TITLES, METHODS, Pair
@@ -31,7 +32,9 @@ from engine.problems.module import ModuleProblem
 from engine.scoring.pooled import aggregated, pooled
 
 AUGMENTED = "augmented"
-SIMILARITIES, GRADIENTS = ("repsim", "ntk"), ("gradsim", "tracin", "lissa")
+SIMILARITIES, SOLVED = ("repsim", "ntk"), ("lissa", "lissa_power")
+GRADIENTS = ("gradsim", "tracin", *SOLVED)
+OF_CLASSES = {"repsim_unit": by_unit_centroid, "ntk_loss_gradients": by_loss_gradient}
 
 
 def shuffled(source: NoisySource, count: int) -> np.ndarray:
@@ -42,7 +45,8 @@ def shuffled(source: NoisySource, count: int) -> np.ndarray:
 def suspicions(model: TrainedModel, wanted: Collection[str], options: Options | None = None) -> dict[Pair, np.ndarray]:
     """(method, behavior) -> suspicion (n,) of every training example.
 
-    wanted: names in `METHODS`, or `augmented` for RepSim with signals. Raises `InvalidInput` for another name.
+    wanted: names in `METHODS`, or `augmented` for RepSim with signals, by the unit centroid if that RepSim alone is
+    wanted. Raises `InvalidInput` for another name.
     """
     options, known = options or Options(), {*METHODS, AUGMENTED}
     if other := sorted(set(wanted) - known):
@@ -51,9 +55,9 @@ def suspicions(model: TrainedModel, wanted: Collection[str], options: Options | 
     if "random" in wanted:
         scores[Pair(METHODS["random"].title)] = shuffled(model.source, len(model.evidence.y))
     scores |= detected(NetworkReadings(model, options), wanted)
-    repsim = Pair(METHODS["repsim"].title)
-    scores |= similarity_scores(model, [*wanted, *(["repsim"] if AUGMENTED in wanted else [])], options)
-    augmented = augmented_scores(model, -scores[repsim]) if AUGMENTED in wanted else {}
+    repsim = "repsim_unit" if "repsim_unit" in wanted and "repsim" not in wanted else "repsim"
+    scores |= similarity_scores(model, [*wanted, *([repsim] if AUGMENTED in wanted else [])], options)
+    augmented = augmented_scores(model, -scores[Pair(METHODS[repsim].title)]) if AUGMENTED in wanted else {}
     scores |= gradient_scores(model, wanted, options)
     ordered = {pair: scores[pair] for name, method in METHODS.items() if name in wanted for pair in method.pairs
                if pair in scores}
@@ -69,14 +73,16 @@ def detected(readings: Readings, wanted: Collection[str]) -> dict[Pair, np.ndarr
 
 
 def similarity_scores(model: TrainedModel, wanted: Collection[str], options: Options) -> dict[Pair, np.ndarray]:
-    """Of the wanted methods among `SIMILARITIES`, from one pass over the training set."""
+    """Of the wanted methods among `SIMILARITIES`, from one pass over the training set, and among `OF_CLASSES`."""
+    of_classes = {Pair(METHODS[name].title): suspicion(model.problem).double().cpu().numpy()
+                  for name, suspicion in OF_CLASSES.items() if name in wanted}
     methods = [METHODS[name] for name in SIMILARITIES if name in wanted]
     scorings = [method.named.implied(eta=1.0) for method in methods if method.named]
     over = METHODS["repsim"].over
     if not scorings or not over:
-        return {}
+        return of_classes
     rows = aggregated(model.problem, scorings, over.aggregate(model.evidence), options)
-    return {Pair(method.title): -row for method, row in zip(methods, rows, strict=True)}
+    return {Pair(method.title): -row for method, row in zip(methods, rows, strict=True)} | of_classes
 
 
 def gradient_scores(model: TrainedModel, wanted: Collection[str], options: Options) -> dict[Pair, np.ndarray]:
@@ -85,7 +91,7 @@ def gradient_scores(model: TrainedModel, wanted: Collection[str], options: Optio
     if not wanted:
         return {}
     earlier = model.checkpoints[:-1] if "tracin" in wanted else ()
-    at_the_end = ["gradsim", *(["lissa"] if "lissa" in wanted else [])]
+    at_the_end = ["gradsim", *(name for name in SOLVED if name in wanted)]
     scores = _at(model.problem, at_the_end, options.stage(0, len(earlier) + 1))
     if "tracin" in wanted:
         total = (model.checkpoints[-1][1] if model.checkpoints else 1.0) * scores["gradsim"]

@@ -23,7 +23,14 @@ from engine.applications.noisy_labels.folds import FOLD, fold_chunks, fold_named
 from engine.applications.noisy_labels.held_out import HeldOutRequest
 from engine.applications.noisy_labels.network_readings import HeldOutModels
 from engine.applications.noisy_labels.pairs import BEHAVIOR_TITLES, METHODS, Pair, reading, usual
-from engine.applications.noisy_labels.scoring import AUGMENTED, detected, suspicions
+from engine.applications.noisy_labels.scoring import (
+    AUGMENTED,
+    GRADIENTS,
+    OF_CLASSES,
+    SIMILARITIES,
+    detected,
+    suspicions,
+)
 from engine.applications.noisy_labels.source import NoisyData, NoisySource, TrainedModel
 from engine.basics.provenance import device_name
 from engine.jobs import Context, Output
@@ -33,7 +40,7 @@ from engine.question.behaviors import BEHAVIORS
 from engine.requests import JobRequest
 from engine.store.results import Result
 
-TOGETHER = {"similarity": ("random", "repsim", "ntk", AUGMENTED), "gradients": ("gradsim", "tracin", "lissa"),
+TOGETHER = {"similarity": ("random", *SIMILARITIES, *OF_CLASSES, AUGMENTED), "gradients": GRADIENTS,
             HELD_OUT: reading(HELD_OUT), TRAINING: reading(TRAINING), REFITTED: reading(REFITTED)}
 """Methods that are computed together, as one chunk."""
 NEAREST = 3

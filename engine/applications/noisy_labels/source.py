@@ -15,6 +15,8 @@ from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, mod
 from torch import Tensor
 
 from engine import data
+from engine.applications.noisy_labels import limits
+from engine.applications.noisy_labels.channels import standardised
 from engine.applications.noisy_labels.evidence import Evidence
 from engine.applications.noisy_labels.folds import check_folds, fold_of
 from engine.applications.noisy_labels.learners import Learner, Task, learner
@@ -50,8 +52,10 @@ class NoisySource(Value):
     n_train, n_test: sizes, by default all there is. trusted: verified examples of every class. pool: pixels are
     averaged over pool × pool squares. noise: the fraction of labels made wrong, in [0, 1), by default 0.2, and 0 for a
     user's own data; with 0 the labels stay as they came, and flags are those that the data bring, if any. mask: seed
-    of draw, trusted set and noise, fixed over training seeds. seed: of the training. selection: the parameters that
-    scores read, by default the last block and the head. model: a network of `engine.models.catalogue`, trained by
+    of draw, trusted set and noise, fixed over training seeds. split: seed of draw and trusted set in place of it, so
+    that the mask names positions, where other examples stand. standardised: whether inputs are less the mean of their
+    channel over the training set, in units of its spread. seed: of the training. selection: the parameters that scores
+    read, by default the last block and the head. model: a network of `engine.models.catalogue`, trained by
     `recipe`; or `pretrained`, logistic regression on pretrained features of pictures and texts, or `logistic`, on
     features as they are, for both of which the recipe says nothing.
 
@@ -71,6 +75,8 @@ class NoisySource(Value):
     trusted_from: Literal["verified", "labels in doubt", "cross-validation"] = VERIFIED
     folds: Annotated[Count, Field(ge=2, le=10)] = 4
     mask: Annotated[Count, Field(ge=0)] = 0
+    split: Annotated[Count, Field(ge=0)] | None = None
+    standardised: bool = False
     model: str = "cnn"
     selection: str = LAST_BLOCK
     recipe: Recipe = SMALL_RECIPE
@@ -86,9 +92,10 @@ class NoisySource(Value):
 
     @model_serializer(mode="wrap")
     def _without_the_usual(self, serialize: SerializerFunctionWrapHandler) -> dict:
-        """Where trusted examples come from is written only if it is not the usual: digests stay what they were."""
+        """What came later is written only if it is not the usual: digests stay what they were."""
         fields = serialize(self)
-        usual = {"trusted_from": self.trusted_from == VERIFIED, "folds": not self.in_turn}
+        usual = {"trusted_from": self.trusted_from == VERIFIED, "folds": not self.in_turn,
+                 "split": self.split is None, "standardised": not self.standardised}
         return {key: value for key, value in fields.items() if not usual.get(key, False)}
 
     @property
@@ -129,34 +136,40 @@ class NoisySource(Value):
         if self.in_turn:
             return self._draw_in_turn(whole(dataset) if dataset.test_from_train else dataset)
         verified = dataset.y_test if own else dataset.y_train
-        trusted, rest = corruption.trusted_rows(verified, dataset.n_classes, self.trusted, self.mask)
-        pool = np.random.default_rng([self.mask, 3]).permutation(len(dataset.y_train)) if own else rest
-        train = pool[:_size("n_train", self.n_train, len(pool), "training examples beside the trusted set")]
+        seed = self.mask if self.split is None else self.split
+        trusted, rest = corruption.trusted_rows(verified, dataset.n_classes, self.trusted, seed)
+        pool = np.random.default_rng([seed, 3]).permutation(len(dataset.y_train)) if own else rest
+        train = pool[:limits.size("n_train", self.n_train, len(pool), "training examples beside the trusted set")]
         test = rest if own else np.random.default_rng([self.mask, 4]).permutation(len(dataset.y_test))
-        test = test[:_size("n_test", self.n_test, len(test), "test examples beside the trusted set")]
+        test = test[:limits.size("n_test", self.n_test, len(test), "test examples beside the trusted set")]
         observed, planted = corruption.symmetric_noise(dataset.y_train[train], dataset.n_classes, self.noise, self.mask)
-        flags = _flags(planted if self.noise else None, None if dataset.flags is None else dataset.flags[train])
+        flags = corruption.flags_of(planted if self.noise else None, dataset.flags, train)
         split = "test" if own else "train"
-        evidence = Evidence(self._inputs(dataset, "train", train), observed, self._inputs(dataset, split, trusted),
-                            verified[trusted], dataset.n_classes)
+        x, trusted_x, x_test = self._inputs(dataset, ("train", train), (split, trusted), ("test", test))
+        evidence = Evidence(x, observed, trusted_x, verified[trusted], dataset.n_classes)
         if own:
             evidence.check_apart()
-        return NoisyData(self, dataset, evidence, flags, self._inputs(dataset, "test", test), dataset.y_test[test],
-                         train, trusted, split, test)
+        return NoisyData(self, dataset, evidence, flags, x_test, dataset.y_test[test], train, trusted, split, test)
 
     def _draw_in_turn(self, dataset: data.Dataset) -> NoisyData:
         """All labels as what is searched and as what measures, which the folds then part."""
         order = np.random.default_rng([self.mask, 3]).permutation(len(dataset.y_train))
         order = order[np.bincount(dataset.y_train)[dataset.y_train[order]] > 1]  # a lone example can be held to nothing
-        rows = order[:_size("n_train", self.n_train, len(order), "training examples")]
+        rows = order[:limits.size("n_train", self.n_train, len(order), "training examples")]
         observed, planted = corruption.symmetric_noise(dataset.y_train[rows], dataset.n_classes, self.noise, self.mask)
         check_folds(observed, self.folds, dataset.class_names)
-        flags = _flags(planted if self.noise else None, None if dataset.flags is None else dataset.flags[rows])
-        x, test = self._inputs(dataset, "train", rows), np.arange(len(dataset.y_test))[:self.n_test]
-        return NoisyData(self, dataset, Evidence(x, observed, x, observed, dataset.n_classes), flags,
-                         self._inputs(dataset, "test", test), dataset.y_test[test], rows, rows, "train", test)
+        flags = corruption.flags_of(planted if self.noise else None, dataset.flags, rows)
+        test = np.arange(len(dataset.y_test))[:self.n_test]
+        x, x_test = self._inputs(dataset, ("train", rows), ("test", test))
+        return NoisyData(self, dataset, Evidence(x, observed, x, observed, dataset.n_classes), flags, x_test,
+                         dataset.y_test[test], rows, rows, "train", test)
 
-    def _inputs(self, dataset: data.Dataset, split: str, rows: np.ndarray) -> np.ndarray:
+    def _inputs(self, dataset: data.Dataset, *parts: tuple[str, np.ndarray]) -> list[np.ndarray]:
+        """Inputs of rows of a split each, the first of which is what is trained on."""
+        inputs = [self._pixels(dataset, *part) for part in parts]
+        return standardised(inputs) if self.standardised else inputs
+
+    def _pixels(self, dataset: data.Dataset, split: str, rows: np.ndarray) -> np.ndarray:
         """float32 inputs (b, *shape) of rows of a split, a few thousand at a time in float64."""
         shape = input_shape(self.model, dataset, self.pool)
         out = np.empty((len(rows), *shape), dtype=np.float32)
@@ -381,18 +394,3 @@ class TrainedModel:
     def accuracy(self, x: np.ndarray, y: np.ndarray) -> float:
         """The fraction of (x, y) classified correctly, x as the model reads it."""
         return self.problem.accuracy(x, y)
-
-
-def _flags(planted: Flags | None, known: np.ndarray | None) -> Flags | None:
-    """Which labels are wrong: those that were made so, and those that the data say were wrong before."""
-    if planted is None:
-        return None if known is None else Flags(known)
-    return planted if known is None else Flags(planted.noisy | known, planted.labels)
-
-
-def _size(name: str, wanted: int | None, available: int, of_what: str) -> int:
-    if available == 0:
-        raise InvalidInput(f"There are no {of_what}; take fewer trusted examples of every class.")
-    if wanted is not None and wanted > available:
-        raise InvalidInput(f"`{name}` is {wanted:,}, but there are only {available:,} {of_what}; ask for fewer.")
-    return available if wanted is None else wanted

@@ -7,6 +7,7 @@ import torch
 
 from engine.basics.options import Options
 from engine.curvature import SOLVERS, SoftmaxHessian, softmax_hessian, solvers_for
+from engine.curvature.plain_inverse import PLAIN_INVERSE
 from engine.models import softmax
 from engine.problems import SoftmaxProblem
 from tests.engine.curvature.cases import (
@@ -41,6 +42,21 @@ def test_cholesky_is_the_inverse(classes, intercept, damping, columns):
     rhs = gradients(problem, columns)
     expected = naive_solution(problem, naive_matrix(problem, damping), rhs)
     assert close(solve(SOLVERS["cholesky"], problem, rhs, damping).x, expected, 1e-9)
+
+
+@pytest.mark.parametrize("classes, intercept, damping, columns", CASES)
+def test_a_plain_inverse_is_one_where_there_is_one(classes, intercept, damping, columns):
+    """Where there is none, a column that it calls converged is right but for a shift of all intercepts."""
+    problem = make(classes, intercept)
+    rhs = gradients(problem, columns)
+    right, found = (solve(solver, problem, rhs, damping) for solver in (SOLVERS["cholesky"], PLAIN_INVERSE))
+    if not intercept or damping:
+        assert found.converged.all() and close(found.x, right.x, 1e-8)
+        return
+    off = (found.x - right.x).reshape(problem.dimension, classes, columns)[..., found.converged]
+    rest = (off - off.mean(1, keepdim=True)).flatten(0, 1).norm(dim=0)
+    bound = 1e-6 / problem.l2 * rhs.reshape(problem.parameters, columns).norm(dim=0)[found.converged]
+    assert (rest <= bound).all() and right.converged.all()
 
 
 @pytest.mark.parametrize("name", ALL)

@@ -109,6 +109,14 @@ def test_the_last_layers_kernel_is_the_kernel_of_its_parameters(problem):
                                scores(problem, "query_logit", AUXILIARY, STEP, "ntk_last_layer"))
 
 
+@pytest.mark.parametrize("behavior", ["query_loss", "hard_margin"])
+def test_the_cosine_of_last_layer_gradients_is_the_cosine_of_a_last_layer(problem, behavior):
+    last = ModuleProblem(problem.network.module, problem.x, problem.y, problem.queries, problem.query_labels,
+                         problem.candidates, parameters="last_layer", dtype="float64")
+    torch.testing.assert_close(scores(problem, behavior, ADD, STEP, "cosine_last_layer"),
+                               scores(last, behavior, ADD, STEP, "cosine"))
+
+
 def test_representer_points_are_first_order_steps_of_the_last_layer(problem):
     last = ModuleProblem(problem.network.module, problem.x, problem.y, problem.queries, problem.query_labels,
                          problem.candidates, parameters="last_layer", dtype="float64")

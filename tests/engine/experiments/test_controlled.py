@@ -144,6 +144,43 @@ def test_the_manifest_says_how_it_was_made(result):
     assert manifest["runs"][0]["data"] == ProblemSource(**DIGITS, seed=0).build().problem.fingerprint
 
 
+@pytest.fixture(scope="module")
+def as_authors(tmp_path_factory):
+    settings = {**TINY["settings"], "conventions": "authors"}
+    return run_job(controlled.STUDY.name, {**TINY, "seeds": [0], "settings": settings}, tmp_path_factory.mktemp("home"))
+
+
+def test_the_authors_model_has_an_intercept(as_authors, result):
+    [run] = as_authors.manifest["runs"]
+    assert run["source"]["intercept"] and run["source"]["seed"] == 0 and run["factual"]["gradient_norm"] < 1e-12
+    assert run["data"] == ProblemSource(**DIGITS, seed=0, intercept=True).build().problem.fingerprint
+    assert keys_of(result.table("table_a6")) < keys_of(as_authors.table("table_a6"))
+
+
+@pytest.mark.parametrize(("comparison", "parameter"), [
+    ("one-step vs. five-step", ""), ("one-step vs. inverse-Hessian", ""),
+    ("first-order vs. exact one-step", "eta=0.5")])
+def test_the_authors_rows_are_also_over_all_pairs(as_authors, comparison, parameter):
+    problem = ProblemSource(**DIGITS, seed=0, intercept=True).build().problem
+    a, b = (oriented(problem, *parts).ravel() for parts in SIDES[comparison, parameter])
+    rows = as_authors.table("figure_4")
+    rows = rows[(rows.comparison == comparison) & (rows.parameter == parameter) & (rows.behavior == "query_loss")]
+    means = rows.set_index("metric")["mean"]
+    assert means["Kendall tau (pooled)"] == pytest.approx(kendalltau(a, b).statistic, abs=1e-9)
+    assert means["Sign agreement (pooled)"] == pytest.approx((np.sign(a) == np.sign(b)).mean(), abs=1e-9)
+    assert len(means) == 6
+
+
+def test_the_authors_curve_over_alpha_is_there_by_both_inverses(as_authors):
+    """The plain inverse has no more than rounding against it, which decides the ranking."""
+    rows = as_authors.table("figure_4")
+    tau = rows[(rows.parameter == "alpha=0.00001") & (rows.metric == "Kendall tau") & (rows.behavior == "query_loss")]
+    tau = tau.set_index("comparison")["mean"]
+    assert tau["inverse-Hessian vs. Newton upweight"] > 0.99
+    assert not tau["plain inverse vs. Newton upweight"] > tau["inverse-Hessian vs. Newton upweight"]
+    assert "(pooled)" not in " ".join(rows[rows.curve == "alpha"].metric)
+
+
 class Stop(Watch):
     done = 0
 

@@ -6,12 +6,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from engine.experiments import EXPERIMENTS, network
+from engine.exact.refined import refined
+from engine.experiments import EXPERIMENTS, network, network_search
 from engine.experiments.agreements import Bounded, per_query
 from engine.jobs import run_job
 from engine.problems import ProblemSource
 from engine.scoring.compute import compute
 from engine.scoring.controlled import step_scoring
+from engine.scoring.pooled import by_query
 
 SOURCE = {"dataset": "digits", "model": "mlp", "n_train": 40, "n_test": 12, "n_queries": 6, "n_candidates": 5,
           "pool": 4, "recipe": {"epochs": 8, "batch_size": 10, "learning_rate": 0.05, "momentum": 0.9}}
@@ -117,3 +119,48 @@ def test_the_manifest_says_how_far_the_factual_model_is_from_an_optimum(result):
     for run in result.manifest["runs"]:
         assert run["factual"]["gradient_norm"] > 1e-6 and 0 <= run["factual"]["test_accuracy"] <= 1
         assert run["convergence"]["largest_gradient_norm"] > 0 and "largest_residual" in run["solver"]
+
+
+@pytest.fixture(scope="module")
+def as_authors(home):
+    settings = {**TINY["settings"], "conventions": "authors", "solved": {"n_candidates": 2}}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("WHICHFLUENCE_HOME", str(home))
+        patch.setattr(network_search, "QUERIES", 4)
+        yield run_job(network.STUDY.name, {**TINY, "seeds": [1], "settings": settings}, home)
+
+
+@pytest.mark.slow
+def test_the_authors_search_from_a_refined_model_without_damping(as_authors, drawn, result):
+    problem = refined(drawn.problem, 100)
+    figure = tables(as_authors, "figure-a1")
+    up, removed = map(Bounded.of, compute(problem, [
+        network.search_scoring(network.upweighting(1e-1)), network.search_scoring(network.REMOVAL)]))
+    cell = seed_mean(figure, 0, comparison=network.LEAVE_ONE_OUT, parameter="alpha=0.1", metric="Kendall tau")
+    assert cell == pytest.approx(np.nanmean(per_query(up, removed)["kendall_tau"]), abs=1e-6)
+    [solved] = by_query(problem, [network.response("query_loss", "cg;tolerance=1e-12;iterations=10")])
+    curve = seed_mean(tables(as_authors, "figure-a2"), 0, curve="alpha", behavior="query_loss", parameter="alpha=0.1",
+                      metric="Kendall tau")
+    expected = per_query(up.like(Bounded(solved[:4])), Bounded(solved[:4]))["kendall_tau"]
+    assert curve == pytest.approx(np.nanmean(expected), abs=1e-6)
+    assert set(map(tuple, figure[KEYS].to_numpy())) == set(map(tuple, tables(result, "figure-a1")[KEYS].to_numpy()))
+
+
+@pytest.mark.slow
+def test_the_authors_train_longer_for_the_behaviors_alone(as_authors, drawn, result):
+    """9 epochs in place of 8; five steps are those of the 8."""
+    longer = ProblemSource.parse({**SOURCE, "seed": 1, "recipe": {**SOURCE["recipe"], "epochs": 9}}).build().problem
+    step, margin = map(Bounded.of, compute(longer, [step_scoring(b, 0.1) for b in ("query_loss", "hard_margin")]))
+    ours, theirs = tables(result, "table-a7"), tables(as_authors, "table-a7")
+    cell = seed_mean(theirs, 0, comparison="query loss vs. hard margin", metric="Kendall tau")
+    assert cell == pytest.approx(np.nanmean(per_query(step, margin)["kendall_tau"]), abs=1e-6)
+    assert seed_mean(theirs, 0, comparison=network.FIVE_STEPS, metric="Kendall tau") == seed_mean(
+        ours, 1, comparison=network.FIVE_STEPS, metric="Kendall tau")
+
+
+@pytest.mark.slow
+def test_the_authors_solve_for_queries(as_authors):
+    table = tables(as_authors, "table-a7").set_index(["comparison", "metric"])
+    row = table.loc[(network.INVERSE_HESSIAN, "Kendall tau")]
+    assert row["n_queries"] == 4 and row["n_candidates"] == SOURCE["n_candidates"]
+    assert as_authors.manifest["runs"][0]["solver"] == {"iterations": 10, "for": "queries"}

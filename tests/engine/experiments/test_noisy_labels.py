@@ -8,6 +8,8 @@ import pandas as pd
 import pytest
 
 from engine.applications.noisy_labels.drawing import draw_cached
+from engine.applications.noisy_labels.retraining import most_suspicious, retrained_accuracy
+from engine.applications.noisy_labels.scoring import suspicions
 from engine.applications.noisy_labels.search import SuspicionRequest
 from engine.applications.noisy_labels.source import NoisySource
 from engine.experiments import EXPERIMENTS, noisy_labels, publish, removal
@@ -125,3 +127,53 @@ def test_the_paper_preset_is_table_a3():
         ("resnet50_cifar", 0.1, (24, 49, 74, 99)), ("vgg19_bn_cifar", 0.05, (24, 49, 74, 99)),
         ("mobilenet_v2_cifar", 0.02, (24, 49, 74, 99))]
     assert [s["noise"] for s in noisy_labels.RATE_PRESETS["paper"].settings["sources"]] == [0.05, 0.1, 0.2, 0.3, 0.4]
+
+
+@pytest.fixture(scope="module")
+def as_authors(tmp_path_factory):
+    settings = noisy_labels.settings(("repsim", "ntk", "lissa", "augmented"), noisy_labels.sources(
+        {**TINY, "recipe": RECIPE.model_copy(update={"precision": "mixed"})}))
+    return run("table-5-1", {**settings, "conventions": "authors"}, tmp_path_factory.mktemp("home"))
+
+
+def test_the_authors_runs_say_what_they_are(as_authors):
+    _, result = as_authors
+    first, second = (NoisySource.parse(one["source"]) for one in result.manifest["runs"])
+    assert first.standardised and first.recipe.precision == "full" and (first.split, second.split) == (0, 1)
+    assert (first.seed, second.seed) == (0, 1) and first.mask == second.mask
+    assert result.manifest["runs"][0]["data"] != result.manifest["runs"][1]["data"]
+
+
+def test_the_authors_methods_stand_under_the_papers_names(as_authors, main):
+    tiny, result = as_authors
+    settings = tiny.payload("small")["settings"]
+    assert noisy_labels.methods_of(settings) == ["repsim_unit", "ntk_loss_gradients", "lissa_power", "augmented"]
+    table = result.table("detection")
+    names = {(row.method, row.behavior, row.metric) for row in table.itertuples()}
+    assert names < {(row.method, row.behavior, row.metric) for row in main[1].table("detection").itertuples()}
+    source = noisy_labels.source_of(settings, 0, 1)
+    scored = suspicions(draw_cached(source).train(), ("ntk_loss_gradients",))
+    row = table[(table.method == "NTK") & (table.metric == "AUPRC")].iloc[0]
+    expected = detection(draw_cached(source).flags.noisy, scored["NTK (loss gradients)", "none"])["AUPRC"]
+    assert float(row["seed_means"].split()[1]) == pytest.approx(expected, abs=1e-6)
+
+
+def test_the_authors_mobilenet_has_one_stride_less(tmp_path):
+    settings = {**noisy_labels.ARCHITECTURE_PRESETS["desk"].settings, "conventions": "authors"}
+    assert [source["model"] for source in noisy_labels.sources_of(settings)][-1] == "mobilenet_v2_stem_quarter_cifar"
+    assert noisy_labels.sources_of(noisy_labels.ARCHITECTURE_PRESETS["desk"].settings)[-1]["model"] == (
+        "mobilenet_v2_quarter_cifar")
+
+
+def test_the_authors_retrain_with_seed_0_on_the_data_of_the_source(tmp_path):
+    settings = {**removal.settings(TINY), "methods": ["repsim"], "shares": [0.1], "conventions": "authors"}
+    _, result = run("table-a10", settings, tmp_path)
+    source = noisy_labels.source_of(settings, 0, 1)
+    noisy = draw_cached(source)
+    suspicion = suspicions(noisy.train(), ("repsim_unit",))["RepSim (unit centroid)", "none"]
+    again = draw_cached(source.model_copy(update={"seed": 0}))
+    after = retrained_accuracy(again, tuple(most_suspicious(suspicion, 0.1).tolist()), {})
+    before = noisy.train().accuracy(noisy.x_test, noisy.y_test)
+    change = float(result.table("removal")["seed_means"][0].split()[1])
+    assert change == pytest.approx(100 * (after - before), abs=1e-4)
+    np.testing.assert_array_equal(again.rows, noisy.rows)

@@ -335,6 +335,26 @@ def test_a_new_metric_is_one_entry():
         METRICS.remove("same_best")
 
 
+@pytest.mark.parametrize("kind", ["ties", "continuous"])
+def test_pooled_is_one_ranking_of_all_pairs(kind):
+    """Queries on different scales, and zeros: SciPy's τ-b, sets and signs of the arrays as one long row."""
+    generator = np.random.default_rng(3)
+    a, b = generator.normal(size=(2, 5, 40)) * np.array([0.01, 1, 3, 10, 100])[:, None]
+    a, b = (np.round(a), np.round(b)) if kind == "ties" else (a, b)
+    a[0, :7] = b[0, 2:9] = 0.0
+    over_all = {name: values[0, 1, 0] for name, values in pairwise(np.stack([a, b]), pooled=True).items()}
+    assert over_all["kendall"] == pytest.approx(stats.kendalltau(a.ravel(), b.ravel()).statistic)
+    assert over_all["overlap"] == pytest.approx(naive_overlap(a.reshape(1, -1), b.reshape(1, -1), 0.05)[0])
+    counted = [(x, y) for x, y in zip(a.ravel(), b.ravel(), strict=True) if x != 0 or y != 0]
+    assert len(counted) < a.size
+    assert over_all["sign"] == pytest.approx(np.mean([np.sign(x) == np.sign(y) for x, y in counted]))
+    assert abs(over_all["kendall"] - np.nanmean(pairwise(np.stack([a, b]))["kendall"][0, 1])) > 1e-3
+
+
+def test_pooled_zeros_have_no_sign_to_agree_on():
+    assert math.isnan(pairwise(np.zeros((2, 3, 4)), ("sign",), pooled=True)["sign"][0, 1, 0])
+
+
 def test_summarize_by_hand():
     summary = summarize([[0.5, math.nan, 0.7], [0.8, 0.8, 0.8], [1.0, 1.0, math.nan]])
     # per-seed means 0.6, 0.8, 1.0: s = 0.2, t(0.975, 2) = 4.302653

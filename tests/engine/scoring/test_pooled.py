@@ -2,11 +2,13 @@
 
 import numpy as np
 import pytest
+import torch
 
 from engine.estimators import ESTIMATORS
+from engine.question.behaviors import BEHAVIORS
 from engine.scoring.aggregate import Mean, OwnClass, Weighted
 from engine.scoring.compute import compute
-from engine.scoring.pooled import aggregated, form
+from engine.scoring.pooled import aggregated, by_query, form
 from engine.scoring.scoring import Scoring
 from tests.engine import problems_for_tests as naive
 from tests.engine.exact import network_cases as cases
@@ -39,6 +41,46 @@ def test_a_solver_with_a_tolerance_agrees_to_it(network, solver):
     scoring = Scoring.of("query_logit", RATE, RESPONSE, solver)
     found, expected = aggregated(network, [scoring], Mean())[0], Mean().of(compute(network, scoring)[0])
     np.testing.assert_allclose(found, expected, atol=0.03 * np.abs(expected).max())
+
+
+def few_iterations(matrix, right, count):
+    """Conjugate gradients as Hestenes and Stiefel write them."""
+    x = np.zeros_like(right)
+    residual = direction = right
+    for _ in range(count):
+        image = matrix @ direction
+        length = residual @ residual / (direction @ image)
+        x, after = x + length * direction, residual - length * image
+        direction = after + (after @ after) / (residual @ residual) * direction
+        residual = after
+    return x
+
+
+@pytest.mark.parametrize("count", [3, 200])
+def test_a_system_is_solved_for_every_query(network, count):
+    """−∇B_qᵀ x_k, x by a few iterations from the query's side; with many, those from the candidates' side."""
+    behaviors, damping = ("query_loss", "hard_margin"), RESPONSE["damping"]
+    scorings = [Scoring.of(b, RATE, RESPONSE, f"cg;tolerance=1e-12;iterations={count}") for b in behaviors]
+    scores = by_query(network, scorings)
+    size = len(network.theta)
+    hessian = torch.autograd.functional.hessian(
+        lambda theta: network.loss(network.network.logits(network.x, theta), network.y).mean(), network.theta)
+    matrix = hessian.numpy() + (network.l2 + damping) * np.eye(size)
+    gradients = torch.stack([torch.autograd.functional.jacobian(
+        lambda theta, k=k: network.loss(network.network.logits(network.x[k:k + 1], theta), network.y[k:k + 1]).sum(),
+        network.theta) for k in range(network.n)]).numpy()
+    for behavior, own in zip(behaviors, scores, strict=True):
+        for query, row in enumerate(own):
+            def value(theta, query=query, behavior=behavior):
+                logits = network.network.logits(network.queries[query:query + 1], theta)
+                return BEHAVIORS[behavior].value(logits, network.query_labels[query:query + 1]).sum()
+
+            slope = torch.autograd.functional.jacobian(value, network.theta).numpy()
+            expected = -gradients @ few_iterations(matrix, slope, min(count, 25))
+            np.testing.assert_allclose(row, expected, rtol=1e-6, atol=1e-9 * np.abs(expected).max())
+    if count > 25:
+        for own, exact in zip(scores, compute(network, scorings), strict=True):
+            np.testing.assert_allclose(own, exact.oriented, rtol=1e-6, atol=1e-9)
 
 
 def test_what_has_no_form_is_put_together_afterwards(network):

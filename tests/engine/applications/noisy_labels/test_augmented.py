@@ -39,6 +39,36 @@ def test_repsim_and_ntk(found):
         assert found[Pair("NTK")][k] == pytest.approx(-(own @ phi[k] + 1).mean().item(), rel=1e-4)
 
 
+def test_repsim_and_ntk_of_the_authors_code():
+    """The centroid of unit representations; the cosine with the class's mean loss gradient, written out."""
+    trained = model()
+    scores = suspicions(trained, ("repsim_unit", "ntk_loss_gradients"))
+    phi, trusted, logits, others, _ = parts(trained)
+    y, labels = trained.evidence.y, trained.evidence.trusted_y
+
+    def gradients(features, values, own):
+        signals = values.softmax(1) - torch.eye(10).double()[own]
+        with_one = torch.cat([features, torch.ones(len(features), 1)], 1)
+        return (signals[:, :, None] * with_one[:, None]).flatten(1)
+
+    mine, theirs = gradients(phi, logits, y), gradients(trusted, others, labels)
+    for k in range(0, len(y), 11):
+        own = labels == y[k]
+        centroid = (trusted[own] / trusted[own].norm(dim=1, keepdim=True)).mean(0)
+        for title, vector, mean in (("RepSim (unit centroid)", phi[k], centroid),
+                                    ("NTK (loss gradients)", mine[k], theirs[own].mean(0))):
+            cosine = (vector @ mean) / (vector.norm() * mean.norm())
+            assert scores[Pair(title)][k] == pytest.approx(-cosine.item(), rel=1e-3, abs=1e-5)
+
+
+def test_signals_are_added_to_the_repsim_that_is_wanted():
+    both = [suspicions(model(), (name, "augmented")) for name in ("repsim", "repsim_unit")]
+    ratios = [one[Pair(augmented("train", "logit"))] / one[pair] for one, pair in zip(
+        both, (Pair("RepSim"), Pair("RepSim (unit centroid)")), strict=True)]
+    np.testing.assert_allclose(*ratios, rtol=1e-4)
+    assert np.abs(both[0][Pair("RepSim")] - both[1][Pair("RepSim (unit centroid)")]).max() > 1e-4
+
+
 @pytest.mark.parametrize("space", ["logit", "repr"])
 def test_signals_are_those_of_the_formula(found, space):
     trained = model()

@@ -8,6 +8,7 @@ import pytest
 from pydantic import ValidationError
 
 from engine.applications.noisy_labels import augmented, scoring
+from engine.applications.noisy_labels.channels import standardised
 from engine.applications.noisy_labels.evidence import Evidence
 from engine.applications.noisy_labels.scoring import suspicions
 from engine.applications.noisy_labels.source import NoisySource, TrainedModel
@@ -77,6 +78,35 @@ def test_too_many_trusted_or_training_examples():
         source(trusted=500).draw()
     with pytest.raises(InvalidInput, match="`n_train` is 5,000, but there are only"):
         source(n_train=5_000).draw()
+
+
+def test_another_split_has_other_examples_under_the_same_mask():
+    """The trusted set is that of its seed; the wrong positions, and by how many classes, stay."""
+    first, second = drawn(), source(split=7, seed=3).draw()
+    assert not set(second.rows) & set(second.trusted_rows)
+    assert set(first.trusted_rows) != set(second.trusted_rows)
+    np.testing.assert_array_equal(first.flags.noisy, second.flags.noisy)
+    shift = [(one.evidence.y - one.flags.labels) % 10 for one in (first, second)]
+    np.testing.assert_array_equal(*shift)
+    np.testing.assert_array_equal(source(split=7).draw().rows, second.rows)
+
+
+def test_channels_are_standardised_by_the_training_set():
+    plain, scaled = drawn(), source(standardised=True).draw()
+    mean, spread = plain.evidence.x.mean(), plain.evidence.x.std()
+    for a, b in ((plain.evidence.x, scaled.evidence.x), (plain.evidence.trusted_x, scaled.evidence.trusted_x),
+                 (plain.x_test, scaled.x_test)):
+        np.testing.assert_allclose((a - mean) / spread, b, atol=1e-5)
+    colours = np.random.default_rng(0).normal(size=(50, 3, 4, 4)) * np.array([1, 5, 0])[:, None, None] + 2
+    first, other = standardised([colours[:40].astype(np.float32), colours[40:].astype(np.float32)])
+    np.testing.assert_allclose(first.mean((0, 2, 3)), 0, atol=1e-5)
+    np.testing.assert_allclose(first.std((0, 2, 3)), [1, 1, 0], atol=1e-5)
+    assert abs(other.mean()) > 1e-3
+
+
+def test_digests_stay_what_they_were_before_there_were_splits():
+    assert not {"split", "standardised"} & set(source().model_dump(mode="json"))
+    assert source(split=0).identity != source().identity != source(standardised=True).identity
 
 
 def test_the_draw_is_disjoint_balanced_and_the_same_for_every_training_seed():

@@ -11,6 +11,7 @@ from engine.applications.noisy_labels.pairs import BEHAVIOR_TITLES, Pair
 from engine.applications.noisy_labels.scoring import gradient_scores, suspicions
 from engine.basics.options import Options
 from engine.curvature import Hessian, lissa
+from engine.curvature.dense import dense
 from engine.gradients import directional
 from engine.models.losses import differentiable
 from engine.question.behaviors import BEHAVIORS
@@ -61,6 +62,23 @@ def naive_lissa(trained, rhs, seed=0):
     return sum(iterates[-20:]) / (20 * sigma)
 
 
+def naive_lissa_by_power_steps(trained, rhs, seed=0):
+    """v ← v + (b − (H + 0.05)v)/s from v = 0, s = max(1, 2.2 (0.05 + the largest ‖Hv‖ of five power steps))."""
+    problem = trained.problem
+    generator = torch.Generator().manual_seed(seed)
+    batches = [torch.randint(problem.n, (64,), generator=generator) for _ in range(50)]
+    matrices = [dense(Hessian(problem, 0.0, Options(seed=seed)).batch(rows)) for rows in batches]
+    vector, largest = Hessian(problem, 0.0, Options()).random_start().double(), 0.0
+    for matrix in matrices[:5]:
+        vector = matrix @ (vector / vector.norm())
+        largest = max(largest, vector.norm().item())
+    s, value, iterates = max(1.0, 2.2 * (largest + 0.05)), torch.zeros_like(vector), []
+    for matrix in matrices:
+        value = value + (rhs.double() - matrix @ value - 0.05 * value) / s
+        iterates.append(value)
+    return torch.stack(iterates[-20:]).mean(0)
+
+
 def close(found, expected):
     expected = expected.double().numpy()
     np.testing.assert_allclose(found, expected, rtol=2e-3, atol=2e-4 * np.abs(expected).max())
@@ -80,6 +98,15 @@ def test_they_equal_a_loop_over_examples(changes):
         close(found[Pair("GradSim", title)], losses @ mean)
         close(found[Pair("TracIn", title)], sum(terms))
         close(found[Pair("LiSSA", title)], losses @ naive_lissa(trained, mean))
+
+
+def test_lissa_with_the_scale_of_the_authors_code():
+    trained = model(model="linear", pool=4)
+    scores = suspicions(trained, ("lissa_power",))
+    for name, title in BEHAVIOR_TITLES.items():
+        mean, losses = naive(trained, trained.module.state_dict(), name)
+        expected = losses.double() @ naive_lissa_by_power_steps(trained, mean)
+        close(scores[Pair("LiSSA (power steps)", title)], expected)
 
 
 def test_a_suspicious_step_lowers_the_trusted_behavior():
