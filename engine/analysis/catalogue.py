@@ -27,6 +27,7 @@ for _name, _where in {
     "path-integral": "path_integral:PathIntegralRequest",
     "spot-check": "spot_check:SpotCheckRequest",
     "scorecard": "scorecard.request:ScorecardRequest",
+    "leaderboard": "leaderboard.request:LeaderboardRequest",
     "self-influence": "self_influence:SelfInfluenceRequest",
     "setting-sweep": "setting_sweep:SettingSweepRequest",
     "group-effect": "groups:GroupRequest",

@@ -18,7 +18,7 @@ from engine.question.behaviors import BEHAVIORS
 from engine.scoring.compute import compute
 from engine.scoring.scoring import Scoring
 
-ETA = 0.1
+ETA = 0.01
 BEHAVIOR_OF = {"classes": "probability", "tokens": "response_loss"}
 """What a problem's behaviors read -> the behavior that a step should raise."""
 
@@ -36,9 +36,10 @@ def patched(problem: Problem, options: Options) -> np.ndarray:
 
 
 def mean_of_top(effects: np.ndarray, scores: np.ndarray, size: int) -> np.ndarray:
-    """(m,): the mean effect (m, k) over the `size` candidates with the largest scores (m, k); NaN ranks last."""
+    """(m,): the mean effect (m, k) over the `size` candidates with the largest scores (m, k). NaN ranks last, and a
+    query without a score has none."""
     top = np.argsort(-np.where(np.isnan(scores), -np.inf, scores), axis=1, kind="stable")[:, :size]
-    return np.take_along_axis(effects, top, 1).mean(1)
+    return np.where(np.isnan(scores).all(1), np.nan, np.take_along_axis(effects, top, 1).mean(1))
 
 
 def _tail_patch(case: Case) -> dict[str, Measured]:

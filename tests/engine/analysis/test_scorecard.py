@@ -327,7 +327,7 @@ def test_a_tail_patch_is_a_step_on_each_of_the_top_and_the_change_of_the_probabi
                 leaf = weights.clone().requires_grad_(True)
                 row = problem.candidates[int(k)]
                 loss = torch.nn.functional.cross_entropy((problem.x[row] @ leaf)[None], problem.y[row][None])
-                stepped = weights - 0.1 * torch.autograd.grad(loss, leaf)[0]
+                stepped = weights - 0.01 * torch.autograd.grad(loss, leaf)[0]
                 after = (problem.queries[query] @ stepped).softmax(0)[problem.query_labels[query]]
                 changes.append((after - before[query]).item())
             assert found[name]["top 3"][query] == pytest.approx(np.mean(changes), abs=1e-10)
