@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from engine import data
-from engine.analysis.leaderboard import LeaderboardRequest
+from engine.analysis.leaderboard import LeaderboardRequest, answering
 from engine.analysis.leaderboard.board import KEYS
 from engine.analysis.scorecard import Sizes
 from engine.basics.provenance import device_name
@@ -61,26 +61,26 @@ PRESETS = {
 
 def plan(payload: Mapping[str, Any]) -> list[str]:
     """A chunk a seed and chunk of the board."""
-    return [f"{seed}/{chunk}" for seed in payload["seeds"] for chunk in _request(payload, seed).chunks]
+    return [f"{seed}/{chunk}" for seed in payload["seeds"] for chunk in request_of(payload, seed).chunks]
 
 
 def weight(payload: Mapping[str, Any], key: str) -> float:
     seed, _, chunk = key.partition("/")
-    return _request(payload, int(seed)).weight(chunk)
+    return request_of(payload, int(seed)).weight(chunk)
 
 
-def _request(payload: Mapping[str, Any], seed: int) -> LeaderboardRequest:
+def request_of(payload: Mapping[str, Any], seed: int) -> LeaderboardRequest:
     settings = payload["settings"]
     source = ProblemSource.parse({**settings["source"], "seed": seed})
     sizes = Sizes.parse({**settings["sizes"], "seed": seed})
-    chosen = {"methods": settings["methods"]} if "methods" in settings else {}
-    return LeaderboardRequest(sizes=sizes, damping=settings["damping"], **chosen).of(source)
+    methods = settings.get("methods") or answering(source.problem_class)
+    return LeaderboardRequest(sizes=sizes, damping=settings["damping"], methods=methods).of(source)
 
 
 def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
     """The arrays of one chunk of one seed's board."""
     seed, _, chunk = key.partition("/")
-    request = _request(payload, int(seed))
+    request = request_of(payload, int(seed))
     problem = build_cached(request.origin, context.device, check=context.check).problem
     answer = request.compute(request.narrowed(problem), chunk, context.computing(chunk, 0.1), context.store)
     return Output(arrays=dict(answer.arrays), manifest={
@@ -91,7 +91,7 @@ def finish(payload: Mapping[str, Any], chunks: Mapping[str, Result], context: Co
     """The table `board`."""
     boards, runs = [], []
     for seed in payload["seeds"]:
-        request = _request(payload, seed)
+        request = request_of(payload, seed)
         own = {chunk: chunks[f"{seed}/{chunk}"] for chunk in request.chunks}
         boards.append(request.combine({chunk: request.loaded(one) for chunk, one in own.items()}).board)
         manifest = own[request.chunks[0]].manifest

@@ -39,9 +39,6 @@ RECORDS = {**LANGUAGE, "n_train": 200, "n_test": 200, "n_queries": 100, "n_candi
 HALVES = Sizes(candidates=300, models=100, fractions=(0.5,), queries=20, removed=(0.1,), repeats=3, seeds=2, top=10,
                protocol="subset", among="all")
 """Half of all training examples, as linear datamodeling scores are defined in the literature."""
-PUBLISHED = ("lds", "removal", "leave_one_out", "mislabelled", "subclasses", "shortcut", "mixed", "planted", "stability",
-             "randomisation")
-"""Benchmarks of a study whose settings name none."""
 READERS = ("influence_function_ekfac", "influence_function_datainf", "gradsim", "gradsim_cosine", "tracin", "trak",
            "nearest", "random")
 """Methods that train nothing, with two controls."""
@@ -73,7 +70,7 @@ def plan(payload: Mapping[str, Any]) -> list[str]:
     settings = payload["settings"]
     return [f"{seed}/{index}/{benchmark}/{protocol}" for index, source in enumerate(settings["sources"])
             for seed in payload["seeds"] for benchmark in running(ProblemSource.parse(source).problem_class)
-            if benchmark in settings.get("benchmarks", PUBLISHED) for protocol in _protocols(settings, benchmark)]
+            if benchmark in settings.get("benchmarks", [benchmark]) for protocol in _protocols(settings, benchmark)]
 
 
 def _protocols(settings: Mapping[str, Any], benchmark: str) -> Sequence[str]:

@@ -130,7 +130,7 @@ def _datamodeling(own: np.ndarray, subsets: Sequence[str], arrays: Mapping[str, 
 def _tops(name: str, own: np.ndarray, sizes: Sizes, arrays: Mapping[str, np.ndarray]) -> Iterator[dict[str, Any]]:
     size = min(sizes.top, own.shape[1])
     yield _cell("tail_patch", f"top {size}", mean_of_top(arrays["patch"], own, size))
-    for fraction, lost, random in zip(sizes.removed, arrays[f"removed|{name}"], arrays["removed|random"], strict=True):
+    for fraction, lost, random in zip(sizes.removed, arrays[f"removed|{name}"], arrays["without groups"], strict=True):
         yield _cell("removal", f"top {fraction:.0%}", lost)
         yield _cell("qld", f"top {fraction:.0%}", lost - random.mean(0))
 

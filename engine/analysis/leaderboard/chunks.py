@@ -6,7 +6,7 @@
     patch                   (m, k): what a step on each candidate does to each query (`engine.analysis.scorecard`)
     members|i, outcomes|i|LATER   models on subsets of the fraction i, of the training seed LATER
     removed|METHOD          (fractions, q): the drop of the behavior without the top of each query's own ranking
-    removed|random          (fractions, groups, q): without random groups
+    without groups          (fractions, groups, q): the same without random groups
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def beside(task: Task, options: Options) -> Arrays:
               for fraction in task.sizes.removed for _ in range(GROUPS)]
     lost = _lost(task, groups, options.stage(1, 2))
     return {"patch": patched(task.problem, options.stage(0, 2)),
-            "removed|random": lost.T.reshape(len(task.sizes.removed), GROUPS, -1)}
+            "without groups": lost.T.reshape(len(task.sizes.removed), GROUPS, -1)}
 
 
 def chunks(methods: Sequence[str], asked: int, sizes: Sizes, convex: bool) -> list[str]:

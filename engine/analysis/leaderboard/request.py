@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, ClassVar, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
@@ -26,6 +26,9 @@ from engine.requests import Option, Request, effort
 from engine.scoring.scoring import Scoring
 from engine.store.results import Result, Store
 
+if TYPE_CHECKING:
+    from pydantic.fields import FieldInfo
+
 SIZES = Sizes(models=50, fractions=(0.5,), queries=10, removed=(0.1,), seeds=2, top=10, among="all")
 
 
@@ -43,8 +46,7 @@ class Leaderboard:
 
 
 class LeaderboardRequest(Request[Leaderboard]):
-    """Hold all methods of the literature against the exact answer to their own question, to the others, LDS, tail
-    patches, removal of the top, time and memory.
+    """Hold all named methods against exact answers, models on subsets, tail patches, removals, time and memory.
 
     methods: names; none: all that answer for the model. A method that the model has no answer for, or that is estimated
     to take longer than `most_seconds`, stands there with the reason. Raises `InvalidInput` for names that are not known
@@ -90,7 +92,12 @@ class LeaderboardRequest(Request[Leaderboard]):
                                        "behavior": behavior_of(self.behavior, problem)})
 
     @classmethod
-    def of_payload(cls, payload: Mapping) -> Self:
+    def options(cls) -> dict[str, FieldInfo]:
+        """Without what the problem says of itself."""
+        return {name: one for name, one in super().options().items() if name != "kind"}
+
+    @classmethod
+    def of_payload(cls, payload: Mapping[str, Any]) -> Self:
         request = super().of_payload(payload)
         return request._of(request.origin.problem_class)
 

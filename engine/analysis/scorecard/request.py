@@ -57,7 +57,7 @@ class ScorecardRequest(Request[Scorecard]):
     methods: Annotated[tuple[str, ...], Option("method"), Field(description=(
         "A method, with settings of its estimator as `trak;dimension=2048`; repeat it (default: all that fit)."))] = ()
     benchmarks: Annotated[tuple[str, ...], Option("benchmark"), Field(description=(
-        "A benchmark; repeat it (default: all)."))] = ()
+        "A benchmark; repeat it (default: all but `tail_patch`)."))] = ()
     scores: Annotated[tuple[StoredScoring, ...], Option(read="scores")] = ()
 
     def title(self, problem: str) -> str:
@@ -140,9 +140,10 @@ def check(problem: type[Problem], methods: Sequence[str], benchmarks: Sequence[s
     for name in [method_of(name).name for name in methods]:
         if not defined(name, problem):
             raise InvalidInput(_undefined(name, problem, fitting(problem)))
-    for name in [BENCHMARKS[name].name for name in benchmarks]:
-        if name not in running(problem):
-            raise InvalidInput(_undefined(name, problem, running(problem)))
+    for name in benchmarks:
+        if not BENCHMARKS[name].fits(problem):
+            raise InvalidInput(_undefined(name, problem, [one.name for one in BENCHMARKS.values() if one.fits(problem)])
+                               )
 
 
 def _undefined(name: str, problem: type[Problem], known: Sequence[str]) -> str:

@@ -54,4 +54,4 @@ TAIL_PATCH = Benchmark(
     "The change of the query's probability by one training step on a candidate, averaged over the top k of its own "
     "ranking.",
     "Which example, in one more training step, raises this query's probability?", "Chang et al. 2024", _tail_patch,
-    asks)
+    asks, usual=False)
