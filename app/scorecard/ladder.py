@@ -1,4 +1,4 @@
-"""Why a linear datamodeling score is low, on the Scorecard page: a waterfall from the score to the models themselves."""
+"""Why a linear datamodeling score is low: a waterfall from the score to the models themselves."""
 
 from __future__ import annotations
 

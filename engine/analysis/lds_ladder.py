@@ -55,7 +55,7 @@ SCORE, SEED, LINEARITY = "score", "seed", "linearity"
 
 @dataclass(frozen=True)
 class Ladder:
-    """rungs: a row a rung, from the score up: `lds` after it with `ci95` over queries, `bar` (its gain) with `bar_ci95`,
+    """rungs: a row a rung, from the score up: `lds` after it with `ci95` over queries, its gain `bar` with `bar_ci95`,
     what is `measured`, and a `note` where a rung is left out. subsets: the half width of the interval of the score's
     own LDS over the draw of subsets."""
 

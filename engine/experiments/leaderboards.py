@@ -125,7 +125,7 @@ STUDY = study("leaderboards", plan, run_chunk, finish, weight)
 LEADERBOARD = Experiment(
     "leaderboard", "Leaderboard: every method under its own question, the others, LDS, tail patch, removal, time and "
     "memory", STUDY.name, PRESETS, lambda tables: tables["board"], tuple(KEYS), None,
-    "Not in the paper. Means over queries of a seed, then over seeds, ± over seeds. `agreement` is Kendall's τ with the "
-    "exact answer of the question in `against`; `own` marks the question that a method answers. Rows of `another_seed` "
-    "are what the exact answer of another training seed has. CPU seconds and memory are those of one thread of the "
-    "machine named here, with nothing shared between methods.")
+    "Not in the paper. Means over queries of a seed, then over seeds, ± over seeds. `agreement` is Kendall's τ with "
+    "the exact answer of the question in `against`; `own` marks the question that a method answers. Rows of "
+    "`another_seed` are what the exact answer of another training seed has. CPU seconds and memory are those of one "
+    "thread of the machine named here, with nothing shared between methods.")
