@@ -47,13 +47,13 @@ def _settings(source: Mapping[str, Any], sizes: Sizes, damping: float) -> dict[s
 FEWER = {"models": 20, "queries": 5}
 PRESETS = {
     "small": StudyPreset("small", "A network of two layers: 60 digits, 20 candidates, 6 queries, 10 subsets: a check "
-                         "that it runs, no evidence", 2, _settings(DIGITS, SMALL, 0.3)),
+                         "that it runs, no evidence", 2, _settings(DIGITS, SMALL, 1.0)),
     "mlp-fashion": StudyPreset(
         "mlp-fashion", "A network of two layers: Fashion-MNIST at 7 × 7 pixels, 300 training examples, 80 candidates, "
-        "30 queries, 50 subsets of half of all", 3, _settings(FASHION, HALVES, 0.3)),
+        "30 queries, 50 subsets of half of all", 3, _settings(FASHION, HALVES, 0.5)),
     "cnn-cifar": StudyPreset(
         "cnn-cifar", "A convolutional network: CIFAR-10, 300 training examples, 40 candidates, 20 queries, 20 subsets "
-        "of half of all", 3, _settings(CIFAR, HALVES.model_copy(update={"candidates": 40, **FEWER}), 0.3)),
+        "of half of all", 3, _settings(CIFAR, HALVES.model_copy(update={"candidates": 40, **FEWER}), 0.5)),
     "records": StudyPreset(
         "records", "The embedded language model: 96 training records, 24 candidates, 15 queries, 20 subsets of half of "
         "all", 3, _settings(RECORDS, HALVES.model_copy(update={"candidates": 24, **FEWER}), 0.01))}
