@@ -3,6 +3,8 @@ hand."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import pandas as pd
 import streamlit as st
 
@@ -14,7 +16,7 @@ from app.widgets.results import downloads
 from app.widgets.words import chips, glossary
 from app.widgets.words.plain_text import plain
 from engine.desk import commands, published
-from engine.desk.analyses import BOARD_COLUMNS, CEILING, Request, Sizes, card
+from engine.desk.analyses import BOARD_COLUMNS, CEILING, Sizes, card
 from engine.desk.analyses import request as analysis
 from engine.scoring import codes
 
@@ -61,10 +63,13 @@ def _own(chosen: ScorecardChoice) -> None:
     if board is not None:
         glossary.caption("± is a 95% interval over queries, of one draw of data, training and subsets.")
         tables(board.board)
-        downloads.chart_extras(NAME, board.board, command=commands.of_request(asked, chosen.source))
+        sizes, narrowed = asked.sizes, chosen.source.model_copy(update={"n_candidates": asked.sizes.candidates})
+        downloads.chart_extras(NAME, board.board, command=commands.of_problem(
+            NAME, narrowed, "--behavior", chosen.behavior, "--models", sizes.models, "--queries", sizes.queries,
+            "--protocol", sizes.protocol, "--among", sizes.among, "--out", f"{NAME}.csv"))
 
 
-def of_choice(chosen: ScorecardChoice) -> Request:
+def of_choice(chosen: ScorecardChoice) -> Any:
     """What determines the board of the sidebar's model."""
     sizes = Sizes(candidates=chosen.sizes.candidates, models=chosen.sizes.models, fractions=(0.5,), queries=5,
                   removed=(0.1,), seeds=2, protocol=chosen.sizes.protocol, among="all")
