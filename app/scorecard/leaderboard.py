@@ -72,7 +72,7 @@ def _own(chosen: ScorecardChoice) -> None:
 def of_choice(chosen: ScorecardChoice) -> Any:
     """What determines the board of the sidebar's model."""
     sizes = Sizes(candidates=chosen.sizes.candidates, models=chosen.sizes.models, fractions=(0.5,), queries=5,
-                  removed=(0.1,), seeds=2, protocol=chosen.sizes.protocol, among="all")
+                  removed=(0.1,), seeds=2, protocol=chosen.sizes.protocol, among=chosen.sizes.among)
     return analysis(NAME, sizes=sizes, behavior=chosen.behavior).of(chosen.source)
 
 

@@ -84,7 +84,7 @@ class LadderRequest(OfCandidates[Ladder]):
     share: Annotated[Number, Field(gt=0, lt=1, description="Fraction of the examples in a subset.")] = 0.5
     seed: Annotated[Seed, Field(description="Seed of the subsets.")] = 0
     protocol: Annotated[ProtocolName, Field(description=texts.PROTOCOL)] = "subset"
-    among: Annotated[Among, Field(description=texts.AMONG)] = "all"
+    among: Annotated[Among, Field(description=texts.AMONG)] = "candidates"
     later: Annotated[Count, Field(ge=0, le=1_000, description="Training seed of the models, after the model's own."
                                   )] = 1
     most_seconds: Annotated[float, Field(ge=0, description=(

@@ -28,8 +28,8 @@ from engine.problems import ProblemSource, build_cached
 from engine.store.results import Result
 
 NUMERICS = 1
-SMALL = Sizes(candidates=20, models=10, fractions=(0.5,), queries=2, removed=(0.1,), seeds=2, top=5, among="all")
-HALVES = Sizes(candidates=60, models=50, fractions=(0.5,), queries=5, removed=(0.05,), seeds=2, top=10, among="all")
+SMALL = Sizes(candidates=20, models=10, fractions=(0.5,), queries=2, removed=(0.1,), seeds=2, top=5)
+HALVES = Sizes(candidates=60, models=50, fractions=(0.5,), queries=5, removed=(0.05,), seeds=2, top=10)
 DIGITS = {"dataset": "digits", "model": "mlp", "n_train": 60, "n_queries": 6, "n_candidates": 20,
           "recipe": {"epochs": 10, "batch_size": 30, "learning_rate": 0.05, "momentum": 0.9, "checkpoints": 3}}
 FASHION = {"dataset": "fashion_mnist", "model": "mlp", "pool": 4, "n_train": 200, "n_queries": 20, "n_candidates": 60,
@@ -50,13 +50,13 @@ PRESETS = {
                          "that it runs, no evidence", 2, _settings(DIGITS, SMALL, 1.0)),
     "mlp-fashion": StudyPreset(
         "mlp-fashion", "A network of two layers: Fashion-MNIST at 7 × 7 pixels, 200 training examples, 60 candidates, "
-        "20 queries, 50 subsets of half of all", 3, _settings(FASHION, HALVES, 0.5)),
+        "20 queries, 50 subsets of half of the candidates", 3, _settings(FASHION, HALVES, 0.5)),
     "cnn-cifar": StudyPreset(
         "cnn-cifar", "A convolutional network: CIFAR-10, 300 training examples, 40 candidates, 20 queries, 20 subsets "
-        "of half of all", 3, _settings(CIFAR, HALVES.model_copy(update={"candidates": 40, **FEWER}), 0.5)),
+        "of half of the candidates", 3, _settings(CIFAR, HALVES.model_copy(update={"candidates": 40, **FEWER}), 0.5)),
     "records": StudyPreset(
         "records", "The embedded language model: 96 training records, 24 candidates, 15 queries, 20 subsets of half of "
-        "all", 3, _settings(RECORDS, HALVES.model_copy(update={"candidates": 24, **FEWER}), 0.01))}
+        "the candidates", 3, _settings(RECORDS, HALVES.model_copy(update={"candidates": 24, **FEWER}), 0.01))}
 
 
 def plan(payload: Mapping[str, Any]) -> list[str]:

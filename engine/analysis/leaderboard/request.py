@@ -29,7 +29,7 @@ from engine.store.results import Result, Store
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
-SIZES = Sizes(models=50, fractions=(0.5,), queries=10, removed=(0.1,), seeds=2, top=10, among="all")
+SIZES = Sizes(models=50, fractions=(0.5,), queries=10, removed=(0.1,), seeds=2, top=10)
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ def lds(problem, scoring, models, behavior):
 @pytest.mark.parametrize("make", [lambda: problem(n=24, classes=3, queries=4, candidates=range(24)), network])
 def test_bars_sum_from_the_score_to_one_and_each_is_measured(make, tmp_path):
     own, store = make(), Store(tmp_path)
-    answer = LadderRequest(scoring=STEP, behavior="query_loss", models=6).run(own, store=store)
+    answer = LadderRequest(scoring=STEP, behavior="query_loss", models=6, among="all").run(own, store=store)
     rungs = answer.rungs.set_index("rung")
     expected = ["score", *([] if own.convex else ["seed"]), "behavior", "approximation", "question", "size",
                 "linearity"]
