@@ -51,7 +51,8 @@ def show(chosen: ScorecardChoice) -> None:
 def of_choice(chosen: ScorecardChoice, method: str) -> Request:
     """What determines the ladder of a method."""
     return analysis("lds-ladder", scoring=_scoring(method, chosen), behavior=chosen.behavior,
-                    candidates=chosen.sizes.candidates, models=chosen.sizes.models, among=chosen.sizes.among).of(chosen.source)
+                    candidates=chosen.sizes.candidates, models=chosen.sizes.models, protocol=chosen.sizes.protocol,
+                    among=chosen.sizes.among).of(chosen.source)
 
 
 def _scoring(method: str, chosen: ScorecardChoice) -> Scoring | None:

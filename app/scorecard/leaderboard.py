@@ -23,7 +23,7 @@ from engine.scoring import codes
 NAME, SELECTED, BY = "leaderboard", "board", "boardby"
 OWN = "own"
 """The board of the model at hand, among those that are published."""
-TWO_DIGITS = ("agreement", "lds", "lds_other", "recall")
+TWO_DIGITS = ("agreement", "lds", "lds_other", "recall", "mrr")
 
 
 def show(chosen: ScorecardChoice) -> None:

@@ -7,6 +7,7 @@ r"""The rows of a leaderboard, out of what its chunks measured: a row a method, 
     removal      the drop of the behavior after training without the top of a query's ranking
     QLD          that drop minus the one without as many random candidates: the query loss difference
     recall       the fraction of the exact top that a method has among twice the share: as the first of two stages
+    mrr          1 over the rank of the example whose removal lowers the behavior most
     seconds      CPU seconds of this machine for all scores, with nothing shared
     memory       MB beyond what the process held before
 
@@ -17,7 +18,7 @@ another training seed have, which no method that does not know the seed can expe
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,7 +32,7 @@ from engine.analysis.scorecard.card import CEILING_TITLE
 from engine.analysis.scorecard.retrained import agreement_of_banks, jackknife_error
 from engine.analysis.scorecard.tail_patch import mean_of_top
 from engine.metrics.agreement import pairwise, top_size
-from engine.metrics.detection import recall_at
+from engine.metrics.detection import recall_at, reciprocal_rank
 from engine.metrics.intervals import t_interval, t_quantile
 from engine.metrics.subsets import over_known
 from engine.scoring import codes
@@ -62,6 +63,7 @@ COLUMNS = {one.name: one for one in (
     Column("removal", "Top removed", "Drop of the behavior after training without the top of the query's ranking."),
     Column("qld", "QLD", "Query loss difference: that drop minus the drop without as many random candidates."),
     Column("recall", "Recall", "Fraction of the exact leave-one-out top 5% among the method's top 10%."),
+    Column("mrr", "MRR", "Mean reciprocal rank of the first example of exact leave-one-out."),
     Column("seconds", "CPU seconds", "For all scores, with nothing shared between methods.", "smaller"),
     Column("memory", "Memory, MB", "Peak beyond what the process held before.", "smaller"))}
 KEYS = ["method", "title", "family", "spec", "column", "measure", "against", "own"]
@@ -139,17 +141,28 @@ def _recall(own: np.ndarray, asked: Sequence[Scoring], arrays: Mapping[str, np.n
     for question in asked:
         exact = arrays.get(f"exact|{codes.encode(question)}")
         if question.process.kind == "retrain" and exact is not None:
-            yield _cell("recall", f"{RECALLED:.0%} in the top {2 * RECALLED:.0%}", recalled(own, exact),
-                        against=codes.encode(question))
+            code = codes.encode(question)
+            yield _cell("recall", f"{RECALLED:.0%} in the top {2 * RECALLED:.0%}", recalled(own, exact), against=code)
+            yield _cell("mrr", values=reciprocal_ranks(own, exact), against=code)
 
 
 def recalled(own: np.ndarray, exact: np.ndarray) -> np.ndarray:
-    """(m,): of each query the fraction of the exact top (m, k) that is among twice as many of a ranking (m, k); NaN
-    where one of them has no score."""
+    """(m,): of each query the fraction of the exact top (m, k) that is among twice as many of a ranking (m, k)."""
     k = own.shape[1]
-    return np.array([np.nan if np.isnan(row).all() or np.isnan(right).all() else recall_at(
-        _in_top(right, top_size(k, RECALLED)), _lowest(row), top_size(k, 2 * RECALLED))
-        for row, right in zip(own, exact, strict=True)])
+    return _detected(lambda flags, row: recall_at(flags, row, top_size(k, 2 * RECALLED)), own, exact,
+                     top_size(k, RECALLED))
+
+
+def reciprocal_ranks(own: np.ndarray, exact: np.ndarray) -> np.ndarray:
+    """(m,): of each query 1 over the rank (m, k) of the exact first candidate (m, k)."""
+    return _detected(reciprocal_rank, own, exact, 1)
+
+
+def _detected(measure: Callable[[np.ndarray, np.ndarray], float], own: np.ndarray, exact: np.ndarray, size: int
+              ) -> np.ndarray:
+    """(m,): how a ranking detects the exact top of `size`; NaN where one of them has no score."""
+    return np.array([np.nan if np.isnan(row).all() or np.isnan(right).all() else
+                     measure(_in_top(right, size), _lowest(row)) for row, right in zip(own, exact, strict=True)])
 
 
 def _in_top(row: np.ndarray, size: int) -> np.ndarray:

@@ -6,7 +6,7 @@ import torch
 from scipy.stats import kendalltau, spearmanr
 
 from engine.analysis.leaderboard import COLUMNS, LeaderboardRequest, answering
-from engine.analysis.leaderboard.board import recalled
+from engine.analysis.leaderboard.board import recalled, reciprocal_ranks
 from engine.analysis.leaderboard.chunks import GROUPS
 from engine.analysis.scorecard.benchmark import CEILING, Case, Sizes
 from engine.analysis.scorecard.retrained import removed
@@ -90,9 +90,11 @@ def test_recall_counts_the_exact_top_in_twice_as_many():
     exact = np.arange(40.0)[None]
     assert recalled(exact, exact) == [1] and recalled(-exact, exact) == [0]
     shifted = exact.copy()
-    shifted[0, 39] = 37.5  # still among the first four
+    shifted[0, 39] = 36.5  # still among the first four
     shifted[0, 38] = -1
-    assert recalled(shifted, exact) == [0.5] and np.isnan(recalled(np.full((1, 40), np.nan), exact)).all()
+    assert reciprocal_ranks(exact, exact) == [1] and reciprocal_ranks(-exact, exact) == [1 / 40]
+    assert reciprocal_ranks(shifted, exact) == [0.5] and recalled(shifted, exact) == [0.5]
+    assert np.isnan(recalled(np.full((1, 40), np.nan), exact)).all()
 
 
 def test_a_network_has_ceilings_of_another_seed_and_what_cannot_be_said_has_its_reason(tmp_path):
