@@ -3,7 +3,8 @@
 import streamlit as st
 
 from app.scorecard import data as card_data
-from app.scorecard import panel, state
+from app.scorecard import ladder, leaderboard, panel, state
+from app.widgets.frame.guard import guarded
 from app.widgets.jobs import job_panel
 from app.widgets.pickers import example
 from app.widgets.words import glossary
@@ -22,3 +23,9 @@ if answer is None:
 elif (table := job_panel.beside(answer)) is not None:
     panel.show(chosen, panel.external(chosen, table))
 panel.published()
+st.divider()
+with guarded("Leaderboard"):
+    leaderboard.show(chosen)
+st.divider()
+with guarded("Why is my LDS low?"):
+    ladder.show(chosen)

@@ -25,17 +25,18 @@ def color(causes: tuple[str, ...], first_error: bool) -> str:
     return AXIS_COLORS.get(causes[0], ERRORS[0] if first_error else ERRORS[1])
 
 
-def waterfall(steps: pd.DataFrame) -> alt.LayerChart:
+def waterfall(steps: pd.DataFrame, measure: str = "Kendall distance") -> alt.LayerChart:
     """Bars that begin where the one above ends. steps: title, start, end, change (with its sign), said (its text),
-    letter, color, half (of its interval, or NaN), in order, the last one the whole from 0."""
+    letter, color, half (of its interval, or NaN), in order, the last one the whole from 0. measure: of what."""
     order = list(steps.title)
     y = alt.Y("title:N", sort=order, title=None, axis=alt.Axis(labelLimit=230, domain=False, ticks=False,
                                                                labelPadding=8))
-    scale = alt.Scale(domain=[0, float(steps[["start", "end"]].max().max()) * 1.16 or 1.0], nice=False)
-    x = alt.X("start:Q", title="Kendall distance", scale=scale, axis=alt.Axis(grid=False, tickCount=5))
+    ends = steps[["start", "end"]]
+    scale = alt.Scale(domain=[min(0.0, float(ends.min().min())), float(ends.max().max()) * 1.16 or 1.0], nice=False)
+    x = alt.X("start:Q", title=measure, scale=scale, axis=alt.Axis(grid=False, tickCount=5))
     base = alt.Chart(steps.assign(low=steps[["start", "end"]].min(1), high=steps[["start", "end"]].max(1),
                                   after=[*order[1:], order[-1]])).encode(y=y)
-    tip = [alt.Tooltip("title:N", title="step"), alt.Tooltip("change:Q", format="+.4f", title="Kendall distance"),
+    tip = [alt.Tooltip("title:N", title="step"), alt.Tooltip("change:Q", format="+.4f", title=measure),
            alt.Tooltip("half:Q", format=".4f", title="± 95%"), alt.Tooltip("said:N", title="of the path")]
     bars = base.mark_bar(height=20).encode(x=x, x2="end:Q", color=alt.Color("color:N", scale=None), tooltip=tip)
     joins = base.mark_rule(strokeWidth=1).encode(x=alt.X("end:Q", scale=scale), y2="after:N")

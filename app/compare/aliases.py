@@ -28,7 +28,10 @@ ALIASES = {
     "loo": "LOO, leave one out, retraining",
     "trak": "randomly projected after kernel, random projection",
     "gradient_norm": "GraNd, gradient norm",
+    "knn_shapley": "KNN-SV, data Shapley, nearest neighbours",
+    "knn_shapley_inputs": "KNN-SV, data Shapley, nearest neighbours, pixels",
     "bm25": "lexical overlap, TF-IDF",
+    "text_embedding": "embedding retrieval, dense retrieval, semantic search",
     "random": "chance",
 }
 """Name in the registry of named methods -> what else it is called."""

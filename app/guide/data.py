@@ -18,9 +18,10 @@ from app.guide.terms import terms
 from app.widgets.words.glossary import anchor
 
 FOLDER = Path(__file__).parents[2] / "assets" / "guides"
-GUIDES = ("command-line", "explaining", "which-t", "benchmarks", "other-libraries", "python", "compare-specifications",
-          "mislabelled-examples", "api", "data", "networks", "own-run", "noisy-labels", "poison", "language-models",
-          "exact", "reproducing", "teaching", "gpu", "serving", "agents", "troubleshooting", "contributing", "glossary")
+GUIDES = ("command-line", "explaining", "which-t", "benchmarks", "choosing-a-method", "other-libraries", "python",
+          "compare-specifications", "mislabelled-examples", "api", "data", "networks", "own-run", "noisy-labels",
+          "poison", "language-models", "exact", "reproducing", "teaching", "gpu", "serving", "agents",
+          "troubleshooting", "contributing", "glossary")
 """In reading order; a new one is one file and one name here, but for those that are made when they are read."""
 MADE = {"api": reference, "glossary": terms}
 

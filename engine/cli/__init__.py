@@ -51,6 +51,7 @@ PANELS: Panels = {
         "map": declared("embedding"),
         "group": declared("group-effect"),
         "removal-curve": removal_curve.removal_curve,
+        "two-stage": declared("two-stage"),
     },
     "Poison": {
         "what-taught": declared("what-taught"),
@@ -60,11 +61,13 @@ PANELS: Panels = {
         "subsets": subsets.subsets,
         "datamodel": datamodel.datamodel,
         "data-values": subsets.data_values,
+        "lds-ladder": declared("lds-ladder"),
     },
     "Other programs and benchmarks": {
         "recipe": recipe.recipe,
         "bring": bring.bring,
         "scorecard": declared("scorecard"),
+        "leaderboard": declared("leaderboard"),
     },
     "Trainings, seeds and paths": {
         "recording": recording.recording,

@@ -19,6 +19,8 @@ from engine.analysis.error_curves import ALPHAS, ETAS, PerQuery
 from engine.analysis.error_surfaces import SURFACES, ErrorSurface, summarized
 from engine.analysis.explanation import LEAST_SLACK, Contribution, Explanation
 from engine.analysis.groups import DEFINITION as ADDITIVITY
+from engine.analysis.lds_ladder import LINEARITY, SCORE, Ladder
+from engine.analysis.leaderboard import COLUMNS as BOARD_COLUMNS
 from engine.analysis.linear_range import TOLERANCE, LinearRange
 from engine.analysis.noise_floor import at_ceiling, two_runs
 from engine.analysis.over_seeds import STABLE, OverSeeds, of_runs, spread

@@ -18,17 +18,19 @@ from engine.estimators.first_order import FIRST_ORDER
 from engine.estimators.gradient_norm import GRADIENT_NORM
 from engine.estimators.in_run import IN_RUN_SHAPLEY, TRACIN_RUN
 from engine.estimators.influence_function import INFLUENCE_FUNCTIONS
+from engine.estimators.knn_shapley import KNN_SHAPLEY, KNN_SHAPLEY_INPUTS
 from engine.estimators.less import LESS
 from engine.estimators.ntk import NTK, NTK_LAST_LAYER
 from engine.estimators.random import RANDOM
 from engine.estimators.representer import REPRESENTER
 from engine.estimators.source import SOURCE
+from engine.estimators.text_embedding import TEXT_EMBEDDING
 from engine.estimators.trak import TRAK
 
 ESTIMATORS: Registry[Estimator] = Registry("estimator")
 for _estimator in (EXACT, FIRST_ORDER, COSINE, *INFLUENCE_FUNCTIONS, NTK, NTK_LAST_LAYER, REPRESENTER,
-                   COSINE_LAST_LAYER, TRAK, LESS, SOURCE, DVEMB, TRACIN_RUN, IN_RUN_SHAPLEY, GRADIENT_NORM, BM25,
-                   RANDOM):
+                   COSINE_LAST_LAYER, TRAK, LESS, SOURCE, DVEMB, TRACIN_RUN, IN_RUN_SHAPLEY, GRADIENT_NORM, KNN_SHAPLEY,
+                   KNN_SHAPLEY_INPUTS, BM25, TEXT_EMBEDDING, RANDOM):
     ESTIMATORS.add(_estimator.name, _estimator)
 
 

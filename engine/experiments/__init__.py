@@ -8,6 +8,7 @@ from engine.experiments import (
     exact_language,
     label_methods,
     language_explained,
+    leaderboards,
     method_agreement,
     mixed_precision,
     network,
@@ -29,7 +30,7 @@ for _experiment in (
         exact_language.LANGUAGE_CURVE, exact_language.LANGUAGE_REMOVAL, exact_language.LANGUAGE_SUBSETS,
         language_explained.LANGUAGE_EXPLAINED,
         label_methods.LABEL_METHODS, poison.POISON, mixed_precision.MIXED_PRECISION, method_agreement.METHOD_AGREEMENT,
-        scorecards.SCORECARD):
+        scorecards.SCORECARD, leaderboards.LEADERBOARD):
     EXPERIMENTS.add(_experiment.name, _experiment)
 
 __all__ = ["EXPERIMENTS", "FULL", "Experiment", "StudyPreset"]

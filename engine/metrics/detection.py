@@ -78,6 +78,18 @@ def expected_in_top(flags: np.ndarray, scores: np.ndarray, fraction: float) -> f
     return float(flags[above].sum() + (size - above.sum()) * flags[level].mean())
 
 
+def recall_at(flags: np.ndarray, scores: np.ndarray, size: int) -> float:
+    """The fraction of flagged examples among the `size` largest scores (Recall@k); ties as in the array."""
+    flags, scores = checked(flags, scores)
+    return float(flags[np.argsort(-scores, kind="stable")[:size]].sum() / flags.sum())
+
+
+def reciprocal_rank(flags: np.ndarray, scores: np.ndarray) -> float:
+    """1 over the rank of the first flagged example; its mean over queries is the MRR. Ties as in the array."""
+    flags, scores = checked(flags, scores)
+    return 1.0 / (1 + int(np.argmax(flags[np.argsort(-scores, kind="stable")])))
+
+
 def precision_recall(flags: np.ndarray, suspicion: np.ndarray, points: int = 400) -> tuple[np.ndarray, np.ndarray]:
     """(precision, recall) along the ranking from the most suspicious on, thinned to `points` of them."""
     from sklearn.metrics import precision_recall_curve

@@ -63,8 +63,8 @@ class ModuleProblem(Problem):
 
     kind, noun, stored_checkpoints = "module", "a neural network", True
     live_seconds, live_device = 2.0, "auto"
-    offers = frozenset({"gradients", "sums", "training", "features", "last_layer", "representations", "margins",
-                        "tangents"})
+    offers = frozenset({"gradients", "sums", "training", "labels", "features", "last_layer", "representations",
+                        "margins", "tangents"})
     curvatures: ClassVar[tuple[type[Operator], ...]] = (Hessian, GaussNewton)
     stacks: ClassVar[bool] = True
     """Whether a map over stacked weights is faster than one model after the other."""

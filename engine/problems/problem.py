@@ -47,8 +47,8 @@ class Problem(Candidates):
     along directions), `training` (a model whose parameters can be moved, and trained again), `features` (the
     representation that a last linear layer of class logits reads), `last_layer` (the linear layer that the outputs or
     the tokens' logits are of), `representations` (what similarities compare), `tangents` (gradients of single outputs
-    by parameters), `margins` (examples as events of a probability), `moments` (an optimizer's, at checkpoints), `texts`
-    (those of records);
+    by parameters), `margins` (examples as events of a probability), `labels` (classes of examples and queries),
+    `moments` (an optimizer's, at checkpoints), `texts` (those of records);
     `curvatures`, the matrices of its objective that solvers can be given; `hessian_products`, whether many products
     with its Hessian take sensible time, and second derivatives of behaviors exist; `unoffered`, the kinds of
     interventions and processes that front ends leave out, because they have no answer for it, or none in sensible time.

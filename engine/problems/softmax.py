@@ -45,7 +45,7 @@ class SoftmaxProblem(Problem):
 
     kind, noun, convex, linear = "softmax", "softmax regression", True, True
     live_seconds, live_device = 4.0, "cpu"  # small float64 problems answer no sooner on a GPU
-    offers = frozenset({"gradients", "training"})
+    offers = frozenset({"gradients", "training", "labels"})
     curvatures = (SoftmaxHessian,)
 
     def __init__(self, x_train: Arraylike, y_train: Arraylike, x_query: Arraylike, y_query: Arraylike,

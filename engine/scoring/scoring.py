@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, SerializerFunctionWrapHandler, model_serializer, model_validator
 
+from engine.basics.settings import parsed
 from engine.basics.values import canonical_json
 from engine.estimators import ESTIMATORS, Estimator, configured, written
 from engine.question.departure import Departure
@@ -36,7 +37,7 @@ class Scoring(Specification):
     @model_validator(mode="before")
     @classmethod
     def _asks_nothing(cls, data: Any) -> Any:
-        name = data.get("estimator") if isinstance(data, Mapping) else None
+        name = written(data.get("estimator")) if isinstance(data, Mapping) else None
         return {**data, **NOTHING} if isinstance(name, str) and is_baseline(name) else data
 
     @model_serializer(mode="wrap")
@@ -142,5 +143,6 @@ class Scoring(Specification):
 
 
 def is_baseline(estimator: str) -> bool:
-    """Whether the name is that of a baseline, which implies no specification."""
-    return estimator in ESTIMATORS and not ESTIMATORS[estimator].implies
+    """Whether the name, with settings or without, is that of a baseline, which implies no specification."""
+    name, _ = parsed(estimator)
+    return name in ESTIMATORS and not ESTIMATORS[name].implies

@@ -5,6 +5,8 @@ import re
 import pytest
 
 from app.widgets.jobs.desk import desk
+from engine.analysis.lds_ladder import LadderRequest
+from engine.analysis.leaderboard import LeaderboardRequest
 from engine.analysis.protocols import PROTOCOLS
 from engine.analysis.scorecard import BENCHMARKS, METHODS, ScorecardRequest
 from engine.external.importing import matched, scoring_of
@@ -27,6 +29,11 @@ def few(monkeypatch):
     monkeypatch.setattr("app.scorecard.data.analysis", lambda name, sizes, **more: MADE(
         sizes=sizes.model_copy(update={"models": 4, "fractions": (0.5,)}),
         **{"methods": ("loo", "step", "random"), "benchmarks": ("lds", "subclasses"), **more}))
+
+
+def measures(at):
+    """The long table of the card."""
+    return next(one.value for one in at.dataframe if "protocol" in one.value)
 
 
 def asked(monkeypatch):
@@ -52,7 +59,7 @@ def test_it_says_what_it_would_measure_and_shows_the_card(monkeypatch):
     assert says(at, BENCHMARKS["lds"].question) and says(at, "Dashed: 1.00, because training ends at one optimum")
     assert says(at, PROTOCOLS["weights"].definition) and says(at, "protocol `weights`")
     assert says(at, "10 queries or repetitions · 4 subsets; sampling them contributes ±")
-    assert "50% of the candidates, 88.3% of the training data" in list(at.dataframe[-1].value.measure)
+    assert "50% of the candidates, 88.3% of the training data" in list(measures(at).measure)
     at = sound(open("scorecard", benchmark="subclasses", **SMALL))
     assert says(at, "the target is similarity within a class") and says(at, "no ceiling is shown")
 
@@ -66,8 +73,8 @@ def test_protocol_and_what_subsets_are_drawn_from_are_chosen_and_kept_in_the_add
     assert (request.sizes.protocol, request.sizes.among) == ("seeds", "all")
     run_job(request.name, request.payload, desk().jobs.root)
     at = sound(open("scorecard", cardprotocol="seeds", cardamong="all", **SMALL))
-    assert set(at.dataframe[-1].value.protocol) == {"seeds", ""} and says(at, "--protocol seeds --among all")
-    assert "50% of the training data" in list(at.dataframe[-1].value.measure)
+    assert set(measures(at).protocol) == {"seeds", ""} and says(at, "--protocol seeds --among all")
+    assert "50% of the training data" in list(measures(at).measure)
 
 
 def test_settings_of_a_method_make_a_row_of_their_own(monkeypatch):
@@ -123,3 +130,37 @@ def test_scores_of_another_program_stand_beside_the_methods(home, monkeypatch):
     card = sound(open("scorecard", **SMALL, **theirs)).dataframe[0].value.set_index("method")
     lds = card["Linear datamodeling score"]
     assert lds["theirs & ours"] == lds["Exact step"] and not card["Subclass of the first example"]["theirs & ours"]
+
+
+def test_the_published_leaderboard_has_every_column_and_its_own_question_marked():
+    at = sound(open("scorecard", **SMALL))
+    whole, questions = (next(one.value for one in at.dataframe if column in one.value) for column in (
+        "Own question", "retrain"))
+    assert {"LDS, same seed", "LDS, another seed", "Tail patch", "QLD", "Recall", "CPU seconds"} < set(whole)
+    assert whole["method"].iloc[-1] == "Exact answer of another seed"
+    known = whole[whole["LDS, same seed"] != ""]
+    values = known["LDS, same seed"].str.partition(" ")[0].str.replace("−", "-").astype(float)
+    assert len(known) > 20 and values.is_monotonic_decreasing
+    assert questions["retrain"][questions["method"] == "Leave-one-out"].iloc[0].endswith("●")
+    assert says(at, "python -m engine reproduce leaderboard --preset")
+
+
+def test_the_leaderboard_and_the_ladder_of_the_model_at_hand(monkeypatch):
+    submitted, sizes = asked(monkeypatch), {"models": 4, "queries": 1, "removed": (0.1,), "fractions": (0.5,), "top": 3}
+    monkeypatch.setattr("app.scorecard.leaderboard.analysis", lambda name, **fields: LeaderboardRequest(
+        **{**fields, "methods": ("gradsim", "random"), "sizes": fields["sizes"].model_copy(update=sizes)}))
+    monkeypatch.setattr("app.scorecard.ladder.analysis", lambda name, **fields: LadderRequest(**{**fields, "models": 4})
+                        )
+    own = {**SMALL, "board": "own", "laddermethod": "gradsim"}
+    at = sound(open("scorecard", **own))
+    for label in ("Run the leaderboard", "Measure the ladder"):
+        next(one for one in at.button if one.label == label).click().run()
+    assert [one.name for one in submitted] == ["leaderboard", "lds-ladder"]
+    for request in submitted:
+        run_job(request.name, request.payload, desk().jobs.root)
+    at = sound(open("scorecard", **own))
+    whole = next(one.value for one in at.dataframe if "Own question" in one.value)
+    assert set(whole["method"]) == {"GradSim", "Random"} and whole["Own question"].str.contains("±").sum() == 1
+    rungs = next(one.value for one in at.dataframe if "rung" in one.value)
+    assert rungs["bar"].sum() == pytest.approx(1) and rungs["rung"].iloc[-1] == "linearity"
+    assert says(at, "python -m engine lds-ladder") and says(at, "python -m engine leaderboard --data")

@@ -99,7 +99,8 @@ class Benchmark:
     source: who defined it. reads: the problems that it can be run on, by what their behaviors read.
     trainings: (sizes, number of methods) -> how often it trains at most, beside what the methods themselves do.
     retrains: whether it trains models without some examples, so that the protocol is a part of what it asks. chance:
-    what scores that know nothing have in the mean; None where that depends on the data.
+    what scores that know nothing have in the mean; None where that depends on the data. usual: whether a card has it
+    where no benchmark is named.
     """
 
     name: str
@@ -115,6 +116,7 @@ class Benchmark:
     trainings: Callable[[Sizes, int], int] = lambda sizes, methods: 0
     retrains: bool = False
     chance: float | None = None
+    usual: bool = True
 
     def fits(self, problem: type[Problem]) -> bool:
         """Whether it can be run on problems of a class."""
@@ -125,8 +127,8 @@ BENCHMARKS: Registry[Benchmark] = Registry("benchmark")
 
 
 def running(problem: type[Problem]) -> list[str]:
-    """The benchmarks that can be run on problems of a class."""
-    return [name for name, benchmark in BENCHMARKS.items() if benchmark.fits(problem)]
+    """The usual benchmarks that can be run on problems of a class."""
+    return [name for name, benchmark in BENCHMARKS.items() if benchmark.usual and benchmark.fits(problem)]
 
 
 def removal(behavior: str) -> Scoring:

@@ -194,7 +194,15 @@ def method_of(text: str) -> CardMethod:
         return Specified(text, scoring.route.title if scoring.route.proper else scoring.title, lambda _: scoring,
                          scoring.exact)
     name, given = parsed(text)
-    return METHODS[name].configured(given) if given else METHODS[name]
+    method = METHODS[name] if name in METHODS or name not in NAMED else _named(name, damping=DAMPING)
+    return method.configured(given) if given else method
+
+
+def defined(text: str, problem: type[Problem]) -> bool:
+    """Whether a method has an answer on problems of a class: one of those that fit, or another one of the literature.
+    """
+    name, _ = parsed(text)
+    return name in fitting(problem) or name not in METHODS and method_of(text).fits(problem.kind)
 
 
 def fitting(problem: type[Problem]) -> list[str]:

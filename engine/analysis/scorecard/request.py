@@ -12,10 +12,9 @@ from pydantic import Field
 from engine.analysis.protocols import PROTOCOLS
 from engine.analysis.scorecard import card, reasons
 from engine.analysis.scorecard.benchmark import BENCHMARKS, CEILING, Benchmark, Case, Sizes, removal, running
-from engine.analysis.scorecard.method import fitting, method_of
+from engine.analysis.scorecard.method import defined, fitting, method_of
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
-from engine.basics.settings import parsed
 from engine.problems import Problem, ProblemSource
 from engine.requests import Option, Request, effort
 from engine.requests.fields import StoredScoring
@@ -58,7 +57,7 @@ class ScorecardRequest(Request[Scorecard]):
     methods: Annotated[tuple[str, ...], Option("method"), Field(description=(
         "A method, with settings of its estimator as `trak;dimension=2048`; repeat it (default: all that fit)."))] = ()
     benchmarks: Annotated[tuple[str, ...], Option("benchmark"), Field(description=(
-        "A benchmark; repeat it (default: all)."))] = ()
+        "A benchmark; repeat it (default: all but `tail_patch`)."))] = ()
     scores: Annotated[tuple[StoredScoring, ...], Option(read="scores")] = ()
 
     def title(self, problem: str) -> str:
@@ -138,8 +137,14 @@ class ScorecardRequest(Request[Scorecard]):
 
 def check(problem: type[Problem], methods: Sequence[str], benchmarks: Sequence[str] = ()) -> None:
     """Raises `InvalidInput` for methods that have no answer for a model, and benchmarks that cannot be run on it."""
-    for names, known in (([method_of(name).name for name in methods], fitting(problem)),
-                         ([BENCHMARKS[name].name for name in benchmarks], running(problem))):
-        for name in names:
-            if parsed(name)[0] not in known:
-                raise InvalidInput(f"`{name}` is not defined for {problem.noun}; choose from {', '.join(known)}.")
+    for name in [method_of(name).name for name in methods]:
+        if not defined(name, problem):
+            raise InvalidInput(_undefined(name, problem, fitting(problem)))
+    for name in benchmarks:
+        if not BENCHMARKS[name].fits(problem):
+            raise InvalidInput(_undefined(name, problem, [one.name for one in BENCHMARKS.values() if one.fits(problem)])
+                               )
+
+
+def _undefined(name: str, problem: type[Problem], known: Sequence[str]) -> str:
+    return f"`{name}` is not defined for {problem.noun}; choose from {', '.join(known)}."

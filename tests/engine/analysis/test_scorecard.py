@@ -305,7 +305,7 @@ def test_every_benchmark_says_what_it_asks_and_controls_are_always_there():
 def test_how_often_a_benchmark_trains_is_known_beforehand():
     found = {name: one.trainings(SIZES, 3) for name, one in BENCHMARKS.items()}
     assert found == {"lds": 13, "removal": 6, "leave_one_out": 42, "mislabelled": 2, "subclasses": 2, "shortcut": 2,
-                     "mixed": 2, "planted": 0, "stability": 1, "randomisation": 0}
+                     "mixed": 2, "planted": 0, "tail_patch": 0, "stability": 1, "randomisation": 0}
 
 
 def test_marks_that_nobody_carries_are_refused(case):
@@ -314,6 +314,36 @@ def test_marks_that_nobody_carries_are_refused(case):
         BENCHMARKS["mixed"].measure(few)
     with pytest.raises(InvalidInput, match="at least four classes"):
         BENCHMARKS["subclasses"].measure(few)
+
+
+def test_a_tail_patch_is_a_step_on_each_of_the_top_and_the_change_of_the_probability(case):
+    found, problem = BENCHMARKS["tail_patch"].measure(case), case.problem
+    before = problem.query_logits.softmax(1)[torch.arange(6), problem.query_labels]
+    weights, own = problem.weights, case.scores(problem, Options())
+    for name in SOME:
+        for query in range(6):
+            changes = []
+            for k in np.argsort(-own[name][query])[:SIZES.top]:
+                leaf = weights.clone().requires_grad_(True)
+                row = problem.candidates[int(k)]
+                loss = torch.nn.functional.cross_entropy((problem.x[row] @ leaf)[None], problem.y[row][None])
+                stepped = weights - 0.01 * torch.autograd.grad(loss, leaf)[0]
+                after = (problem.queries[query] @ stepped).softmax(0)[problem.query_labels[query]]
+                changes.append((after - before[query]).item())
+            assert found[name]["top 3"][query] == pytest.approx(np.mean(changes), abs=1e-10)
+    asked = BENCHMARKS["tail_patch"].asks("query_loss")
+    best = Case(problem, (codes.encode(asked),), "query_loss", SIZES, case.store)
+    [exact] = BENCHMARKS["tail_patch"].measure(best).values()
+    assert all((exact["top 3"] >= found[name]["top 3"] - 1e-12).all() for name in SOME)
+
+
+def test_a_method_that_no_card_lists_is_measured_where_it_is_named():
+    check(SoftmaxProblem, ["knn_shapley_inputs;neighbours=5"])
+    assert method_of("knn_shapley_inputs;neighbours=5").title == "KNN-Shapley (inputs), neighbours 5"
+    for kind, name in ((SoftmaxProblem, "knn_shapley"), (ModuleProblem, "text_embedding"),
+                       (ModuleProblem, "influence_function")):
+        with pytest.raises(InvalidInput, match=f"`{name}` is not defined for"):
+            check(kind, [name])
 
 
 def test_two_settings_of_one_method_are_two_rows(tmp_path):

@@ -1,6 +1,7 @@
 """Chance, gradient length and BM25: their formulas, and that they imply no specification and say so."""
 
 import math
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -11,7 +12,9 @@ from engine.analysis.self_influence import self_influence
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
 from engine.estimators import ESTIMATORS
+from engine.estimators.knn_shapley import shapley_values
 from engine.gradients.per_example import loss_gradients
+from engine.models.pretrained.texts import text_features
 from engine.question.specification import AXES
 from engine.scoring.codes import decode, encode
 from engine.scoring.compute import compute
@@ -23,9 +26,10 @@ from tests.engine import problems_for_tests as naive
 from tests.engine.gradients.networks import problem as network
 from tests.truth import language_cases as cases
 
-BASELINES = ("gradient_norm", "bm25", "random")
+BASELINES = ("gradient_norm", "bm25", "random", "text_embedding", "knn_shapley", "knn_shapley_inputs")
 PROBLEMS = {"softmax": lambda: naive.problem(n=20, candidates=[4, 2, 7], intercept=True),
             "network": lambda: network("positions"), "language model": cases.problem}
+PROBLEM_KINDS = ("softmax", "module", "causal")
 REMOVED = ("query_loss", {"kind": "remove"}, {"kind": "reoptimize"})
 
 
@@ -91,6 +95,46 @@ def test_bm25_reads_texts_alone():
     assert [kind for kind in ("softmax", "module", "causal") if NAMED["bm25"].answers(kind)] == ["causal"]
     with pytest.raises(InvalidInput, match="does not target|nothing to say|another estimator"):
         scored(naive.problem(n=20), "bm25")
+
+
+def test_text_embeddings_are_cosines_of_an_encoder_that_is_not_the_model():
+    problem = cases.problem()
+    queries, records = (text_features([f"{one.prompt}\n{one.response}" for one in own]).astype(float)
+                        for own in (cases.QUERIES, [cases.TRAIN[row] for row in cases.CANDIDATES]))
+    expected = [[q @ k / np.linalg.norm(q) / np.linalg.norm(k) for k in records] for q in queries]
+    np.testing.assert_allclose(scored(problem, "text_embedding").values, expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("neighbours", [1, 3, 10])
+def test_knn_shapley_is_the_shapley_value_over_all_subsets(neighbours):
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(8, 2)), np.array([0, 1, 1, 0, 2, 1, 0, 2])
+    queries, wanted = rng.normal(size=(3, 2)), np.array([1, 0, 2])
+
+    def worth(members, query, label):
+        nearest = sorted(members, key=lambda k: np.linalg.norm(x[k] - query))[:neighbours]
+        return sum(y[k] == label for k in nearest) / neighbours
+
+    expected = np.zeros((3, 8))
+    for k in range(8):
+        others = [j for j in range(8) if j != k]
+        for size in range(8):
+            for members in combinations(others, size):
+                expected[:, k] += [(worth([*members, k], *one) - worth(members, *one)) / (8 * math.comb(7, size))
+                                   for one in zip(queries, wanted, strict=True)]
+    np.testing.assert_allclose(shapley_values(x, y, queries, wanted, neighbours), expected, atol=1e-12)
+
+
+def test_knn_shapley_values_candidates_among_all_training_examples():
+    problem = network("positions")
+    for name, read in (("knn_shapley_inputs", lambda x: x.flatten(1)), ("knn_shapley", problem.representations)):
+        whole = shapley_values(read(problem.x).numpy(), problem.y.numpy(), read(problem.queries).numpy(),
+                               problem.query_labels.numpy(), 2)
+        few = scored(problem.with_candidates([3, 1]), f"{name};neighbours=2")
+        np.testing.assert_allclose(few.values, whole[:, [3, 1]], atol=1e-12)
+        assert few.scoring == Scoring.parse({"estimator": {"name": name, "neighbours": 2}})
+    assert [kind for kind in PROBLEM_KINDS if NAMED["knn_shapley"].answers(kind)] == ["module"]
+    assert [kind for kind in PROBLEM_KINDS if NAMED["knn_shapley_inputs"].answers(kind)] == ["softmax", "module"]
 
 
 @pytest.mark.parametrize("name", BASELINES)

@@ -7,10 +7,11 @@ import pytest
 import torch
 
 from engine.basics.errors import InvalidInput
-from engine.basics.settings import GROWS, declared
+from engine.basics.settings import FREE, GROWS, declared
 from engine.curvature import SOLVERS
 from engine.curvature.lissa import solve as lissa
 from engine.estimators import ESTIMATORS, configured, written
+from engine.estimators.knn_shapley import of_inputs, of_representations
 from engine.estimators.source import through_segments
 from engine.estimators.trak import left_out
 from engine.models.causal.recipe import FineTuning
@@ -98,13 +99,16 @@ def test_what_is_said_to_cost_in_proportion_does(name):
 @pytest.mark.parametrize("name", WITH_SETTINGS)
 def test_every_setting_is_an_argument_with_that_default(name):
     own = ESTIMATORS[name]
-    solve = own.solver.solve if hasattr(own, "solver") else {"trak": left_out, "source": through_segments}[name]
+    solve = own.solver.solve if hasattr(own, "solver") else {
+        "trak": left_out, "source": through_segments, "knn_shapley": of_representations,
+        "knn_shapley_inputs": of_inputs}[name]
     arguments = inspect.signature(solve).parameters
     for field in declared(own.settings):
         assert arguments[field].default == getattr(own.settings(), field)
 
 
-@pytest.mark.parametrize("name", WITH_SETTINGS)
+@pytest.mark.parametrize("name", [name for name in WITH_SETTINGS if any(
+    setting.cost != FREE for setting in declared(ESTIMATORS[name].settings).values())])
 def test_more_work_costs_more(name):
     from engine.estimators.cost import Work
     from engine.question.processes import LocalResponse

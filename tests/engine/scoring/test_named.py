@@ -38,7 +38,9 @@ TABLE_1 = {
     "trak": ("soft_margin", "remove", "retrain", "trak", "Leave-one-out"),
     "less": ("response_loss", "add_occurrence", "trajectory", "less", "Trajectory-based"),
 }
-BASELINES = {"gradient_norm", "bm25", "random"}
+TEXTS = {"bm25", "text_embedding"}
+CLASSES = {"knn_shapley", "knn_shapley_inputs"}
+BASELINES = {"gradient_norm", "random"} | TEXTS | CLASSES
 NETWORK_ONLY = {"repsim_cosine", "ntk", "ntk_last_layer", "gradsim_cosine", "representer",
                 "ntk_loss_gradients",
                 "influence_function_cg_gauss_newton", "influence_function_ekfac", "influence_function_datainf",
@@ -53,9 +55,10 @@ def test_the_implied_specifications():
 
 
 def test_which_methods_answer_for_which_kind_of_model():
-    assert {name for name, method in NAMED.items() if not method.answers("softmax")} == NETWORK_ONLY | {"bm25"}
-    assert {name for name, method in NAMED.items() if not method.answers("module")} == {"less", "bm25"}
-    assert all(NAMED[name].answers("causal") for name in ("less", *BASELINES))
+    assert {name for name, method in NAMED.items() if not method.answers("softmax")} == (
+        NETWORK_ONLY | TEXTS | {"knn_shapley"})
+    assert {name for name, method in NAMED.items() if not method.answers("module")} == {"less"} | TEXTS
+    assert all(NAMED[name].answers("causal") for name in ("less", *BASELINES - CLASSES))
 
 
 @pytest.mark.parametrize("name", TABLE_1)

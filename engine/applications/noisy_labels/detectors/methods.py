@@ -8,15 +8,9 @@ from typing import Final
 
 import numpy as np
 
-from engine.applications.noisy_labels.detectors import (
-    data_oob,
-    kernel_removal,
-    knn_shapley,
-    path,
-    probabilities,
-    refitted,
-)
+from engine.applications.noisy_labels.detectors import data_oob, kernel_removal, path, probabilities, refitted
 from engine.applications.noisy_labels.detectors.readings import Readings
+from engine.estimators.knn_shapley import BLOCK, shapley_values
 
 HELD_OUT: Final = "held out"
 """Methods that read models which have not seen the example."""
@@ -57,9 +51,19 @@ def _on_the_way(measure: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> Call
 def _knn_shapley(readings: Readings) -> np.ndarray:
     total, count = np.zeros(len(readings.labels)), np.zeros(len(readings.labels))
     for rows, references, labels in readings.references:
-        total[rows] += knn_shapley.values(readings.features[rows], readings.labels[rows], references, labels)
+        total[rows] += _mean_value(readings.features[rows], readings.labels[rows], references, labels)
         count[rows] += 1
     return -total / count
+
+
+def _mean_value(features: np.ndarray, labels: np.ndarray, references: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    """(n,): the mean over references of an example's Shapley value, a block of references at a time."""
+    total = np.zeros(len(labels))
+    for start in range(0, len(wanted), BLOCK):
+        block = slice(start, start + BLOCK)
+        for values in shapley_values(features, labels, references[block], wanted[block]):
+            total += values
+    return total / len(wanted)
 
 
 def _data_oob(readings: Readings) -> np.ndarray:

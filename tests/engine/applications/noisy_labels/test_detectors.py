@@ -1,8 +1,5 @@
 """Methods that estimate no influence, each against its definition by a naive loop, brute force or another library."""
 
-from itertools import combinations
-from math import comb
-
 import numpy as np
 import pytest
 from sklearn.ensemble import RandomForestClassifier
@@ -10,14 +7,7 @@ from sklearn.kernel_ridge import KernelRidge
 from torch import tensor
 from torch.nn.functional import cross_entropy
 
-from engine.applications.noisy_labels.detectors import (
-    data_oob,
-    kernel_removal,
-    knn_shapley,
-    path,
-    probabilities,
-    refitted,
-)
+from engine.applications.noisy_labels.detectors import data_oob, kernel_removal, path, probabilities, refitted
 from engine.applications.noisy_labels.detectors.methods import DETECTORS
 from engine.applications.noisy_labels.detectors.readings import Readings
 
@@ -48,26 +38,6 @@ def test_what_a_training_says_on_the_way_of_single_examples():
     np.testing.assert_array_equal(path.forgetting(LABELS, LOGITS), events)
     np.testing.assert_allclose(path.el2n(LABELS, LOGITS), errors)
     assert len(set(events)) > 2
-
-
-@pytest.mark.parametrize("neighbours", [1, 3, 10])
-def test_knn_shapley_is_the_shapley_value_over_all_subsets(neighbours):
-    x, y = RNG.normal(size=(8, 2)), np.array([0, 1, 1, 0, 2, 1, 0, 2])
-    references, wanted = RNG.normal(size=(3, 2)), np.array([1, 0, 2])
-
-    def worth(members, reference, label):
-        nearest = sorted(members, key=lambda k: np.linalg.norm(x[k] - reference))[:neighbours]
-        return sum(y[k] == label for k in nearest) / neighbours
-
-    expected = np.zeros(8)
-    for k in range(8):
-        others = [j for j in range(8) if j != k]
-        for size in range(8):
-            for members in combinations(others, size):
-                gained = [worth([*members, k], *one) - worth(members, *one)
-                          for one in zip(references, wanted, strict=True)]
-                expected[k] += np.mean(gained) / (8 * comb(7, size))
-    np.testing.assert_allclose(knn_shapley.values(x, y, references, wanted, neighbours), expected, atol=1e-12)
 
 
 def test_data_oob_is_the_vote_of_the_trees_without_an_example():

@@ -1,0 +1,131 @@
+r"""Leaderboards as published evidence: every named method on one training problem, means over seeds.
+
+A seed draws the data, the training, the subsets and the random groups. What is published is the mean over queries of a
+seed, then over seeds with its 95% t interval.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from engine import data
+from engine.analysis.leaderboard import LeaderboardRequest, answering
+from engine.analysis.leaderboard.board import KEYS
+from engine.analysis.scorecard import Sizes
+from engine.basics.provenance import device_name
+from engine.experiments.exact_language import RECIPE
+from engine.experiments.exact_language import SOURCE as LANGUAGE
+from engine.experiments.experiment import Experiment, StudyPreset
+from engine.experiments.study import study
+from engine.jobs import Context, Output
+from engine.metrics import seed_means
+from engine.models.catalogue import model_title
+from engine.problems import ProblemSource, build_cached
+from engine.store.results import Result
+
+NUMERICS = 1
+SMALL = Sizes(candidates=20, models=10, fractions=(0.5,), queries=2, removed=(0.1,), seeds=2, top=5)
+HALVES = Sizes(candidates=60, models=50, fractions=(0.5,), queries=5, removed=(0.05,), seeds=2, top=10)
+DIGITS = {"dataset": "digits", "model": "mlp", "n_train": 60, "n_queries": 6, "n_candidates": 20,
+          "recipe": {"epochs": 10, "batch_size": 30, "learning_rate": 0.05, "momentum": 0.9, "checkpoints": 3}}
+FASHION = {"dataset": "fashion_mnist", "model": "mlp", "pool": 4, "n_train": 200, "n_queries": 20, "n_candidates": 60,
+           "recipe": {"epochs": 15, "batch_size": 50, "learning_rate": 0.05, "momentum": 0.9, "checkpoints": 5}}
+CIFAR = {"dataset": "cifar10", "model": "cnn", "n_train": 300, "n_queries": 20, "n_candidates": 40,
+         "recipe": {"epochs": 10, "batch_size": 50, "learning_rate": 0.02, "momentum": 0.9, "checkpoints": 5}}
+RECORDS = {**LANGUAGE, "n_train": 96, "n_test": 60, "n_queries": 15, "n_candidates": 24,
+           "recipe": {**RECIPE, "epochs": 3, "checkpoints": 3}}
+
+
+def _settings(source: Mapping[str, Any], sizes: Sizes, damping: float) -> dict[str, Any]:
+    return {"numerics": NUMERICS, "source": source, "sizes": sizes.model_dump(mode="json"), "damping": damping}
+
+
+FEWER = {"models": 20}
+PRESETS = {
+    "small": StudyPreset("small", "A network of two layers: 60 digits, 20 candidates, 6 queries, 10 subsets: a check "
+                         "that it runs, no evidence", 2, _settings(DIGITS, SMALL, 1.0)),
+    "mlp-fashion": StudyPreset(
+        "mlp-fashion", "A network of two layers: Fashion-MNIST at 7 × 7 pixels, 200 training examples, 60 candidates, "
+        "20 queries, 50 subsets of half of the candidates", 3, _settings(FASHION, HALVES, 0.5)),
+    "cnn-cifar": StudyPreset(
+        "cnn-cifar", "A convolutional network: CIFAR-10, 300 training examples, 40 candidates, 20 queries, 20 subsets "
+        "of half of the candidates", 3, _settings(CIFAR, HALVES.model_copy(update={"candidates": 40, **FEWER}), 0.5)),
+    "records": StudyPreset(
+        "records", "The embedded language model: 96 training records, 24 candidates, 15 queries, 20 subsets of half of "
+        "the candidates", 3, _settings(RECORDS, HALVES.model_copy(update={"candidates": 24, **FEWER}), 0.01))}
+
+
+def plan(payload: Mapping[str, Any]) -> list[str]:
+    """A chunk a seed and chunk of the board."""
+    return [f"{seed}/{chunk}" for seed in payload["seeds"] for chunk in request_of(payload, seed).chunks]
+
+
+def weight(payload: Mapping[str, Any], key: str) -> float:
+    seed, _, chunk = key.partition("/")
+    return request_of(payload, int(seed)).weight(chunk)
+
+
+def request_of(payload: Mapping[str, Any], seed: int) -> LeaderboardRequest:
+    settings = payload["settings"]
+    source = ProblemSource.parse({**settings["source"], "seed": seed})
+    sizes = Sizes.parse({**settings["sizes"], "seed": seed})
+    methods = settings.get("methods") or answering(source.problem_class)
+    return LeaderboardRequest(sizes=sizes, damping=settings["damping"], methods=methods).of(source)
+
+
+def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
+    """The arrays of one chunk of one seed's board."""
+    seed, _, chunk = key.partition("/")
+    request = request_of(payload, int(seed))
+    problem = build_cached(request.origin, context.device, check=context.check).problem
+    answer = request.compute(request.narrowed(problem), chunk, context.computing(chunk, 0.1), context.store)
+    return Output(arrays=dict(answer.arrays), manifest={
+        "data": problem.fingerprint, "device": device_name(str(problem.device)), "query_accuracy": problem.accuracy()})
+
+
+def finish(payload: Mapping[str, Any], chunks: Mapping[str, Result], context: Context) -> Output:
+    """The table `board`."""
+    boards, runs = [], []
+    for seed in payload["seeds"]:
+        request = request_of(payload, seed)
+        own = {chunk: chunks[f"{seed}/{chunk}"] for chunk in request.chunks}
+        boards.append(request.combine({chunk: request.loaded(one) for chunk, one in own.items()}).board)
+        manifest = own[request.chunks[0]].manifest
+        runs.append({"seed": seed, "data": manifest["data"], "query_accuracy": manifest["query_accuracy"]})
+    return Output({"board": over_seeds(boards).assign(model=_title(payload["settings"]["source"]))}, manifest={
+        "spec": payload["settings"], "runs": runs, "device": manifest["device"]})
+
+
+def over_seeds(boards: list[pd.DataFrame]) -> pd.DataFrame:
+    """A row a cell: the mean of the seeds' means with its 95% t interval over seeds, and the mean of the intervals
+    over queries and over the draw of subsets. note: of the first seed that has one."""
+    rows = []
+    for names, own in pd.concat(boards).groupby(KEYS, sort=False, dropna=False):
+        rows.append({**dict(zip(KEYS, names, strict=True)), **seed_means.summary(own["mean"]),
+                     "n_queries": int(own["n_queries"].iloc[0]), "n_dropped": int(own["n_dropped"].sum()),
+                     "ci95_queries": _mean(own["ci95"]), "ci95_subsets": _mean(own["ci95_subsets"]),
+                     "note": next(filter(None, own["note"]), "")})
+    return pd.DataFrame(rows)
+
+
+def _mean(values: pd.Series) -> float:
+    return float(np.nanmean(values)) if values.notna().any() else float("nan")
+
+
+def _title(source: Mapping[str, Any]) -> str:
+    parsed = ProblemSource.parse(source)
+    return f"{model_title(parsed.model)}, {data.title(parsed.dataset)}, {parsed.n_train:,} training examples"
+
+
+STUDY = study("leaderboards", plan, run_chunk, finish, weight)
+LEADERBOARD = Experiment(
+    "leaderboard", "Leaderboard: every method under its own question, the others, LDS, tail patch, removal, time and "
+    "memory", STUDY.name, PRESETS, lambda tables: tables["board"], tuple(KEYS), None,
+    "Not in the paper. Means over queries of a seed, then over seeds, ± over seeds. `agreement` is Kendall's τ with "
+    "the exact answer of the question in `against`; `own` marks the question that a method answers. Rows of "
+    "`another_seed` are what the exact answer of another training seed has. CPU seconds and memory are those of one "
+    "thread of the machine named here, with nothing shared between methods.")
