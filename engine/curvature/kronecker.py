@@ -135,15 +135,20 @@ def factors_by(problem: CurvedModule, key: str, second_moments: Callable[[Tensor
 def passes(point: Point, options: Options) -> Iterator[tuple[Captured, Iterator[Tensor]]]:
     """A forward pass and the directions R_c (b, …) a chunk of training examples; nothing where no layer is factored."""
     problem, layers = point.problem, point.layers
-    if not layers:
-        return
-    shapes = [(t, layer.outputs, layer.inputs)
-              for layer, t in zip(layers, positions(problem, layers), strict=True)]
-    each = sum(4 * t * (out + inn) + (t > 1) * out * inn for t, out, inn in shapes) * _item(problem)
-    for rows in _chunks(problem, each + graph_bytes(problem), options):
+    for rows in chunks_of(problem, layers, options):
         options.check()
         seen = captured(problem, layers, problem.x[rows])
         yield seen, point.roots(rows, seen.logits)
+
+
+def chunks_of(problem: CurvedModule, layers: tuple[CurvatureLayer, ...], options: Options) -> tuple[Tensor, ...]:
+    """The training examples (b,) of each pass that captures these layers; none where there are none."""
+    if not layers:
+        return ()
+    shapes = [(t, layer.outputs, layer.inputs)
+              for layer, t in zip(layers, positions(problem, layers), strict=True)]
+    each = sum(4 * t * (out + inn) + (t > 1) * out * inn for t, out, inn in shapes) * _item(problem)
+    return _chunks(problem, each + graph_bytes(problem), options)
 
 
 def positions(problem: CurvedModule, layers: tuple[CurvatureLayer, ...]) -> list[int]:
