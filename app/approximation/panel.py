@@ -43,13 +43,10 @@ TOKENS = ("A language model is nonlinear in its parameters, so every first-order
           "**answer "
           "logit** and the **answer margin** are read at one token; the **response loss** is minus the mean "
           "log-likelihood of all tokens of a response, the **explanation loss** that of the explanation's tokens.")
-WORDED = {"span": "A language model is nonlinear in its parameters, so the first-order answer worsens with the step. "
-                  "This "
-                  "**span** is a mean over the tokens of the marked words.",
-          "contrast": "A language model is nonlinear in its parameters, so the first-order answer worsens with the "
-                      "step. "
-                      "This **contrast** is a difference between two sums over all tokens of a response."}
-"""Kind of a behavior with words of the reader's -> what to see in its curve."""
+BENT_TOKENS = "A language model is nonlinear in its parameters, so the first-order answer worsens with the step."
+WORDED = {"span": " This **span** is a mean over the tokens of the marked words.",
+          "contrast": " This **contrast** is a difference between two sums over all tokens of a response."}
+"""Kind of a behavior with words of the reader's -> what else to see in its curve."""
 OPTIMUM = ("For a tiny weight the optimum moves linearly, and an exact solve agrees. As α grows the path of optima "
            "curves, and the inverse Hessian extrapolates its first derivative. Solvers other than **Cholesky** add an "
            "error of their own: they solve the linear system approximately.")
@@ -70,7 +67,7 @@ def note(chosen: CurveChoice) -> None:
 
 def _tokens(chosen: CurveChoice) -> str:
     words = BEHAVIORS[chosen.behavior].words
-    return WORDED[words.kind] if words else TOKENS
+    return f"{BENT_TOKENS}{WORDED.get(words.kind, '')}" if words else TOKENS
 
 
 def complete(chosen: CurveChoice) -> bool:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 REQUESTS: Registry[str | type[Request]] = Registry("analysis")
 for _name, _where in {
+    "control-set": "control_set:ControlSetRequest",
     "datamodel": "subset_bank:SubsetModelsRequest",
     "embedding": "embedding:EmbeddingRequest",
     "error-surface": "error_surfaces:ErrorSurfaceRequest",

@@ -7,16 +7,21 @@ from engine.curvature.cg import CG, GAUSS_NEWTON_CG
 from engine.curvature.cholesky import CHOLESKY
 from engine.curvature.datainf import DATAINF
 from engine.curvature.ekfac import EKFAC
+from engine.curvature.factgrass import FACTGRASS
 from engine.curvature.gauss_newton import GaussNewton
 from engine.curvature.hessian import Hessian
 from engine.curvature.kfac import KFAC
 from engine.curvature.lissa import LISSA
+from engine.curvature.logra import LOGRA
 from engine.curvature.operator import Operator
+from engine.curvature.shampoo import SHAMPOO
 from engine.curvature.softmax_hessian import SoftmaxHessian
 from engine.curvature.solution import InverseHessian, OffersCurvature, Solution
+from engine.curvature.tkfac import TKFAC
 
 SOLVERS: Registry[InverseHessian] = Registry("inverse-Hessian solver")
-for _solver in (CHOLESKY, CG, LISSA, ARNOLDI, KFAC, GAUSS_NEWTON_CG, EKFAC, ASTRA, DATAINF):
+for _solver in (CHOLESKY, CG, LISSA, ARNOLDI, KFAC, GAUSS_NEWTON_CG, EKFAC, TKFAC, SHAMPOO, ASTRA, DATAINF, LOGRA,
+                FACTGRASS):
     SOLVERS.add(_solver.name, _solver)
 
 

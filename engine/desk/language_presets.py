@@ -43,8 +43,8 @@ def _named() -> tuple[Scoring, ...]:
     return (*scorings, *(NAMED[name].implied("response_loss", checkpoints=CHECKPOINTS) for name in ("tracin", "less")))
 
 
-LONG = CausalProblem.unoffered | {"retrain/exact", "trajectory", "replay", "cg_gauss_newton", "ekfac", "astra", "ntk",
-                                    "source"}
+LONG = CausalProblem.unoffered | {"retrain/exact", "trajectory", "replay", "cg_gauss_newton", "ekfac", "tkfac",
+                                    "shampoo", "logra", "factgrass", "astra", "ntk", "source"}
 PRESETS = (
     Preset("first", "First look", "Three behaviors after the same step (whole response, explanation, answer margin), "
                                   "and the similarity of the model's representations. Four exact answers to four "

@@ -67,9 +67,15 @@ def implied(method: NamedMethod, model: type[Problem]) -> Scoring:
     return method.implied(behavior, **({} if model.convex else {"damping": network.DAMPING}))
 
 
+NORMALISED = ("gradsim_adam", "gradsim_adafactor")
+FACTORED = ("influence_function_tkfac", "influence_function_shampoo")
+PROJECTED = ("influence_function_logra", "influence_function_factgrass", "trackstar")
+"""Named methods that have a preset of their own, as one matrix would be too large."""
+
+
 def _named(model: type[Problem]) -> list[Scoring]:
-    return [implied(method, model) for method in NAMED.values()
-            if method.implies and method.answers(model.kind) and method.row != TRAINING_RUN]
+    return [implied(method, model) for method in NAMED.values() if method.implies and method.answers(model.kind)
+            and method.row != TRAINING_RUN and method.name not in (*NORMALISED, *FACTORED, *PROJECTED)]
 
 
 def _named_of_networks() -> tuple[Scoring, ...]:
@@ -145,6 +151,11 @@ def _networks() -> tuple[Preset, ...]:
                "upweightings.", _table_a7(), (0, 1)),
         Preset("table-1", "Named methods", "Estimators of the paper's Table 1, each with its implied specification; "
                "inverse Hessians with damping 0.01.", _named_of_networks(), (2, 4)),
+        Preset("preconditioned", "Preconditioned and projected gradients", "What gradients are multiplied by before "
+               "they are compared: nothing, an optimizer's second moment, Kronecker factors of the curvature, or the "
+               "inverse of their own products after a random projection; inverse Hessians with damping 0.01.",
+               tuple(implied(NAMED[name], ModuleProblem) for name in (
+                   "gradsim", *NORMALISED, "influence_function_ekfac", *FACTORED, *PROJECTED)), (0, 3)),
         Preset("solvers", "Same question, different solvers", "One question: the damped local response, exactly and "
                                                               "by every approximation available. The damping of 2 is "
                                                               "meant to make the Hessian positive definite, so that "

@@ -23,14 +23,16 @@ from engine.estimators.less import LESS
 from engine.estimators.ntk import NTK, NTK_LAST_LAYER
 from engine.estimators.random import RANDOM
 from engine.estimators.representer import REPRESENTER
+from engine.estimators.second_moments import ADAFACTOR_NORMALISED, ADAM_NORMALISED
 from engine.estimators.source import SOURCE
 from engine.estimators.text_embedding import TEXT_EMBEDDING
+from engine.estimators.trackstar import TRACKSTAR
 from engine.estimators.trak import TRAK
 
 ESTIMATORS: Registry[Estimator] = Registry("estimator")
-for _estimator in (EXACT, FIRST_ORDER, COSINE, *INFLUENCE_FUNCTIONS, NTK, NTK_LAST_LAYER, REPRESENTER,
-                   COSINE_LAST_LAYER, TRAK, LESS, SOURCE, DVEMB, TRACIN_RUN, IN_RUN_SHAPLEY, GRADIENT_NORM, KNN_SHAPLEY,
-                   KNN_SHAPLEY_INPUTS, BM25, TEXT_EMBEDDING, RANDOM):
+for _estimator in (EXACT, FIRST_ORDER, COSINE, ADAM_NORMALISED, ADAFACTOR_NORMALISED, *INFLUENCE_FUNCTIONS, TRACKSTAR,
+                   NTK, NTK_LAST_LAYER, REPRESENTER, COSINE_LAST_LAYER, TRAK, LESS, SOURCE, DVEMB, TRACIN_RUN,
+                   IN_RUN_SHAPLEY, GRADIENT_NORM, KNN_SHAPLEY, KNN_SHAPLEY_INPUTS, BM25, TEXT_EMBEDDING, RANDOM):
     ESTIMATORS.add(_estimator.name, _estimator)
 
 

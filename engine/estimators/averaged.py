@@ -14,7 +14,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from engine.curvature.ekfac import EkfacFactors
+from engine.curvature.kronecker import KroneckerFactors
 from engine.curvature.lanczos import lanczos
 from engine.problems import ModuleProblem
 
@@ -86,7 +86,7 @@ class Factored:
     """EK-FAC's eigenbasis of a network."""
 
     problem: ModuleProblem
-    factors: EkfacFactors
+    factors: KroneckerFactors
     largest: float = math.inf
 
     def applied(self, columns: Tensor, reads: Sequence[Read]) -> list[Tensor]:

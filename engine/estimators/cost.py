@@ -93,6 +93,12 @@ def through_steps(each: float) -> Callable[[Work], Passes]:
                                work.steps * (20 + work.columns / 2))
 
 
+def with_training_set(work: Work) -> Passes:
+    """A gradient of every training example, candidate and query."""
+    return Passes(work.gradient * (work.n + work.candidates + work.queries), 3.0)
+
+
 GRADIENTS = Cost(gradients)
+WITH_TRAINING_SET = Cost(with_training_set)
 NOTHING = Cost(lambda work: Passes(0.0, 0.0))
 """Of what reads no model."""

@@ -1,7 +1,4 @@
-r"""(ΦᵀΦ + λI)⁻¹ of features Φ (n, k), λ a fraction of the mean nonzero eigenvalue of ΦᵀΦ.
-
-Where n < k the same is solved in the n × n dual: (q − Φᵀ(ΦΦᵀ + λI)⁻¹Φq)/λ (Woodbury).
-"""
+r"""(ΦᵀΦ + λI)⁻¹ of features Φ (n, k), λ a fraction of the mean nonzero eigenvalue of ΦᵀΦ, and rules that choose it."""
 
 from __future__ import annotations
 
@@ -10,21 +7,39 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from engine.models.linear_solvers import by_factor
+from engine.curvature.gram import inverse_of_features
+
+TRIED = tuple(10.0 ** (quarter / 4) for quarter in range(-24, 13))
+"""Fractions among which a rule chooses: 1e-6 to 1e3."""
 
 
 def regularised_inverse(phi: Tensor, ridge: float) -> Callable[[Tensor], Tensor]:
     """rows (m, k) -> rows (ΦᵀΦ + λI)⁻¹, (m, k), in float64; λ = ridge · ‖Φ‖²/min(n, k)."""
-    n, k = phi.shape
-    phi = phi.double()
-    damping = ridge * phi.square().sum() / min(n, k)
-    if n >= k:
-        factor = _factor(phi.T @ phi, damping)
-        return lambda rows: by_factor(factor, rows.T).T
-    dual = _factor(phi @ phi.T, damping)
-    return lambda rows: (rows - by_factor(dual, phi @ rows.T).T @ phi) / damping
+    return inverse_of_features(phi, ridge * phi.double().square().sum() / min(phi.shape))
 
 
-def _factor(gram: Tensor, damping: Tensor) -> Tensor:
-    gram.diagonal().add_(damping)
-    return torch.linalg.cholesky(gram)
+def generalised_cross_validation(phi: Tensor, target: Tensor) -> float:
+    """The fraction with the least GCV(λ) = (1/n)‖y − Sy‖² / (1 − tr S/n)² (Golub et al. 1979), y (n,) the target
+    without its mean and S = Φ(ΦᵀΦ + λI)⁻¹Φᵀ the smoother of a ridge regression of it on the features."""
+    return _least(phi, target, lambda left, smoother: left.square().mean() / (1 - smoother.mean()) ** 2)
+
+
+def leave_one_out(phi: Tensor, target: Tensor) -> float:
+    """The fraction with the least mean squared error of predictions without the example itself, of the same regression:
+    (1/n) Σ_i ((y − Sy)_i/(1 − S_ii))² (Allen 1974)."""
+    return _least(phi, target, lambda left, smoother: (left / (1 - smoother)).square().mean())
+
+
+RULES: dict[str, Callable[[Tensor, Tensor], float]] = {"gcv": generalised_cross_validation, "loo": leave_one_out}
+
+
+def _least(phi: Tensor, target: Tensor, error: Callable[[Tensor, Tensor], Tensor]) -> float:
+    """error: y − Sy (n,) and the diagonal of S (n,) -> a number."""
+    left, values, _ = torch.linalg.svd(phi.double(), full_matrices=False)
+    squared, y = values.square(), (target - target.mean()).double()
+    mean = squared.sum() / min(phi.shape)
+    inner, errors = left.T @ y, []
+    for ridge in TRIED:
+        shrunk = squared / (squared + ridge * mean)
+        errors.append(error(y - left @ (shrunk * inner), left.square() @ shrunk).item())
+    return TRIED[min(range(len(TRIED)), key=errors.__getitem__)]

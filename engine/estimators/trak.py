@@ -7,8 +7,9 @@ training set, leaving z_k out and training again changes a behavior by
     −φ_B(q)ᵀ (ΦᵀΦ + λI)⁻¹ φ(z_k) (1 − p_k),   φ_B(q) = Rᵀ∇_θ B(q),
 
 the leave-one-out formula of that regression. R is any projector of `engine.gradients.projectors`, and λ is `ridge`
-times the mean nonzero eigenvalue of ΦᵀΦ. Of M models, each with an R of its own, the kernels φ_Bᵀ(ΦᵀΦ + λI)⁻¹φ and the
-factors 1 − p_k are averaged, each by itself, before they are multiplied (their equation 17, without its threshold).
+times the mean nonzero eigenvalue of ΦᵀΦ, or what a rule of `engine.estimators.ridge` chooses by the training margins.
+Of M models, each with an R of its own, the kernels φ_Bᵀ(ΦᵀΦ + λI)⁻¹φ and the factors 1 − p_k are averaged, each by
+itself, before they are multiplied (their equation 17, without its threshold).
 """
 
 from __future__ import annotations
@@ -27,16 +28,18 @@ from engine.basics.values import Count, Number
 from engine.estimators.cost import Cost, products
 from engine.estimators.estimator import Estimator, closed_form
 from engine.estimators.named import LEFT_OUT, Named
-from engine.estimators.ridge import regularised_inverse
+from engine.estimators.ridge import RULES, regularised_inverse
 from engine.gradients.response import Average, Term
 from engine.gradients.store import Linear, NetworkEvents
 from engine.problems import ModuleProblem
 from engine.problems.variants import trained_on
+from engine.question.likelihood import LEAST_DOUBT
 from engine.question.processes import Process
 
 DIMENSION = 512
 PROJECTOR = "rademacher"
 RIDGE = 1e-2
+RULE = "fixed"
 
 
 class TrakSettings(Settings):
@@ -45,10 +48,13 @@ class TrakSettings(Settings):
     dimension: Count = setting(
         DIMENSION, "Numbers that a gradient is projected to.", "this program",
         "work in proportion where it is above the default", ge=1, le=65_536)
-    projector: Literal["rademacher", "gaussian", "count_sketch"] = setting(
+    projector: Literal["rademacher", "gaussian", "count_sketch", "grass"] = setting(
         PROJECTOR, "The random projection.", "Park et al. 2023", FREE)
     ridge: Number = setting(
         RIDGE, "λ as a fraction of the mean nonzero eigenvalue of ΦᵀΦ.", "this program", FREE, gt=0, le=1e6)
+    ridge_rule: Literal["fixed", "gcv", "loo"] = setting(
+        RULE, "Whether λ is `ridge`, or the one of 37 with which the features predict the training margins best: by "
+        "generalised cross-validation, or leaving each example out.", "this program", FREE)
     models: Count = setting(
         1, "Models M over which kernels and 1 − p are averaged.", "this program, for its cost",
         "work in proportion, and a training a further model of `trained`", ge=1, le=1_000)
@@ -67,12 +73,15 @@ class TrakSettings(Settings):
 
 
 def left_out(problem: ModuleProblem, process: Process, candidates: Tensor, options: Options, *,
-             projector: str = PROJECTOR, dimension: int = DIMENSION, ridge: float = RIDGE, models: int = 1,
-             ensemble: str = "trained") -> list[Term]:
+             projector: str = PROJECTOR, dimension: int = DIMENSION, ridge: float = RIDGE, ridge_rule: str = RULE,
+             models: int = 1, ensemble: str = "trained") -> list[Term]:
     """For `remove`; the training features are computed once and kept on the problem. Raises `InvalidInput` where
     there are no such models."""
     def inverse_of(own: ModuleProblem, events: NetworkEvents) -> Linear:
         damping = ridge if events.ridge is None else events.ridge
+        if ridge_rule in RULES:
+            margins = -events.doubt.double().logit(LEAST_DOUBT)
+            damping = own.memo(f"{events.key}:{ridge_rule}", lambda: RULES[ridge_rule](events.features, margins))
         return own.memo(f"{events.key}:{damping!r}", lambda: regularised_inverse(events.features, damping))
 
     if models == 1:

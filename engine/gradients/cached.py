@@ -17,8 +17,9 @@ from torch import Tensor
 
 from engine.basics.options import Options
 from engine.gradients.response import Given
-from engine.gradients.store import LEAST_DOUBT, Linear
+from engine.gradients.store import Linear
 from engine.question.behavior import Behavior
+from engine.question.likelihood import LEAST_DOUBT
 from engine.question.processes import Trajectory
 
 T = TypeVar("T")

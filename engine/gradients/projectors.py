@@ -77,7 +77,7 @@ class CountSketch:
     @classmethod
     def draw(cls, sizes: Sequence[int], k: int, seeds: Sequence[int], device: torch.device) -> CountSketch:
         """Drawn on the device: the same seed gives another draw on another kind of it."""
-        draws = [_buckets(size, k, seed, device) for size, seed in zip(sizes, seeds, strict=True)]
+        draws = [buckets(size, k, _seeded(seed, device)) for size, seed in zip(sizes, seeds, strict=True)]
         bucket, sign = map(torch.cat, zip(*draws, strict=True))
         return cls(_compressed(bucket, sign, k))
 
@@ -87,15 +87,18 @@ class CountSketch:
     @staticmethod
     def once(gradients: Tensor, k: int, seed: int) -> Tensor:
         """Of one part, without the matrix, whose columns have to be sorted."""
-        bucket, sign = _buckets(gradients.shape[1], k, seed, gradients.device)
+        bucket, sign = buckets(gradients.shape[1], k, _seeded(seed, gradients.device))
         return gradients.new_zeros(len(gradients), k).index_add_(1, bucket, gradients * sign)
 
 
-def _buckets(size: int, k: int, seed: int, device: torch.device) -> tuple[Tensor, Tensor]:
-    """The bucket and the sign of each coordinate of a part, (P,)."""
-    generator = torch.Generator(device).manual_seed(seed)
-    bucket = torch.randint(k, (size,), generator=generator, device=device)
-    return bucket, torch.randint(2, (size,), generator=generator, device=device).mul_(2).sub_(1)
+def buckets(size: int, k: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+    """A random bucket of k and a random sign for each of so many coordinates, (size,), on the generator's device."""
+    bucket = torch.randint(k, (size,), generator=generator, device=generator.device)
+    return bucket, torch.randint(2, (size,), generator=generator, device=generator.device).mul_(2).sub_(1)
+
+
+def _seeded(seed: int, device: torch.device) -> torch.Generator:
+    return torch.Generator(device).manual_seed(seed)
 
 
 def _compressed(bucket: Tensor, sign: Tensor, k: int) -> Tensor:
@@ -107,6 +110,24 @@ def _compressed(bucket: Tensor, sign: Tensor, k: int) -> Tensor:
         warnings.filterwarnings("ignore", "Sparse (CSR|invariant)", UserWarning)
         return torch.sparse_csr_tensor(functional.pad(ends, (1, 0)).int(), order.int(), sign[order].float(),
                                        (k, len(order)), check_invariants=True)
+
+
+MASKED = 4
+"""Coordinates that GraSS keeps for each number that it projects to."""
+
+
+def grass(sizes: Sequence[int], k: int, seeds: Sequence[int], device: torch.device) -> Map:
+    """MASKED · k random coordinates of each part, or all where there are no more, times √(P_p over their number), in a
+    count sketch."""
+    selected, scales, start = [], [], 0
+    for size, seed in zip(sizes, seeds, strict=True):
+        some = torch.randperm(size, generator=_seeded(seed, device), device=device)[:MASKED * k]
+        selected.append(start + some)
+        scales.append(torch.full((len(some),), (size / len(some)) ** 0.5, device=device))
+        start += size
+    index, scale = torch.cat(selected), torch.cat(scales)
+    sketch = CountSketch.draw([len(some) for some in selected], k, seeds, device)
+    return lambda joined: sketch(joined[:, index] * scale.to(joined))
 
 
 def identity(sizes: Sequence[int], k: int, seeds: Sequence[int], device: torch.device) -> Map:
@@ -121,6 +142,7 @@ for _projector in (
     Projector("gaussian", "Gaussian", "Johnson & Lindenstrauss 1984",
               blockwise(lambda shape, generator: torch.randn(shape, generator=generator))),
     Projector("count_sketch", "Count sketch", "Charikar et al. 2002", CountSketch.draw, CountSketch.once),
+    Projector("grass", "Sparse mask and count sketch", "Hu et al. 2025", grass),
     Projector("identity", "None", "", identity),
 ):
     PROJECTORS.add(_projector.name, _projector)

@@ -28,8 +28,6 @@ from engine.gradients.projectors import PROJECTORS, checked_dimension
 from engine.gradients.response import GradientTerm, Term
 from engine.models.adam import adam_update
 
-LEAST_DOUBT = 1e-6
-"""Of a response that is certain to rounding, whose margin has no slope."""
 Linear = Callable[[Tensor], Tensor]
 """A linear map of rows, (r, k) -> (r, k)."""
 

@@ -17,7 +17,6 @@ from engine.basics.errors import InvalidInput
 from engine.curvature.gauss_newton import GaussNewton
 from engine.curvature.hessian import Hessian
 from engine.data.records import Record
-from engine.gradients.store import LEAST_DOUBT
 from engine.models.causal.answer_token import AnswerToken
 from engine.models.causal.checked import check_reading
 from engine.models.causal.link import TokenLink
@@ -34,6 +33,7 @@ from engine.problems.memory import ProblemMemory
 from engine.problems.module import BATCH, ModuleProblem
 from engine.problems.problem import Problem
 from engine.question.behavior import Behavior
+from engine.question.likelihood import LEAST_DOUBT
 from engine.question.token_behaviors import COLUMNS, RESPONSE
 from engine.question.worded import Worded
 from engine.question.worded_behaviors import placed

@@ -24,6 +24,12 @@ class Departure:
 NORMALISED = Departure("T", "normalised", "its update scaled to length one", "updates normalised to length one")
 ADAM = Departure("T", "Adam's updates", "in Adam's updates instead of plain steps",
                  "updates that Adam makes out of the moments of the training")
+ADAM_SCALES = Departure("T", "over Adam's second moment",
+                        "each parameter's update divided by the root of its gradients' second moment",
+                        "updates that Adam's second moment scales")
+ADAFACTOR_SCALES = Departure("T", "over Adafactor's second moment",
+                             "each weight's update divided by the root of the second moment of its row and column",
+                             "updates that Adafactor's second moment scales")
 LAST_LAYER = Departure("T", "last layer alone", "in the last layer alone",
                        "a step that moves the last layer alone, with every layer before it frozen")
 ALL_PARAMETERS = Departure("T", "all parameters", "in all selected parameters instead of the readout alone",

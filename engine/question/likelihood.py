@@ -18,6 +18,9 @@ from typing import Any
 from torch import Tensor
 from torch.autograd import Function
 
+LEAST_DOUBT = 1e-6
+"""Of a response that is certain to rounding, whose margin has no slope."""
+
 
 def log_likelihood(logits: Tensor, labels: Tensor) -> Tensor:
     """log p_y: (..., C), (...) -> (...).

@@ -4,6 +4,7 @@ r"""The words that a behavior of a language model carries, as pure values with o
     contrast:TEXT    another response to the same prompt              contrast@4:TEXT    to that of query 4 alone
     contrast         the response with its first other choice stated, contrast#2 with its second, contrast@4#2
     tokens@4:2-7     tokens 2 to 7 of the response of query 4, counted from 0; tokens@4:2 is one
+    log_odds         the whole response as one event               base_kl           its tokens beside the base model's
 
 The spelling is the behavior's name, so that it is part of a specification's digest, address and file.
 """
@@ -90,11 +91,33 @@ class TokenRange:
         return self.last - self.first + 1
 
 
-Worded = Span | Contrast | TokenRange
+@dataclass(frozen=True)
+class LogOdds:
+    """The log-odds of the whole response, without words of the user's."""
+
+    query: ClassVar[None] = None
+    kind: ClassVar = "log_odds"
+    spelling: ClassVar = "log_odds"
+
+
+@dataclass(frozen=True)
+class BaseDivergence:
+    """How far the adapters have moved the predictions of the whole response, without words of the user's."""
+
+    query: ClassVar[None] = None
+    kind: ClassVar = "base_kl"
+    spelling: ClassVar = "base_kl"
+
+
+Worded = Span | Contrast | TokenRange | LogOdds | BaseDivergence
+WITHOUT_WORDS: dict[str, Worded] = {one.spelling: one for one in (LogOdds(), BaseDivergence())}
+"""Spelling -> what is read of whole responses."""
 
 
 def read(spelling: str) -> Worded | None:
     """What a spelling stands for; None for one that is no such behavior's. Raises `InvalidInput`."""
+    if spelling in WITHOUT_WORDS:
+        return WITHOUT_WORDS[spelling]
     if spelling.startswith("tokens"):
         return ranged(spelling)
     match = SPELLED.fullmatch(spelling)

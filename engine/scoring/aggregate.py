@@ -5,7 +5,8 @@ r"""An aggregate over queries: from scores (m, k) of every query and candidate t
 A score that is unknown is left out of its query: that of a candidate that did not converge, or one that is not finite.
 A candidate of which no query with weight knows anything has no value (NaN), and neither has one whose error bound, the
 same mean of its scores' bounds, leaves it no position among the others (`engine.metrics.positions`). `Mean` gives every
-query the weight 1, `Weighted` its own, and `OwnClass` those of a candidate's class alone.
+query the weight 1, `Weighted` its own, and `OwnClass` those of a candidate's class alone; `Difference` subtracts one
+aggregate from another.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class Aggregate(ABC):
         if scores.error is None:
             return values
         off = np.where(scores.usable, np.minimum(np.nan_to_num(scores.error.astype(np.float64)), LARGEST), np.nan)
-        bound = np.where((np.isnan(scores.error) & scores.usable).any(0), np.nan, self.over(off))
+        bound = np.where((np.isnan(scores.error) & scores.usable).any(0), np.nan, self.bound(off))
         return np.where(has_position(values[None], bound[None])[0], values, np.nan)
 
     def of_queries(self, count: int) -> Sequence[float] | None:
@@ -44,6 +45,10 @@ class Aggregate(ABC):
     def of_classes(self) -> tuple[np.ndarray, np.ndarray] | None:
         """Labels of queries (m,) and of candidates (k,), where only queries of a candidate's own class count."""
         return None
+
+    def bound(self, errors: np.ndarray) -> np.ndarray:
+        """By how much A may be off, (k,), of errors (m, k) of the scores."""
+        return self.over(errors)
 
     @abstractmethod
     def over(self, values: np.ndarray) -> np.ndarray:
@@ -112,6 +117,20 @@ class OwnClass(Aggregate):
 
     def over(self, values: np.ndarray) -> np.ndarray:
         return Weighted(self.queries[:, None] == self.candidates).over(values)
+
+
+@dataclass(frozen=True, eq=False)
+class Difference(Aggregate):
+    """One aggregate minus another, such as the mean over a set of queries minus that over a control set."""
+
+    first: Aggregate
+    second: Aggregate
+
+    def bound(self, errors: np.ndarray) -> np.ndarray:
+        return self.first.bound(errors) + self.second.bound(errors)
+
+    def over(self, values: np.ndarray) -> np.ndarray:
+        return self.first.over(values) - self.second.over(values)
 
 
 def _divided(total: np.ndarray, weight: np.ndarray) -> np.ndarray:

@@ -19,7 +19,8 @@ from tests.truth.naive_language import BEHAVIORS, NaiveLanguage
 DAMPING = 0.5
 RESPONSE = {"kind": "local_response", "damping": DAMPING}
 LAST_MLP = r"layers\.1\.mlp.*lora"
-NAMES = ["arnoldi", "astra", "cg", "cg_gauss_newton", "datainf", "ekfac", "lissa"]
+NAMES = ["arnoldi", "astra", "cg", "cg_gauss_newton", "datainf", "ekfac", "factgrass", "lissa", "logra", "shampoo",
+         "tkfac"]
 
 
 def pair(**options):

@@ -26,11 +26,20 @@ OTHERS = {"contrast": ("it is big says a", "so red says b", "it is says a"),
           "contrast@0#2": ("it is big says c", "", ""),
           "contrast:so big it is old a": ("so big it is old a",) * 3, "contrast@2:red": ("", "", "red")}
 RANGES = {"tokens@1:1-2": (1, 1, 2), "tokens@0:0": (0, 0, 0)}
-WORDED = [*MARKED, *OTHERS, *RANGES]
+WHOLE = ["log_odds", "base_kl"]
+WORDED = [*MARKED, *OTHERS, *RANGES, *WHOLE]
 
 
 class Worded(NaiveLanguage):
     """The marks and the other responses as written down above."""
+
+    def without_adapters(self, theta):
+        """θ with every B at zero."""
+        base = theta.detach().clone()
+        for name, start, shape in self.places():
+            if "lora_B" in name:
+                base[start:start + shape.numel()] = 0.0
+        return base
 
     def behavior(self, name, q, theta):
         told = self.queries[q]
@@ -41,6 +50,13 @@ class Worded(NaiveLanguage):
         if name in RANGES:
             query, first, last = RANGES[name]
             return log_likelihood(logits, told, told["response"][first:last + 1]) if q == query else 0.0 * logits.sum()
+        if name == "log_odds":
+            p = log_likelihood(logits, told, told["response"]).exp()
+            return (p / (1 - p)).log()
+        if name == "base_kl":
+            before = self.passed(told, self.without_adapters(theta))[1].detach()
+            rows = [(logits[at - 1].log_softmax(0), before[at - 1].log_softmax(0)) for at in told["response"]]
+            return -sum((own.exp() * (own - base)).sum() for own, base in rows) / len(rows)
         if name not in OTHERS:
             return super().behavior(name, q, theta)
         if not OTHERS[name][q]:
@@ -61,14 +77,21 @@ def case(request):
     return problem, referred(problem)
 
 
-def scored(problem, process, estimator="exact", intervention=ADD, names=tuple(WORDED)):
-    return checks.scored(problem, intervention, process, estimator, names)
+def offered(problem):
+    """Of models without adapters there is no base."""
+    adapters = any("lora" in name for name in problem.network.names)
+    return [name for name in WORDED if adapters or name != "base_kl"]
+
+
+def scored(problem, process, estimator="exact", intervention=ADD, names=None):
+    return checks.scored(problem, intervention, process, estimator, names or offered(problem))
 
 
 def test_behaviors(case):
     problem, naive = case
-    asked, read = problem.asking([NAMES[name] for name in WORDED])
-    for name, behavior in zip(WORDED, read, strict=True):
+    names = offered(problem)
+    asked, read = problem.asking([NAMES[name] for name in names])
+    for name, behavior in zip(names, read, strict=True):
         expected = [naive.behavior(name, q, naive.theta).item() for q in range(3)]
         found = behavior.value(asked.query_logits, asked.query_labels)
         np.testing.assert_allclose(found.numpy(), expected, rtol=0, atol=1e-12)
@@ -108,7 +131,7 @@ def test_gradients(case, estimator):
 def test_one_group_of_all_equals_each_alone(case):
     """Behaviors of a group share trained models; what they are does not depend on what stands beside them."""
     problem, _ = case
-    names = ["response_loss", *WORDED]
+    names = ["response_loss", *offered(problem)]
     together = scored(problem, {"kind": "retrain"}, "trak", {"kind": "remove"}, names)
     for name in names:
         (alone,) = compute(problem, Scoring.of(name, {"kind": "remove"}, {"kind": "retrain"}, "trak"))
@@ -171,6 +194,11 @@ def test_what_a_query_lacks_is_said_in_one_sentence(name, told):
     with pytest.raises(InvalidInput, match=told) as refused:
         compute(cases.problem(), Scoring.of(name, ADD, STEP))
     assert str(refused.value).count(". ") == 0
+
+
+def test_a_model_without_adapters_has_no_base():
+    with pytest.raises(InvalidInput, match="compares a model with itself without adapters"):
+        compute(cases.problem("all parameters"), Scoring.of("base_kl", ADD, STEP))
 
 
 def test_tokens_alone_have_no_words():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import streamlit as st
 
@@ -13,7 +14,7 @@ from app.widgets.words import glossary
 from app.widgets.words.plain_text import plain
 from engine.desk.datasets import Record
 from engine.question.behaviors import BEHAVIORS
-from engine.question.worded import LONGEST, ORDINALS, Contrast, Span, Worded
+from engine.question.worded import LONGEST, ORDINALS, WITHOUT_WORDS, Contrast, Span, Worded
 
 MOST_WORDS = 150
 """Words of a response that are offered to mark."""
@@ -70,7 +71,13 @@ def contrast(name: str, records: Sequence[Record], before: Worded | None) -> str
     return _checked(Contrast(written, number, query if alone else None).spelling)
 
 
-SHOWN = {"span": span, "contrast": contrast}
+def _whole(kind: str, name: str, records: Sequence[Record], before: Worded | None) -> str:
+    """A behavior of whole responses, for which nothing else is picked."""
+    glossary.caption(f"The behavior is {BEHAVIORS[kind].clause.rstrip(',')}.")
+    return kind
+
+
+SHOWN = {"span": span, "contrast": contrast, **{kind: partial(_whole, kind) for kind in WITHOUT_WORDS}}
 """Kind of behavior -> what is picked for it."""
 
 

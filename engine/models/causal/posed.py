@@ -3,6 +3,8 @@ r"""What a user's words read off records, as further columns of a `TokenReader`:
     Marks     mean over the marked tokens of log p(token)
     Other     log p(r | prompt) − log p(r' | prompt), with r' in a record of its own
 
+and what needs no words (`whole_response`).
+
 A record that the words do not read has nothing marked, or no other response, and its column is 0.
 """
 
@@ -21,7 +23,8 @@ from engine.models.causal.encoding import Batch, Encoder
 from engine.models.causal.packed import Packing
 from engine.models.causal.reader import Extra, TokenReader, token_logits
 from engine.models.causal.readouts import marked_likelihood, response_likelihood
-from engine.question.worded import Contrast, Span, TokenRange, Worded
+from engine.models.causal.whole_response import Divergence, Odds
+from engine.question.worded import BaseDivergence, Contrast, LogOdds, Span, TokenRange, Worded
 
 
 @dataclass(frozen=True)
@@ -119,6 +122,16 @@ def _other(words: Contrast, texts: Texts) -> tuple[Extra, Tensor]:
     rows = packing.nothing(len(texts.records))
     rows[queries] = packing.pack(encoder, encoded)
     return Other(packing), rows
+
+
+@posed.register
+def _odds(words: LogOdds, texts: Texts) -> tuple[Extra, Tensor]:
+    return Odds(), torch.zeros(len(texts.records), 1, dtype=torch.long)
+
+
+@posed.register
+def _divergence(words: BaseDivergence, texts: Texts) -> tuple[Extra, Tensor]:
+    return Divergence(), torch.zeros(len(texts.records), 1, dtype=torch.long)
 
 
 def _stated(words: Contrast, record: Record, query: int) -> Record:

@@ -6,7 +6,7 @@ from torch import nn
 
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
-from engine.curvature import ekfac, loss_roots
+from engine.curvature import ekfac, kronecker, loss_roots
 from engine.curvature.layers import captured, factored_layers
 from engine.curvature.loss_roots import LossRoots
 from engine.problems.module import ModuleProblem
@@ -75,7 +75,7 @@ def test_corrected_eigenvalues_are_the_diagonal_in_an_orthogonal_basis(name, los
 def test_basis_diagonalises_the_covariances():
     p = problem("convolutions")
     made = ekfac.factors(p, Options())
-    found = ekfac._moments(ekfac._Point(p, made.layers, LossRoots(p)), Options())
+    found = ekfac._moments(kronecker.Point.of(p), Options())
     for a, g, basis in zip(*found, made.bases, strict=True):
         a = a if len(a) == a.shape[1] else a.T @ a
         for matrix, u in ((a, basis.inputs), (g, basis.outputs)):
@@ -87,7 +87,7 @@ def test_fewer_inputs_than_dimensions_give_the_same_inverse(monkeypatch):
     p = problem("convolutions", n=5)
     thin = ekfac.factors(p, Options())
     assert [len(basis.inputs.T) for basis in thin.bases] == [10, 4, 5]
-    monkeypatch.setattr(ekfac, "_positions", lambda problem, layers: [1000] * len(layers))
+    monkeypatch.setattr(kronecker, "positions", lambda problem, layers: [1000] * len(layers))
     full = ekfac.factors(problem("convolutions", n=5), Options())
     assert [len(basis.inputs.T) for basis in full.bases] == [10, 4, 17]
     assert close(thin.inverse(p, vectors(p), 0.3), full.inverse(p, vectors(p), 0.3), 1e-10)
@@ -133,7 +133,7 @@ def test_inverse_is_that_of_the_matrix_it_stands_for(name, n):
 @pytest.mark.parametrize("size", [1, 4])
 def test_chunks_do_not_change_the_factors(size, monkeypatch):
     whole = solve(ekfac.EKFAC, problem("convolutions"), vectors(problem("convolutions")), 0.2).x
-    monkeypatch.setitem(ekfac.ROWS, "cpu", size)
+    monkeypatch.setitem(kronecker.ROWS, "cpu", size)
     assert close(solve(ekfac.EKFAC, problem("convolutions"), vectors(problem("convolutions")), 0.2).x, whole, 1e-8)
 
 

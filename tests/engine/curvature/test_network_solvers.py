@@ -11,10 +11,10 @@ from engine.curvature.solution import measured
 from engine.problems import ModuleProblem
 from tests.engine.curvature.networks import close, converged, dense_gauss_newton, dense_hessian, problem, solve, vectors
 
-SETTINGS = {"cg": {}, "cg_gauss_newton": {}, "lissa": {}, "arnoldi": {"rank": 5}, "ekfac": {}, "astra": {},
-            "datainf": {}}
+SETTINGS = {"cg": {}, "cg_gauss_newton": {}, "lissa": {}, "arnoldi": {"rank": 5}, "ekfac": {}, "tkfac": {},
+            "shampoo": {}, "astra": {}, "datainf": {}, "logra": {}, "factgrass": {}}
 LISSA_SLOW = [pytest.param(name, marks=pytest.mark.slow) if name == "lissa" else name for name in SETTINGS]
-OF_GAUSS_NEWTON = {"cg_gauss_newton", "ekfac", "astra"}
+OF_GAUSS_NEWTON = set(SETTINGS) - {"cg", "lissa", "arnoldi", "datainf"}
 GAUSS_NEWTON = [("cg", True), ("lissa", True), ("arnoldi", True), ("ekfac", False)]
 
 

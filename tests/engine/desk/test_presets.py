@@ -69,7 +69,8 @@ def test_a_baseline_is_called_by_its_name():
 def test_the_named_methods_are_called_by_their_names():
     assert labels.short(PRESETS["table-1"].scorings) == [
         method.title for method in NAMED.values()
-        if method.implies and method.answers("softmax") and method.row != TRAINING_RUN]
+        if method.implies and method.answers("softmax") and method.row != TRAINING_RUN
+        and method.name not in presets.NORMALISED]
     assert labels.known_as(PRESETS["vary-b"].scorings[0]) is None
 
 
@@ -110,6 +111,14 @@ def test_a_list_that_reads_another_kind_of_output_gives_way_to_the_first_preset(
     assert presets.translated(PRESETS["vary-b"].scorings, CausalProblem) is LANGUAGE["vary-b"]
     assert presets.translated(LANGUAGE["first"].scorings[:2], SoftmaxProblem) is PRESETS["first"]
     assert presets.translated(LANGUAGE["first"].scorings[:2], CausalProblem) is None
+
+
+def test_every_named_method_of_a_network_is_in_a_preset():
+    listed = {known.name for name in ("table-1", "preconditioned", "run") for scoring in NETWORKS[name].scorings
+              for known in NAMED.values() if known.implies and known.estimator == scoring.estimator}
+    assert listed >= {method.name for method in NAMED.values() if method.implies and method.answers("module")} - {
+        "influence_function", "influence_function_cg"}
+    assert len(NETWORKS["preconditioned"].scorings) == 9
 
 
 def test_named_methods_keep_their_names_with_damping():

@@ -6,7 +6,7 @@ import torch
 from engine.basics.errors import InvalidInput
 from engine.gradients.projectors import PROJECTORS, CountSketch, checked_dimension
 
-RANDOM = ("rademacher", "gaussian", "count_sketch")
+RANDOM = ("rademacher", "gaussian", "count_sketch", "grass")
 
 
 @pytest.mark.parametrize("name", RANDOM)
@@ -39,6 +39,12 @@ def test_blocks_of_rows_make_the_same_matrix_however_they_are_cut(monkeypatch):
     assert set(whole.unique().tolist()) == {-0.25, 0.25}
     monkeypatch.setattr(projectors, "BLOCK", 16 * 30)
     torch.testing.assert_close(PROJECTORS["rademacher"].project(x, 16, 0), whole)
+
+
+def test_grass_reads_four_coordinates_for_each_number():
+    images = PROJECTORS["grass"].project(torch.eye(100, dtype=torch.float64), 5, 0)
+    assert (images != 0).any(1).sum() == 20 and ((images != 0).sum(1) <= 1).all()
+    assert images.abs().max().item() == pytest.approx(5**0.5)
 
 
 def test_a_projection_onto_nothing_is_refused():

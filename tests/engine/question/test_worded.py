@@ -6,7 +6,7 @@ import torch
 from engine.basics.errors import InvalidInput
 from engine.question.behaviors import BEHAVIORS, reading
 from engine.question.specification import Specification
-from engine.question.worded import LONGEST, Contrast, Span, TokenRange, read
+from engine.question.worded import LONGEST, BaseDivergence, Contrast, LogOdds, Span, TokenRange, read
 from engine.question.worded_behaviors import KINDS, placed
 from engine.scoring.codes import decode, encode
 from engine.scoring.scoring import Scoring
@@ -22,6 +22,8 @@ SPELLED = {
     "contrast@12:two\nlines: a#2": Contrast("two\nlines: a#2", 1, 12),
     "tokens@4:2-7": TokenRange(4, 2, 7),
     "tokens@0:3": TokenRange(0, 3, 3),
+    "log_odds": LogOdds(),
+    "base_kl": BaseDivergence(),
 }
 
 
@@ -70,6 +72,9 @@ def test_registered_behaviors_stay_what_they_were():
      "the log-probability of the response minus that of the response “yes” change?"),
     ("tokens@4:2-7", "tokens 2-7 in query 4",
      "how much would the log-likelihood of tokens 2-7 in the response of query 4, per token, change?"),
+    ("log_odds", "response log-odds",
+     "the log-odds of the response, with the probability of a token on average, change?"),
+    ("base_kl", "closeness to the base model", "(minus their divergence per token) change?"),
     (f"contrast:{'word ' * 20}end", f"contrast to “{('word ' * 20)[:39].strip()}…”", "change?"),
 ])
 def test_titles_and_questions(name, title, question):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from engine.basics.errors import InvalidInput
-from engine.scoring.aggregate import Mean, Weighted
+from engine.scoring.aggregate import Difference, Mean, Weighted
 from engine.scoring.scores import Scores
 from engine.scoring.scoring import Scoring
 
@@ -33,6 +33,15 @@ def test_a_weight_a_query():
 def test_a_weight_a_query_and_candidate():
     weights = np.array([[1, 0, 0, 0], [1, 1, 0, 1], [0, 1, 0, 1]])
     np.testing.assert_array_equal(Weighted(weights).of(scores()), [3.0, 2.0, np.nan, 4.0])
+
+
+def test_one_aggregate_minus_another_adds_their_errors():
+    over = Difference(Weighted(np.array([1.0, 1.0, 0.0])), Weighted(np.array([0.0, 0.0, 1.0])))
+    np.testing.assert_array_equal(over.of(scores()), [0.0, -6.0, 4.5, 6.0])
+    error = np.full(VALUES.shape, 0.1)
+    error[2, 1] = 100.0
+    np.testing.assert_array_equal(over.bound(error), [0.2, 100.1, 0.2, 0.2])
+    np.testing.assert_array_equal(over.of(scores(error=error)), [0.0, np.nan, 4.5, 6.0])
 
 
 def test_one_query():

@@ -33,6 +33,11 @@ TABLE_1 = {
     "influence_function_ekfac": ("query_loss", "infinitesimal", "local_response", "ekfac", "Influence functions"),
     "influence_function_datainf": ("query_loss", "infinitesimal", "local_response", "datainf", "Influence functions"),
     "influence_function_astra": ("query_loss", "infinitesimal", "local_response", "astra", "Influence functions"),
+    **{f"influence_function_{name}": ("query_loss", "infinitesimal", "local_response", name, "Influence functions")
+       for name in ("tkfac", "shampoo", "logra", "factgrass")},
+    "trackstar": ("query_loss", "infinitesimal", "local_response", "trackstar", "Influence functions"),
+    "gradsim_adam": ("query_loss", "add_occurrence", "one_step", "adam_normalised", "Gradient similarity"),
+    "gradsim_adafactor": ("query_loss", "add_occurrence", "one_step", "adafactor_normalised", "Gradient similarity"),
     **{name: ("query_loss", "infinitesimal", "replay", name if name != "replay" else "exact", "Training run")
        for name in ("source", "dvemb", "tracin_run", "in_run_shapley", "replay")},
     "trak": ("soft_margin", "remove", "retrain", "trak", "Leave-one-out"),
@@ -44,7 +49,8 @@ BASELINES = {"gradient_norm", "random"} | TEXTS | CLASSES
 NETWORK_ONLY = {"repsim_cosine", "ntk", "ntk_last_layer", "gradsim_cosine", "representer",
                 "ntk_loss_gradients",
                 "influence_function_cg_gauss_newton", "influence_function_ekfac", "influence_function_datainf",
-                "influence_function_astra", "trak", "less"}
+                "influence_function_astra", "influence_function_tkfac", "influence_function_shampoo",
+                "influence_function_logra", "influence_function_factgrass", "trackstar", "trak", "less"}
 
 
 def test_the_implied_specifications():

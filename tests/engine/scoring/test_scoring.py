@@ -109,8 +109,11 @@ ROUTES = {
     "cholesky": set(itertools.product(OBJECTIVES, ("remove", "upweight", "relabel"))),
 }
 ROUTES |= {solver: ROUTES["cholesky"] | {("local_response", "infinitesimal")}
-           for solver in ("cg", "cg_gauss_newton", "lissa", "arnoldi", "kfac", "ekfac", "datainf", "astra")}
+           for solver in ("cg", "cg_gauss_newton", "lissa", "arnoldi", "kfac", "ekfac", "tkfac", "shampoo", "datainf",
+                          "astra", "logra", "factgrass")}
 ROUTES |= {"cosine": {("one_step", "add_occurrence"), ("one_step", "auxiliary")},
+           **{f"{name}_normalised": {("one_step", "add_occurrence")} for name in ("adam", "adafactor")},
+           "trackstar": {("local_response", "infinitesimal")},
            "ntk": {("one_step", "auxiliary")}, "ntk_last_layer": {("one_step", "auxiliary")},
            "representer": {("one_step", "add_occurrence")},
            "trak": set(itertools.product(OBJECTIVES, ("remove",))), "less": {("trajectory", "add_occurrence")},

@@ -35,6 +35,12 @@ def found(at):
     return code and codes.decode(code).behavior
 
 
+@pytest.mark.parametrize("kind", ["log_odds", "base_kl"])
+def test_a_behavior_of_whole_responses_needs_nothing_else(kind):
+    at = opened(behavior=kind)
+    assert found(at) == kind and "The behavior is the" in " ".join(caption.value for caption in at.caption)
+
+
 def words(at, query):
     (marks,) = at.get("button_group")
     assert marks.key == f"x:span:marks:{query}"
