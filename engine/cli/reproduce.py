@@ -28,6 +28,8 @@ def reproduce(
     model: Annotated[str | None, typer.Option(help="For studies of language models: a folder, a name under "
                                                    "WHICHFLUENCE_MODELS, or a name on the Hugging Face hub.",
                                               metavar="NAME_OR_PATH")] = None,
+    reading: Annotated[str, typer.Option("--as", help="By whose conventions: `paper` (what its text says) or `authors` "
+                                                      "(what their code does).")] = "paper",
 ) -> None:
     """Recompute a table or figure of the paper (resumable)."""
     from engine.cli.progress import run_shown
@@ -40,7 +42,7 @@ def reproduce(
         raise InvalidInput(unknown(f"preset of `{name}`", preset, experiment.presets))
     folder = publish.RESULTS if out is None else out
     _check_writable(folder)
-    payload = experiment.payload(preset, seeds, model, first_seed)
+    payload = experiment.payload(preset, seeds, model, first_seed, reading)
     machine.options()  # refused before data are read or downloaded
     gather(experiment.presets[preset].settings)
     if add:

@@ -2,6 +2,8 @@
 
     OUT/NAME/PRESET/results.csv     the experiment's table, numbers with six significant digits
     OUT/NAME/PRESET/manifest.json   what it was made from and with, and the command that recomputes it
+
+What was computed as the authors' code does stands beside them in PRESET-authors.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ import pandas as pd
 from engine.basics.errors import InvalidInput, StoreError
 from engine.basics.files import disk_errors, write_together
 from engine.basics.strict_json import parse_object
-from engine.experiments import more_seeds
+from engine.experiments import conventions, more_seeds
 from engine.store.results import Result
 
 if TYPE_CHECKING:
@@ -79,9 +81,11 @@ def _csv(table: pd.DataFrame) -> bytes:
 
 
 def scale_folder(experiment: Experiment, payload: Mapping[str, Any], preset: str) -> str:
-    """The preset's name, with that of the language model if it is not the preset's own."""
+    """The preset's name, with that of the language model if it is not the preset's own, and of the conventions if they
+    are not the paper's words."""
     model = _other_model(experiment, payload, preset)
-    return f"{preset}-{re.sub('[^a-z0-9.]+', '-', Path(model).name.lower()).strip('-')}" if model else preset
+    scale = f"{preset}-{re.sub('[^a-z0-9.]+', '-', Path(model).name.lower()).strip('-')}" if model else preset
+    return conventions.folder(scale, conventions.of(payload["settings"]))
 
 
 def _other_model(experiment: Experiment, payload: Mapping[str, Any], preset: str) -> str:
@@ -94,7 +98,8 @@ def manifest(experiment: Experiment, result: Result, preset: str) -> dict:
     study = result.manifest
     return {
         "experiment": experiment.name, "title": experiment.title, "note": experiment.note, "preset": preset,
-        "scale": experiment.presets[preset].title, "command": _command(experiment, study["payload"], preset),
+        "scale": experiment.presets[preset].title, "conventions": conventions.of(study["payload"]["settings"]),
+        "command": _command(experiment, study["payload"], preset),
         "study": study["kind"], "study_digest": result.digest,
         **{key: value for key, value in study.items() if key not in OF_THE_STORE},
     }
@@ -110,6 +115,8 @@ def _command(experiment: Experiment, payload: Mapping[str, Any], preset: str) ->
         command += ["--first-seed", str(seeds[0])]
     if model := _other_model(experiment, payload, preset):
         command += ["--model", Path(model).name if Path(model).is_absolute() else model]
+    if (whose := conventions.of(payload["settings"])) != conventions.AS_PAPER:
+        command += ["--as", whose]
     return f"python -m engine {shlex.join(command)}"
 
 
@@ -148,10 +155,11 @@ def stored_manifest(name: str, scale: str, out_dir: Path | str) -> dict[str, Any
                          "again.") from None
 
 
-def scales(name: str, out_dir: Path | str | None = None) -> list[str]:
-    """The scales at which an experiment is published, as its folders are called."""
+def scales(name: str, out_dir: Path | str | None = None, whose: str | None = conventions.AS_PAPER) -> list[str]:
+    """The scales at which an experiment is published by some conventions (None: by any), as its folders are called."""
     root = Path(RESULTS if out_dir is None else out_dir) / name
-    return sorted(path.parent.name for path in root.glob(f"*/{TABLE}"))
+    names = sorted(path.parent.name for path in root.glob(f"*/{TABLE}"))
+    return [scale for scale in names if whose is None or conventions.of_folder(scale) == whose]
 
 
 def read_table(path: Path | str | BytesIO) -> pd.DataFrame:

@@ -10,8 +10,10 @@ from pathlib import Path
 
 import pandas as pd
 
-from engine.experiments import EXPERIMENTS, FULL, Experiment, publish
+from engine.experiments import EXPERIMENTS, FULL, Experiment, publish, reproduction
+from engine.experiments.conventions import AS_PAPER, TITLES
 from engine.experiments.enough import PublishedEvidence
+from engine.experiments.experiment import QUICK
 from engine.experiments.statements.findings import evidence, too_small
 from engine.experiments.statements.statement import Finding
 
@@ -43,18 +45,20 @@ def of_the_paper() -> list[str]:
     return [name for name, experiment in EXPERIMENTS.items() if FULL in experiment.presets]
 
 
-def entries(findings: Sequence[Finding], out_dir: Path | str | None = None) -> list[ScoreboardRow]:
-    """One for each table and figure, in their order. findings: what is known of all statements.
+def entries(findings: Sequence[Finding], out_dir: Path | str | None = None, whose: str = AS_PAPER
+            ) -> list[ScoreboardRow]:
+    """One for each table and figure, in their order. findings: what is known of all statements by these conventions.
 
     Raises `StoreError` for results that do not match their manifest.
     """
-    return [_entry(EXPERIMENTS[name], [finding for finding in findings if finding.statement.needs[0] == name], out_dir)
-            for name in of_the_paper()]
+    return [_entry(EXPERIMENTS[name], [finding for finding in findings if finding.statement.needs[0] == name],
+                   most_decisive(EXPERIMENTS[name], out_dir, whose)) for name in of_the_paper()]
 
 
-def _entry(experiment: Experiment, findings: Sequence[Finding], out_dir: Path | str | None) -> ScoreboardRow:
+def _entry(experiment: Experiment, findings: Sequence[Finding], largest: tuple[str, PublishedEvidence | None, str]
+           ) -> ScoreboardRow:
     head, _, shows = experiment.title.partition(": ")
-    scale, given, short = most_decisive(experiment, out_dir)
+    scale, given, short = largest
     if given is None:
         return ScoreboardRow(experiment.name, head, shows)
     preset = str(given.manifest["preset"])
@@ -74,12 +78,24 @@ def _within(experiment: Experiment, table: pd.DataFrame, model: str) -> tuple[in
     return int(judged.sum()), len(judged)
 
 
-def most_decisive(experiment: Experiment, out_dir: Path | str | None) -> tuple[str, PublishedEvidence | None, str]:
+def lacking(name: str, whose: str, out_dir: Path | str | None = None) -> str:
+    """A sentence where an experiment has no results by these conventions, with the command that computes them at the
+    scale which decides most by the paper's words."""
+    if whose not in reproduction.offered(name):
+        return f"`{name}` is computed by {TITLES[AS_PAPER]} only."
+    _, given, _ = most_decisive(EXPERIMENTS[name], out_dir)
+    preset = str(given.manifest["preset"]) if given else QUICK
+    return (f"No results by {TITLES[whose]} are published yet; "
+            f"`{reproduction.command(name, preset, conventions=whose)}` computes them.")
+
+
+def most_decisive(experiment: Experiment, out_dir: Path | str | None, whose: str = AS_PAPER
+                  ) -> tuple[str, PublishedEvidence | None, str]:
     """(scale, what is published there, why that cannot show the effect) of the scale that decides most: the paper's
     own, then one that can show the effect, of these one that is no quick check, then the one with most seeds; empty
     and None where there is none."""
     read: list[tuple[str, PublishedEvidence | None, str]] = []
-    for scale in publish.scales(experiment.name, out_dir):
+    for scale in publish.scales(experiment.name, out_dir, whose):
         given = evidence(experiment.name, scale, out_dir)
         read.append((scale, given, "" if given is None else too_small(experiment.name, given)))
     return min(read, key=partial(_rank, experiment), default=("", None, ""))
