@@ -49,7 +49,7 @@ def reproduce(
         publish.check_addable(experiment, payload, preset, folder)
     result = run_shown(f"{name}, {preset}", experiment.study, payload, machine)
     target = publish.publish(experiment, result, preset, folder, add=add)
-    print(report(publish.read_table(target / publish.TABLE), experiment, preset))
+    print(report(publish.read_table(target / publish.TABLE), experiment, preset, reading))
     print(truncation(result.manifest), end="")
     print(f"\nWritten: {target / publish.TABLE}, {target / publish.MANIFEST}")
 

@@ -13,7 +13,16 @@ from typing import Any
 
 import pandas as pd
 
-from engine.experiments import EXPERIMENTS, FULL, Experiment, contents, conventions, language_tables, publish
+from engine.experiments import (
+    EXPERIMENTS,
+    FULL,
+    Experiment,
+    contents,
+    conventions,
+    language_tables,
+    paper_numbers,
+    publish,
+)
 from engine.experiments import reproduction as studies
 from engine.experiments.conventions import AS_AUTHORS, AS_PAPER
 from engine.experiments.differences import differences
@@ -120,17 +129,21 @@ def too_small(name: str, preset: str, result: Published) -> str:
     return EXPERIMENTS[name].too_small(given) if given else ""
 
 
-def with_paper(experiment: Experiment, table: pd.DataFrame | None, model: str = "") -> pd.DataFrame | None:
+def with_paper(experiment: Experiment, table: pd.DataFrame | None, model: str = "", whose: str = AS_PAPER
+               ) -> pd.DataFrame | None:
     """The paper's cells with ours beside them, as `engine.experiments.publish` joins them; without a table, its alone.
 
-    model: whose, where the paper has several language models. None where the paper gives no numbers.
+    model: which, where the paper has several language models. whose: the conventions of the table. None where neither
+    the paper nor its authors' files give numbers.
     """
-    path = publish.PAPER / experiment.paper_table if experiment.paper_table else None
-    if path is None or not path.is_file():
+    cells = paper_numbers.cells(experiment)
+    if cells is None:
         return None
     if table is None:
-        table = publish.read_table(path).head(0).drop(columns="spread").assign(ci95=0.0, n_seeds=0)
-    return publish.comparison_with_paper(table, path, experiment.tolerance, model)
+        own = [column for column in cells if column not in ("spread", paper_numbers.ORIGIN, paper_numbers.FLAG)]
+        table = cells.head(0)[own].assign(ci95=0.0, n_seeds=0)
+    table = paper_numbers.in_paper_names(table, whose, cells)
+    return publish.comparison_with_paper(table, cells, experiment.tolerance, model)
 
 
 def _published(name: str, preset: str) -> Published | None:

@@ -62,7 +62,7 @@ class Experiment:
 
     def beside(self, model: str) -> str:
         """A sentence where the paper did not run `model`, on whose numbers stand beside ours; empty where it did."""
-        if not self.models or not self.paper_table or model in self.models:
+        if not self.models or model in self.models:
             return ""
         return f"The paper has no numbers for {model}; ours are shown with those of {self.models[0]}."
 

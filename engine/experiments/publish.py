@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import re
 import shlex
@@ -24,6 +25,7 @@ from engine.basics.errors import InvalidInput, StoreError
 from engine.basics.files import disk_errors, write_together
 from engine.basics.strict_json import parse_object
 from engine.experiments import conventions, more_seeds
+from engine.metrics.intervals import t_quantile, welch_half_width
 from engine.store.results import Result
 
 if TYPE_CHECKING:
@@ -34,6 +36,8 @@ RESULTS, PAPER = ASSETS / "results", ASSETS / "paper"
 FOLDER = "WHICHFLUENCE_RESULTS"
 TABLE, MANIFEST = "results.csv", "manifest.json"
 VALUES = ("mean", "spread")
+PAPER_SEEDS = 3
+"""Training seeds behind every cell of the paper; its ± is the standard deviation over them."""
 NUMBERS, COUNTS = (*VALUES, "ci95"), ("n_seeds", "n_queries", "n_train", "n_candidates", "n_dropped")
 OF_THE_STORE = ("files", "seal", "format", "digest", "kind")
 
@@ -171,33 +175,44 @@ def read_table(path: Path | str | BytesIO) -> pd.DataFrame:
     return table.assign(**numbers, **counts)
 
 
-def comparison_with_paper(results: pd.DataFrame, paper_csv: Path | str,
+def comparison_with_paper(results: pd.DataFrame, paper: pd.DataFrame,
                           tolerance: Callable[[Mapping[str, str]], float], model: str = "") -> pd.DataFrame:
     """The paper's cells, in its order, with ours beside them; `tolerance` is the experiment's own.
 
-    model: which language model's cells, where the paper has several (default: the one that ran).
+    paper: a table of the paper, or the `cells` of `engine.experiments.paper_numbers`. model: which language model's
+    cells, where the paper has several (default: the one that ran).
 
     Joined on the columns that both have (its mean and spread aside). Columns: these keys, `dataset` where ours
-    has it, `paper`, `spread`, `ours`, `ci95`, `n_seeds`, `difference` (ours − paper), `tolerance`, and `within`:
-    True, False, or <NA> where we set no tolerance or have no value.
+    has it, `paper`, `spread`, `origin` where `paper` has it, `ours`, `ci95`, `n_seeds`, `difference` (ours − paper),
+    `difference_ci95` (its half width by Welch, the paper's spread being the deviation over `PAPER_SEEDS` seeds),
+    `tolerance`, and `within`: True, False, or <NA> where we set no tolerance or have no value.
     """
-    paper = read_table(paper_csv)
     if "model" in paper and "model" in results:
         paper, results = _of_one_model(paper, results, model)
-    keys = [column for column in paper.columns if column in results.columns and column not in VALUES]
+    theirs = [column for column in ("spread", "origin", "pooled") if column in paper]
+    keys = [column for column in paper.columns if column in results.columns and column not in (*VALUES, *theirs)]
     paper = paper.rename(columns={"mean": "paper"}).astype(dict.fromkeys(keys, str))
     ours = results.rename(columns={"mean": "ours"})
     ours = ours.assign(**{key: ours[key].fillna("").astype(str) for key in keys})
     wanted = ("dataset", "width", "ours", "ci95", "n_seeds", "n_train", "n_candidates")
     extra = [column for column in wanted if column in ours.columns]
-    joined = paper[[*keys, "paper", "spread"]].merge(ours[[*keys, *extra]], on=keys, how="left", sort=False)
+    joined = paper[[*keys, "paper", *theirs]].merge(ours[[*keys, *extra]], on=keys, how="left", sort=False)
     joined["difference"] = joined["ours"] - joined["paper"]
+    joined["difference_ci95"] = [_half_width(row) for row in joined.to_dict("records")]
     joined["tolerance"] = [tolerance(row) for row in joined.to_dict("records")]
     judged = joined["difference"].notna() & joined["tolerance"].notna()
     within = (joined["difference"].abs() <= joined["tolerance"] + 1e-9).astype("boolean")
     joined["within"] = within.where(judged)
     first = [column for column in (*keys, "dataset") if column in joined.columns]
     return joined[[*first, *(column for column in joined.columns if column not in first)]]
+
+
+def _half_width(row: Mapping[str, Any]) -> float:
+    """Of ours − the paper's: NaN where either has one seed or no spread."""
+    if not row.get("n_seeds", 0) > 1:
+        return math.nan
+    ours = int(row["n_seeds"])
+    return welch_half_width((row["ci95"] / t_quantile(ours) * math.sqrt(ours), ours), (row["spread"], PAPER_SEEDS))
 
 
 def _of_one_model(paper: pd.DataFrame, results: pd.DataFrame, model: str) -> tuple[pd.DataFrame, pd.DataFrame]:

@@ -7,8 +7,9 @@ from functools import cache
 from pathlib import Path
 
 from engine.experiments import EXPERIMENTS, publish
-from engine.experiments.conventions import AS_PAPER
+from engine.experiments.conventions import AS_PAPER, KEY
 from engine.experiments.enough import PublishedEvidence
+from engine.experiments.paper_numbers import in_paper_names
 from engine.experiments.statements.rows import Missing, TableRows
 from engine.experiments.statements.statement import Finding, Statement
 
@@ -66,7 +67,8 @@ def _finding(statement: Statement, scale: str, read: Callable[[str, str], Publis
 
 def _rows(given: Mapping[str, PublishedEvidence]) -> dict[str, TableRows]:
     """The rows of each experiment. Raises `Missing` where they are not all of the same seeds."""
-    rows = {name: TableRows.of(one.table) for name, one in given.items()}
+    rows = {name: TableRows.of(in_paper_names(one.table, str(one.manifest.get(KEY, AS_PAPER))))
+            for name, one in given.items()}
     seeds = {tuple(one.manifest["seeds"]) for one in given.values()} if len(given) > 1 else set()
     if len(seeds) > 1 or len(set[int]().union(*(own.seed_counts for own in rows.values()))) > 1:
         raise Missing("Not all of its rows are of the same seeds, so that no difference can be taken within a seed.")
