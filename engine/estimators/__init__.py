@@ -7,6 +7,7 @@ from typing import Any
 from engine.basics.errors import InvalidInput
 from engine.basics.registry import Registry
 from engine.basics.settings import Settings, parsed
+from engine.estimators.adam import ADAM_UPDATES
 from engine.estimators.bm25 import BM25
 from engine.estimators.cosine import COSINE
 from engine.estimators.dvemb import DVEMB
@@ -25,7 +26,7 @@ from engine.estimators.source import SOURCE
 from engine.estimators.trak import TRAK
 
 ESTIMATORS: Registry[Estimator] = Registry("estimator")
-for _estimator in (EXACT, FIRST_ORDER, COSINE, *INFLUENCE_FUNCTIONS, NTK, NTK_LAST_LAYER, REPRESENTER, TRAK, LESS,
+for _estimator in (EXACT, FIRST_ORDER, COSINE, *INFLUENCE_FUNCTIONS, NTK, NTK_LAST_LAYER, REPRESENTER, TRAK, LESS, ADAM_UPDATES,
                    SOURCE, DVEMB, TRACIN_RUN, IN_RUN_SHAPLEY, GRADIENT_NORM, BM25, RANDOM):
     ESTIMATORS.add(_estimator.name, _estimator)
 
