@@ -26,8 +26,8 @@ from engine.estimators.source import SOURCE
 from engine.estimators.trak import TRAK
 
 ESTIMATORS: Registry[Estimator] = Registry("estimator")
-for _estimator in (EXACT, FIRST_ORDER, COSINE, *INFLUENCE_FUNCTIONS, NTK, NTK_LAST_LAYER, REPRESENTER, TRAK, LESS, ADAM_UPDATES,
-                   SOURCE, DVEMB, TRACIN_RUN, IN_RUN_SHAPLEY, GRADIENT_NORM, BM25, RANDOM):
+for _estimator in (EXACT, FIRST_ORDER, COSINE, *INFLUENCE_FUNCTIONS, NTK, NTK_LAST_LAYER, REPRESENTER, TRAK, LESS,
+                   ADAM_UPDATES, SOURCE, DVEMB, TRACIN_RUN, IN_RUN_SHAPLEY, GRADIENT_NORM, BM25, RANDOM):
     ESTIMATORS.add(_estimator.name, _estimator)
 
 

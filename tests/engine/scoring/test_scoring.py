@@ -110,7 +110,8 @@ ROUTES = {
 }
 ROUTES |= {solver: ROUTES["cholesky"] | {("local_response", "infinitesimal")}
            for solver in ("cg", "cg_gauss_newton", "lissa", "arnoldi", "kfac", "ekfac", "datainf", "astra")}
-ROUTES |= {"cosine": {("one_step", "add_occurrence"), ("one_step", "auxiliary")},
+ROUTES |= {"cosine": {("one_step", "add_occurrence"), ("one_step", "auxiliary"), ("trajectory", "add_occurrence")},
+           "adam": {("trajectory", "add_occurrence")},
            "ntk": {("one_step", "auxiliary")}, "ntk_last_layer": {("one_step", "auxiliary")},
            "representer": {("one_step", "add_occurrence")},
            "trak": set(itertools.product(OBJECTIVES, ("remove",))), "less": {("trajectory", "add_occurrence")},
