@@ -10,6 +10,7 @@ import streamlit as st
 from app.charts import curves as curve_charts
 from app.charts import paper_dots
 from app.charts.draw import draw
+from app.paper import names as paper_names
 from app.paper import notes as paper_notes
 from app.paper import rows as paper_rows
 from app.paper import scoreboard, state, statements
@@ -21,7 +22,16 @@ from app.widgets.results import downloads, manifest_view
 from app.widgets.words import chips, glossary
 from app.widgets.words.measures import definition
 from engine.desk import ProblemSource, datasets, published
-from engine.desk.published import AS_PAPER, EXPERIMENTS, FULL, Published, conventions, differences, studies
+from engine.desk.published import (
+    AS_PAPER,
+    EXPERIMENTS,
+    FULL,
+    ONE_SEED,
+    Published,
+    conventions,
+    differences,
+    studies,
+)
 from engine.scoring.identities import ProblemFacts
 from engine.scoring.scoring import Scoring
 from engine.scoring.verdict import verdict
@@ -34,6 +44,8 @@ def overview(whose: str) -> None:
         (other,) = [name for name in conventions.TITLES if name != whose]
         scoreboard.show(entries, whose)
         statements.show(findings, published.evidence(other)[1], whose)
+    with guarded("The audit of names"):
+        paper_names.show()
 
 
 def reading_notes(name: str, whose: str) -> None:
@@ -214,7 +226,7 @@ def manifest(name: str, preset: str, result: Published) -> None:
 def _interval(rows: pd.DataFrame) -> str:
     counted = rows["n_seeds"].dropna()
     seeds = int(counted.max()) if len(counted) else 0
-    return f"Our ± is a 95% t-interval over {seeds} seeds." if seeds > 1 else "Ours is one seed, which has no interval."
+    return f"Our ± is a 95% t-interval over {seeds} seeds." if seeds > 1 else f"Ours is one seed. {ONE_SEED}"
 
 
 def _sentence(rows: pd.DataFrame, measure: str, judged: bool) -> None:

@@ -30,7 +30,7 @@ from engine.experiments.enough import PublishedEvidence
 from engine.experiments.scoreboard import ScoreboardRow, entries
 from engine.experiments.statements import STATEMENTS, wording
 from engine.experiments.statements.findings import findings
-from engine.experiments.statements.statement import CONFIRMED, CONTRADICTED, UNDECIDED, Finding
+from engine.experiments.statements.statement import CONFIRMED, CONTRADICTED, ONE_SEED, UNDECIDED, Finding
 from engine.experiments.statements.wording import VERDICTS
 from engine.jobs import job_digest
 from engine.store.results import Store, home
