@@ -191,7 +191,7 @@ def test_a_scale_that_is_too_small_says_why(monkeypatch):
 
 
 def test_the_other_reading_says_what_is_not_run_and_how_to_run_it(published, monkeypatch):
-    """Neither reading is shown as the other: of the authors' code nothing is published, and one study has the variant."""
+    """Of the authors' code nothing is published, and one study has the variant."""
     monkeypatch.setitem(conventions.CHANGES, A6.study, "An intercept that is not penalised.")
     at = sound(support.open("paper", **{"as": "authors"}))
     assert at.query_params["as"] == "authors" and says(at, in_words.summary([], "authors"))

@@ -24,8 +24,8 @@ from engine.metrics.intervals import t_interval
 
 CONFIRMED, CONTRADICTED, UNDECIDED = "confirmed", "contradicted", "undecided"
 LEVEL = 0.95
-ONE_SEED = ("One seed has no interval, and is one machine's: the same seed of a fine-tuning gives another model on another "
-            "processor.")
+ONE_SEED = ("One seed has no interval, and is one machine's: the same seed of a fine-tuning gives another model on "
+            "another processor.")
 """What a result of one seed says."""
 
 

@@ -11,7 +11,15 @@ from engine.experiments import EXPERIMENTS, publish
 from engine.experiments.statements import STATEMENTS, wording
 from engine.experiments.statements.findings import findings
 from engine.experiments.statements.rows import TableRows
-from engine.experiments.statements.statement import CONFIRMED, CONTRADICTED, ONE_SEED, UNDECIDED, Clause, Finding, verdict
+from engine.experiments.statements.statement import (
+    CONFIRMED,
+    CONTRADICTED,
+    ONE_SEED,
+    UNDECIDED,
+    Clause,
+    Finding,
+    verdict,
+)
 
 NOISE = np.array([-0.01, 0.0, 0.01])
 """Three seeds: the half width of its t-interval is 4.303 · 0.01/√3 = 0.0248."""
