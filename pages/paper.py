@@ -13,21 +13,22 @@ st.title("Paper")
 glossary.lead("The paper's numbers, recomputed. Every cell shows the paper's value, ours with its 95% interval over "
               "seeds, and the difference; below is what our numbers were computed from.", "wf-paper-lead")
 
-panel.overview()
+whose = state.choose_conventions()
+panel.overview(whose)
 st.subheader("Cell by cell", anchor=TABLE_ANCHOR)
 name = state.choose_experiment()
-preset = state.choose_preset(name)
+preset = state.choose_preset(name, whose)
 experiment = EXPERIMENTS[name]
-model = state.choose_model(name, preset)
-result = published.of_model(name, preset, model) if model else published.reproduction(name, preset)
-joined = published.with_paper(experiment, result.table if result else None, model)
+model = state.choose_model(name, preset, whose)
+result = (published.of_model(name, preset, model, whose) if model
+          else published.reproduction(name, preset, whose))
+joined = published.with_paper(experiment, result.table if result else None, model, whose)
 
 panel.scale_notes(name, preset, result, model)
-if experiment.note:
-    glossary.caption(experiment.note)
+panel.reading_notes(name, whose)
 panel.elsewhere(name)
 if result is None:
-    panel.empty(name, preset, joined, model)
+    panel.empty(name, preset, joined, model, whose)
     top.arrive(TABLE_ANCHOR)
     st.stop()
 
@@ -35,8 +36,8 @@ measure = state.choose_measure(result.table if joined is None else joined)
 dataset = state.choose_dataset(result)
 if joined is not None and joined["ours"].notna().any():
     panel.comparison(name, preset, joined, measure, dataset, result)
+    panel.curves(name, preset, joined, measure, dataset, result)
 else:
     panel.alone(name, preset, result)
-panel.curves(name, preset, measure, dataset, result)
 panel.manifest(name, preset, result)
 top.arrive(TABLE_ANCHOR)

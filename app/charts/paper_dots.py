@@ -45,9 +45,9 @@ def values(rows: pd.DataFrame, measure: str, chance: float | None) -> alt.LayerC
 
 
 def differences(rows: pd.DataFrame) -> alt.LayerChart:
-    """rows: label, difference, ci95, tolerance, within. A grey bar is the tolerance, the line our interval."""
+    """rows: label, difference, difference_ci95, tolerance, within. A grey bar is the tolerance."""
     rows = rows.dropna(subset="difference")
-    half = rows["ci95"].fillna(0.0)
+    half = rows["difference_ci95"].fillna(0.0)
     frame = rows.assign(low=rows["difference"] - half, high=rows["difference"] + half,
                         least=-rows["tolerance"], most=rows["tolerance"],
                         verdict=rows["within"].map({True: "inside", False: "outside"}).fillna("not judged"))
@@ -64,7 +64,7 @@ def differences(rows: pd.DataFrame) -> alt.LayerChart:
                       scale=_shapes(judged, {"outside": "triangle-up", "not judged": "diamond"}))
     base = alt.Chart(frame).encode(y=y, tooltip=[
         alt.Tooltip("label:N", title="comparison"), alt.Tooltip("difference:Q", title="ours − paper", format="+.3f"),
-        alt.Tooltip("ci95:Q", title="our ± 95%", format=".3f"), alt.Tooltip("tolerance:Q", title="tolerance"),
+        alt.Tooltip("difference_ci95:Q", title="± 95%", format=".3f"), alt.Tooltip("tolerance:Q", title="tolerance"),
         alt.Tooltip("verdict:N", title="tolerance kept")])
     band = base.transform_filter("isValid(datum.tolerance)").mark_bar(opacity=0.25, size=18, color=NEUTRAL).encode(
         x=alt.X("least:Q", scale=scale), x2="most:Q")

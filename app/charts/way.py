@@ -7,7 +7,7 @@ import pandas as pd
 
 from app.charts import by_row, ink
 from app.widgets.frame.theme import AXIS_COLORS
-from engine.desk.analyses import SEED
+from engine.desk.analyses import ERROR_A, ERROR_B, SEED
 
 MIXED, ERRORS = "#8C6BB1", ("#5B5F66", "#8A8F98")
 RUN = "#4A7F8C"
@@ -16,13 +16,15 @@ ROW = 27
 
 
 def color(causes: tuple[str, ...], first_error: bool) -> str:
-    """One hue an axis, and one for the seed; grey for approximation error, purple for causes that cannot be told
-    apart."""
+    """One hue an axis, that of T for its departures and checkpoints too, and one for the seed; grey for approximation
+    error, purple for causes that cannot be told apart."""
     if len(causes) > 1:
         return MIXED
     if causes[0] == SEED:
         return RUN
-    return AXIS_COLORS.get(causes[0], ERRORS[0] if first_error else ERRORS[1])
+    if causes[0] in (ERROR_A, ERROR_B):
+        return ERRORS[0] if first_error else ERRORS[1]
+    return AXIS_COLORS.get(causes[0], AXIS_COLORS["T"])
 
 
 def waterfall(steps: pd.DataFrame, measure: str = "Kendall distance") -> alt.LayerChart:

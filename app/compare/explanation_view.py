@@ -10,6 +10,7 @@ import streamlit as st
 
 from app.charts import way
 from app.charts.draw import draw
+from app.widgets.frame.theme import AXIS_COLORS
 from app.widgets.words import chips, glossary
 from engine.desk.analyses import ERROR_A, ERROR_B, LEAST_SLACK, SEED, Contribution, Explanation
 from engine.metrics.agreement import METRICS
@@ -112,8 +113,8 @@ def _spoken_fractions(explanation: Explanation) -> str:
 
 
 def letters(link: Contribution) -> str:
-    """B, P, T, S for the seed, or ≈; several where they cannot be separated."""
-    return "+".join(LETTERS.get(cause, cause) for cause in link.causes)
+    """B, P, T, S for the seed, or ≈; several where they cannot be separated. Departures and checkpoints belong to T."""
+    return "+".join(LETTERS.get(cause, cause if cause in AXIS_COLORS else "T") for cause in link.causes)
 
 
 def links_table(explanation: Explanation) -> pd.DataFrame:

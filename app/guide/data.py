@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from app.guide.paper_names import names
 from app.guide.reference import reference
 from app.guide.terms import terms
 from app.widgets.words.glossary import anchor
@@ -20,10 +21,10 @@ from app.widgets.words.glossary import anchor
 FOLDER = Path(__file__).parents[2] / "assets" / "guides"
 GUIDES = ("command-line", "explaining", "which-t", "benchmarks", "choosing-a-method", "other-libraries", "python",
           "compare-specifications", "mislabelled-examples", "api", "data", "networks", "own-run", "noisy-labels",
-          "poison", "language-models", "exact", "reproducing", "teaching", "gpu", "serving", "agents",
+          "poison", "language-models", "exact", "reproducing", "paper-names", "teaching", "gpu", "serving", "agents",
           "troubleshooting", "contributing", "glossary")
 """In reading order; a new one is one file and one name here, but for those that are made when they are read."""
-MADE = {"api": reference, "glossary": terms}
+MADE = {"api": reference, "paper-names": names, "glossary": terms}
 
 _FENCE, _HEADING = re.compile(r"^```(\w*)\s*$"), re.compile(r"^(#{1,2}) (.+)$")
 _COMMENT, _PICTURE = re.compile(r"^<!--.*-->$"), re.compile(r"^!\[([^\]]*)\]\(([^)]+)\)$")

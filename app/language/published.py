@@ -8,7 +8,7 @@ import pandas as pd
 
 from engine.desk import published
 from engine.desk.language import READOUTS
-from engine.desk.published import EXPERIMENTS, Published
+from engine.desk.published import EXPERIMENTS, ONE_SEED, Published
 
 NO_BEHAVIOR = "no behavior"
 COLUMNS = [behavior.title for behavior in READOUTS.values()]
@@ -59,7 +59,7 @@ def unbounded(table: pd.DataFrame, metric: str) -> bool:
 def wide(table: pd.DataFrame, metric: str) -> str:
     """A sentence on the cells whose interval says nothing, or on all where there is one seed; else empty."""
     if unbounded(table, metric):
-        return "One seed has no interval."
+        return ONE_SEED
     halves = table.loc[table["metric"] == metric, "ci95"]
     count = int((halves > WIDE).sum())
     return (f"{count} of {len(halves)} intervals reach over more than half of the scale: those cells say next to "

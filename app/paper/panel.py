@@ -10,6 +10,7 @@ import streamlit as st
 from app.charts import curves as curve_charts
 from app.charts import paper_dots
 from app.charts.draw import draw
+from app.paper import names as paper_names
 from app.paper import notes as paper_notes
 from app.paper import rows as paper_rows
 from app.paper import scoreboard, state, statements
@@ -21,18 +22,38 @@ from app.widgets.results import downloads, manifest_view
 from app.widgets.words import chips, glossary
 from app.widgets.words.measures import definition
 from engine.desk import ProblemSource, datasets, published
-from engine.desk.published import EXPERIMENTS, FULL, Published, differences, studies
+from engine.desk.published import (
+    AS_PAPER,
+    EXPERIMENTS,
+    FULL,
+    ONE_SEED,
+    Published,
+    conventions,
+    differences,
+    studies,
+)
 from engine.scoring.identities import ProblemFacts
 from engine.scoring.scoring import Scoring
 from engine.scoring.verdict import verdict
 
 
-def overview() -> None:
-    """The scoreboard and the statements; a sentence where a published file was altered."""
+def overview(whose: str) -> None:
+    """The scoreboard and the statements by one reading of the paper; a sentence where a published file was altered."""
     with guarded("The scoreboard"):
-        entries, findings = published.evidence()
-        scoreboard.show(entries)
-        statements.show(findings)
+        entries, findings = published.evidence(whose)
+        (other,) = [name for name in conventions.TITLES if name != whose]
+        scoreboard.show(entries, whose)
+        statements.show(findings, published.evidence(other)[1], whose)
+    with guarded("The audit of names"):
+        paper_names.show()
+
+
+def reading_notes(name: str, whose: str) -> None:
+    """What the experiment says of itself, and what the authors' code computes otherwise where that is shown."""
+    if EXPERIMENTS[name].note:
+        glossary.caption(EXPERIMENTS[name].note)
+    if whose != AS_PAPER and whose in studies.offered(name):
+        glossary.caption(f"As {conventions.TITLES[whose]} does it: {conventions.CHANGES[EXPERIMENTS[name].study]}")
 
 
 def elsewhere(name: str) -> None:
@@ -54,16 +75,12 @@ def scale_notes(name: str, preset: str, result: Published | None, model: str = "
             glossary.markdown("\n".join(f"- {line}" for line in lines))
 
 
-def empty(name: str, preset: str, joined: pd.DataFrame | None, model: str = "") -> None:
+def empty(name: str, preset: str, joined: pd.DataFrame | None, model: str, whose: str) -> None:
     """Nothing was computed yet: what would do it, how long it takes, and the paper's numbers alone."""
-    other = studies.other_model(name, preset, model)
-    with st.container(border=True):
-        glossary.markdown(f"**Our numbers {f'for {model} ' if other else ''}at this scale are not here yet.** "
-                          f"Computing them runs {reproductions.seeds(name, preset)}; "
-                          f"{reproductions.cost(name, preset, other).text}. It can be cancelled and resumed.")
-        st.code(studies.command(name, preset, other), language="bash", wrap_lines=True)
-        st.page_link("../pages/runs.py", label="Start it on the Runs page", icon=":material/play_arrow:",
-                     query_params={"experiment": name, "preset": preset, "start": "open", "other": other or ""})
+    if whose in studies.offered(name):
+        _to_compute(name, preset, studies.other_model(name, preset, model), model, whose)
+    else:
+        st.info(f"This is computed by {conventions.TITLES[AS_PAPER]} only.", icon=":material/info:")
     if joined is None:
         return
     measure = state.choose_measure(joined)
@@ -75,14 +92,30 @@ def empty(name: str, preset: str, joined: pd.DataFrame | None, model: str = "") 
     paper_table.show(rows, numbers, notes, judged=False)
 
 
+def _to_compute(name: str, preset: str, other: str | None, model: str, whose: str) -> None:
+    """The command that computes what is not here, how long it takes, and where to start it."""
+    of, by = f" for {model}" if other else "", "" if whose == AS_PAPER else f" by {conventions.TITLES[whose]}"
+    with st.container(border=True):
+        glossary.markdown(f"**Our numbers{of}{by} at this scale are not here yet.** "
+                          f"Computing them runs {reproductions.seeds(name, preset)}; "
+                          f"{reproductions.cost(name, preset, other, whose).text}. It can be cancelled and resumed.")
+        st.code(studies.command(name, preset, other, whose), language="bash", wrap_lines=True)
+        st.page_link("../pages/runs.py", label="Start it on the Runs page", icon=":material/play_arrow:",
+                     query_params={"experiment": name, "preset": preset, "as": whose, "start": "open",
+                                   "other": other or ""})
+
+
 def comparison(name: str, preset: str, joined: pd.DataFrame, measure: str, dataset: str | None,
                result: Published) -> None:
     """Charts and table of the paper beside ours."""
-    judged = preset == FULL
+    judged, joined = preset == FULL, paper_rows.of_tables(joined)
+    if not (joined["metric"] == measure).any():
+        return
     rows = paper_rows.rows_of(joined if dataset is None else joined[joined["dataset"] == dataset], measure, judged)
     st.subheader(f"{measure}: the paper and ours", help=glossary.hint(measure))
     glossary.caption(" ".join(filter(None, (definition(measure), _interval(rows),
-                                            paper_rows.sizes_sentence(rows), paper_notes.on_spread(name, measure)))))
+                                            paper_notes.SPREAD if rows["spread"].notna().any() else "",
+                                            paper_rows.sizes_sentence(rows)))))
     _sentence(rows, measure, judged)
     if "model" in result.table and (said := EXPERIMENTS[name].beside(str(result.table["model"].iloc[0]))):
         glossary.caption(said)
@@ -96,9 +129,9 @@ def comparison(name: str, preset: str, joined: pd.DataFrame, measure: str, datas
     with right:
         draw(paper_dots.differences, rows, key="paper:differences",
              height=paper_dots.height(rows.dropna(subset="difference")), alt=_differences_alt(rows, measure))
-        glossary.caption(("Line: our 95% interval. " if rows["ci95"].notna().any() else "")
-                         + ("Grey bar: the tolerance set beforehand." if judged
-                            else "Dashed line: no difference."))
+        glossary.caption(("Line: the 95% interval of the difference, by Welch over our seeds and the paper's. "
+                          if rows["difference_ci95"].notna().any() else "")
+                         + ("Grey bar: the tolerance of this measure." if judged else "Dashed line: no difference."))
     notes, numbers = paper_notes.of_rows(name, rows.to_dict("records"))
     paper_table.show(rows, numbers, notes, judged)
     for group, title in paper_rows.OURS.items():
@@ -141,19 +174,30 @@ def questions(rows: pd.DataFrame, pairs: Mapping[tuple[str, str, str], tuple[Sco
                  query_params={**specification_list.address_of(pair, (0, 1)), **problem})
 
 
-def curves(name: str, preset: str, measure: str, dataset: str | None, result: Published) -> None:
-    """Panel (b) of Figure 4-1, and Figure A-2: ours alone, since the paper prints no numbers for them."""
+def curves(name: str, preset: str, joined: pd.DataFrame | None, measure: str, dataset: str | None,
+           result: Published) -> None:
+    """Panel (b) of Figure 4-1, and Figure A-2, with the authors' stored values below."""
     if "curve" not in result.table or not result.table["curve"].isin(paper_rows.SYMBOLS).any():
         return
     panel = "Panel (b): approximation" if EXPERIMENTS[name].paper_table else "Approximation"
     st.subheader(f"{panel} error", help=glossary.hint("approximation error"))
-    glossary.caption("The paper draws these curves without printing their numbers, so there is "
-                     "nothing to subtract: these are our values of approximate against exact scores of the same "
-                     "specification.")
+    glossary.caption("Approximate against exact scores of the same specification, ours. The paper draws these curves "
+                     "without printing their numbers; below each are those that its authors stored.")
     dataset = dataset or result.table["dataset"].iloc[0]
     for column, kind in zip(st.columns(2, gap="large"), paper_rows.SYMBOLS, strict=True):
         with column:
             _curve(f"{name}-{preset}-{kind}", result, kind, measure, dataset)
+            _stored(joined, kind, measure, dataset, preset == FULL)
+
+
+def _stored(joined: pd.DataFrame | None, kind: str, measure: str, dataset: str, judged: bool) -> None:
+    """The authors' values of a curve beside ours."""
+    points = None if joined is None else paper_rows.of_curve(joined, kind, measure, dataset)
+    if points is not None and len(points):
+        if said := paper_rows.rise(points, paper_rows.SYMBOLS[kind], measure):
+            glossary.caption(said)
+        with st.expander(f"Beside the authors' stored values, over the {paper_rows.SYMBOLS[kind]}"):
+            paper_table.show(paper_rows.rows_of(points, measure, judged), [[] for _ in range(len(points))], [], judged)
 
 
 def alone(name: str, preset: str, result: Published) -> None:
@@ -182,7 +226,7 @@ def manifest(name: str, preset: str, result: Published) -> None:
 def _interval(rows: pd.DataFrame) -> str:
     counted = rows["n_seeds"].dropna()
     seeds = int(counted.max()) if len(counted) else 0
-    return f"Our ± is a 95% t-interval over {seeds} seeds." if seeds > 1 else "Ours is one seed, which has no interval."
+    return f"Our ± is a 95% t-interval over {seeds} seeds." if seeds > 1 else f"Ours is one seed. {ONE_SEED}"
 
 
 def _sentence(rows: pd.DataFrame, measure: str, judged: bool) -> None:

@@ -12,7 +12,10 @@ from engine.metrics import seed_means
 from engine.metrics.agreement import METRICS
 from engine.scoring.controlled import DAMPING, ITERATIONS
 
-VALUES = ("paper", "spread", "ours", "ci95", "n_seeds", "n_train", "n_candidates", "difference", "tolerance", "within")
+VALUES = ("paper", "spread", "origin", "pooled", "ours", "ci95", "n_seeds", "n_train", "n_candidates", "difference",
+          "difference_ci95", "tolerance", "within")
+APPROXIMATION = "approximation"
+"""The axis, as tables write it, of the points of a curve."""
 CURVES = {
     "first-order vs. exact one-step": "First order against the exact step, over the step size η",
     "inverse-Hessian vs. Newton upweight": "Inverse Hessian against re-optimisation, over the weight α (undamped)",
@@ -41,6 +44,35 @@ class Tally:
 def measures(joined: pd.DataFrame) -> list[str]:
     """The metrics that the paper's table has, in its order."""
     return list(joined["metric"].unique())
+
+
+def of_tables(joined: pd.DataFrame) -> pd.DataFrame:
+    """The join without the points of curves, which have their own charts."""
+    return joined[joined["axis"] != APPROXIMATION] if "axis" in joined else joined
+
+
+def of_curve(joined: pd.DataFrame, kind: str, measure: str, dataset: str) -> pd.DataFrame:
+    """The points of a curve over η or α, with their behavior in the name of what is compared."""
+    here = joined["dataset"].isna() | (joined["dataset"] == dataset)
+    points = joined[(joined["axis"] == APPROXIMATION) & (joined["metric"] == measure) & here
+                    & joined["parameter"].str.startswith(kind)]
+    return points.assign(comparison=points["behavior"].str.replace("_", " "), axis="").reset_index(drop=True)
+
+
+def rise(points: pd.DataFrame, symbol: str, measure: str) -> str:
+    """A sentence where the authors' values of a nonlinear behavior end above where they begin, which the paper's text
+    has fall; else empty."""
+    said = []
+    for behavior, own in points[points["comparison"] != "query logit"].groupby("comparison", sort=False):
+        ends = own.assign(x=own["parameter"].str.partition("=")[2].astype(float)).sort_values("x").iloc[[0, -1]]
+        first, last = ends["paper"]
+        if last > first:
+            x = ends["x"].map("{:g}".format).tolist()
+            said.append(f"{behavior}: {first:.3f} at {x[0]}, {last:.3f} at {x[1]}")
+    if not said:
+        return ""
+    return (f"The text has agreement fall as the {symbol} grows; in the authors' stored values {measure} ends higher "
+            f"than it begins ({'; '.join(said)}).")
 
 
 def rows_of(joined: pd.DataFrame, measure: str, judge: bool) -> pd.DataFrame:

@@ -11,7 +11,19 @@ from app.widgets.choices.selectors import pick, segments
 from app.widgets.jobs import reproductions
 from app.widgets.words import glossary
 from engine.desk import datasets, models
-from engine.desk.published import EXPERIMENTS, FULL, Published, reproduction, scales
+from engine.desk.published import AS_PAPER, EXPERIMENTS, FULL, Published, conventions, reproduction, scales
+
+
+def choose_conventions() -> str:
+    """By which reading of the paper our numbers are computed."""
+    return segments("as", "Reading of the paper", list(conventions.TITLES), AS_PAPER, _capital,
+                    help="The paper's words are what its text says; the authors' code is what their public code does "
+                         "where it departs from them.")
+
+
+def _capital(whose: str) -> str:
+    title = conventions.TITLES[whose]
+    return title[0].upper() + title[1:]
 
 
 def choose_experiment() -> str:
@@ -20,24 +32,25 @@ def choose_experiment() -> str:
     return pick("experiment", "Table or figure", names, names[0], lambda name: EXPERIMENTS[name].title, width=640)
 
 
-def choose_preset(name: str) -> str:
-    """At which scale; the first that has results is the default."""
+def choose_preset(name: str, whose: str) -> str:
+    """At which scale; the first that has results is the default, by the paper's words where by no other."""
     presets = EXPERIMENTS[name].presets
     order = sorted(presets, key=lambda preset: (preset != FULL, presets[preset].is_quick_check))
-    default = next((preset for preset in order if reproduction(name, preset) is not None), order[0])
+    default = next((preset for reading in (whose, AS_PAPER) for preset in order
+                    if reproduction(name, preset, reading) is not None), order[0])
     chosen = segments("preset", "Scale", order, default, reproductions.scale_title)
     title = presets[chosen].title
     glossary.caption(f"{title[0].upper()}{title[1:]}. A full run has {reproductions.seeds(name, chosen)}.")
     return chosen
 
 
-def choose_model(name: str, preset: str) -> str:
+def choose_model(name: str, preset: str, whose: str) -> str:
     """Which language model ran, by the name that tables give it; empty where the study runs none."""
     experiment = EXPERIMENTS[name]
     if not experiment.models:
         return ""
     own = models.language_model_title(experiment.presets[preset].settings["model"])
-    ran = [str(result.table["model"].iloc[0]) for result in scales(name).values()
+    ran = [str(result.table["model"].iloc[0]) for result in scales(name, whose).values()
            if result.manifest["preset"] == preset]
     options = list(dict.fromkeys([own, *(experiment.models if preset == FULL else ()), *ran]))
     if len(options) == 1:

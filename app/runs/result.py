@@ -12,7 +12,7 @@ from app.widgets.jobs.desk import desk
 from app.widgets.results import downloads, manifest_view
 from app.widgets.words import glossary
 from app.widgets.words.plain_text import plain
-from engine.desk.published import studies
+from engine.desk.published import conventions, studies
 from engine.desk.shelves import Job, Result, ScoresRequest, exports
 
 
@@ -53,12 +53,13 @@ def _study(job: Job, result: Result) -> None:
     """Every table and figure that comes out of a study's run, with its place on the Paper page and its command."""
     tables = {name: data.table(result, name) for name in result.tables}
     preset, reproduced = job.payload.get("preset", ""), data.reproduced(job)
+    whose = conventions.of(job.payload.get("settings", {}))
     for name, experiment in (reproduced or data.of_study(job)).items():
         _table(experiment.title, experiment.view(tables))
         if name in reproduced:
             st.page_link("../pages/paper.py", label="Compare with the paper's numbers", icon=":material/article:",
-                         query_params={"experiment": name, "preset": preset})
-            st.code(studies.command(name, preset), language="bash")
+                         query_params={"experiment": name, "preset": preset, "as": whose})
+            st.code(studies.command(name, preset, conventions=whose), language="bash")
 
 
 def _downloads(job: Job, result: Result) -> None:

@@ -17,13 +17,13 @@ def show(expanded: bool) -> None:
                                                    icon=":material/science:",
                                                    expanded=expanded or state.starts()):
         name, preset = state.reproduction()
-        _offer(name, preset, state.other_model(name, preset))
+        _offer(name, preset, state.other_model(name, preset), state.conventions_of(name))
 
 
-def _offer(name: str, preset: str, model: str | None) -> None:
-    job = desk().jobs.queue.get(studies.digest(name, preset, model))
+def _offer(name: str, preset: str, model: str | None, whose: str) -> None:
+    job = desk().jobs.queue.get(studies.digest(name, preset, model, whose))
     chosen = EXPERIMENTS[name].presets[preset]
-    cost = reproductions.cost(name, preset, model)
+    cost = reproductions.cost(name, preset, model, whose)
     glossary.caption(
         f"{chosen.title[0].upper()}{chosen.title[1:]}. {reproductions.seeds(name, preset).capitalize()}; {cost.text}. "
         "You can close the browser; after cancelling, a run resumes with its finished parts.")
@@ -36,7 +36,7 @@ def _offer(name: str, preset: str, model: str | None) -> None:
     stopped = job is not None and job.state in ("failed", "cancelled")
     label = "Resume it" if stopped else "Show it" if job is not None and job.state == "done" else "Start"
     if st.button(label, type="primary", key="start", icon=":material/play_arrow:"):
-        job = reproductions.start(name, preset, model)
+        job = reproductions.start(name, preset, model, whose)
         if job.state == "done":
             state.open_run(job.id)
         st.rerun()

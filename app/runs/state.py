@@ -13,7 +13,7 @@ from app.widgets.jobs.reproductions import scale_title
 from app.widgets.pickers.language_model import model_name
 from engine.basics.errors import InvalidInput
 from engine.desk import models
-from engine.desk.published import EXPERIMENTS
+from engine.desk.published import EXPERIMENTS, conventions, studies
 from engine.desk.shelves import Job
 
 
@@ -58,6 +58,14 @@ def reproduction() -> tuple[str, str]:
     name = pick("experiment", "Table or figure", names, names[0], lambda name: EXPERIMENTS[name].title, width=640)
     presets = list(EXPERIMENTS[name].presets)
     return name, segments("preset", "Scale", presets, "small" if "small" in presets else presets[0], scale_title)
+
+
+def conventions_of(name: str) -> str:
+    """By which reading of the paper; its words where the study computes by no other."""
+    offered = studies.offered(name)
+    if len(offered) == 1:
+        return offered[0]
+    return segments("as", "Reading of the paper", offered, offered[0], conventions.TITLES.__getitem__)
 
 
 def other_model(name: str, preset: str) -> str | None:

@@ -1,12 +1,21 @@
-"""The stations of the way from one scoring to another: exact specifications that take one axis after the other."""
+"""The stations of the way from one scoring to another: exact specifications that take one axis after the other.
+
+Where an estimator departs from its specification, the way begins or ends with approximations of the same question
+that depart by less (`engine.analysis.departed`): what normalises or preconditions is a cause of its own. If both ends
+without their departures are one approximation, the axes are changed in its answers, and no error stands between.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
+from engine.analysis import departed
 from engine.basics.errors import InvalidInput
+from engine.question.checkpoints import of_checkpoints
+from engine.question.departure import Departure
+from engine.question.process import ProcessValue
 from engine.question.runs import of_runs
 from engine.question.specification import AXES, AXIS_NAMES
 from engine.scoring.identities import EVERY_PROBLEM, Gives, ProblemFacts, Relation, relation
@@ -14,13 +23,14 @@ from engine.scoring.intermediate import intermediate
 from engine.scoring.scoring import Scoring
 
 ERROR_A, ERROR_B = "error of A", "error of B"
-SEED = "seed"
-"""The part of T that says of which runs: it is told from the rest where both answers are of runs."""
-PARTS = (*AXES, SEED)
-NAMES: Mapping[str, str] = {**AXIS_NAMES, SEED: "seed"}
+SEED, CHECKPOINTS = "seed", "checkpoints"
+"""The parts of T that say of which runs, and at which models of one training: they are separated from the rest where
+both answers have them."""
+OF_T = {SEED: of_runs, CHECKPOINTS: of_checkpoints}
+PARTS = (*AXES, *OF_T)
+NAMES: Mapping[str, str] = {**AXIS_NAMES, SEED: "seed", CHECKPOINTS: "checkpoints"}
 Causes = tuple[str, ...]
-"""Of `error of A`, B, P, T, `seed` and `error of B`, in this order."""
-ORDER = (ERROR_A, *PARTS, ERROR_B)
+"""Of A's departures, `error of A`, B, P, T, its parts, `error of B` and B's departures, in this order."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +38,7 @@ class Chain:
     """The stations between two scorings. stations: the causes behind -> the exact scoring there.
 
     missing: the causes behind -> why no specification stands there. readings: how unfit pairs were read. facts: of the
-    problem.
+    problem. plain: both scorings without the departures that are causes here. departures: the cause -> what departs.
     """
 
     a: Scoring
@@ -37,11 +47,13 @@ class Chain:
     stations: Mapping[frozenset[str], Scoring]
     missing: Mapping[frozenset[str], str]
     readings: tuple[str, ...]
-    facts: ProblemFacts = EVERY_PROBLEM
+    facts: ProblemFacts
+    plain: tuple[Scoring, Scoring]
+    departures: Mapping[str, Departure]
 
     @property
     def needed(self) -> tuple[Scoring, ...]:
-        """The exact scorings that `measure` reads, each once; A and B themselves are not among them."""
+        """The scorings that `measure` reads, each once; A and B themselves are not among them."""
         return tuple(dict.fromkeys(scoring for scoring in self.stations.values() if scoring not in (self.a, self.b)))
 
     @property
@@ -49,7 +61,14 @@ class Chain:
         """What a sentence calls each cause."""
         return {**{axis: f"the {NAMES[axis]}" for axis in PARTS},
                 **{error: f"{self.own_question(error)}the approximation error of {self.route(error)}"
-                   for error in (ERROR_A, ERROR_B)}}
+                   for error in (ERROR_A, ERROR_B)},
+                **{cause: self._departure(cause) for cause in self.departures}}
+
+    def _departure(self, cause: str) -> str:
+        named = departed.title(self.departures[cause])
+        twice = list(self.departures.values()).count(self.departures[cause]) > 1
+        side = " of the first answer" if cause.endswith(OF_A) else " of the second"
+        return f"{named}{side}" if twice else named
 
     def side(self, error: str) -> Scoring:
         """The answer whose error it is."""
@@ -57,27 +76,53 @@ class Chain:
 
     def route(self, error: str) -> str:
         """What a sentence calls the estimator of a side, told from the other one's of the same name."""
-        name = _route(self.side(error))
-        if _route(self.a) == _route(self.b) and {ERROR_A, ERROR_B} <= set(self.causes):
+        first, second = map(_route, self.plain)
+        name = first if error == ERROR_A else second
+        if first == second and {ERROR_A, ERROR_B} <= set(self.causes):
             return f"{name} in the first answer" if error == ERROR_A else f"{name} in the second"
         return name
 
     def own_question(self, error: str) -> str:
         """What stands in one link with the approximation error of a side; empty for most."""
-        return "".join(f"the other question ({departure.title}) with " for departure in self.side(error).departures)
+        plain = self.plain[0] if error == ERROR_A else self.plain[1]
+        return "".join(f"the other question ({departure.title}) with " for departure in plain.departures)
 
     def reference(self, error: str) -> Scoring | None:
         """The exact scoring that an approximate side is measured against; None where no specification stands there."""
-        axes = frozenset(cause for cause in self.causes if cause not in (ERROR_A, ERROR_B))
-        start = frozenset(cause for cause in self.causes if cause == ERROR_A)
-        return self.stations.get(start if error == ERROR_A else start | axes)
+        if error not in self.causes:
+            return None
+        behind = self.causes.index(error) + (error == ERROR_A)
+        return self.stations.get(frozenset(self.causes[:behind]))
+
+
+OF_A, OF_B = " of A", " of B"
+"""What stands behind the title of a departure in the name of its cause."""
 
 
 def chain(a: Scoring, b: Scoring, n: int, facts: ProblemFacts = EVERY_PROBLEM) -> Chain:
     """The stations from A to B, with n training examples. Those that an identity makes equal are one scoring.
 
-    What an estimator's own question departs by has no exact scores, so that it counts with the estimator's error.
+    A departure without a station of its own counts with the estimator's error, as both sides of one estimator do.
     """
+    _check(a, b)
+    plain = _plain(a, b)
+    departures = {**_departures(a, plain[0], OF_A), **_departures(b, plain[1], OF_B)}
+    of_a, of_b = ([cause for cause in departures if cause.endswith(side)] for side in (OF_A, OF_B))
+    alike = bool(departures) and not plain[0].exact and plain[0].estimator == plain[1].estimator
+    start = (*of_a, *(() if plain[0].exact or alike else (ERROR_A,)))
+    end = (*(() if plain[1].exact or alike else (ERROR_B,)), *of_b)
+    axes = _parts(*plain)
+    causes = (*start, *axes, *end)
+    stations: dict[frozenset[str], Scoring] = {}
+    missing: dict[frozenset[str], str] = {}
+    readings = _between((a, b), plain, axes, start, n, facts, alike, stations, missing)
+    for behind, scoring in (*_departed(a, departures, of_a, frozenset(), leaving=True),
+                            *_departed(b, departures, of_b, frozenset(causes) - set(of_b), leaving=False)):
+        stations.update({behind: scoring} if scoring is not None else {})
+    return Chain(a, b, causes, stations, missing, tuple(dict.fromkeys(readings)), facts, plain, departures)
+
+
+def _check(a: Scoring, b: Scoring) -> None:
     for scoring in (a, b):
         if not scoring.route.implies:
             raise InvalidInput(f"`{scoring.route.title}` implies no specification, so no path of exact specifications "
@@ -85,36 +130,74 @@ def chain(a: Scoring, b: Scoring, n: int, facts: ProblemFacts = EVERY_PROBLEM) -
         if scoring.route.unsigned:
             raise InvalidInput(f"The scores “{scoring.route.title}” have no sign, so they are not on a path of signed "
                                "scores; explain scores that have one.")
-    axes = _parts(a, b)
-    start = () if a.exact else (ERROR_A,)
-    causes = (*start, *axes, *(() if b.exact else (ERROR_B,)))
-    questions: dict[frozenset[str], Scoring] = {}
-    stations: dict[frozenset[str], Scoring] = {}
-    missing, readings = {}, []
+
+
+def _plain(a: Scoring, b: Scoring) -> tuple[Scoring, Scoring]:
+    """Both without their departures, where that has a scoring of its own and they are two estimators."""
+    if a.estimator == b.estimator:
+        return a, b
+    return departed.plain(a) or a, departed.plain(b) or b
+
+
+def _departures(scoring: Scoring, plain: Scoring, side: str) -> dict[str, Departure]:
+    return {} if plain == scoring else {f"{departure.title}{side}": departure for departure in scoring.departures}
+
+
+def _departed(scoring: Scoring, departures: Mapping[str, Departure], causes: Sequence[str], behind: frozenset[str], *,
+              leaving: bool) -> Iterator[tuple[frozenset[str], Scoring | None]]:
+    """(the causes behind, the scoring there) with some of the causes behind: departures that the way has left, or else
+    those that it has come to; None where no estimator departs by the rest."""
+    for size in range(1 if leaving else 0, len(causes) + leaving):
+        for taken in combinations(causes, size):
+            kept = [cause for cause in causes if (cause in taken) != leaving]
+            yield behind | set(taken), departed.departing(scoring, [departures[cause] for cause in kept])
+
+
+def _between(ends: tuple[Scoring, Scoring], plain: tuple[Scoring, Scoring], axes: Causes, start: Causes, n: int,
+             facts: ProblemFacts, alike: bool, stations: dict[frozenset[str], Scoring],
+             missing: dict[frozenset[str], str]) -> list[str]:
+    """Puts the stations at which some of the axes are taken among them, and returns how unfit pairs were read."""
+    (a, b), readings, questions = plain, [], {}
     for size in range(len(axes) + 1):
         for taken in combinations(axes, size):
-            parts = [(b if axis in taken else a) for axis in AXES]
-            process = of_runs(parts[2].process, (b if SEED in taken else a).process) if SEED in axes else (
-                parts[2].process)
-            between = intermediate(parts[0].behavior, parts[1].intervention, process, n, facts.convex)
-            behind = frozenset((*start, *taken))
-            if between.scoring is None:
-                missing[behind] = between.reading
-            else:
-                questions[behind] = between.scoring
-                stations[behind] = _equal_among((a, b, *stations.values()), between.scoring, facts)
-                readings += [between.reading] if between.reading else []
-    readings += _known(questions, facts)
-    return Chain(a, b, causes, stations, missing, tuple(dict.fromkeys(readings)), facts)
+            of_behavior, of_intervention, of_process = ((b if axis in taken else a) for axis in AXES)
+            process = _with(of_process.process, a, b, axes, taken)
+            between = intermediate(of_behavior.behavior, of_intervention.intervention, process, n, facts.convex)
+            behind, scoring = frozenset((*start, *taken)), between.scoring
+            if scoring is not None and alike:
+                scoring = departed.answered(scoring, a.estimator)
+            if scoring is None:
+                missing[behind] = between.reading or f"{a.route.title} does not answer it"
+                continue
+            stations[behind] = scoring if alike else _equal_among((*ends, *stations.values()), scoring, facts)
+            questions.update({} if alike else {behind: scoring})
+            readings += [between.reading] if between.reading else []
+    if alike:
+        readings.append(f"Without what each departs by, both answers are by {a.route.title}, so that the path runs "
+                        "over its answers, not over exact ones: no approximation error is measured.")
+    return [*readings, *_known(questions, facts)]
+
+
+def _with(process: ProcessValue, a: Scoring, b: Scoring, axes: Causes, taken: Causes) -> ProcessValue:
+    """A process with the parts of T of the side that each is taken from, where they are causes of their own."""
+    for part, of in OF_T.items():
+        if part in axes:
+            process = of(process, (b if part in taken else a).process)
+    return process
 
 
 def _parts(a: Scoring, b: Scoring) -> Causes:
-    """The axes on which the specifications differ, the seeds of their runs apart from the rest of T."""
+    """The axes on which the specifications differ, the seeds of their runs and their checkpoints apart from the rest of
+    T."""
     axes = a.specification.differing_axes(b.specification)
-    with_b = of_runs(a.process, b.process)
-    if with_b == a.process:
+    parts, process = [], a.process
+    for part, of in OF_T.items():
+        if (moved := of(process, b.process)) != process:
+            parts.append(part)
+            process = moved
+    if not parts:
         return axes
-    return *(axis for axis in axes if axis != "T" or with_b != b.process), SEED
+    return (*(axis for axis in axes if axis != "T" or process != b.process), *parts)
 
 
 def _equal_among(known: Sequence[Scoring], scoring: Scoring, facts: ProblemFacts) -> Scoring:

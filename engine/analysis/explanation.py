@@ -23,7 +23,7 @@ import numpy as np
 import torch
 
 from engine.analysis import trust
-from engine.analysis.chain import ERROR_A, ERROR_B, NAMES, ORDER, PARTS, Causes, Chain, chain
+from engine.analysis.chain import ERROR_A, ERROR_B, NAMES, PARTS, Causes, Chain, chain
 from engine.analysis.comparison import remarks_on
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
@@ -254,7 +254,7 @@ def _measured(chain: Chain, titles: Mapping[str, str], a: Scores, b: Scores, exa
     if not ranked.any():
         raise InvalidInput("Every query has a constant ranking at some point of the path; choose other queries.")
     chains = list(_maximal_chains(sorted(at, key=len)))
-    links = _links(titles, chains, at, lengths[..., ranked], agreements)
+    links = _links(titles, chain.causes, chains, at, lengths[..., ranked], agreements)
     path = sum(link.length for link in links)
     direct = summarize(lengths[0, 1], interval_over="queries")
     whole = {name: summarize(values[0, 1], interval_over="queries") for name, values in agreements.items()}
@@ -363,12 +363,13 @@ def _maximal_chains(stations: Sequence[frozenset[str]]) -> Iterator[tuple[frozen
     yield from onward(stations[0])
 
 
-def _links(titles: Mapping[str, str], chains: Sequence[tuple[frozenset[str], ...]], at: Mapping[frozenset[str], int],
-           lengths: np.ndarray, agreements: Mapping[str, np.ndarray]) -> tuple[Contribution, ...]:
+def _links(titles: Mapping[str, str], order: Causes, chains: Sequence[tuple[frozenset[str], ...]],
+           at: Mapping[frozenset[str], int], lengths: np.ndarray, agreements: Mapping[str, np.ndarray]
+           ) -> tuple[Contribution, ...]:
     by_causes: dict[Causes, list[tuple[int, int]]] = {}
     for stations in chains:
         for here, after in zip(stations, stations[1:], strict=False):
-            causes = tuple(cause for cause in ORDER if cause in after - here)
+            causes = tuple(cause for cause in order if cause in after - here)
             by_causes.setdefault(causes, []).append((at[here], at[after]))
     path = float(sum(lengths[pair].mean() for pairs in by_causes.values() for pair in pairs)) / len(chains)
     links = []
@@ -380,12 +381,11 @@ def _links(titles: Mapping[str, str], chains: Sequence[tuple[frozenset[str], ...
         fraction = mean.mean / path if path > 0 else 0.0
         links.append(Contribution(causes, _joined(titles, causes), mean.mean, mean.ci95,
                                   fraction, float(each.mean(1).min()), float(each.mean(1).max()), between, (fraction,)))
-    return tuple(sorted(links, key=lambda link: [ORDER.index(cause) for cause in link.causes]))
+    return tuple(sorted(links, key=lambda link: [order.index(cause) for cause in link.causes]))
 
 
 def _mean(values: np.ndarray) -> float:
-    known = values[~np.isnan(values)]
-    return float(known.mean()) if known.size else float("nan")
+    return float(values[~np.isnan(values)].mean()) if not np.isnan(values).all() else float("nan")
 
 
 def _joined(titles: Mapping[str, str], causes: Causes) -> str:

@@ -28,6 +28,8 @@ def reproduce(
     model: Annotated[str | None, typer.Option(help="For studies of language models: a folder, a name under "
                                                    "WHICHFLUENCE_MODELS, or a name on the Hugging Face hub.",
                                               metavar="NAME_OR_PATH")] = None,
+    reading: Annotated[str, typer.Option("--as", help="By whose conventions: `paper` (what its text says) or `authors` "
+                                                      "(what their code does).")] = "paper",
 ) -> None:
     """Recompute a table or figure of the paper (resumable)."""
     from engine.cli.progress import run_shown
@@ -40,14 +42,14 @@ def reproduce(
         raise InvalidInput(unknown(f"preset of `{name}`", preset, experiment.presets))
     folder = publish.RESULTS if out is None else out
     _check_writable(folder)
-    payload = experiment.payload(preset, seeds, model, first_seed)
+    payload = experiment.payload(preset, seeds, model, first_seed, reading)
     machine.options()  # refused before data are read or downloaded
     gather(experiment.presets[preset].settings)
     if add:
         publish.check_addable(experiment, payload, preset, folder)
     result = run_shown(f"{name}, {preset}", experiment.study, payload, machine)
     target = publish.publish(experiment, result, preset, folder, add=add)
-    print(report(publish.read_table(target / publish.TABLE), experiment, preset))
+    print(report(publish.read_table(target / publish.TABLE), experiment, preset, reading))
     print(truncation(result.manifest), end="")
     print(f"\nWritten: {target / publish.TABLE}, {target / publish.MANIFEST}")
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from engine.experiments import Experiment, publish
+from engine.experiments import Experiment, paper_numbers, publish
 
 PAPER = "paper"
 
@@ -20,13 +20,14 @@ def truncation(manifest: Mapping[str, Any]) -> str:
             if cut else "")
 
 
-def report(results: pd.DataFrame, experiment: Experiment, preset: str) -> str:
-    """The experiment's table beside the paper's, or alone where the paper gives no numbers."""
-    paper = publish.PAPER / experiment.paper_table if experiment.paper_table else None
+def report(results: pd.DataFrame, experiment: Experiment, preset: str, whose: str) -> str:
+    """The experiment's table beside the paper's, or alone where the paper gives no numbers. whose: its conventions."""
+    paper = paper_numbers.cells(experiment)
     head = f"{experiment.title} · {experiment.presets[preset].title}"
-    if paper is None or not paper.is_file():
+    if paper is None:
         return f"{head}\n{len(results)} rows; the paper has no numbers for them."
-    joined = publish.comparison_with_paper(results, paper, experiment.tolerance)
+    joined = publish.comparison_with_paper(paper_numbers.in_paper_names(results, whose, paper), paper,
+                                           experiment.tolerance)
     notes = [_tally(joined, preset), experiment.beside(results["model"].iloc[0]) if "model" in results else ""]
     return f"{head}\n\n{_beside(joined, experiment.keys, judge=preset == PAPER)}\n\n{' '.join(filter(None, notes))}"
 

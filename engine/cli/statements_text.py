@@ -5,29 +5,35 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from engine.experiments import conventions, reproduction
+from engine.experiments.scoreboard import lacking
 from engine.experiments.statements import wording
-from engine.experiments.statements.statement import LEVEL, Clause, Finding, adjusted_level
+from engine.experiments.statements.statement import LEVEL, Clause, Finding, Statement, adjusted_level
 
 
-def listed(findings: Sequence[Finding]) -> str:
-    """Each finding as its verdict and sentence, with its origin, figure, comparisons and reason below; then how many
-    are which, and what decides."""
+def listed(findings: Sequence[Finding], without: Sequence[Statement], whose: str) -> str:
+    """Each finding as its verdict and sentence, with its origin, figure, comparisons and reason below; then the
+    statements without results by these conventions, how many are which, and what decides."""
     width = max((len(finding.verdict) for finding in findings), default=0)
     blocks = ["\n".join([f"{finding.verdict:<{width}}  {finding.statement.sentence}",
                          *(f"{'':<{width}}  {line}" for line in _below(finding) if line)]) for finding in findings]
-    return "\n\n".join([*blocks, wording.summary(findings), *([wording.ADJUSTMENT] if findings else [])])
+    blocks += [f"{'not run':<{width}}  {statement.sentence}\n{'':<{width}}  {lacking(statement.needs[0], whose)}"
+               for statement in without if findings or whose != conventions.AS_PAPER]
+    return "\n\n".join([*blocks, wording.summary(findings, whose), *([wording.ADJUSTMENT] if findings else [])])
 
 
 def _below(finding: Finding) -> tuple[str, ...]:
-    command = f"reproduce {finding.statement.needs[0]} --preset {finding.preset}"
+    command = reproduction.command(finding.statement.needs[0], finding.preset,
+                                   conventions=conventions.of_folder(finding.scale)).removeprefix("python -m engine ")
     compared = wording.comparisons(finding)
     return (f"{wording.origin(finding)} ({command})", wording.measured(finding), *(f"  {line}" for line in compared),
             finding.why)
 
 
-def as_data(findings: Sequence[Finding]) -> dict[str, Any]:
+def as_data(findings: Sequence[Finding], whose: str) -> dict[str, Any]:
     """What is printed, as numbers: every comparison with the values of its seeds and both intervals."""
-    return {"adjustment": wording.ADJUSTMENT, "statements": [_finding(finding) for finding in findings]}
+    return {"conventions": whose, "adjustment": wording.ADJUSTMENT,
+            "statements": [_finding(finding) for finding in findings]}
 
 
 def _finding(finding: Finding) -> dict[str, Any]:

@@ -13,14 +13,24 @@ from typing import Any
 
 import pandas as pd
 
-from engine.experiments import EXPERIMENTS, FULL, Experiment, contents, language_tables, publish
+from engine.experiments import (
+    EXPERIMENTS,
+    FULL,
+    Experiment,
+    contents,
+    conventions,
+    language_tables,
+    paper_numbers,
+    publish,
+)
 from engine.experiments import reproduction as studies
+from engine.experiments.conventions import AS_AUTHORS, AS_PAPER
 from engine.experiments.differences import differences
 from engine.experiments.enough import PublishedEvidence
 from engine.experiments.scoreboard import ScoreboardRow, entries
 from engine.experiments.statements import STATEMENTS, wording
 from engine.experiments.statements.findings import findings
-from engine.experiments.statements.statement import CONFIRMED, CONTRADICTED, UNDECIDED, Finding
+from engine.experiments.statements.statement import CONFIRMED, CONTRADICTED, ONE_SEED, UNDECIDED, Finding
 from engine.experiments.statements.wording import VERDICTS
 from engine.jobs import job_digest
 from engine.store.results import Store, home
@@ -39,19 +49,20 @@ class Published:
     here: bool
 
 
-def evidence() -> tuple[list[ScoreboardRow], list[Finding]]:
-    """What all published results say together: of every table and figure, and of every statement of the paper.
+def evidence(whose: str = AS_PAPER) -> tuple[list[ScoreboardRow], list[Finding]]:
+    """What all results published by some conventions say together: of every table and figure, and of every statement of
+    the paper.
 
     Raises `StoreError` where files do not match their manifest.
     """
     written = tuple(path.stat().st_mtime_ns for path in sorted(publish.folder().glob("*/*/*")))
-    return _evidence(str(publish.folder()), written)
+    return _evidence(str(publish.folder()), whose, written)
 
 
 @lru_cache(maxsize=4)
-def _evidence(root: str, written: tuple[int, ...]) -> tuple[list[ScoreboardRow], list[Finding]]:
-    known = findings(STATEMENTS.values(), root)
-    return entries(known, root), known
+def _evidence(root: str, whose: str, written: tuple[int, ...]) -> tuple[list[ScoreboardRow], list[Finding]]:
+    known = findings(STATEMENTS.values(), root, whose)
+    return entries(known, root, whose), known
 
 
 def results(name: str, preset: str) -> pd.DataFrame | None:
@@ -60,32 +71,32 @@ def results(name: str, preset: str) -> pd.DataFrame | None:
     return published.table if published else None
 
 
-def reproduction(name: str, preset: str) -> Published | None:
-    """What was published, else what this machine has computed; None where there is neither.
+def reproduction(name: str, preset: str, whose: str = AS_PAPER) -> Published | None:
+    """What was published by some conventions, else what this machine has computed; None where there is neither.
 
     Raises `StoreError` where files do not match their manifest.
     """
-    return _published(name, preset) or _computed_here(name, preset)
+    return _published(name, conventions.folder(preset, whose)) or _computed_here(name, preset, whose)
 
 
-def scales(name: str) -> dict[str, Published]:
+def scales(name: str, whose: str = AS_PAPER) -> dict[str, Published]:
     """Every result of a study of language models: the name of its folder, the preset's with that of another model, ->
     what was published there, else what this machine has computed."""
-    experiment, root = EXPERIMENTS[name], publish.folder() / name
-    names = sorted(path.parent.name for path in root.glob(f"*/{publish.TABLE}")) if root.is_dir() else []
+    names = publish.scales(name, publish.folder(), whose)
     here = {folder: result for folder in names if (result := _published(name, folder)) is not None}
-    for preset in experiment.presets:
-        if preset not in here and (result := _computed_here(name, preset)) is not None:
-            here[preset] = result
+    for preset in EXPERIMENTS[name].presets:
+        folder = conventions.folder(preset, whose)
+        if folder not in here and (result := _computed_here(name, preset, whose)) is not None:
+            here[folder] = result
     for digest, preset, folder in _others_here(str(home()), name, int(time.monotonic() / FRESH)):
-        if folder not in here and Store(home()).has(digest):
+        if folder not in here and conventions.of_folder(folder) == whose and Store(home()).has(digest):
             here[folder] = _from_store(str(home()), digest, name, preset)
     return here
 
 
-def of_model(name: str, preset: str, model: str) -> Published | None:
+def of_model(name: str, preset: str, model: str, whose: str = AS_PAPER) -> Published | None:
     """The result of a preset with a language model, by the name that tables give it."""
-    return next((result for result in scales(name).values() if result.manifest["preset"] == preset
+    return next((result for result in scales(name, whose).values() if result.manifest["preset"] == preset
                  and str(result.table["model"].iloc[0]) == model), None)
 
 
@@ -98,7 +109,7 @@ def _others_here(root: str, name: str, moment: int) -> list[tuple[str, str, str]
         preset, settings = str(payload.get("preset")), payload.get("settings") or {}
         if result.manifest.get("kind") != experiment.study or preset not in experiment.presets:
             continue
-        own = dict(experiment.presets[preset].settings)
+        own = conventions.settings(experiment.presets[preset].settings, conventions.of(settings))
         if settings != own and {**settings, "model": ""} == {**own, "model": ""} and contents.unchanged(payload):
             others.append((result.digest, preset, publish.scale_folder(experiment, result.manifest["payload"], preset)))
     return others
@@ -107,26 +118,32 @@ def _others_here(root: str, name: str, moment: int) -> list[tuple[str, str, str]
 def too_small(name: str, preset: str, result: Published) -> str:
     """Why a result cannot show the effect of its experiment; empty where it can."""
     model = str(result.table["model"].iloc[0]) if "model" in result.table else ""
+    whose = str(result.manifest.get(conventions.KEY, AS_PAPER))
 
     def of(other: str) -> PublishedEvidence | None:
-        beside = result if other == name else of_model(other, preset, model) if model else reproduction(other, preset)
+        beside = (result if other == name else of_model(other, preset, model, whose) if model
+                  else reproduction(other, preset, whose))
         return None if beside is None else PublishedEvidence(beside.table, beside.manifest, of)
 
     given = of(name)
     return EXPERIMENTS[name].too_small(given) if given else ""
 
 
-def with_paper(experiment: Experiment, table: pd.DataFrame | None, model: str = "") -> pd.DataFrame | None:
+def with_paper(experiment: Experiment, table: pd.DataFrame | None, model: str = "", whose: str = AS_PAPER
+               ) -> pd.DataFrame | None:
     """The paper's cells with ours beside them, as `engine.experiments.publish` joins them; without a table, its alone.
 
-    model: whose, where the paper has several language models. None where the paper gives no numbers.
+    model: which, where the paper has several language models. whose: the conventions of the table. None where neither
+    the paper nor its authors' files give numbers.
     """
-    path = publish.PAPER / experiment.paper_table if experiment.paper_table else None
-    if path is None or not path.is_file():
+    cells = paper_numbers.cells(experiment)
+    if cells is None:
         return None
     if table is None:
-        table = publish.read_table(path).head(0).drop(columns="spread").assign(ci95=0.0, n_seeds=0)
-    return publish.comparison_with_paper(table, path, experiment.tolerance, model)
+        own = [column for column in cells if column not in ("spread", paper_numbers.ORIGIN, paper_numbers.FLAG)]
+        table = cells.head(0)[own].assign(ci95=0.0, n_seeds=0)
+    table = paper_numbers.in_paper_names(table, whose, cells)
+    return publish.comparison_with_paper(table, cells, experiment.tolerance, model)
 
 
 def _published(name: str, preset: str) -> Published | None:
@@ -142,9 +159,10 @@ def _read(root: str, name: str, preset: str, *changed: int) -> Published | None:
     return Published(*published, here=False) if published else None
 
 
-def _computed_here(name: str, preset: str) -> Published | None:
-    experiment = EXPERIMENTS[name]
-    digest = job_digest(experiment.study, experiment.payload(preset))
+def _computed_here(name: str, preset: str, whose: str) -> Published | None:
+    if whose not in studies.offered(name):
+        return None
+    digest = studies.digest(name, preset, conventions=whose)
     return _from_store(str(home()), digest, name, preset) if Store(home()).has(digest) else None
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from engine.basics.errors import InvalidInput
 from engine.basics.registry import Registry
 from engine.basics.settings import Settings, parsed
+from engine.estimators.adam import ADAM_UPDATES
 from engine.estimators.bm25 import BM25
 from engine.estimators.cosine import COSINE
 from engine.estimators.cosine_last_layer import COSINE_LAST_LAYER
@@ -31,8 +32,9 @@ from engine.estimators.trak import TRAK
 
 ESTIMATORS: Registry[Estimator] = Registry("estimator")
 for _estimator in (EXACT, FIRST_ORDER, COSINE, ADAM_NORMALISED, ADAFACTOR_NORMALISED, *INFLUENCE_FUNCTIONS, TRACKSTAR,
-                   NTK, NTK_LAST_LAYER, REPRESENTER, COSINE_LAST_LAYER, TRAK, LESS, SOURCE, DVEMB, TRACIN_RUN,
-                   IN_RUN_SHAPLEY, GRADIENT_NORM, KNN_SHAPLEY, KNN_SHAPLEY_INPUTS, BM25, TEXT_EMBEDDING, RANDOM):
+                   NTK, NTK_LAST_LAYER, REPRESENTER, COSINE_LAST_LAYER, TRAK, LESS, ADAM_UPDATES, SOURCE, DVEMB,
+                   TRACIN_RUN, IN_RUN_SHAPLEY, GRADIENT_NORM, KNN_SHAPLEY, KNN_SHAPLEY_INPUTS, BM25, TEXT_EMBEDDING,
+                   RANDOM):
     ESTIMATORS.add(_estimator.name, _estimator)
 
 

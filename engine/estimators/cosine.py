@@ -2,6 +2,7 @@ r"""Similarities scaled to [−1, 1]: the cosine of gradients, and of representa
 
     one_step, add_occurrence   −η cos(∇B(q), ∇ℓ(z_k))         gradient similarity, Charpiat et al. (2019)
     one_step, auxiliary         η cos(φ(q), φ(x_k))            representation similarity, Hanawa et al. (2021)
+    trajectory                 −Σ_t η_t cos(∇B(q; θ_t), ∇ℓ(z_k; θ_t))
 
 They answer another question than their inner products: that of a step in which every example's update is scaled to
 length one, to first order. The length of a query's gradient, by which they divide too, is a factor a query and changes
@@ -17,13 +18,13 @@ from torch.nn.functional import cosine_similarity
 
 from engine.basics.options import Options
 from engine.estimators.cost import GRADIENTS
-from engine.estimators.estimator import Estimator
+from engine.estimators.estimator import Estimator, closed_form
 from engine.estimators.named import gradient, similarity
-from engine.gradients.response import Response
+from engine.gradients.response import Response, Term
 from engine.problems import ModuleProblem, Problem
 from engine.question.departure import NORMALISED
 from engine.question.interventions import Intervention
-from engine.question.processes import OneStep
+from engine.question.processes import OneStep, Trajectory
 
 
 def one_step(problem: Problem, interventions: Sequence[Intervention], process: OneStep, candidates: Tensor,
@@ -33,6 +34,12 @@ def one_step(problem: Problem, interventions: Sequence[Intervention], process: O
         problem.raised_by(process.eta * problem.readout_similarity(candidates, normalised=True))
         if intervention.label_free else problem.gradients(candidates, options).term(-process.eta, normalised=True))
         for intervention in interventions]
+
+
+def trajectory(problem: Problem, process: Trajectory, candidates: Tensor, options: Options) -> list[Term]:
+    """Of the checkpoints that the process visits."""
+    return [problem.gradients(candidates, options, point).term(-eta, normalised=True)
+            for point, eta in problem.checkpoints_of(process)]
 
 
 def by_class(problem: ModuleProblem, features: Tensor, means: Tensor, process: OneStep) -> Tensor:
@@ -45,7 +52,7 @@ COSINE = Estimator(
     "cosine", "cosine similarity", False,
     "The inner product of gradients or representations, divided by their lengths.",
     "Charpiat et al. 2019; Hanawa et al. 2021",
-    routes={"one_step": one_step},
+    routes={"one_step": one_step, "trajectory": closed_form(trajectory)},
     needs=("gradients", "representations"),
     departures={"add_occurrence": (NORMALISED,), "auxiliary": (NORMALISED,)},
     named=(similarity("repsim_cosine", "RepSim (cosine)", "Hanawa et al. 2021", "RepSim",

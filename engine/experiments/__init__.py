@@ -11,6 +11,7 @@ from engine.experiments import (
     leaderboards,
     method_agreement,
     mixed_precision,
+    name_audit,
     network,
     noisy_labels,
     poison,
@@ -30,7 +31,7 @@ for _experiment in (
         exact_language.LANGUAGE_CURVE, exact_language.LANGUAGE_REMOVAL, exact_language.LANGUAGE_SUBSETS,
         language_explained.LANGUAGE_EXPLAINED,
         label_methods.LABEL_METHODS, poison.POISON, mixed_precision.MIXED_PRECISION, method_agreement.METHOD_AGREEMENT,
-        scorecards.SCORECARD, leaderboards.LEADERBOARD):
+        scorecards.SCORECARD, leaderboards.LEADERBOARD, name_audit.PAPER_NAMES):
     EXPERIMENTS.add(_experiment.name, _experiment)
 
 __all__ = ["EXPERIMENTS", "FULL", "Experiment", "StudyPreset"]

@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 
 from engine.basics.errors import InvalidInput
+from engine.experiments import conventions as readings
 from engine.experiments.contents import contents
 from engine.experiments.enough import PublishedEvidence, no_minimum
 from engine.scoring.scoring import Scoring
@@ -61,19 +62,20 @@ class Experiment:
 
     def beside(self, model: str) -> str:
         """A sentence where the paper did not run `model`, on whose numbers stand beside ours; empty where it did."""
-        if not self.models or not self.paper_table or model in self.models:
+        if not self.models or model in self.models:
             return ""
         return f"The paper has no numbers for {model}; ours are shown with those of {self.models[0]}."
 
-    def payload(self, preset: str, seeds: int | None = None, model: str | None = None, first_seed: int = 0
-                ) -> dict[str, Any]:
+    def payload(self, preset: str, seeds: int | None = None, model: str | None = None, first_seed: int = 0,
+                conventions: str = readings.AS_PAPER) -> dict[str, Any]:
         """The job's payload: what determines the numbers, the content of data and model too. seeds: how many, from
-        `first_seed` on. model: another language model than the preset's.
+        `first_seed` on. model: another language model than the preset's. conventions: of `conventions.TITLES`.
 
-        Raises `InvalidInput` where the study runs no language model.
+        Raises `InvalidInput` where the study runs no language model, or does not compute by these conventions.
         """
+        readings.check(self.name, self.study, conventions)
         chosen = self.presets[preset]
-        settings = dict(chosen.settings)
+        settings = readings.settings(chosen.settings, conventions)
         if model is not None:
             if "model" not in settings:
                 raise InvalidInput(f"`{self.name}` uses no language model; leave it out.")

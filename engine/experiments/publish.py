@@ -2,12 +2,15 @@
 
     OUT/NAME/PRESET/results.csv     the experiment's table, numbers with six significant digits
     OUT/NAME/PRESET/manifest.json   what it was made from and with, and the command that recomputes it
+
+What was computed as the authors' code does stands beside them in PRESET-authors.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import re
 import shlex
@@ -21,7 +24,8 @@ import pandas as pd
 from engine.basics.errors import InvalidInput, StoreError
 from engine.basics.files import disk_errors, write_together
 from engine.basics.strict_json import parse_object
-from engine.experiments import more_seeds
+from engine.experiments import conventions, more_seeds
+from engine.metrics.intervals import t_quantile, welch_half_width
 from engine.store.results import Result
 
 if TYPE_CHECKING:
@@ -32,6 +36,8 @@ RESULTS, PAPER = ASSETS / "results", ASSETS / "paper"
 FOLDER = "WHICHFLUENCE_RESULTS"
 TABLE, MANIFEST = "results.csv", "manifest.json"
 VALUES = ("mean", "spread")
+PAPER_SEEDS = 3
+"""Training seeds behind every cell of the paper; its ± is the standard deviation over them."""
 NUMBERS, COUNTS = (*VALUES, "ci95"), ("n_seeds", "n_queries", "n_train", "n_candidates", "n_dropped")
 OF_THE_STORE = ("files", "seal", "format", "digest", "kind")
 
@@ -79,9 +85,11 @@ def _csv(table: pd.DataFrame) -> bytes:
 
 
 def scale_folder(experiment: Experiment, payload: Mapping[str, Any], preset: str) -> str:
-    """The preset's name, with that of the language model if it is not the preset's own."""
+    """The preset's name, with that of the language model if it is not the preset's own, and of the conventions if they
+    are not the paper's words."""
     model = _other_model(experiment, payload, preset)
-    return f"{preset}-{re.sub('[^a-z0-9.]+', '-', Path(model).name.lower()).strip('-')}" if model else preset
+    scale = f"{preset}-{re.sub('[^a-z0-9.]+', '-', Path(model).name.lower()).strip('-')}" if model else preset
+    return conventions.folder(scale, conventions.of(payload["settings"]))
 
 
 def _other_model(experiment: Experiment, payload: Mapping[str, Any], preset: str) -> str:
@@ -94,7 +102,8 @@ def manifest(experiment: Experiment, result: Result, preset: str) -> dict:
     study = result.manifest
     return {
         "experiment": experiment.name, "title": experiment.title, "note": experiment.note, "preset": preset,
-        "scale": experiment.presets[preset].title, "command": _command(experiment, study["payload"], preset),
+        "scale": experiment.presets[preset].title, "conventions": conventions.of(study["payload"]["settings"]),
+        "command": _command(experiment, study["payload"], preset),
         "study": study["kind"], "study_digest": result.digest,
         **{key: value for key, value in study.items() if key not in OF_THE_STORE},
     }
@@ -110,6 +119,8 @@ def _command(experiment: Experiment, payload: Mapping[str, Any], preset: str) ->
         command += ["--first-seed", str(seeds[0])]
     if model := _other_model(experiment, payload, preset):
         command += ["--model", Path(model).name if Path(model).is_absolute() else model]
+    if (whose := conventions.of(payload["settings"])) != conventions.AS_PAPER:
+        command += ["--as", whose]
     return f"python -m engine {shlex.join(command)}"
 
 
@@ -148,10 +159,11 @@ def stored_manifest(name: str, scale: str, out_dir: Path | str) -> dict[str, Any
                          "again.") from None
 
 
-def scales(name: str, out_dir: Path | str | None = None) -> list[str]:
-    """The scales at which an experiment is published, as its folders are called."""
+def scales(name: str, out_dir: Path | str | None = None, whose: str | None = conventions.AS_PAPER) -> list[str]:
+    """The scales at which an experiment is published by some conventions (None: by any), as its folders are called."""
     root = Path(RESULTS if out_dir is None else out_dir) / name
-    return sorted(path.parent.name for path in root.glob(f"*/{TABLE}"))
+    names = sorted(path.parent.name for path in root.glob(f"*/{TABLE}"))
+    return [scale for scale in names if whose is None or conventions.of_folder(scale) == whose]
 
 
 def read_table(path: Path | str | BytesIO) -> pd.DataFrame:
@@ -163,33 +175,44 @@ def read_table(path: Path | str | BytesIO) -> pd.DataFrame:
     return table.assign(**numbers, **counts)
 
 
-def comparison_with_paper(results: pd.DataFrame, paper_csv: Path | str,
+def comparison_with_paper(results: pd.DataFrame, paper: pd.DataFrame,
                           tolerance: Callable[[Mapping[str, str]], float], model: str = "") -> pd.DataFrame:
     """The paper's cells, in its order, with ours beside them; `tolerance` is the experiment's own.
 
-    model: which language model's cells, where the paper has several (default: the one that ran).
+    paper: a table of the paper, or the `cells` of `engine.experiments.paper_numbers`. model: which language model's
+    cells, where the paper has several (default: the one that ran).
 
     Joined on the columns that both have (its mean and spread aside). Columns: these keys, `dataset` where ours
-    has it, `paper`, `spread`, `ours`, `ci95`, `n_seeds`, `difference` (ours − paper), `tolerance`, and `within`:
-    True, False, or <NA> where we set no tolerance or have no value.
+    has it, `paper`, `spread`, `origin` where `paper` has it, `ours`, `ci95`, `n_seeds`, `difference` (ours − paper),
+    `difference_ci95` (its half width by Welch, the paper's spread being the deviation over `PAPER_SEEDS` seeds),
+    `tolerance`, and `within`: True, False, or <NA> where we set no tolerance or have no value.
     """
-    paper = read_table(paper_csv)
     if "model" in paper and "model" in results:
         paper, results = _of_one_model(paper, results, model)
-    keys = [column for column in paper.columns if column in results.columns and column not in VALUES]
+    theirs = [column for column in ("spread", "origin", "pooled") if column in paper]
+    keys = [column for column in paper.columns if column in results.columns and column not in (*VALUES, *theirs)]
     paper = paper.rename(columns={"mean": "paper"}).astype(dict.fromkeys(keys, str))
     ours = results.rename(columns={"mean": "ours"})
     ours = ours.assign(**{key: ours[key].fillna("").astype(str) for key in keys})
     wanted = ("dataset", "width", "ours", "ci95", "n_seeds", "n_train", "n_candidates")
     extra = [column for column in wanted if column in ours.columns]
-    joined = paper[[*keys, "paper", "spread"]].merge(ours[[*keys, *extra]], on=keys, how="left", sort=False)
+    joined = paper[[*keys, "paper", *theirs]].merge(ours[[*keys, *extra]], on=keys, how="left", sort=False)
     joined["difference"] = joined["ours"] - joined["paper"]
+    joined["difference_ci95"] = [_half_width(row) for row in joined.to_dict("records")]
     joined["tolerance"] = [tolerance(row) for row in joined.to_dict("records")]
     judged = joined["difference"].notna() & joined["tolerance"].notna()
     within = (joined["difference"].abs() <= joined["tolerance"] + 1e-9).astype("boolean")
     joined["within"] = within.where(judged)
     first = [column for column in (*keys, "dataset") if column in joined.columns]
     return joined[[*first, *(column for column in joined.columns if column not in first)]]
+
+
+def _half_width(row: Mapping[str, Any]) -> float:
+    """Of ours − the paper's: NaN where either has one seed or no spread."""
+    if not row.get("n_seeds", 0) > 1:
+        return math.nan
+    ours = int(row["n_seeds"])
+    return welch_half_width((row["ci95"] / t_quantile(ours) * math.sqrt(ours), ours), (row["spread"], PAPER_SEEDS))
 
 
 def _of_one_model(paper: pd.DataFrame, results: pd.DataFrame, model: str) -> tuple[pd.DataFrame, pd.DataFrame]:

@@ -10,35 +10,44 @@ from engine import data
 from engine.data import questions
 from engine.experiments import EXPERIMENTS, Experiment
 from engine.experiments.contents import datasets
+from engine.experiments.conventions import AS_PAPER, CHANGES, TITLES, of
 from engine.jobs import job_digest
 from engine.models.causal import catalogue
 
 
-def digest(name: str, preset: str, model: str | None = None) -> str:
+def digest(name: str, preset: str, model: str | None = None, conventions: str = AS_PAPER) -> str:
     """The id of its job. model: another language model than the preset's."""
     experiment = EXPERIMENTS[name]
-    return job_digest(experiment.study, experiment.payload(preset, model=model))
+    return job_digest(experiment.study, experiment.payload(preset, model=model, conventions=conventions))
+
+
+def offered(name: str) -> list[str]:
+    """By which conventions it can be computed."""
+    return [own for own in TITLES if own == AS_PAPER or EXPERIMENTS[name].study in CHANGES]
 
 
 def of_job(job: str, kind: str, payload: Mapping[str, Any]) -> dict[str, Experiment]:
     """Tables and figures that a study's job is the very reproduction of; empty where its settings are others."""
-    preset = payload.get("preset", "")
+    preset, conventions = payload.get("preset", ""), of(payload.get("settings", {}))
     return {name: experiment for name, experiment in EXPERIMENTS.items()
-            if experiment.study == kind and preset in experiment.presets and digest(name, preset) == job}
+            if experiment.study == kind and preset in experiment.presets and conventions in offered(name)
+            and digest(name, preset, conventions=conventions) == job}
 
 
-def title(name: str, preset: str, model: str | None = None) -> str:
-    """The run's title: every table and figure that comes out of it, and its scale."""
+def title(name: str, preset: str, model: str | None = None, conventions: str = AS_PAPER) -> str:
+    """The run's title: every table and figure that comes out of it, its scale, and whose conventions it follows."""
     job = digest(name, preset)
     heads = [experiment.title.partition(":")[0] for other, experiment in EXPERIMENTS.items()
              if preset in experiment.presets and digest(other, preset) == job]
-    return " · ".join([" and ".join(heads), preset, *([catalogue.model_title(model)] if model else [])])
+    whose = [] if conventions == AS_PAPER else [TITLES[conventions]]
+    return " · ".join([" and ".join(heads), preset, *([catalogue.model_title(model)] if model else []), *whose])
 
 
-def command(name: str, preset: str, model: str | None = None) -> str:
+def command(name: str, preset: str, model: str | None = None, conventions: str = AS_PAPER) -> str:
     """The command line that runs it."""
     other = f" --model {shlex.quote(model)}" if model else ""
-    return f"python -m engine reproduce {name} --preset {preset}{other}"
+    whose = "" if conventions == AS_PAPER else f" --as {conventions}"
+    return f"python -m engine reproduce {name} --preset {preset}{other}{whose}"
 
 
 def other_model(name: str, preset: str, model: str) -> str | None:

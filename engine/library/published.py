@@ -19,7 +19,7 @@ class PublishedResults(Shelf):
     def entries(self) -> list[Entry]:
         noted, entries = notes.written(self.name), []
         for name, experiment in EXPERIMENTS.items():
-            for scale in publish.scales(name, publish.folder()):
+            for scale in publish.scales(name, publish.folder(), None):
                 key, trouble, manifest = f"{name}{BETWEEN}{scale}", "", {}
                 try:
                     manifest = publish.stored_manifest(name, scale, publish.folder())

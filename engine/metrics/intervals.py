@@ -36,6 +36,22 @@ def t_interval(values: ArrayLike, level: float = 0.95, grain: float = 0.0) -> tu
     return mean, t_quantile(n, level) * max(float(sample.std(ddof=1)), grain / math.sqrt(12)) / math.sqrt(n)
 
 
+def welch_half_width(a: tuple[float, int], b: tuple[float, int], level: float = 0.95) -> float:
+    """Half width of the t interval of a difference of two means whose samples need not have one variance.
+
+    t_{ν, (1+level)/2} · √(s_a²/n_a + s_b²/n_b), ν by Welch and Satterthwaite. a, b: (s, n), the standard deviation that
+    divides by n − 1, and the count. NaN where a count is below 2 or a deviation unknown; 0 where neither varies.
+    Source: Welch, "The generalization of Student's problem …", Biometrika 34 (1947).
+    """
+    if min(a[1], b[1]) < 2 or math.isnan(a[0] + b[0]):
+        return math.nan
+    terms = [spread**2 / n for spread, n in (a, b)]
+    if not sum(terms):
+        return 0.0
+    freedom = sum(terms) ** 2 / sum(term**2 / (n - 1) for term, (_, n) in zip(terms, (a, b), strict=True))
+    return float(stdtrit(freedom, (1.0 + level) / 2.0)) * math.sqrt(sum(terms))
+
+
 def t_quantile(n: int, level: float = 0.95) -> float:
     """t_{n−1, (1+level)/2}: how many standard errors of n values make half a two-sided interval; NaN for n < 2."""
     return float(stdtrit(n - 1, (1.0 + level) / 2.0)) if n > 1 else math.nan

@@ -70,7 +70,8 @@ BEST_BEHAVIORS = ("Trusted loss", "Target logit", "Hard margin")
 def judged(name: str, file: str) -> pd.DataFrame:
     """A table at the paper's scale beside the paper's, with what lies within its tolerance."""
     return publish.comparison_with_paper(publish.read_table(publish.RESULTS / name / "paper" / publish.TABLE),
-                                         publish.PAPER / file, EXPERIMENTS[name].tolerance).dropna(subset=["within"])
+                                         publish.read_table(publish.PAPER / file), EXPERIMENTS[name].tolerance
+                                         ).dropna(subset=["within"])
 
 
 @pytest.mark.parametrize("row", rows("in brackets (random 0.20, RepSim 0.22):", 4, REPRODUCING), ids=lambda row: row[0])

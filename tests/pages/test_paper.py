@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from app.paper.rows import named, rows_of, sizes_sentence
-from engine.experiments import EXPERIMENTS, publish, scoreboard
+from engine.experiments import EXPERIMENTS, conventions, publish, scoreboard
 from engine.experiments.differences import differences
 from engine.experiments.statements import STATEMENTS
 from engine.experiments.statements import wording as in_words
@@ -137,7 +137,7 @@ def test_the_scoreboard_has_every_entry_with_what_is_published_of_it(monkeypatch
         assert f"experiment={entry.name}&preset={entry.preset}&at=cell-by-cell" in board
         assert entry.shows in board and entry.short in board
     assert "Desk (hours on two cores): ✓ 3 confirmed" in board
-    assert "25 of 25 cells within tolerance" in board and "A quick check" not in board
+    assert "the paper's words: 25 of 25 cells" in board and "A quick check" not in board
 
 
 def test_the_scoreboard_says_what_is_a_quick_check_only(monkeypatch, tmp_path):
@@ -151,7 +151,7 @@ def test_the_scoreboard_counts_what_stands(published, tmp_path):
     at, found = sound(support.open("paper")), scoreboard.entries([], tmp_path / "results")
     within, judged = (sum(entry.within[place] for entry in found) for place in (0, 1))
     assert says(at, "The paper has 17 tables and figures with results") and says(at, "**15** not run")
-    assert says(at, f"**2** at the paper's own scale ({within} of {judged} cells within the tolerance set beforehand)")
+    assert says(at, f"**2** at the paper's own scale ({within} of {judged} cells within their tolerance)")
     assert 0 < within <= judged
 
 
@@ -190,6 +190,19 @@ def test_a_scale_that_is_too_small_says_why(monkeypatch):
     assert not at.warning and not says(at, "A quick check that the code runs")
 
 
+def test_the_other_reading_says_what_is_not_run_and_how_to_run_it(published, monkeypatch):
+    """Of the authors' code nothing is published, and one study has the variant."""
+    monkeypatch.setitem(conventions.CHANGES, A6.study, "An intercept that is not penalised.")
+    at = sound(support.open("paper", **{"as": "authors"}))
+    assert at.query_params["as"] == "authors" and says(at, in_words.summary([], "authors"))
+    assert says(at, "by the authors' code at this scale are not here yet")
+    assert says(at, "python -m engine reproduce table-a6 --preset paper --as authors")
+    assert says(at, "As the authors' code does it: An intercept that is not penalised.")
+    board = unescape(html(at))
+    assert "the authors' code: not run" in board
+    assert "by the paper's words only" in board and "0.747" in board
+
+
 @pytest.fixture
 def shipped(monkeypatch):
     """The results that the repository holds."""
@@ -206,7 +219,7 @@ def test_curves_of_the_cnn_are_named_for_what_they_compare(shipped):
 
 def test_one_seed_has_no_interval(shipped):
     at = sound(support.open("paper", experiment="table-a8", preset="desk"))
-    assert says(at, "Ours is one seed, which has no interval.")
+    assert says(at, "Ours is one seed. One seed has no interval")
 
 
 def test_rows_without_drift_stand_beside_those_of_the_paper(shipped):

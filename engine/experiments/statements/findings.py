@@ -7,22 +7,32 @@ from functools import cache
 from pathlib import Path
 
 from engine.experiments import EXPERIMENTS, publish
+from engine.experiments.conventions import AS_PAPER, KEY
 from engine.experiments.enough import PublishedEvidence
+from engine.experiments.paper_numbers import in_paper_names
 from engine.experiments.statements.rows import Missing, TableRows
 from engine.experiments.statements.statement import Finding, Statement
 
 
-def findings(statements: Iterable[Statement], out_dir: Path | str | None = None) -> list[Finding]:
+def findings(statements: Iterable[Statement], out_dir: Path | str | None = None, whose: str = AS_PAPER
+             ) -> list[Finding]:
     """One finding for each statement and scale; a quick check counts only where nothing larger is published.
 
-    A statement without published results has none. Raises `StoreError` for results that do not match their manifest.
+    whose: the conventions by which the results were computed. A statement without published results has none. Raises
+    `StoreError` for results that do not match their manifest.
     """
     listed, read = [], cache(lambda name, scale: evidence(name, scale, out_dir))
     for statement in statements:
-        own = [_finding(statement, scale, read) for scale in _scales(statement, out_dir)]
+        own = [_finding(statement, scale, read) for scale in _scales(statement, out_dir, whose)]
         larger = [finding for finding in own if not _is_quick(finding)]
         listed += larger or own
     return listed
+
+
+def without_results(statements: Iterable[Statement], out_dir: Path | str | None = None, whose: str = AS_PAPER
+                    ) -> list[Statement]:
+    """The statements that no results published by these conventions say anything of."""
+    return [statement for statement in statements if not _scales(statement, out_dir, whose)]
 
 
 def evidence(name: str, scale: str, out_dir: Path | str | None = None) -> PublishedEvidence | None:
@@ -38,9 +48,9 @@ def too_small(name: str, given: PublishedEvidence) -> str:
     return EXPERIMENTS[name].too_small(given)
 
 
-def _scales(statement: Statement, out_dir: Path | str | None) -> list[str]:
+def _scales(statement: Statement, out_dir: Path | str | None, whose: str) -> list[str]:
     """The scales at which all that a statement needs is published."""
-    every = [publish.scales(name, out_dir) for name in statement.needs]
+    every = [publish.scales(name, out_dir, whose) for name in statement.needs]
     return [scale for scale in every[0] if all(scale in names for names in every)]
 
 
@@ -57,7 +67,8 @@ def _finding(statement: Statement, scale: str, read: Callable[[str, str], Publis
 
 def _rows(given: Mapping[str, PublishedEvidence]) -> dict[str, TableRows]:
     """The rows of each experiment. Raises `Missing` where they are not all of the same seeds."""
-    rows = {name: TableRows.of(one.table) for name, one in given.items()}
+    rows = {name: TableRows.of(in_paper_names(one.table, str(one.manifest.get(KEY, AS_PAPER))))
+            for name, one in given.items()}
     seeds = {tuple(one.manifest["seeds"]) for one in given.values()} if len(given) > 1 else set()
     if len(seeds) > 1 or len(set[int]().union(*(own.seed_counts for own in rows.values()))) > 1:
         raise Missing("Not all of its rows are of the same seeds, so that no difference can be taken within a seed.")

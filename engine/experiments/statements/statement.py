@@ -24,6 +24,9 @@ from engine.metrics.intervals import t_interval
 
 CONFIRMED, CONTRADICTED, UNDECIDED = "confirmed", "contradicted", "undecided"
 LEVEL = 0.95
+ONE_SEED = ("One seed has no interval, and is one machine's: the same seed of a fine-tuning gives another model on "
+            "another processor.")
+"""What a result of one seed says."""
 
 
 def adjusted_level(clauses: int) -> float:
@@ -174,4 +177,4 @@ class Finding:
             return f"Too small to show the effect: {self.short}"
         if self.lacks:
             return self.lacks
-        return "One seed has no interval." if self.seeds == 1 else ""
+        return ONE_SEED if self.seeds == 1 else ""

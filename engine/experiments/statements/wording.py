@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from engine.experiments import EXPERIMENTS
+from engine.experiments.conventions import AS_PAPER, TITLES
 from engine.experiments.statements.statement import CONFIRMED, CONTRADICTED, UNDECIDED, Clause, Finding, adjusted_level
 
 VERDICTS = (CONFIRMED, CONTRADICTED, UNDECIDED)
@@ -62,11 +63,13 @@ def _signed(number: float) -> str:
     return f"{number:+.3f}".replace("-", "−")
 
 
-def summary(findings: Sequence[Finding]) -> str:
-    """`2 confirmed, 0 contradicted, 17 undecided, of which 15 by runs too small to show the effect.`"""
+def summary(findings: Sequence[Finding], whose: str = AS_PAPER) -> str:
+    """`2 confirmed, 0 contradicted, 17 undecided by the paper's words, of which 15 by runs too small to show the
+    effect.`"""
     if not findings:
-        return "No results are published yet to check a statement."
+        by = "" if whose == AS_PAPER else f" by {TITLES[whose]}"
+        return f"No results{by} are published yet to check a statement."
     counts = Counter(finding.verdict for finding in findings)
     short = sum(bool(finding.short) for finding in findings)
     tallies = ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS)
-    return f"{tallies}{f', of which {short} by runs too small to show the effect' if short else ''}."
+    return f"{tallies} by {TITLES[whose]}{f', of which {short} by runs too small to show the effect' if short else ''}."

@@ -342,13 +342,12 @@ def test_what_a_network_has_no_answer_to_is_said(problem):
         compute(problem, Scoring.of("query_loss", {"kind": "infinitesimal"}, {"kind": "local_response"}, "kfac"))
 
 
-def test_less_of_a_network_reads_adams_moments_of_its_checkpoints():
+def test_less_and_its_two_halves_of_a_network_read_its_checkpoints():
     recipe = {"epochs": 2, "batch_size": 10, "learning_rate": 0.01, "optimizer": "adamw", "checkpoints": 2}
     source = ProblemSource(dataset="digits", n_train=20, n_queries=3, n_test=3, model="mlp", recipe=recipe, l2=0.1)
     built = source.build().problem
     assert built.l2 == 0.0, "AdamW's decay is no part of an objective"
-    problem, theirs = built.double(), 0.0
-    less = Scoring.of("query_loss", ADD, {"kind": "trajectory", "eta": 0.1, "checkpoints": 2}, "less")
+    problem, theirs = built.double(), dict.fromkeys(("less", "adam", "cosine"), 0.0)
     for point in problem.checkpoints:
         values = problem.network.unflatten(point.theta)
 
@@ -370,10 +369,15 @@ def test_less_of_a_network_reads_adams_moments_of_its_checkpoints():
             leaf.grad = own.clone()
             optimizer.step()
             updates.append(-leaf.detach())
-        theirs = theirs - 0.1 * normalize(queries, dim=1) @ normalize(torch.stack(updates), dim=1).T
+        unit, moved = normalize(queries, dim=1), torch.stack(updates)
+        for name, product in {"less": unit @ normalize(moved, dim=1).T, "adam": queries @ moved.T,
+                              "cosine": unit @ normalize(gradients, dim=1).T}.items():
+            theirs[name] = theirs[name] - 0.1 * product
     assert optimizer_steps == 4
-    values = compute(problem, less, Options())[0].values
-    np.testing.assert_allclose(values, theirs[:, problem.candidates].numpy(), rtol=1e-6, atol=1e-9)
+    for name, expected in theirs.items():
+        scoring = Scoring.of("query_loss", ADD, {"kind": "trajectory", "eta": 0.1, "checkpoints": 2}, name)
+        np.testing.assert_allclose(compute(problem, scoring, Options())[0].values,
+                                   expected[:, problem.candidates].numpy(), rtol=1e-6, atol=1e-9)
 
 
 def test_less_of_a_network_trained_by_descent_is_refused(problem):

@@ -95,7 +95,7 @@ def test_every_row_of_the_paper_is_there(name, result, request):
     theirs = theirs[theirs.model == "Qwen3-8B"] if "model" in theirs else theirs
     columns = [key for key in theirs if key in ours and key not in (*publish.VALUES, "model")]
     assert keys(theirs, columns) <= keys(ours, columns)
-    joined = publish.comparison_with_paper(ours, publish.PAPER / EXPERIMENTS[name].paper_table,
+    joined = publish.comparison_with_paper(ours, publish.read_table(publish.PAPER / EXPERIMENTS[name].paper_table),
                                            EXPERIMENTS[name].tolerance)
     assert len(joined) == len(theirs) and joined["ours"].between(0, 1).all()
 

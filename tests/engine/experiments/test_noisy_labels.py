@@ -40,7 +40,7 @@ def test_every_cell_of_tables_5_1_and_a16_has_its_row(main, tmp_path):
         experiment = dataclasses.replace(tiny, name=name, view=EXPERIMENTS[name].view)
         folder = publish.publish(experiment, result, "small", tmp_path)
         table, _ = publish.published(name, "small", tmp_path)
-        joined = publish.comparison_with_paper(table, publish.PAPER / EXPERIMENTS[name].paper_table,
+        joined = publish.comparison_with_paper(table, publish.read_table(publish.PAPER / EXPERIMENTS[name].paper_table),
                                                EXPERIMENTS[name].tolerance)
         assert joined["ours"].notna().all() and len(joined) == len(pd.read_csv(
             publish.PAPER / EXPERIMENTS[name].paper_table)), folder

@@ -114,8 +114,9 @@ def test_the_paper_beside_ours_with_tolerances(paper):
         ("B", "query loss vs. query logit", "", "Sign agreement", 0.1, 0.01),  # no tolerance was set
         ("B", "not in the paper", "", "Kendall tau", 0.1, 0.01),
     ], columns=[*KEYS, "mean", "ci95"])
-    joined = publish.comparison_with_paper(ours, paper, controlled.tolerance)
-    assert joined.columns.tolist() == [*KEYS, "paper", "spread", "ours", "ci95", "difference", "tolerance", "within"]
+    joined = publish.comparison_with_paper(ours, publish.read_table(paper), controlled.tolerance)
+    assert joined.columns.tolist() == [*KEYS, "paper", "spread", "ours", "ci95", "difference", "difference_ci95",
+                                       "tolerance", "within"]
     assert joined["paper"].tolist() == [0.408, 0.5, 0.78, 0.7, 0.9]  # the paper's order
     np.testing.assert_allclose(joined.difference, [0.02, -0.05, 0.021, -0.6, np.nan], atol=1e-12)
     assert joined.within.tolist() == [True, True, False, pd.NA, pd.NA]
@@ -126,7 +127,7 @@ def test_each_dataset_of_ours_is_compared(paper):
     rows = [("B", "query loss vs. query logit", "", "Kendall tau", value, 0.0, 3, dataset)
             for value, dataset in ((0.4, "digits"), (0.41, "fashion_mnist"))]
     ours = pd.DataFrame(rows, columns=[*KEYS, "mean", "ci95", "n_seeds", "dataset"])
-    joined = publish.comparison_with_paper(ours, paper, controlled.tolerance)
+    joined = publish.comparison_with_paper(ours, publish.read_table(paper), controlled.tolerance)
     assert joined[joined.metric == "Kendall tau"].dataset.tolist()[:2] == ["digits", "fashion_mnist"]
     assert len(joined) == 6
 

@@ -11,7 +11,15 @@ from engine.experiments import EXPERIMENTS, publish
 from engine.experiments.statements import STATEMENTS, wording
 from engine.experiments.statements.findings import findings
 from engine.experiments.statements.rows import TableRows
-from engine.experiments.statements.statement import CONFIRMED, CONTRADICTED, UNDECIDED, Clause, Finding, verdict
+from engine.experiments.statements.statement import (
+    CONFIRMED,
+    CONTRADICTED,
+    ONE_SEED,
+    UNDECIDED,
+    Clause,
+    Finding,
+    verdict,
+)
 
 NOISE = np.array([-0.01, 0.0, 0.01])
 """Three seeds: the half width of its t-interval is 4.303 · 0.01/√3 = 0.0248."""
@@ -58,7 +66,7 @@ def test_intervals_decide(means, expected):
 def test_one_seed_decides_nothing():
     statement = next(iter(STATEMENTS.values()))
     found = Finding(statement, "paper", "paper", (Clause.of("a", [5.0]),))
-    assert found.verdict == UNDECIDED and found.why == "One seed has no interval." and found.figure == "+5.00"
+    assert found.verdict == UNDECIDED and found.why == ONE_SEED and found.figure == "+5.00"
 
 
 def test_what_has_to_be_exceeded_is_no_zero():

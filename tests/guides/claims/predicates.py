@@ -7,6 +7,8 @@ from functools import cache
 
 import pandas as pd
 
+from engine.experiments import EXPERIMENTS, publish
+from engine.experiments.paper_numbers import cells
 from engine.experiments.statements.statement import CONFIRMED, UNDECIDED, Finding
 from engine.metrics.intervals import t_interval
 from tests.guides import published as told
@@ -183,6 +185,18 @@ def table_a6_is_near_the_papers() -> Found:
     ended = [run["convergence"] for run in manifest("table-a6", "paper")["runs"]]
     assert len(own) == 30 and ended
     return bool(off["Kendall tau"] <= 0.01 and off["Top-5% overlap"] <= 0.04)
+
+
+@claim
+def figure_4_beside_the_authors_curves() -> Found:
+    experiment = EXPERIMENTS["figure-4"]
+    joined = publish.comparison_with_paper(publish.published("figure-4", "paper")[0], cells(experiment),
+                                           experiment.tolerance)
+    joined = joined[joined["axis"] == "approximation"]
+    over = {symbol: joined[joined["parameter"].str.startswith(symbol)] for symbol in ("eta", "alpha")}
+    off = over["eta"].groupby("metric")["difference"].apply(lambda difference: difference.abs().max())
+    first = over["alpha"].set_index(["metric", "parameter"]).loc["Kendall tau", "alpha=0.00001"]
+    return [*three(off["Kendall tau"], first["ours"], first["paper"]), *two(off["Top-5% overlap"])]
 
 
 @claim
