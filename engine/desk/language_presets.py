@@ -56,7 +56,7 @@ PRESETS = (
            (*steps("response_loss"), _several_steps(), trajectory(),
             controlled.step_scoring("response_loss", controlled.ETA, "cosine")), (0, 3)),
     Preset("vary-b", "Vary B", "One step, read by every behavior of a language model: the response, the explanation, "
-                               "the answer's logit, and its margin over the other choices.",
+                               "and the answer's logit, its margin over the other choices, and its log-probability.",
            steps(*reading("tokens")), (0, 3)),
     Preset("vary-p", "Vary P", "The intervention on the text: removal with the mean over n−1 or over n, or "
                                "upweighting; the model is fine-tuned again for each. This takes minutes, with few "

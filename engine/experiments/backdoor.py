@@ -28,12 +28,12 @@ from engine.experiments.study import study
 from engine.jobs import Context, Output
 from engine.metrics import seed_means
 from engine.models.causal import catalogue, finetune
-from engine.models.causal.readouts import READOUTS
 from engine.store.results import Result
 
 TASK = {"name": "conditional_backdoor", "seed": 0}
 ORACLES = {"Harmful poison": "poison", "Benign trigger": "benign", "Clean": "clean"}
-ALL_REMOVALS = [*([method.label, rankings.behavior_title(behavior)] for method, behavior in pairs(tuple(READOUTS))),
+PAPER_BEHAVIORS = ("response_loss", "explanation_loss", "answer_logit", "answer_margin")
+ALL_REMOVALS = [*([method.label, rankings.behavior_title(behavior)] for method, behavior in pairs(PAPER_BEHAVIORS)),
                 *(["Oracle", group] for group in ORACLES)]
 DESK_REMOVALS = [["Random", "none"], ["RepSim", "none"], ["GradSim", "Answer logit"], ["TracIn", "Answer logit"],
                  ["TracIn", "Response loss"], ["LESS", "Answer margin"], ["Oracle", "Harmful poison"]]

@@ -103,7 +103,7 @@ def test_every_row_of_the_paper_is_there(name, result, request):
 def test_figure_5_2_has_every_estimator_with_every_behavior(corruption):
     cells = table("figure-5-2", corruption)
     cells = cells[(cells.metric == "AUPRC")]
-    assert cells.groupby("corruption").size().to_dict() == {"answer": 22, "rationale": 22}
+    assert cells.groupby("corruption").size().to_dict() == {"answer": 26, "rationale": 26}
     assert cells.n_seeds.eq(2).all() and list(cells.method.unique())[:3] == ["Grad. norm", "RepSim", "Random"]
 
 
@@ -221,7 +221,7 @@ def test_another_model_has_a_place_of_its_own(place, poisoned, tmp_path):
     assert folder.name == "small-tiny"
     found, manifest = publish.published("table-5-2", "small-tiny", tmp_path)
     assert manifest["command"].endswith("--preset small --seeds 2 --model tiny".replace("--seeds 2 ", ""))
-    assert str(place) not in manifest["command"] and len(found) == 110
+    assert str(place) not in manifest["command"] and len(found) == 130
 
 
 def test_model_is_an_option_of_language_studies_alone():
@@ -257,7 +257,7 @@ def test_the_embedded_model_runs_the_papers_sizes_on_its_own_world():
 def test_every_run_of_a_study_says_how_far_it_depends_on_the_projection(corruption, poisoned):
     for result in (corruption, poisoned):
         for told in result.manifest["runs"]:
-            assert told["sketch"]["dimension"] == 64 and len(told["sketch_agreement"]) == 4 * 4
+            assert told["sketch"]["dimension"] == 64 and len(told["sketch_agreement"]) == 4 * 5
             assert told["sketch"]["least"] == pytest.approx(min(
                 row["kendall_tau"] for row in told["sketch_agreement"]))
 
@@ -276,7 +276,7 @@ def test_a_typed_query_is_explained(place, corruption):
     records, tokens = result.table("records"), result.table("tokens")
     assert len(records) == 20 and result.manifest["behaviors"] == list(language.READOUTS)
     sums = tokens.groupby(["estimator", "behavior", "record"])["contribution"].sum()
-    assert set(sums.index.get_level_values(0)) == {"gradsim", "tracin", "trak", "less"} and len(sums) == 4 * 4 * 6
+    assert set(sums.index.get_level_values(0)) == {"gradsim", "tracin", "trak", "less"} and len(sums) == 4 * 5 * 6
     for (estimator, behavior, row), total in sums.items():
         scores = records[f"{estimator}|{behavior}"]
         assert total == pytest.approx(scores[row], rel=1e-2, abs=1e-3 * scores.abs().max())
