@@ -7,7 +7,7 @@ from engine.experiments import network
 from engine.problems import CausalProblem
 from engine.question.behaviors import reading
 from engine.scoring import controlled
-from engine.scoring.named import NAMED, OF_TOKENS
+from engine.scoring.named import CODE, NAMED, OF_TOKENS
 from engine.scoring.scoring import Scoring
 
 FIRST = ("response_loss", "explanation_loss", "answer_margin")
@@ -37,7 +37,7 @@ def _named() -> tuple[Scoring, ...]:
     for method in NAMED.values():
         scoring = method.implied(OF_TOKENS.get(method.behavior, method.behavior), damping=network.DAMPING)
         keys = {scoring.process.kind, scoring.estimator, f"{scoring.process.kind}/{scoring.estimator}"}
-        if method.implies and method.answers(CausalProblem.kind) and not keys & LONG and scoring.route.offered(
+        if method.row != CODE and method.implies and method.answers(CausalProblem.kind) and not keys & LONG and scoring.route.offered(
                 CausalProblem, scoring.process.kind):
             scorings.append(scoring)
     return (*scorings, *(NAMED[name].implied("response_loss", checkpoints=CHECKPOINTS) for name in ("tracin", "less")))

@@ -18,15 +18,17 @@ from engine.estimators.gradient_norm import GRADIENT_NORM
 from engine.estimators.in_run import IN_RUN_SHAPLEY, TRACIN_RUN
 from engine.estimators.influence_function import INFLUENCE_FUNCTIONS
 from engine.estimators.less import LESS
+from engine.estimators.less_final import LESS_FINAL
 from engine.estimators.ntk import NTK, NTK_LAST_LAYER
 from engine.estimators.random import RANDOM
 from engine.estimators.representer import REPRESENTER
 from engine.estimators.source import SOURCE
 from engine.estimators.trak import TRAK
+from engine.estimators.trak_fisher import TRAK_FISHER
 
 ESTIMATORS: Registry[Estimator] = Registry("estimator")
-for _estimator in (EXACT, FIRST_ORDER, COSINE, *INFLUENCE_FUNCTIONS, NTK, NTK_LAST_LAYER, REPRESENTER, TRAK, LESS,
-                   SOURCE, DVEMB, TRACIN_RUN, IN_RUN_SHAPLEY, GRADIENT_NORM, BM25, RANDOM):
+for _estimator in (EXACT, FIRST_ORDER, COSINE, *INFLUENCE_FUNCTIONS, NTK, NTK_LAST_LAYER, REPRESENTER, TRAK, TRAK_FISHER, LESS,
+                   LESS_FINAL, SOURCE, DVEMB, TRACIN_RUN, IN_RUN_SHAPLEY, GRADIENT_NORM, BM25, RANDOM):
     ESTIMATORS.add(_estimator.name, _estimator)
 
 

@@ -14,10 +14,14 @@ from engine.models.linear_solvers import by_factor
 
 
 def regularised_inverse(phi: Tensor, ridge: float) -> Callable[[Tensor], Tensor]:
-    """rows (m, k) -> rows (ΦᵀΦ + λI)⁻¹, (m, k), in float64; λ = ridge · ‖Φ‖²/min(n, k)."""
+    """`inverse` with λ = ridge · ‖Φ‖²/min(n, k)."""
+    return inverse(phi, ridge * phi.double().square().sum().item() / min(phi.shape))
+
+
+def inverse(phi: Tensor, damping: float) -> Callable[[Tensor], Tensor]:
+    """rows (m, k) -> rows (ΦᵀΦ + λI)⁻¹, (m, k), in float64, λ the damping."""
     n, k = phi.shape
     phi = phi.double()
-    damping = ridge * phi.square().sum() / min(n, k)
     if n >= k:
         factor = _factor(phi.T @ phi, damping)
         return lambda rows: by_factor(factor, rows.T).T
@@ -25,6 +29,6 @@ def regularised_inverse(phi: Tensor, ridge: float) -> Callable[[Tensor], Tensor]
     return lambda rows: (rows - by_factor(dual, phi @ rows.T).T @ phi) / damping
 
 
-def _factor(gram: Tensor, damping: Tensor) -> Tensor:
+def _factor(gram: Tensor, damping: float) -> Tensor:
     gram.diagonal().add_(damping)
     return torch.linalg.cholesky(gram)

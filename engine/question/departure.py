@@ -24,6 +24,8 @@ class Departure:
 NORMALISED = Departure("T", "normalised", "its update scaled to length one", "updates normalised to length one")
 ADAM = Departure("T", "Adam's updates", "in Adam's updates instead of plain steps",
                  "updates that Adam makes out of the moments of the training")
+SECOND_MOMENTS = Departure("T", "second moments", "in a step divided by Adam's second moments instead of a plain one",
+                           "a step that Adam's second moments at the end of the training divide, by no first moment")
 LAST_LAYER = Departure("T", "last layer alone", "in the last layer alone",
                        "a step that moves the last layer alone, with every layer before it frozen")
 ALL_PARAMETERS = Departure("T", "all parameters", "in all selected parameters instead of the readout alone",
