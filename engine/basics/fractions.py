@@ -24,7 +24,7 @@ def fractions_of(text: str) -> tuple[float, ...]:
         values = sorted({float(item) for item in text.split(",") if item.strip()})
     except ValueError:
         values = [0.0]
-    if values and not (0.0 < values[0] and values[-1] <= 1.0):
+    if values and not (values[0] > 0.0 and values[-1] <= 1.0):
         raise InvalidInput(f"`{text[:40]}` names no moments of a training; write fractions of it above 0 and up to 1, "
                            "as in `0.33,0.66,1`.")
     return tuple(values)

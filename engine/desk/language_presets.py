@@ -37,8 +37,8 @@ def _named() -> tuple[Scoring, ...]:
     for method in NAMED.values():
         scoring = method.implied(OF_TOKENS.get(method.behavior, method.behavior), damping=network.DAMPING)
         keys = {scoring.process.kind, scoring.estimator, f"{scoring.process.kind}/{scoring.estimator}"}
-        if method.row != CODE and method.implies and method.answers(CausalProblem.kind) and not keys & LONG and scoring.route.offered(
-                CausalProblem, scoring.process.kind):
+        named = method.row != CODE and method.implies and method.answers(CausalProblem.kind)
+        if named and not keys & LONG and scoring.route.offered(CausalProblem, scoring.process.kind):
             scorings.append(scoring)
     return (*scorings, *(NAMED[name].implied("response_loss", checkpoints=CHECKPOINTS) for name in ("tracin", "less")))
 

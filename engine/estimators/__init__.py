@@ -27,8 +27,9 @@ from engine.estimators.trak import TRAK
 from engine.estimators.trak_fisher import TRAK_FISHER
 
 ESTIMATORS: Registry[Estimator] = Registry("estimator")
-for _estimator in (EXACT, FIRST_ORDER, COSINE, *INFLUENCE_FUNCTIONS, NTK, NTK_LAST_LAYER, REPRESENTER, TRAK, TRAK_FISHER, LESS,
-                   LESS_FINAL, SOURCE, DVEMB, TRACIN_RUN, IN_RUN_SHAPLEY, GRADIENT_NORM, BM25, RANDOM):
+for _estimator in (EXACT, FIRST_ORDER, COSINE, *INFLUENCE_FUNCTIONS, NTK, NTK_LAST_LAYER, REPRESENTER, TRAK,
+                   TRAK_FISHER, LESS, LESS_FINAL, SOURCE, DVEMB, TRACIN_RUN, IN_RUN_SHAPLEY, GRADIENT_NORM, BM25,
+                   RANDOM):
     ESTIMATORS.add(_estimator.name, _estimator)
 
 

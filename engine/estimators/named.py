@@ -8,8 +8,8 @@ FEATURES, GRADIENTS, TRAJECTORY = "Feature similarity", "Gradient similarity", "
 INFLUENCE, TRAINING_RUN, LEFT_OUT, BASELINES = "Influence functions", "Training run", "Leave-one-out", "Baselines"
 CODE = "The authors' code"
 ROWS = (FEATURES, GRADIENTS, TRAJECTORY, INFLUENCE, TRAINING_RUN, LEFT_OUT, CODE, BASELINES)
-"""The families of the paper's Table 1, a training run's derivatives, what the code of the paper's authors computes under
-a name of the table where it is another method, and what implies no specification."""
+"""The families of the paper's Table 1, a training run's derivatives, what the code of the paper's authors computes
+under a name of the table where it is another method, and what implies no specification."""
 
 
 @dataclass(frozen=True)

@@ -39,8 +39,8 @@ class FisherSettings(Settings):
     projector: Literal["rademacher", "gaussian", "count_sketch"] = setting(
         PROJECTOR, "The random projection.", "Park et al. 2023", FREE)
     ridge: Number = setting(
-        RIDGE, "λ as a fraction of the mean squared coordinate of a gradient, or of 1 where that is more.", SOURCE, FREE,
-        gt=0, le=1e6)
+        RIDGE, "λ as a fraction of the mean squared coordinate of a gradient, or of 1 where that is more.", SOURCE,
+        FREE, gt=0, le=1e6)
 
     @property
     def effort(self) -> float:

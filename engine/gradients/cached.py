@@ -104,8 +104,8 @@ class CachedFeatures:
         """All of them, by index, each with η times the learning rates of the steps that it stands for, or that of its
         step. Raises `InvalidInput` for fractions of the training, which the recipe of what is held decided."""
         if process.fractions:
-            raise InvalidInput("The checkpoints whose gradients are held were chosen by `checkpoints_at` of the recipe; "
-                               "leave `fractions` of the trajectory out.")
+            raise InvalidInput("The checkpoints whose gradients are held were chosen by `checkpoints_at` of the "
+                               "recipe; leave `fractions` of the trajectory out.")
         return [(index, process.eta * (point.weight if process.weights == "recipe" else point.rate))
                 for index, point in enumerate(self.points)]
 
@@ -191,8 +191,8 @@ class CachedGradients:
         point, scaled = self.features.points[self.checkpoint], normalise if normalised else np.asarray
         records = point.conditioned if preconditioned else point.divided if divided else point.gradients
         if records is None:
-            raise InvalidInput("What Adam's moments make of these records' gradients is not held; use an estimator that "
-                               "reads the gradients alone, such as `first_order`.")
+            raise InvalidInput("What Adam's moments make of these records' gradients is not held; use an estimator "
+                               "that reads the gradients alone, such as `first_order`.")
         return CachedTerm(self.checkpoint, weight, lambda behavior: scaled(point.queries[behavior]),
                           lambda: scaled(records[self.rows]), lengths=(
                               lambda behavior: lengths(point.queries[behavior])[:, 0]) if normalised else None)

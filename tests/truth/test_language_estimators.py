@@ -132,7 +132,9 @@ def test_a_trajectory_visits_chosen_checkpoints_with_either_weight(weights, exac
         for column, k in enumerate(naive.candidates):
             move = -step * naive.gradient(lambda at, k=k: naive.loss(k, at), point.theta)
             for q in range(len(cases.QUERIES)):
-                value = lambda at, q=q: naive.behavior("answer_margin", q, at)
+                def value(at, q=q):
+                    return naive.behavior("answer_margin", q, at)
+
                 expected[q, column] += (value(point.theta + move) - value(point.theta) if exact else
                                         naive.gradient(value, point.theta) @ move).item()
     np.testing.assert_allclose(compute(problem, scoring)[0].values, expected, rtol=1e-6, atol=1e-9)

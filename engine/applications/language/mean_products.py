@@ -60,8 +60,8 @@ class Products:
 
 
 def mean_gradients(run: Attribution, sets: Sequence[str], check: Check = lambda: None) -> dict[str, Tensor]:
-    """Parameter -> (J, size) of the model as it is loaded: of the first set the mean gradient of every behavior, then of
-    the next."""
+    """Parameter -> (J, size) of the model as it is loaded: the mean gradient of every behavior of the first set, then
+    of the next."""
     parts: list[dict[str, Tensor]] = []
     with gradients.tapped(run.model, run.sizes) as tap:
         for name in sets:

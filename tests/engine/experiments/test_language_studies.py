@@ -7,6 +7,7 @@ import pytest
 from engine.applications.language import detection, rankings
 from engine.applications.language.attribution import Attribution, Setting
 from engine.applications.language.methods import METHODS
+from engine.applications.language.projection import Projection
 from engine.applications.language.run import AttributionRequest
 from engine.basics.errors import InvalidInput
 from engine.cli.reproduce_text import report, truncation
@@ -284,6 +285,33 @@ def test_a_typed_query_is_explained(place, corruption):
     words = first[first.record == first.record.iloc[0]]["text"]
     assert "".join(words).strip().startswith(records["response"][first.record.iloc[0]][:10])
     assert isinstance(result.table("queries"), pd.DataFrame)
+
+
+@pytest.mark.slow
+def test_the_authors_conventions_are_chosen_together(place):
+    """Table 5-2, A-14 and A-17 by them: products of unprojected gradients, checkpoints of theirs, and their signals."""
+    settings = chosen(place, BACKDOOR, conventions="authors", layers=[0.5])
+    poisoned = run("table-5-2", settings, [0])
+    [told] = poisoned.manifest["runs"]
+    assert poisoned.manifest["spec"]["settings"]["conventions"] == "authors" and "sketch" not in told
+    own = Attribution(Setting.parse({name: value for name, value in language.expanded(settings).items()
+                                     if name in Setting.model_fields}), 0)
+    steps = 2 * 6  # 24 records in batches of 4, twice
+    assert [point.step for point in own.points] == [4, 8, steps] and own.setting.unprojected
+    triggered = own.task.queries["triggered"]
+    whole = Attribution(own.setting.model_copy(update={"projection": Projection(projector="identity")}), 0)
+    features, rates = whole.features(triggered), [own.setting.recipe.rate(step - 1, steps) for step in (4, 8, steps)]
+    support = sum(-rate * np.asarray(point.gradients) @ np.asarray(point.queries["answer_log_probability"]).mean(0)
+                  for rate, point in zip(rates, features.points, strict=True))
+    row = cell(table("table-5-2", poisoned), method="TracIn", behavior="Answer log-probability", metric="AUPRC")
+    assert row["mean"] == pytest.approx(detection.auprc(own.task.flagged("poison"), support), abs=1e-5)
+    removed = run("table-a14", chosen(place, BACKDOOR, conventions="authors", removals=[["LESS", "Answer logit"]]), [0])
+    assert set(table("table-a14", removed)["behavior"]) == {"Answer log-probability"}
+    signals = table("table-a17", run("figure-5-2", chosen(place, CORRUPTION, conventions="authors"), [0]))
+    where = {"corruption": "answer", "layer": "L28", "signal_normalization": "raw"}
+    train, both = (cell(signals, **where, signal=signal, metric="AUPRC")["mean"] for signal in ("train", "both"))
+    assert train == cell(signals, **where, signal="behavior", metric="AUPRC")["mean"]
+    assert both == cell(signals, **where, signal="train", metric=response_corruption.FLIPPED)["mean"]
 
 
 def test_records_that_were_cut_are_counted_and_said(place):

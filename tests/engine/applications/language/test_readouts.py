@@ -45,7 +45,8 @@ def test_log_probabilities_sum_to_one(attribution):
 
 @pytest.mark.parametrize(("behavior", "record", "said"), [
     ("explanation_loss", "none", "explanation span"), ("answer_logit", "none", "answer span"),
-    ("answer_margin", "none", "answer span"), ("answer_log_probability", "none", "answer span"), ("answer_margin", "one choice", "second choice")])
+    ("answer_margin", "none", "answer span"), ("answer_log_probability", "none", "answer span"),
+    ("answer_margin", "one choice", "second choice")])
 def test_a_missing_span_is_named(behavior, record, said):
     with pytest.raises(InvalidInput, match=said):
         READOUTS[behavior].check([ALONE[record]])
