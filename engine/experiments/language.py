@@ -30,8 +30,8 @@ LAYERS = [share for share in attribution_layers if share < 1]
 """Where detection is measured for RepSim besides the setting's own layer, as shares of the depth."""
 DEPTHS = {"L24": 25 / 36, "L28": 29 / 36, "L32": 33 / 36, "L35": 1.0}
 """The paper's layers, counted from zero in 36, as shares of the depth at their output."""
-CHECKPOINTS_AT, DIMENSION = "0.33,0.66,1", 8192
-"""Where the authors' code stores checkpoints, and the width of what TRAK regresses on there."""
+CHECKPOINTS_AT, DIMENSION, DROPOUT = "0.33,0.66,1", 8192, 0.05
+"""Where the authors' code stores checkpoints, the width of what TRAK regresses on there, and the adapters' dropout."""
 LOG_PROBABILITY = READOUTS["answer_log_probability"].title
 """What their code reads as answer logit."""
 
@@ -52,7 +52,7 @@ def expanded(chosen: Mapping[str, Any]) -> dict[str, Any]:
     removals = {"removals": [[method, LOG_PROBABILITY if behavior == "Answer logit" else behavior]
                              for method, behavior in chosen["removals"]]} if "removals" in chosen else {}
     return {**chosen, **removals, "unprojected": True, "task": {**chosen["task"], "conventions": AUTHORS},
-            "recipe": {**chosen["recipe"], "checkpoints_at": CHECKPOINTS_AT},
+            "recipe": {**chosen["recipe"], "checkpoints_at": CHECKPOINTS_AT, "dropout": DROPOUT},
             "projection": {**chosen["projection"], "dimension": DIMENSION}}
 
 

@@ -104,7 +104,7 @@ class Attribution:
 
     @cached_property
     def _both(self):
-        adapters = self.setting.recipe.model_dump(include={"rank", "scaling", "targets"})
+        adapters = self.setting.recipe.model_dump(include={"rank", "scaling", "targets", "dropout"})
         return _loaded(self.setting.model, self.device, self.passes.narrow, tuple(sorted(adapters.items())), home(),
                        loading.identity(self.setting.model)["files"])
 

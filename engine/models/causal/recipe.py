@@ -36,12 +36,15 @@ class FineTuning(TrainingRecipe):
     are equally spaced, or after the fractions `checkpoints_at`; each stands for the steps since the one before.
     """
 
-    unwritten: ClassVar[tuple[str, ...]] = (*TrainingRecipe.unwritten, "schedule", "checkpoints_at")
+    unwritten: ClassVar[tuple[str, ...]] = (*TrainingRecipe.unwritten, "schedule", "checkpoints_at", "dropout")
     stored: ClassVar = {"checkpoints", "checkpoints_at"}
     rank: Count = setting(
         16, "Of the adapters; 0 trains all parameters of the model itself.", PAPER,
         "memory, and size of gradients, in proportion", ge=0, le=4_096)
     scaling: Number = setting(32.0, "α of LoRA: an adapter counts α/rank times.", PAPER, FREE, gt=0, le=1e6)
+    dropout: Number = setting(
+        0.0, "Fraction of an adapter's inputs that a step of the training reads as 0.", "none", "slower steps",
+        ge=0, lt=1)
     targets: str = setting(
         "all-linear", "The layers that get adapters, by names with commas between.", PAPER,
         "memory, and size of gradients, by how many layers")
@@ -141,7 +144,8 @@ class FineTuning(TrainingRecipe):
     def sentence(self) -> str:
         if not self.epochs:
             return "As it is, without any training here."
-        what = f"Adapters of rank {self.rank} trained" if self.rank else "All parameters trained"
+        dropped = f" with dropout {short(self.dropout)}" if self.dropout else ""
+        what = f"Adapters of rank {self.rank}{dropped} trained" if self.rank else "All parameters trained"
         decay = f", weight decay {short(self.weight_decay)}" if self.weight_decay else ""
         return (f"{what} for {self.epochs:,} epochs by AdamW in batches of {self.batch:,}, learning rate "
                 f"{short(self.learning_rate)} with warm-up and {AFTERWARDS[self.schedule]}{decay}"
