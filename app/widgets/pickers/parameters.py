@@ -24,7 +24,7 @@ PARAMETERS = {
     "seeds": ("seeds", 1, 1, 1_000),
     "first": ("seeds after the model's own", 0, 0, 1_000_000),
 }
-TEXTS = {"fractions": "at these fractions of the training (0.33, 0.66, 1)"}
+TEXTS = {"fractions": "at these fractions of the training, commas between"}
 CHOICES = {
     "weights": ("each weighted", {"recipe": "as the recipe states", "step": "by the learning rate of its step"}),
     "unit": ("in one", {"epoch": "epoch of the training", "step": "step of the training"}),

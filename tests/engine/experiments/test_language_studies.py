@@ -296,11 +296,11 @@ def test_the_authors_conventions_are_chosen_together(place):
     assert poisoned.manifest["spec"]["settings"]["conventions"] == "authors" and "sketch" not in told
     own = Attribution(Setting.parse({name: value for name, value in language.expanded(settings).items()
                                      if name in Setting.model_fields}), 0)
-    steps = 2 * 6  # 24 records in batches of 4, twice
-    assert [point.step for point in own.points] == [4, 8, steps] and own.setting.unprojected
+    steps = 2 * 5  # 20 records in batches of 4, twice
+    assert [point.step for point in own.points] == [4, 7, steps] and own.setting.unprojected
     triggered = own.task.queries["triggered"]
     whole = Attribution(own.setting.model_copy(update={"projection": Projection(projector="identity")}), 0)
-    features, rates = whole.features(triggered), [own.setting.recipe.rate(step - 1, steps) for step in (4, 8, steps)]
+    features, rates = whole.features(triggered), [own.setting.recipe.rate(step - 1, steps) for step in (4, 7, steps)]
     support = sum(-rate * np.asarray(point.gradients) @ np.asarray(point.queries["answer_log_probability"]).mean(0)
                   for rate, point in zip(rates, features.points, strict=True))
     row = cell(table("table-5-2", poisoned), method="TracIn", behavior="Answer log-probability", metric="AUPRC")
