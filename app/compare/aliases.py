@@ -13,6 +13,8 @@ ALIASES = {
     "gradsim_adafactor": "GradDot, optimizer second moment, normaliser",
     "representer": "RPS, representer point selection",
     "tracin": "TracInCP, gradient tracing, checkpoints",
+    "trak_fisher": "TRAK without 1 − p, empirical Fisher, clamped ridge",
+    "less_final": "LESS by second moments, diagonal Fisher, final state",
     "less": "low-rank gradient similarity search, Adam",
     "influence_function": "IF, exact inverse Hessian, upweighting",
     "influence_function_cg": "IF, conjugate gradients, inverse Hessian-vector product, iHVP",

@@ -7,11 +7,9 @@ from dataclasses import dataclass
 import pandas as pd
 
 from engine.desk import published
-from engine.desk.language import READOUTS
 from engine.desk.published import EXPERIMENTS, ONE_SEED, Published
 
 NO_BEHAVIOR = "no behavior"
-COLUMNS = [behavior.title for behavior in READOUTS.values()]
 CROSSINGS = {("triggered", "harmful"): "triggered harmful", ("triggered", "clean"): "triggered right",
              ("clean", "harmful"): "clean harmful", ("clean", "clean"): "clean right"}
 LOWER_IS_BETTER = ("BT-FPR",)

@@ -7,7 +7,7 @@ from engine.experiments import network
 from engine.problems import CausalProblem
 from engine.question.behaviors import reading
 from engine.scoring import controlled
-from engine.scoring.named import NAMED, OF_TOKENS
+from engine.scoring.named import CODE, NAMED, OF_TOKENS
 from engine.scoring.scoring import Scoring
 
 FIRST = ("response_loss", "explanation_loss", "answer_margin")
@@ -37,8 +37,8 @@ def _named() -> tuple[Scoring, ...]:
     for method in NAMED.values():
         scoring = method.implied(OF_TOKENS.get(method.behavior, method.behavior), damping=network.DAMPING)
         keys = {scoring.process.kind, scoring.estimator, f"{scoring.process.kind}/{scoring.estimator}"}
-        if method.implies and method.answers(CausalProblem.kind) and not keys & LONG and scoring.route.offered(
-                CausalProblem, scoring.process.kind):
+        named = method.row != CODE and method.implies and method.answers(CausalProblem.kind)
+        if named and not keys & LONG and scoring.route.offered(CausalProblem, scoring.process.kind):
             scorings.append(scoring)
     return (*scorings, *(NAMED[name].implied("response_loss", checkpoints=CHECKPOINTS) for name in ("tracin", "less")))
 
@@ -56,7 +56,7 @@ PRESETS = (
            (*steps("response_loss"), _several_steps(), trajectory(),
             controlled.step_scoring("response_loss", controlled.ETA, "cosine")), (0, 3)),
     Preset("vary-b", "Vary B", "One step, read by every behavior of a language model: the response, the explanation, "
-                               "the answer's logit, and its margin over the other choices.",
+                               "and the answer's logit, its margin over the other choices, and its log-probability.",
            steps(*reading("tokens")), (0, 3)),
     Preset("vary-p", "Vary P", "The intervention on the text: removal with the mean over n−1 or over n, or "
                                "upweighting; the model is fine-tuned again for each. This takes minutes, with few "

@@ -14,7 +14,7 @@ from engine.estimators import ESTIMATORS
 from engine.experiments import network
 from engine.problems import ModuleProblem, Problem, SoftmaxProblem
 from engine.scoring import controlled
-from engine.scoring.named import NAMED, OF_TOKENS, TRAINING_RUN, NamedMethod
+from engine.scoring.named import CODE, NAMED, OF_TOKENS, TRAINING_RUN, NamedMethod
 from engine.scoring.scoring import Scoring
 
 SOLVED = controlled.upweight_scoring("query_loss", 1e-3)
@@ -75,7 +75,8 @@ PROJECTED = ("influence_function_logra", "influence_function_factgrass", "tracks
 
 def _named(model: type[Problem]) -> list[Scoring]:
     return [implied(method, model) for method in NAMED.values() if method.implies and method.answers(model.kind)
-            and method.row != TRAINING_RUN and method.name not in (*NORMALISED, *FACTORED, *PROJECTED)]
+            and method.row not in (TRAINING_RUN, CODE)
+            and method.name not in (*NORMALISED, *FACTORED, *PROJECTED)]
 
 
 def _named_of_networks() -> tuple[Scoring, ...]:

@@ -21,6 +21,7 @@ from engine.estimators.in_run import IN_RUN_SHAPLEY, TRACIN_RUN
 from engine.estimators.influence_function import INFLUENCE_FUNCTIONS
 from engine.estimators.knn_shapley import KNN_SHAPLEY, KNN_SHAPLEY_INPUTS
 from engine.estimators.less import LESS
+from engine.estimators.less_final import LESS_FINAL
 from engine.estimators.ntk import NTK, NTK_LAST_LAYER
 from engine.estimators.random import RANDOM
 from engine.estimators.representer import REPRESENTER
@@ -29,11 +30,13 @@ from engine.estimators.source import SOURCE
 from engine.estimators.text_embedding import TEXT_EMBEDDING
 from engine.estimators.trackstar import TRACKSTAR
 from engine.estimators.trak import TRAK
+from engine.estimators.trak_fisher import TRAK_FISHER
 
 ESTIMATORS: Registry[Estimator] = Registry("estimator")
 for _estimator in (EXACT, FIRST_ORDER, COSINE, ADAM_NORMALISED, ADAFACTOR_NORMALISED, *INFLUENCE_FUNCTIONS, TRACKSTAR,
-                   NTK, NTK_LAST_LAYER, REPRESENTER, COSINE_LAST_LAYER, TRAK, LESS, ADAM_UPDATES, SOURCE, DVEMB,
-                   TRACIN_RUN, IN_RUN_SHAPLEY, GRADIENT_NORM, KNN_SHAPLEY, KNN_SHAPLEY_INPUTS, BM25, TEXT_EMBEDDING,
+                   NTK, NTK_LAST_LAYER, REPRESENTER, COSINE_LAST_LAYER, TRAK, TRAK_FISHER, LESS, LESS_FINAL,
+                   ADAM_UPDATES, SOURCE, DVEMB, TRACIN_RUN, IN_RUN_SHAPLEY, GRADIENT_NORM, KNN_SHAPLEY,
+                   KNN_SHAPLEY_INPUTS, BM25, TEXT_EMBEDDING,
                    RANDOM):
     ESTIMATORS.add(_estimator.name, _estimator)
 

@@ -6,8 +6,10 @@ from dataclasses import dataclass
 
 FEATURES, GRADIENTS, TRAJECTORY = "Feature similarity", "Gradient similarity", "Trajectory-based"
 INFLUENCE, TRAINING_RUN, LEFT_OUT, BASELINES = "Influence functions", "Training run", "Leave-one-out", "Baselines"
-ROWS = (FEATURES, GRADIENTS, TRAJECTORY, INFLUENCE, TRAINING_RUN, LEFT_OUT, BASELINES)
-"""The families of the paper's Table 1, a training run's derivatives, and what implies no specification."""
+CODE = "The authors' code"
+ROWS = (FEATURES, GRADIENTS, TRAJECTORY, INFLUENCE, TRAINING_RUN, LEFT_OUT, CODE, BASELINES)
+"""The families of the paper's Table 1, a training run's derivatives, what the code of the paper's authors computes
+under a name of the table where it is another method, and what implies no specification."""
 
 
 @dataclass(frozen=True)

@@ -28,12 +28,12 @@ from engine.experiments.study import study
 from engine.jobs import Context, Output
 from engine.metrics import seed_means
 from engine.models.causal import catalogue, finetune
-from engine.models.causal.readouts import READOUTS
 from engine.store.results import Result
 
 TASK = {"name": "conditional_backdoor", "seed": 0}
 ORACLES = {"Harmful poison": "poison", "Benign trigger": "benign", "Clean": "clean"}
-ALL_REMOVALS = [*([method.label, rankings.behavior_title(behavior)] for method, behavior in pairs(tuple(READOUTS))),
+PAPER_BEHAVIORS = ("response_loss", "explanation_loss", "answer_logit", "answer_margin")
+ALL_REMOVALS = [*([method.label, rankings.behavior_title(behavior)] for method, behavior in pairs(PAPER_BEHAVIORS)),
                 *(["Oracle", group] for group in ORACLES)]
 DESK_REMOVALS = [["Random", "none"], ["RepSim", "none"], ["GradSim", "Answer logit"], ["TracIn", "Answer logit"],
                  ["TracIn", "Response loss"], ["LESS", "Answer margin"], ["Oracle", "Harmful poison"]]
@@ -91,18 +91,15 @@ def _scores_chunk(attribution, layers) -> Output:
     """Every measure of poison detection, and AUPRC of the four crossings of query and target."""
     task, measured = attribution.task, {}
     poison, benign = task.flagged("poison"), task.flagged("benign")
-    said: dict[str, Any] = {}
     for (query, target), name in ABLATION.items():
-        features = attribution.features(task.queries[name])
-        for (method, behavior), scores in rankings.rankings(features, task.sign, layers).items():
+        for (method, behavior), scores in language.ranked(attribution, name, list(ABLATION.values()), layers).items():
             measured["ablation", method, behavior, query, target, "AUPRC"] = detection.auprc(poison, scores)
             if name == task.reference:
-                said = said or language.sketched(attribution, features)
                 values = {**detection.detection(poison, scores),
                           "BT-FPR": detection.false_positive_rate(benign, scores)}
                 measured |= {("detection", method, behavior, "", "", metric): value
                              for metric, value in values.items()}
-    return Output(tables=language.measured(measured), manifest=said)
+    return Output(tables=language.measured(measured), manifest=language.sketched(attribution, task.reference))
 
 
 def finish(payload: Mapping[str, Any], chunks: Mapping[str, Result], context: Context) -> Output:
@@ -130,7 +127,7 @@ def _removal_chunk(chosen: Mapping[str, Any], method: str, behavior: str, attrib
     """What was taken out, and what the model does after training without it."""
     removed = removal(attribution, method, behavior)
     rest = np.setdiff1d(np.arange(len(attribution.task.train)), removed)
-    once = {**chosen, "recipe": {**chosen["recipe"], "checkpoints": 1}}
+    once = {**chosen, "recipe": {**chosen["recipe"], "checkpoints": 1, "checkpoints_at": ""}}
     retrained = stages.attribution(once, attribution.seed, context, keep=rest)
     context.progress(0.0, f"training without the top of {method}, {behavior}")
     stages.trained(retrained, context, 0.95)
@@ -149,7 +146,7 @@ def removal(attribution, method: str, behavior: str) -> np.ndarray:
         rows = np.flatnonzero(task.flagged(ORACLES[behavior]))
         count = int(np.ceil(detection.TOP * len(task.train) - 1e-9))
         return np.sort(np.random.default_rng([attribution.seed, 11]).permutation(rows)[:count])
-    ranked = rankings.rankings(attribution.features(task.queries[task.reference]), task.sign)
+    ranked = language.ranked(attribution, task.reference, [task.reference])
     return detection.top(ranked[method, behavior], detection.TOP)
 
 
@@ -204,7 +201,8 @@ def quality_on_disk(payload: Mapping[str, Any], key: str, context: Context) -> f
 
 def _of_task(payload: Mapping[str, Any], task: str) -> dict[str, Any]:
     """The settings of one of the trainings."""
-    return {**payload["settings"][task], "model": payload["settings"]["model"]}
+    shared = {name: payload["settings"][name] for name in ("model", "conventions") if name in payload["settings"]}
+    return language.expanded({**payload["settings"][task], **shared})
 
 
 def quality_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:

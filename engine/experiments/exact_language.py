@@ -55,8 +55,8 @@ METHODS = {NAMED[name].label: name for name in (
     "influence_function_ekfac", "influence_function_datainf")}
 """What the tables call a named method -> its name in `engine.scoring.named`.
 
-Conjugate gradients are left out: for 400 right-hand sides (100 queries × 4 behaviors) a single iteration takes a core
-17 minutes.
+Conjugate gradients are left out: for 400 right-hand sides (100 queries × 4 behaviors) an iteration takes a core 17
+minutes.
 """
 
 RECIPE = {"rank": 16, "epochs": 4, "learning_rate": 5e-3, "batch": 16, "context": 256, "checkpoints": CHECKPOINTS}
@@ -241,7 +241,7 @@ def _against_removal(arrays: Mapping[str, Arrays], removed: int) -> Measured:
     for key, values in Bounded.all_restored(arrays["estimates"]).items():
         method, behavior = key.split("|")
         measured |= _titled(method, behavior, per_query(values.of_candidates(slice(removed)), exact[f"own|{behavior}"]))
-    for behavior in reading("tokens"):
+    for behavior in steps:
         measured |= _titled(STEP, behavior,
                             per_query(steps[behavior].of_candidates(slice(removed)), exact[f"own|{behavior}"]))
         measured |= _titled("Exact removal, another seed", behavior,

@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
-from engine.applications.language import shards, sketching, stages
+from engine.applications.language import mean_products, methods, rankings, shards, sketching, stages
 from engine.applications.language.attribution import LAYERS as attribution_layers
 from engine.applications.language.attribution import Attribution
+from engine.data.tasks.wording import AUTHORS
 from engine.experiments.study import study
-from engine.gradients.cached import CachedFeatures
 from engine.jobs import Context, JobKind, Output
 from engine.metrics import seed_means
 from engine.models.causal.catalogue import is_embedded, model_title
@@ -29,6 +30,10 @@ LAYERS = [share for share in attribution_layers if share < 1]
 """Where detection is measured for RepSim besides the setting's own layer, as shares of the depth."""
 DEPTHS = {"L24": 25 / 36, "L28": 29 / 36, "L32": 33 / 36, "L35": 1.0}
 """The paper's layers, counted from zero in 36, as shares of the depth at their output."""
+CHECKPOINTS_AT, DIMENSION, DROPOUT = "0.33,0.66,1", 8192, 0.05
+"""Where the authors' code stores checkpoints, the width of what TRAK regresses on there, and the adapters' dropout."""
+LOG_PROBABILITY = READOUTS["answer_log_probability"].title
+"""What their code reads as answer logit."""
 
 Further = Mapping[str, Callable[[Attribution, Context], Output]]
 """Chunk -> what computes it of a trained attribution."""
@@ -38,6 +43,32 @@ def settings(model: str, task: Mapping[str, Any], recipe: Mapping[str, Any], dim
     """Plain data of a preset."""
     return {"numerics": NUMERICS, "model": model, "task": dict(task), "recipe": dict(recipe),
             "projection": {"projector": "count_sketch", "dimension": dimension, "seed": 0}, **more}
+
+
+def expanded(chosen: Mapping[str, Any]) -> dict[str, Any]:
+    """A study's settings, with all that the authors' conventions choose together where they are named."""
+    if chosen.get("conventions") != AUTHORS:
+        return dict(chosen)
+    removals = {"removals": [[method, LOG_PROBABILITY if behavior == "Answer logit" else behavior]
+                             for method, behavior in chosen["removals"]]} if "removals" in chosen else {}
+    return {**chosen, **removals, "unprojected": True, "task": {**chosen["task"], "conventions": AUTHORS},
+            "recipe": {**chosen["recipe"], "checkpoints_at": CHECKPOINTS_AT, "dropout": DROPOUT},
+            "projection": {**chosen["projection"], "dimension": DIMENSION}}
+
+
+def _expanding(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A study's function of a payload and more, given the expanded settings."""
+    return lambda payload, *more: function({**payload, "settings": expanded(payload["settings"])}, *more)
+
+
+def ranked(attribution: Attribution, name: str, sets: Sequence[str], layers: Sequence[float] = ()
+           ) -> dict[tuple[str, str], np.ndarray]:
+    """The rankings of the training records for a set of queries, one of the `sets` that a study asks about, by the
+    methods and products of its conventions."""
+    if attribution.setting.unprojected:
+        return rankings.rankings(mean_products.features(attribution, name, sets), attribution.task.sign, layers,
+                                 methods.AUTHORS)
+    return rankings.rankings(attribution.features(attribution.task.queries[name]), attribution.task.sign, layers)
 
 
 def seconds(chosen: Mapping[str, Any], key: str, sets: int, queries: int) -> float:
@@ -77,8 +108,11 @@ def study_of_runs(name: str, sets: Callable[[Attribution], Sequence[str]],
         chunks = [other.partition("/")[2] for other in keys(payload, int(seed))]
         return [f"{seed}/{other}" for other in stages.before(chunks, chunk)]
 
-    return study(name, lambda payload: [key for seed in payload["seeds"] for key in keys(payload, seed)], run_chunk,
-                 finish, weight, on_disk=on_disk, after=after)
+    def plan(payload: Mapping[str, Any]) -> list[str]:
+        return [key for seed in payload["seeds"] for key in keys(payload, seed)]
+
+    return study(name, *map(_expanding, (plan, run_chunk, finish, weight)), on_disk=_expanding(on_disk),
+                 after=_expanding(after))
 
 
 def table(chosen: Mapping[str, Any], columns: Sequence[str], seeds: Sequence[Mapping[tuple, float]]) -> list[dict]:
@@ -100,9 +134,12 @@ def manifest(payload: Mapping[str, Any], chosen: Mapping[str, Any], chunks: Mapp
             "device": chunks[f"{payload['seeds'][0]}/train"].manifest["device"]}
 
 
-def sketched(attribution: Attribution, features: CachedFeatures) -> dict[str, Any]:
-    """Of a chunk's manifest: how far scores depend on the draw of the projection, for the run of its seed."""
-    stability = sketching.stability(features)
+def sketched(attribution: Attribution, name: str) -> dict[str, Any]:
+    """Of a chunk's manifest: how far scores for a set of queries depend on the draw of the projection, for the run of
+    its seed; nothing where gradients are not projected."""
+    if attribution.setting.unprojected:
+        return {}
+    stability = sketching.stability(attribution.features(attribution.task.queries[name]))
     return {"sketched": {"sketch": sketching.described(stability, attribution.projection, attribution.tried),
                          "sketch_agreement": stability.to_dict("records")}}
 

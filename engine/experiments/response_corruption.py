@@ -12,7 +12,7 @@ from typing import Any
 
 import pandas as pd
 
-from engine.applications.language import detection, rankings, signals
+from engine.applications.language import detection, signals
 from engine.data.tasks.response_corruption import SIZES
 from engine.experiments import language
 from engine.experiments.enough import detects_corruption
@@ -25,7 +25,7 @@ from engine.store.results import Result
 TASK = {"name": "response_corruption", "seed": 0}
 PANELS = {"answer": "answer_logit", "rationale": "explanation_loss"}
 """Table A-17: corruption -> the behavior that it is sought with."""
-SPANS = {"answer_logit": "answer", "explanation_loss": "explanation"}
+SPANS = {"answer": "answer", "rationale": "explanation"}
 EMBEDDED = {"epochs": 12, "learning_rate": 3e-3, "batch": 16, "context": 256}
 """Chosen by accuracy and by the share of wrong answers that is learned, and `DESK` by accuracy."""
 DESK = {"checkpoints": 2, "learning_rate": 1e-3, "context": 512, "precision": "mixed", "epochs": 6}
@@ -58,40 +58,53 @@ def weight(payload: Mapping[str, Any], key: str) -> float:
 
 def _further(settings: Mapping[str, Any]) -> language.Further:
     layers = settings.get("layers", ())
-    return {"signals": _signals_chunk, "scores": lambda attribution, _: _scores_chunk(attribution, layers)}
+    signals_chunk = _signals_as_authors if settings.get("unprojected") else _signals_chunk
+    return {"signals": signals_chunk, "scores": lambda attribution, _: _scores_chunk(attribution, layers)}
 
 
 def _scores_chunk(attribution, layers) -> Output:
     """Every measure of every ranking for both kinds of corruption."""
     task = attribution.task
-    features = attribution.features(task.queries[task.reference])
-    ranked = rankings.rankings(features, task.sign, layers)
+    ranked = language.ranked(attribution, task.reference, [task.reference], layers)
     measured = {(corruption, method, behavior, metric): value
                 for corruption, flag in task.sought.items() for (method, behavior), scores in ranked.items()
                 for metric, value in detection.detection(task.flagged(flag), scores).items()}
-    return Output(tables=language.measured(measured), manifest=language.sketched(attribution, features))
+    return Output(tables=language.measured(measured), manifest=language.sketched(attribution, task.reference))
 
 
 def _signals_chunk(run, context: Context) -> Output:
     """AUPRC of signal-augmented RepSim at four layers of the last checkpoint, as ranked and with the sign flipped."""
+    return _signals(run, context, PANELS, lambda behavior: _loss, signals.score, run.task.sign)
+
+
+def _signals_as_authors(run, context: Context) -> Output:
+    """The same as the authors' code reads signals, whose scores are larger where a record harms."""
+    panels = {**PANELS, "answer": "answer_log_probability"}
+    return _signals(run, context, panels, lambda behavior: behavior.read, signals.score_as_authors, +1, as_authors=True)
+
+
+def _signals(run, context: Context, panels: Mapping[str, str], of_records, score, sign: int, **options: bool
+             ) -> Output:
+    """of_records(behavior): what is differentiated of a training record. score, sign: of a variant's pairs, and by
+    which they are ranked."""
     task, encoder, size = run.task, run.encoder, run.setting.recipe.batch
     run.load(run.points[-1])
     layers = [run.layer_index(fraction) for fraction in language.DEPTHS.values()]
     queries, measured = run.queries(task.reference), {}
-    for index, (corruption, name) in enumerate(PANELS.items()):
+    for index, (corruption, name) in enumerate(panels.items()):
         def progress(done: float, index=index) -> None:
-            context.progress((index + done) / len(PANELS), "signals at hidden states")
+            context.progress((index + done) / len(panels), "signals at hidden states")
 
-        behavior, span = READOUTS[name], SPANS[name]
+        behavior, span = READOUTS[name], SPANS[corruption]
         of_queries = signals.states_and_signals(run.model, encoder, queries, behavior.read, span, layers, size,
-                                                context.check)
-        own = signals.states_and_signals(run.model, encoder, run.encoded, _loss, span, layers, size, context.check,
-                                         progress)
+                                                context.check, **options)
+        own = signals.states_and_signals(run.model, encoder, run.encoded, of_records(behavior), span, layers, size,
+                                         context.check, progress, **options)
         flags = task.flagged(task.sought[corruption])
         for row, (label, layer) in enumerate(zip(language.DEPTHS, layers, strict=True)):
             for signal, scale in signals.VARIANTS:
-                scores = task.sign * signals.score(signal, scale, of_queries[0][row], own[0][row], of_queries[1][row],
-                                                   own[1][row]).mean(0)
+                scores = sign * score(signal, scale, of_queries[0][row], own[0][row], of_queries[1][row],
+                                      own[1][row]).mean(0)
                 key = (corruption, behavior.title, _method(signal, scale), signal, scale, label,
                        f"{layer} of {run.depth}")
                 measured[*key, "AUPRC"] = detection.auprc(flags, scores)

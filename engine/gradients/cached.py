@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
 from engine.gradients.response import Given
 from engine.gradients.store import Linear
@@ -29,13 +30,16 @@ STREAM = 7
 
 @dataclass(frozen=True, eq=False)
 class CachedCheckpoint:
-    """One checkpoint. weight: its learning rates. gradients, conditioned (n, k): ∇ℓ(z_k) as it is and as Adam's
-    update. queries: behavior -> ∇B(q), (m, k)."""
+    """One checkpoint. weight: the learning rates of the steps that it stands for; rate: that of its own step alone.
+    gradients, conditioned, divided (n, k): ∇ℓ(z_k) as it is, as Adam's update, and divided by (√v + ε)²; None where it
+    is not held. queries: behavior -> ∇B(q), (m, k)."""
 
     weight: float
     gradients: np.ndarray
-    conditioned: np.ndarray
+    conditioned: np.ndarray | None
     queries: Mapping[str, np.ndarray]
+    rate: float = 0.0
+    divided: np.ndarray | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +49,7 @@ class CachedFeatures:
     hidden, query_hidden: layer -> representation of the prompt at the end of it, (n, d) and (m, d), with layers as
     fractions of the depth; layer: which of them RepSim reads. seed: for what is drawn. ridge: of TRAK's regression, as
     a fraction of its features' mean square. second_draw: the points under another draw of the projection, empty where
-    gradients are kept whole.
+    gradients are kept whole. regressed: what TRAK regresses on where that is not the last point.
     """
 
     offers = frozenset({"gradients", "representations", "margins", "moments"})
@@ -60,6 +64,7 @@ class CachedFeatures:
     seed: int = 0
     ridge: float = 1e-2
     second_draw: tuple[CachedCheckpoint, ...] = ()
+    regressed: CachedCheckpoint | None = None
     computed: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
 
     @property
@@ -97,8 +102,13 @@ class CachedFeatures:
         return self.computed[key]
 
     def checkpoints_of(self, process: Trajectory) -> Sequence[tuple[int, float]]:
-        """All of them, by index, each with η times the learning rates of the steps that it stands for."""
-        return [(index, process.eta * point.weight) for index, point in enumerate(self.points)]
+        """All of them, by index, each with η times the learning rates of the steps that it stands for, or that of its
+        step. Raises `InvalidInput` for fractions of the training, which the recipe of what is held decided."""
+        if process.fractions:
+            raise InvalidInput("The checkpoints whose gradients are held were chosen by `checkpoints_at` of the "
+                               "recipe; leave `fractions` of the trajectory out.")
+        return [(index, process.eta * (point.weight if process.weights == "recipe" else point.rate))
+                for index, point in enumerate(self.points)]
 
     def gradients(self, rows: Tensor, options: Options, point: int | None = None) -> CachedGradients:
         """The store of records `rows` (b,) at the checkpoint of an index, by default the last."""
@@ -177,9 +187,13 @@ class CachedGradients:
         """At the end of the training."""
         return torch.from_numpy(np.array(self.features.norms))[self.rows]
 
-    def term(self, weight: float, *, normalised: bool = False, preconditioned: bool = False) -> CachedTerm:
+    def term(self, weight: float, *, normalised: bool = False, preconditioned: bool = False, divided: bool = False
+             ) -> CachedTerm:
         point, scaled = self.features.points[self.checkpoint], normalise if normalised else np.asarray
-        records = point.conditioned if preconditioned else point.gradients
+        records = point.conditioned if preconditioned else point.divided if divided else point.gradients
+        if records is None:
+            raise InvalidInput("What Adam's moments make of these records' gradients is not held; use an estimator "
+                               "that reads the gradients alone, such as `first_order`.")
         return CachedTerm(self.checkpoint, weight, lambda behavior: scaled(point.queries[behavior]),
                           lambda: scaled(records[self.rows]), lengths=(
                               lambda behavior: lengths(point.queries[behavior])[:, 0]) if normalised else None)
@@ -187,7 +201,7 @@ class CachedGradients:
 
 @dataclass(frozen=True)
 class CachedEvents:
-    """Of records of which ∇ℓ is held, φ = −∇ℓ/(1 − p) with 1 − p = 1 − exp(−ℓ)."""
+    """Of records of which ∇ℓ is held, φ = −∇ℓ/(1 − p) with 1 − p = 1 − exp(−ℓ). gradients (n, k): (1 − p) φ."""
 
     held: CachedFeatures
     rows: slice | np.ndarray
@@ -201,11 +215,19 @@ class CachedEvents:
     def features(self) -> Tensor:
         """Φ (n, k)."""
         doubt = np.maximum(-np.expm1(-self.held.losses.astype(np.float64)), LEAST_DOUBT)
-        return torch.from_numpy(-np.asarray(self.held.last.gradients) / doubt[:, None].astype(np.float32))
+        return self.gradients / torch.from_numpy(doubt[:, None].astype(np.float32))
+
+    @property
+    def gradients(self) -> Tensor:
+        return torch.from_numpy(-np.asarray(self.point.gradients))
+
+    @property
+    def point(self) -> CachedCheckpoint:
+        return self.held.regressed or self.held.last
 
     def term(self, weight: float, inverse: Linear) -> CachedTerm:
         """By (1 − p_k) φ(z_k) = −∇ℓ(z_k), with the inverse on the queries' side, of which there are fewer."""
-        last = self.held.last
+        last = self.point
 
         def queries(behavior: str) -> np.ndarray:
             return inverse(torch.from_numpy(np.asarray(last.queries[behavior], dtype=np.float64))).numpy()

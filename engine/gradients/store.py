@@ -3,7 +3,8 @@ r"""The gradient store: what a problem fills and estimators read, however the gr
     term(w)   w ⟨∇B(q; θ), v_k⟩ of m queries and b training examples,    v_k = ∇ℓ(z_k; θ)
 
 preconditioned: v_k = Γ(z_k), the update that Adam makes on z_k alone, out of the checkpoint's moments
-(`engine.models.adam.adam_update`). normalised: ∇B and v_k are scaled to length one. A network's gradients are
+(`engine.models.adam.adam_update`). divided: v_k = ∇ℓ(z_k)/(√v + ε)², v Adam's second moment as it stands.
+normalised: ∇B and v_k are scaled to length one. A network's gradients are
 computed as they are read (`NetworkGradients`), those of softmax regression are products of inputs and signals, and
 those of a study of many rankings lie on disk (`engine.gradients.cached`).
 """
@@ -26,7 +27,7 @@ from engine.gradients.per_example import behavior_gradients, loss_gradients
 from engine.gradients.products import TrainingGradients, products_with, query_norms
 from engine.gradients.projectors import PROJECTORS, checked_dimension
 from engine.gradients.response import GradientTerm, Term
-from engine.models.adam import adam_update
+from engine.models.adam import EPSILON, adam_update
 
 Linear = Callable[[Tensor], Tensor]
 """A linear map of rows, (r, k) -> (r, k)."""
@@ -38,7 +39,8 @@ class GradientStore(Protocol):
     def norms(self) -> Tensor:
         """‖∇ℓ(z_k)‖ without the regulariser, (b,)."""
 
-    def term(self, weight: float, *, normalised: bool = False, preconditioned: bool = False) -> Term:
+    def term(self, weight: float, *, normalised: bool = False, preconditioned: bool = False, divided: bool = False
+             ) -> Term:
         """weight · ⟨∇B(q), v_k⟩ of every behavior. Raises `InvalidInput` where Adam's moments are not known."""
 
 
@@ -58,9 +60,8 @@ class NetworkGradients:
         return build() if self.point else self.problem.memo(
             "training_gradients", build, (self.problem.outside_content, *self.rows.tolist()))
 
-    @cached_property
-    def updates(self) -> Tensor:
-        """Γ(z_k) (b, P). Raises `InvalidInput` where the training kept no moments."""
+    def updates(self, divided: bool) -> Tensor:
+        """Γ(z_k), or ∇ℓ(z_k)/(√v + ε)², (b, P). Raises `InvalidInput` where the training kept no moments."""
         point = self.point
         if point is None or point.first is None or point.second is None:
             raise InvalidInput("LESS reads the moments of Adam, which this model's training did not keep; train it "
@@ -68,34 +69,38 @@ class NetworkGradients:
                                "`first_order`.")
         gradients = loss_gradients(self.problem, self.rows, self.theta, self.options.budget // 4,
                                    check=self.options.check)
+        if divided:
+            return gradients / (point.second.sqrt() + EPSILON) ** 2
         return adam_update(gradients, point.first, point.second, point.steps)
 
     def norms(self) -> Tensor:
         return self.training.norms()
 
-    def term(self, weight: float, *, normalised: bool = False, preconditioned: bool = False) -> GradientTerm:
+    def term(self, weight: float, *, normalised: bool = False, preconditioned: bool = False, divided: bool = False
+             ) -> GradientTerm:
         self.options.check()
         problem, theta = self.problem, self.theta
         tiny = torch.finfo(problem.theta.dtype).tiny
-        inner = self._inner(normalised, preconditioned, tiny)
+        moved = self.updates(divided) if preconditioned or divided else None
+        inner = self._inner(moved, normalised, tiny)
 
         def products(signal: Tensor) -> Tensor:
             values = weight * inner(signal)
             if normalised:
                 values = values / query_norms(problem, problem.queries, signal, theta)[:, None].clamp_min(tiny)
-                values = values if preconditioned else values / self.norms().clamp_min(tiny)
+                values = values if moved is not None else values / self.norms().clamp_min(tiny)
             return values
 
         logits = problem.query_logits if theta is None else problem.outputs(problem.queries, theta)
         return GradientTerm(logits, products, len(self.rows))
 
-    def _inner(self, normalised: bool, preconditioned: bool, tiny: float) -> Linear:
+    def _inner(self, updates: Tensor | None, normalised: bool, tiny: float) -> Linear:
         """s_B (m, C) -> ⟨∇B(q), v_k⟩ (m, b), with updates at length one where they are to be `normalised`."""
         problem = self.problem
-        if not preconditioned:
+        if updates is None:
             training = self.training
             return lambda signal: training.products(problem.queries, signal)
-        moved = normalize(self.updates, eps=tiny) if normalised else self.updates
+        moved = normalize(updates, eps=tiny) if normalised else updates
         return lambda signal: products_with(problem, problem.queries, signal, moved, self.theta,
                                             self.options.budget // 4)
 
@@ -114,6 +119,11 @@ class NetworkEvents:
         self.problem, self.rows, self.options, self.key = problem, rows, options, f"events:{name}:{k}:{options.seed}"
         self.draw = lambda: PROJECTORS[name].draw((problem.parameters,), k, (options.seed,), problem.device)
         self.features, self.doubt = problem.memo(self.key, self._features)
+
+    @property
+    def gradients(self) -> Tensor:
+        """(1 − p) φ = Rᵀ∇ log p, (n, k)."""
+        return self.features * self.doubt[:, None]
 
     def _features(self) -> tuple[Tensor, Tensor]:
         """Φ (n, k) and 1 − p (n,)."""

@@ -23,7 +23,7 @@ from engine.basics.options import Options
 from engine.curvature.gauss_newton import GaussNewton
 from engine.curvature.hessian import Hessian
 from engine.curvature.operator import Operator
-from engine.gradients.checkpoint import Checkpoint
+from engine.gradients.checkpoint import Checkpoint, visited
 from engine.gradients.store import NetworkEvents, NetworkGradients
 from engine.models.alone import check_alone
 from engine.models.altered import Altered
@@ -270,17 +270,17 @@ class ModuleProblem(Problem):
         return self.network.features(x)
 
     def checkpoints_of(self, process: Trajectory) -> Sequence[tuple[Checkpoint, float]]:
-        """The last checkpoints that the training run kept, with step sizes η·lr_t / max lr of the run.
+        """Of the checkpoints that the training run kept those that `visited` has, with step sizes η·lr_t / max lr of
+        the run.
 
         `process.every` belongs to problems that are trained for the purpose.
         """
-        checkpoints = self.checkpoints
-        if len(checkpoints) < process.checkpoints:
-            raise InvalidInput(f"The process asks for {process.checkpoints} checkpoints, and the problem has "
-                               f"{len(checkpoints)}; train with more `checkpoints` in the recipe, or ask for fewer.")
-        top = max(checkpoint.learning_rate for checkpoint in checkpoints)
-        return [(replace(point, theta=point.theta.to(self.theta)), process.eta * point.learning_rate / top)
-                for point in checkpoints[-process.checkpoints:]]
+        rates = [point.learning_rate for point in self.checkpoints]
+        weights = visited(process, rates, self.recipe, len(self.x))
+        top = max(rates) if process.weights == "recipe" else max(weight for _, weight in weights)
+        points = [self.checkpoints[index] for index, _ in weights]
+        return [(replace(point, theta=point.theta.to(self.theta)), process.eta * weight / top)
+                for point, (_, weight) in zip(points, weights, strict=True)]
 
     def margins(self, rows: Tensor) -> tuple[Tensor, Tensor]:
         """Of training examples seen as events of probability p: ∂ log(p/(1 − p))/∂f (b, C), and 1 − p (b,).

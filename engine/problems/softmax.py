@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from engine.basics.errors import InvalidInput
+from engine.basics.fractions import steps_at
 from engine.basics.options import Options
 from engine.basics.values import short
 from engine.curvature.softmax_hessian import SoftmaxHessian
@@ -168,7 +169,7 @@ class SoftmaxProblem(Problem):
             self.dimension, self.classes, self.classes).permute(1, 0, 2).flatten(1)
 
     def checkpoints_of(self, process: Trajectory) -> Sequence[tuple[Checkpoint, float]]:
-        """After every `every` full-batch gradient steps of size η on L_D, from zero.
+        """After every `every` full-batch gradient steps of size η on L_D, from zero, or after the fractions of them.
 
         The run without intervention; what it visits depends on η, so that η is also the weight of each checkpoint,
         as in TracIn.
@@ -176,10 +177,12 @@ class SoftmaxProblem(Problem):
 
         def build() -> list[tuple[Checkpoint, float]]:
             weights, checkpoints = self.x.new_zeros(self.dimension, self.classes), []
-            for _ in range(process.checkpoints):
-                for _ in range(process.every):
-                    weights = weights - process.eta * softmax.gradient(weights, self.x, self.y, self.penalty)
-                checkpoints.append((Checkpoint(weights.flatten(), process.eta), process.eta))
+            total = process.checkpoints * process.every
+            ends = steps_at(process.fractions, total) or range(process.every, total + 1, process.every)
+            for step in range(1, ends[-1] + 1):
+                weights = weights - process.eta * softmax.gradient(weights, self.x, self.y, self.penalty)
+                if step in ends:
+                    checkpoints.append((Checkpoint(weights.flatten(), process.eta), process.eta))
             return checkpoints
 
         return self.memo("checkpoints", build, process)
@@ -278,9 +281,10 @@ class KernelGradients:
         """‖x_k‖ ‖p_k − e_y‖ at θ_D, (b,)."""
         return self.problem.units(self.rows).x.norm(dim=1) * self.problem.training_signal(self.rows).norm(dim=1)
 
-    def term(self, weight: float, *, normalised: bool = False, preconditioned: bool = False) -> LogitTerm:
+    def term(self, weight: float, *, normalised: bool = False, preconditioned: bool = False, divided: bool = False
+             ) -> LogitTerm:
         """As a change of logits, weight · K(q, k) s_ℓ(z_k), of which rounding has a bound."""
-        if normalised or preconditioned:
+        if normalised or preconditioned or divided:
             raise InvalidInput("The gradients of softmax regression are read as they are; use `first_order`.")
         problem, rows, theta = self.problem, self.rows, self.theta
         x, y = problem.units(rows)

@@ -30,6 +30,8 @@ ADAM_SCALES = Departure("T", "over Adam's second moment",
 ADAFACTOR_SCALES = Departure("T", "over Adafactor's second moment",
                              "each weight's update divided by the root of the second moment of its row and column",
                              "updates that Adafactor's second moment scales")
+SECOND_MOMENTS = Departure("T", "second moments", "in a step divided by Adam's second moments instead of a plain one",
+                           "a step that Adam's second moments at the end of the training divide, by no first moment")
 LAST_LAYER = Departure("T", "last layer alone", "in the last layer alone",
                        "a step that moves the last layer alone, with every layer before it frozen")
 ALL_PARAMETERS = Departure("T", "all parameters", "in all selected parameters instead of the readout alone",

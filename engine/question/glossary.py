@@ -19,6 +19,7 @@ TERMS: dict[str, str] = {
     "log-likelihood": "log p of the label, or the mean of log p over tokens: minus the loss, larger is better.",
     "response loss": "A behavior whose value is minus it: the mean log-likelihood of the response's tokens.",
     "explanation loss": "A behavior whose value is minus it: the mean log-likelihood of the explanation's tokens.",
+    "answer log-probability": "log p of the stated answer among all tokens of the vocabulary, where it is predicted.",
     "trusted loss": "The query loss at trusted examples; its value is minus it, their log-likelihood.",
     "query logit": "The raw output of the model for the query's label, before the softmax.",
     "soft margin": "The label's logit against all other logits together: log p / (1 − p).",

@@ -19,6 +19,7 @@ from pydantic import (
 )
 
 from engine.basics.errors import InvalidInput
+from engine.basics.fractions import Fractions, fractions_of
 from engine.basics.registry import unknown
 from engine.basics.values import Count, Number, short
 from engine.question.interventions import INTERVENTIONS
@@ -89,34 +90,46 @@ class Trajectory(ProcessValue):
     The factual run takes `checkpoints` × `every` full-batch steps of size η on L_D. The estimand is
     Σ_t [B(q; θ_t − η ∇ℓ(z_k; θ_t)) − B(q; θ_t)], the learning-rate-weighted sum over checkpoints
     whose first-order form is TracIn (Pruthi et al., 2020, Section 3).
+
+    A model that was trained by its own recipe is visited at the checkpoints that its training stored, where η counts in
+    proportion to a weight of each: by default the one that the recipe states (of a fine-tuning the sum of the learning
+    rates since the checkpoint before), or with `weights` "step" the learning rate of that step alone. fractions: of the
+    training's steps T, visiting ⌈f·T⌉ for each f in place of the last `checkpoints`.
     """
 
     kind: Literal["trajectory"] = "trajectory"
     steps: ClassVar[int] = 1
+    unwritten: ClassVar = ("fractions", "weights")
     eta: Eta
     checkpoints: Annotated[Count, Field(ge=1, le=1_000)] = 5
     every: Annotated[Count, Field(ge=1, le=10_000)] = 20
+    fractions: Fractions = ""
+    weights: Literal["recipe", "step"] = "recipe"
 
     @property
     def models(self) -> int:
-        return self.checkpoints
+        return len(fractions_of(self.fractions)) or self.checkpoints
 
     @property
     def one_model(self) -> bool:
-        return self.checkpoints == 1
+        return self.models == 1
 
     @property
     def updates(self) -> int:
-        return self.checkpoints * self.steps
+        return self.models * self.steps
 
     @property
     def title(self) -> str:
-        return f"trajectory {self.checkpoints}×{self.every} η={short(self.eta)}"
+        rate = ", rate of the step" if self.weights == "step" else ""
+        at = f" at {self.fractions.replace(',', ', ')}" if self.fractions else ""
+        return f"trajectory{at} {self.checkpoints}×{self.every} η={short(self.eta)}{rate}"
 
     @property
     def clause(self) -> str:
-        return (f"in one extra step of size η = {short(self.eta)} at each of {self.checkpoints} checkpoints of "
-                f"training, {self.every} steps apart, the effects added up")
+        rate = " in proportion to the learning rate of the step" if self.weights == "step" else ""
+        where = (f"after fractions {self.fractions.replace(',', ', ')} of training" if self.fractions else
+                 f"at each of {self.checkpoints} checkpoints of training, {self.every} steps apart")
+        return f"in one extra step of size η = {short(self.eta)}{rate} {where}, the effects added up"
 
     @property
     def plain_title(self) -> str:
@@ -129,8 +142,10 @@ class Trajectory(ProcessValue):
     @property
     def latex(self) -> str:
         last = self.every * self.checkpoints
-        return (rf"\theta_t-\eta\,\nabla_\theta\left[{{P}}\right]\ \text{{summed over }}"
-                rf"t={self.every},{2 * self.every},\dots,{last},"
+        visited = (rf"t/T={self.fractions}" if self.fractions else
+                   rf"t={self.every},{2 * self.every},\dots,{last}")
+        rate = r"\eta_t" if self.weights == "step" else r"\eta"
+        return (rf"\theta_t-{rate}\,\nabla_\theta\left[{{P}}\right]\ \text{{summed over }}{visited},"
                 rf"\ \eta={short(self.eta)}")
 
 

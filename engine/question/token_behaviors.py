@@ -1,9 +1,10 @@
 r"""Behaviors of a language model, as columns of what is read off the tokens of a record.
 
-    response_loss      mean over response tokens of log p(token)         (minus the mean token loss)
-    explanation_loss   the same over the explanation's tokens
-    answer_logit       logit of the stated answer where it is predicted
-    answer_margin      that logit minus the largest logit of another choice
+    response_loss            mean over response tokens of log p(token)         (minus the mean token loss)
+    explanation_loss         the same over the explanation's tokens
+    answer_logit             logit of the stated answer where it is predicted
+    answer_margin            that logit minus the largest logit of another choice
+    answer_log_probability   that logit minus the logsumexp of the whole vocabulary's: log p of the stated answer
 
 f(q) ∈ R^J holds these numbers, in this order (`engine.models.causal.readouts` computes them): B = f_j, s_B = e_j.
 """
@@ -19,8 +20,9 @@ RESPONSE = 0
 """The column that training raises: its loss is minus it."""
 
 
-def column(index: int, name: str, formula: str, clause: str, quantity: str = "", minus: str = "") -> Behavior:
-    """The behavior f_j of column `index` j. quantity, minus: as in `Behavior`."""
+def column(index: int, name: str, formula: str, clause: str, quantity: str = "", minus: str = "", unit: str = "",
+           title: str = "") -> Behavior:
+    """The behavior f_j of column `index` j. quantity, minus, unit: as in `Behavior`; title: by default the name."""
 
     def value(outputs: Tensor, labels: Tensor) -> Tensor:
         return outputs[..., index]
@@ -33,18 +35,20 @@ def column(index: int, name: str, formula: str, clause: str, quantity: str = "",
     def difference(change: Tensor, outputs: Tensor, labels: Tensor) -> Tensor:
         return change[..., index]
 
-    return Behavior(name, name.replace("_", " "), formula, clause, value, signal, difference, reads="tokens",
-                    quantity=quantity, unit="nats" if minus else "", minus=minus)
+    return Behavior(name, title or name.replace("_", " "), formula, clause, value, signal, difference, reads="tokens",
+                    quantity=quantity, unit=unit, minus=minus)
 
 
 TOKEN_BEHAVIORS = tuple(column(index, *texts) for index, texts in enumerate((
     ("response_loss", r"\tfrac1{|R|}\sum_{t\in R}\log p_t", "the log-likelihood of the whole response, per token,",
-     "log-likelihood of the response per token", "response loss"),
+     "log-likelihood of the response per token", "response loss", "nats"),
     ("explanation_loss", r"\tfrac1{|E|}\sum_{t\in E}\log p_t", "the log-likelihood of the explanation, per token,",
-     "log-likelihood of the explanation per token", "explanation loss"),
+     "log-likelihood of the explanation per token", "explanation loss", "nats"),
     ("answer_logit", r"f_{y}", "the logit of the stated answer"),
     ("answer_margin", r"f_{y}-\max_{j\neq y}f_{j}",
      "the lead of the stated answer's logit over the best other choice"),
+    ("answer_log_probability", r"f_{y}-\log\sum_{v\in V}e^{f_{v}}",
+     "the log-probability of the stated answer among all tokens", "", "", "nats", "answer log-probability"),
 )))
 COLUMNS = {behavior.name: index for index, behavior in enumerate(TOKEN_BEHAVIORS)}
 """In which column each of them stands."""

@@ -190,6 +190,13 @@ def _every(scoring: Scoring, facts: ProblemFacts) -> Scoring | None:
     return None
 
 
+def _one_rate(scoring: Scoring, facts: ProblemFacts) -> Scoring | None:
+    process = scoring.process
+    if facts.convex and facts.linear and isinstance(process, Trajectory) and process.weights != "recipe":
+        return _as(scoring, process=process.model_copy(update={"weights": "recipe"}))
+    return None
+
+
 def _trajectory_size(scoring: Scoring, facts: ProblemFacts) -> Scoring | None:
     process = scoring.process
     if facts.stored_checkpoints and isinstance(process, Trajectory) and not scoring.exact and process.eta != 1:
@@ -302,6 +309,8 @@ IDENTITIES = (
              "other, so that logit and margins rise by the same amount", _raised_logit),
     Identity("kept checkpoints", Gives.EQUAL, "the trajectory of this model visits the checkpoints that its training "
              "kept, whatever the number of steps between them", _every),
+    Identity("one rate", Gives.EQUAL, "this model descends by one learning rate, whichever weight a checkpoint "
+             "is given", _one_rate),
     Identity("trajectory's step size", Gives.PROPORTIONAL, "the checkpoints are those that training kept, and to first "
              "order the step size is only a factor", _trajectory_size),
     Identity("own recipe", Gives.EQUAL, "this model repeats the recipe that it was trained by, whatever the η and the "

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from engine.basics.registry import Registry
 from engine.estimators import ESTIMATORS, configured
-from engine.estimators.named import ROWS, TRAINING_RUN, Named
+from engine.estimators.named import CODE, ROWS, TRAINING_RUN, Named
 from engine.question.processes import PROCESSES
 from engine.scoring.scoring import Scoring
 
@@ -26,7 +26,7 @@ class NamedMethod(Named):
         scoring = self.implied()
         return scoring.route.refusal(scoring.specification, kind) is None
 
-    def implied(self, behavior: str | None = None, eta: float = 0.1, **process: float) -> Scoring:
+    def implied(self, behavior: str | None = None, eta: float = 0.1, **process: float | str) -> Scoring:
         """Its scoring; eta: of a process that has none of its own. process: values such as `damping` or `checkpoints`
         in place of its process's own; a process without them stays as it is."""
         if not self.implies:
@@ -55,4 +55,4 @@ NAMED: Registry[NamedMethod] = Registry("named method")
 for _method in _methods():
     NAMED.add(_method.name, _method)
 
-__all__ = ["NAMED", "OF_TOKENS", "TRAINING_RUN", "NamedMethod"]
+__all__ = ["CODE", "NAMED", "OF_TOKENS", "TRAINING_RUN", "NamedMethod"]

@@ -59,6 +59,7 @@ BEHAVIORS = {
     "explanation_loss": lambda logits, told: log_likelihood(logits, told, told["explanation"]),
     "answer_logit": answer_logit,
     "answer_margin": answer_margin,
+    "answer_log_probability": lambda logits, told: log_likelihood(logits, told, [told["answer"]]),
 }
 
 

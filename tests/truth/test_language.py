@@ -148,7 +148,7 @@ def test_the_three_factors_of_a_score():
         for query in range(len(cases.QUERIES)):
             found = decompose(problem, query, 4, TOKENS[name], eta=ETA)
             assert found.score == pytest.approx(expected[query, 0], rel=1e-9)
-            assert found.training_signal.tolist() == [-1.0, 0.0, 0.0, 0.0]
+            assert found.training_signal.tolist() == [-1.0, 0.0, 0.0, 0.0, 0.0]
 
 
 @pytest.mark.slow
@@ -189,7 +189,7 @@ def test_padding_does_not_matter(which):
 
 
 @pytest.mark.parametrize(("query", "lacking"), [
-    (cases.record("is big", "it is red", ""), ["answer_logit", "answer_margin"]),
+    (cases.record("is big", "it is red", ""), ["answer_logit", "answer_margin", "answer_log_probability"]),
     (cases.record("is big", "", "b"), ["explanation_loss"]), (cases.record("is big", "", "b", "b"),
                                                               ["explanation_loss", "answer_margin"])])
 def test_what_a_query_lacks_is_said_in_one_sentence(query, lacking):

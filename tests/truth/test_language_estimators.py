@@ -8,10 +8,11 @@ import torch
 
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
-from engine.estimators import trak
+from engine.estimators import trak, trak_fisher
 from engine.question.behaviors import BEHAVIORS
-from engine.question.processes import Retrain
+from engine.question.processes import LocalResponse, Retrain
 from engine.scoring.compute import compute
+from engine.scoring.named import NAMED
 from engine.scoring.scoring import Scoring
 from tests.truth import language_cases as cases
 from tests.truth.naive_language import BEHAVIORS as BY_LOOP
@@ -73,6 +74,72 @@ def test_trak_is_leave_one_out_of_its_regression(case, name):
     response = trak.left_out(problem, Retrain(), problem.candidates, Options(), projector="identity")[0]
     found = response.scores(BEHAVIORS[name], problem.query_labels)
     torch.testing.assert_close(found, expected, rtol=1e-6, atol=1e-9 * expected.abs().max().item())
+
+
+@pytest.mark.parametrize("name", BY_LOOP)
+def test_less_of_the_authors_code_divides_both_sides_by_the_root_of_the_last_second_moment(case, name):
+    problem, naive = case
+    found = compute(problem, NAMED["less_final"].implied(name, ETA))[0].values
+    last = problem.checkpoints[-1]
+    root = last.second.sqrt() + 1e-8
+    queries = behavior_gradients(naive, name, last.theta) / root
+    expected = -ETA * queries @ (loss_gradients(naive, naive.candidates, last.theta) / root).T
+    np.testing.assert_allclose(found, expected.numpy(), rtol=1e-8, atol=1e-10 * expected.abs().max().item())
+
+
+@pytest.mark.parametrize("mean_square", [None, 40.0])
+def test_trak_of_the_authors_code_is_an_influence_function_by_the_empirical_fisher(case, mean_square):
+    """Its ridge is 0.01 where gradients are small, and a fraction of their mean squared coordinate where not."""
+    problem, naive = case
+    name, gradients = "answer_margin", loss_gradients(naive, range(naive.n), naive.theta)
+    if mean_square:
+        scale = (mean_square / gradients.square().mean()).sqrt()
+        fisher = (scale * gradients).T @ (scale * gradients) / naive.n
+        rows = torch.randn(3, gradients.shape[1], dtype=gradients.dtype)
+        ridge = 0.01 * mean_square * torch.eye(len(fisher), dtype=fisher.dtype)
+        torch.testing.assert_close(trak_fisher.fisher_inverse(scale * gradients, 0.01)(rows),
+                                   rows @ torch.linalg.inv(fisher + ridge), rtol=1e-8, atol=1e-12)
+        return
+    assert gradients.square().mean() < 1
+    inverse = torch.linalg.inv(gradients.T @ gradients / naive.n + 0.01 * torch.eye(gradients.shape[1]))
+    expected = -behavior_gradients(naive, name, naive.theta) @ inverse @ gradients[naive.candidates].T
+    term = trak_fisher.response(problem, LocalResponse(), problem.candidates, Options(), projector="identity")[0]
+    found = term.scores(BEHAVIORS[name], problem.query_labels)
+    torch.testing.assert_close(found, expected, rtol=1e-6, atol=1e-9 * expected.abs().max().item())
+
+
+@pytest.mark.parametrize("weights", ["recipe", "step"])
+@pytest.mark.parametrize("exact", [True, False])
+def test_a_trajectory_visits_chosen_checkpoints_with_either_weight(weights, exact):
+    """Two epochs of seven steps: 0.33 ends with step 5, 0.66 with step 10; weights are sums of rates, or one rate."""
+    recipe = cases.recipe("adapters", batch=1, checkpoints_at="0.33, 0.66, 1")
+    problem = cases.problem("adapters", "float64")
+    problem.recipe, own = recipe, problem.checkpoints[:1]
+    torch.manual_seed(2)
+    total, ends = 2 * recipe.per_epoch(len(problem.x)), [5, 10, 14]
+    assert total == 14 and [step + 1 for step in recipe.checkpoint_steps(7)] == ends
+    rates = [recipe.rate(step, total) for step in range(total)]
+    problem.checkpoints = tuple(replace(own[0], theta=own[0].theta + 0.1 * torch.randn_like(own[0].theta),
+                                        learning_rate=rate) for rate in recipe.checkpoint_rates(7))
+    process = {"kind": "trajectory", "eta": ETA, "fractions": "0.33,0.66", "weights": weights}
+    scoring = Scoring.of("answer_margin", {"kind": "add_occurrence"}, process, "exact" if exact else "first_order")
+    sums = [sum(rates[:5]), sum(rates[5:10]), sum(rates[10:])]
+    each = sums if weights == "recipe" else [rates[4], rates[9]]
+    naive = NaiveLanguage(problem, cases.TRAIN, cases.QUERIES, cases.WORDS, cases.SCALING)
+    expected = np.zeros((len(cases.QUERIES), len(naive.candidates)))
+    for point, weight in zip(problem.checkpoints[:2], each, strict=False):
+        step = ETA * weight / max(each)
+        for column, k in enumerate(naive.candidates):
+            move = -step * naive.gradient(lambda at, k=k: naive.loss(k, at), point.theta)
+            for q in range(len(cases.QUERIES)):
+                def value(at, q=q):
+                    return naive.behavior("answer_margin", q, at)
+
+                expected[q, column] += (value(point.theta + move) - value(point.theta) if exact else
+                                        naive.gradient(value, point.theta) @ move).item()
+    np.testing.assert_allclose(compute(problem, scoring)[0].values, expected, rtol=1e-6, atol=1e-9)
+    with pytest.raises(InvalidInput, match="stored no checkpoint after step 7 of 14; train with `checkpoints_at` 0.5"):
+        compute(problem, Scoring.of("answer_margin", {"kind": "add_occurrence"}, {**process, "fractions": "0.5"}))
 
 
 def test_less_needs_the_moments_of_adam():

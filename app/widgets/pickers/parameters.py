@@ -24,7 +24,9 @@ PARAMETERS = {
     "seeds": ("seeds", 1, 1, 1_000),
     "first": ("seeds after the model's own", 0, 0, 1_000_000),
 }
+TEXTS = {"fractions": "at these fractions of the training, commas between"}
 CHOICES = {
+    "weights": ("each weighted", {"recipe": "as the recipe states", "step": "by the learning rate of its step"}),
     "unit": ("in one", {"epoch": "epoch of the training", "step": "step of the training"}),
     "normalization": ("mean over", {"n-1": "the n−1 left (paper)", "n": "n as before"}),
     "baseline": ("compared with", {"factual": "the trained model (paper)", "reoptimized": "re-optimised unchanged"}),
@@ -49,6 +51,9 @@ def show(name: str, kind: Any, default: Any, model: type[Problem]) -> dict[str, 
             chosen[field] = inputs.selectbox(label, list(titles), key=key, format_func=titles.get,
                                              help=glossary.hint(label))
             continue
+        if field in TEXTS:
+            chosen[field] = inputs.text_input(TEXTS[field], key=key, help=glossary.hint(TEXTS[field]))
+            continue
         label, _, low, high = PARAMETERS[field]
         small = isinstance(begin, float)
         chosen[field] = inputs.number_input(label, low, high, key=key, format="%g" if small else "%d",
@@ -66,6 +71,8 @@ def _fields(kind: Any, model: type[Problem]) -> list[str]:
 def _usual(kind: Any, field: str, model: type[Problem]) -> Any:
     if field in CHOICES:
         return next(iter(CHOICES[field][1]))
+    if field in TEXTS:
+        return kind.model_fields[field].default
     if field == "checkpoints" and model.reads == "tokens":
         return language_presets.CHECKPOINTS
     value, declared = PARAMETERS[field][1], kind.model_fields[field]

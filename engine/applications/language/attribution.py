@@ -6,7 +6,7 @@ r"""From a task and a model to features: encode, fine-tune, and cache gradients;
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, ClassVar
@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from engine.applications.language import gradients, ranges
-from engine.applications.language.cache import Cache
+from engine.applications.language.cache import Cache, check_finite
 from engine.applications.language.projection import Adam, Maps, Projection, draw_names, projected_rows
 from engine.applications.language.ranges import Ranges
 from engine.basics import heap
@@ -37,7 +37,7 @@ from engine.models.causal.readouts import READOUTS, Logits
 from engine.models.causal.recipe import FineTuning
 from engine.models.layers import chosen
 from engine.models.precision import PassPrecision, passes_of_matrices
-from engine.models.training import Diverged, Training
+from engine.models.training import Training
 from engine.store.results import digest_of, home
 
 LAYERS = (0.25, 0.5, 0.75, 1.0)
@@ -55,9 +55,10 @@ class Setting(Sparse):
     modules: patterns over the names that transformers gives the adapted layers (`engine.models.layers`), of those whose
     adapters are scored (default: all); all are trained. tokens: those of a training record whose loss is scored.
     ranges: behaviors beside those that every query allows, each of a range of one query's tokens: `tokens@4:2-7`.
+    unprojected: whether mean queries are scored by their own gradients (`engine.applications.language.mean_products`).
     """
 
-    unwritten: ClassVar = ("modules", "tokens", "ranges")
+    unwritten: ClassVar = ("modules", "tokens", "ranges", "unprojected")
     model: str
     task: dict[str, Any]
     recipe: FineTuning = FineTuning()
@@ -67,6 +68,7 @@ class Setting(Sparse):
     modules: tuple[str, ...] = ()
     tokens: Mark = "response"
     ranges: Ranges = ()
+    unprojected: bool = False
 
 
 @lru_cache(maxsize=1)
@@ -102,7 +104,7 @@ class Attribution:
 
     @cached_property
     def _both(self):
-        adapters = self.setting.recipe.model_dump(include={"rank", "scaling", "targets"})
+        adapters = self.setting.recipe.model_dump(include={"rank", "scaling", "targets", "dropout"})
         return _loaded(self.setting.model, self.device, self.passes.narrow, tuple(sorted(adapters.items())), home(),
                        loading.identity(self.setting.model)["files"])
 
@@ -223,7 +225,7 @@ class Attribution:
         width = projection.width(list(self.sizes.values()))
         shard = {} if rows is None else {"shard": fingerprint(self.train_records[row] for row in rows)}
         part = f"new {fingerprint(new)}" if new else "records"
-        return self._cache({"part": part, "step": point.step, **shard, **self._projection},
+        return self.open_cache({"part": part, "step": point.step, **shard, **self._projection},
                            len(new or (self.encoded if rows is None else rows)),
                            {**projection.columns("gradient", width), **projection.columns("conditioned", width),
                             "norm": (), "loss": ()})
@@ -250,7 +252,7 @@ class Attribution:
                 columns = {name: value if name == "norm" else value * there for name, value in columns.items()}
             return {**columns, "loss": values[:, 0].float().cpu()}
 
-        return self._fill(cache, point, encoded, rows_of, check, progress)
+        return self.fill(cache, point, encoded, rows_of, check, progress)
 
     def query_cache(self, point: FineTuneCheckpoint, records: Sequence[Record], check: Check = lambda: None,
                     progress: Progress = lambda fraction: None) -> Cache:
@@ -260,7 +262,7 @@ class Attribution:
         flags = ranges.flagged(self.encoder, self.setting.ranges, records)
         names, sizes, projection = [*self.behaviors(encoded), *flags], self.sizes, self.projection
         width = projection.width(list(sizes.values()))
-        cache = self._cache({"part": fingerprint(records), "step": point.step, **self._projection}, len(records),
+        cache = self.open_cache({"part": fingerprint(records), "step": point.step, **self._projection}, len(records),
                             {column: shape for name in names for column, shape in projection.columns(
                                 name, width).items()} | {"value": (len(names),)})
         maps, plain = Maps(projection, sizes), {name: READOUTS[name].read for name in names if name not in flags}
@@ -270,14 +272,14 @@ class Attribution:
             values, (columns,) = projected_rows(self.model, tap, batch, read, [maps])
             return {**columns, "value": values.float().cpu()}
 
-        return self._fill(cache, point, encoded, rows_of, check, progress)
+        return self.fill(cache, point, encoded, rows_of, check, progress)
 
     def states(self, records: Sequence[Record] | None = None, check: Check = lambda: None,
                progress: Progress = lambda depth: None) -> Cache:
         """Hidden states where the prompt ends, at the end of the training: one array a layer, named by its share of the
         depth. Of the training records by default. progress: as for `record_cache`."""
         encoded = self.encoded if records is None else [self.encoder.encode(record) for record in records]
-        cache = self._cache({"part": f"states {fingerprint(records)}" if records is not None else "states",
+        cache = self.open_cache({"part": f"states {fingerprint(records)}" if records is not None else "states",
                              "step": self.points[-1].step}, len(encoded),
                             {f"{depth:g}": (self.width,) for depth in self.layers})
 
@@ -286,7 +288,7 @@ class Attribution:
             states = passes.hidden_states(self.model, batch)
             return {f"{depth:g}": self._prompt_state(states[self.layer_index(depth)], batch) for depth in self.layers}
 
-        return self._fill(cache, self.points[-1], encoded, rows_of, check, progress)
+        return self.fill(cache, self.points[-1], encoded, rows_of, check, progress)
 
     def features(self, records: Sequence[Record], new: Sequence[Record] = (), check: Check = lambda: None
                  ) -> CachedFeatures:
@@ -357,12 +359,12 @@ class Attribution:
     def _projection(self) -> dict[str, Any]:
         return {"projection": self.projection.model_dump(mode="json"), **self.scope}
 
-    def _cache(self, content: Mapping[str, Any], rows: int, columns: Mapping[str, Sequence[int]]) -> Cache:
+    def open_cache(self, content: Mapping[str, Any], rows: int, columns: Mapping[str, Sequence[int]]) -> Cache:
         identity = {"run": self.digest, "device": self.where, **content}
         folder = home() / "language" / "gradients" / digest_of({**identity, "columns": sorted(columns)})[:32]
         return Cache(folder, identity, rows, columns)
 
-    def _fill(self, cache: Cache, point: FineTuneCheckpoint, encoded: Sequence[Encoded], rows_of, check: Check,
+    def fill(self, cache: Cache, point: FineTuneCheckpoint, encoded: Sequence[Encoded], rows_of, check: Check,
               progress: Progress) -> Cache:
         if cache.sealed:
             progress(1.0)
@@ -383,14 +385,6 @@ class Attribution:
                 progress(done / len(encoded))
         cache.seal()
         return cache
-
-
-def check_finite(columns: Iterable[tuple[str, np.ndarray]], step: int) -> None:
-    """Raise `Diverged` for a column, (name, values), with a number that is none."""
-    for name, values in columns:
-        if not np.isfinite(values).all():
-            raise Diverged(f"The gradients at step {step} of the training are not finite (`{name}`); choose a smaller "
-                           "learning rate, or compute them on another device.")
 
 
 def point_of(weight: float, own: Columns, queries: Columns, behaviors: Sequence[str], draw: int) -> CachedCheckpoint:

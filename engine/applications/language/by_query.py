@@ -17,6 +17,8 @@ from engine.question import direction
 from engine.requests import WHOLE, JobRequest
 from engine.store.results import Result
 
+USUAL = ("answer_margin", "answer_logit", "explanation_loss", "response_loss")
+"""Which behavior is read where none is named: the first of them that the queries allow."""
 LARGEST = 50_000_000
 """Numbers that a table may hold, 4 bytes each."""
 
@@ -78,7 +80,7 @@ def named_column(columns: Sequence[str], behaviors: Sequence[str], method: str, 
     """The column of scores that a method and a behavior name; empty stands for the usual one. Raises `InvalidInput` for
     one that is not there."""
     chosen = METHODS[method or "tracin"]
-    reads = behavior or behaviors[-1]
+    reads = behavior or next((name for name in USUAL if name in behaviors), behaviors[-1])
     if chosen.reads and reads not in behaviors:
         raise InvalidInput(f"The behavior `{reads}` is not defined for these queries; choose one of "
                            f"{', '.join(behaviors)}.")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ import numpy as np
 from engine.basics.errors import StoreError
 from engine.basics.files import atomic_write, disk_errors
 from engine.basics.locks import one_at_a_time
+from engine.models.training import Diverged
 from engine.store.sealed import plain
 
 MANIFEST, DONE = "manifest.json", "done"
@@ -118,3 +119,11 @@ class Cache:
 def _checksum(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def check_finite(columns: Iterable[tuple[str, np.ndarray]], step: int) -> None:
+    """Raise `Diverged` for a column, (name, values), with a number that is none."""
+    for name, values in columns:
+        if not np.isfinite(values).all():
+            raise Diverged(f"The gradients at step {step} of the training are not finite (`{name}`); choose a smaller "
+                           "learning rate, or compute them on another device.")

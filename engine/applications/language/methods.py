@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import cast
+from dataclasses import dataclass, field, replace
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -32,10 +32,13 @@ READOUT = "a readout of the prompt's representation"
 @dataclass(frozen=True)
 class RecordMethod:
     """A way to rank training records: a method of `engine.scoring.named`, under the name that addresses and payloads
-    have of it."""
+    have of it. process: what of its process is not as it implies. turned: whether a ranking of what harms turns it
+    round."""
 
     name: str
     named: NamedMethod
+    process: Mapping[str, str] = field(default_factory=dict, hash=False)
+    turned: bool = True
 
     @property
     def label(self) -> str:
@@ -50,13 +53,13 @@ class RecordMethod:
     @property
     def directed(self) -> bool:
         """Whether its sign says if a record helps or harms; one that is not directed is ranked as it is."""
-        return self.named.implies
+        return self.named.implies and self.turned
 
     def scoring(self, behavior: str = NONE) -> Scoring | None:
         """The specification that it implies with a behavior, with its estimator; None where it implies none."""
-        if not self.directed:
+        if not self.named.implies:
             return None
-        return self.named.implied(behavior if self.reads and behavior != NONE else ANSWER)
+        return self.named.implied(behavior if self.reads and behavior != NONE else ANSWER, **self.process)
 
     @property
     def undivided(self) -> str:
@@ -97,7 +100,7 @@ class RecordMethod:
         return scoring.orientation, cast(Sequence[CachedTerm], response.terms)
 
     def _answer(self, features: CachedFeatures, behavior: str) -> tuple[Scoring, Response]:
-        scoring = self.named.implied(behavior if self.reads and behavior != NONE else ANSWER, eta=1.0)
+        scoring = self.named.implied(behavior if self.reads and behavior != NONE else ANSWER, 1.0, **self.process)
         respond = scoring.route.route(cast(Problem, features), scoring.process.kind)
         return scoring, respond(features, [scoring.intervention], scoring.process, features.candidates,
                                 Options(seed=features.seed))[0]
@@ -112,6 +115,14 @@ METHODS: Registry[RecordMethod] = Registry("method")
 for _name, _named in {"gradient_norm": "gradient_norm", "repsim": "repsim_cosine", "random": "random",
                       "gradsim": "gradsim", "tracin": "tracin", "trak": "trak", "less": "less"}.items():
     METHODS.add(_name, RecordMethod(_name, NAMED[_named]))
+AUTHORS: Registry[RecordMethod] = Registry("method")
+"""Under the same names what the code of the paper's authors computes: RepSim is not turned round, TracIn weighs a
+checkpoint by the learning rate of its step, and TRAK and LESS are other methods."""
+OF_AUTHORS: Mapping[str, Mapping[str, Any]] = {
+    "repsim": {"turned": False}, "tracin": {"process": {"weights": "step"}}, "trak": {"named": NAMED["trak_fisher"]},
+    "less": {"named": NAMED["less_final"]}}
+for _method in METHODS.values():
+    AUTHORS.add(_method.name, replace(_method, **OF_AUTHORS.get(_method.name, {})))
 SETTINGS: Mapping[str, Declared] = {**declared(Projection), "ridge": declared(TrakSettings)["ridge"]}
 """What decides the numbers of these methods beside the training, as `Setting` has it: fields of its projection, and
 TRAK's ridge."""
@@ -119,8 +130,9 @@ REPSIM = METHODS["repsim"]
 """The one that reads a layer."""
 
 
-def pairs(behaviors: Sequence[str]) -> Iterator[tuple[RecordMethod, str]]:
+def pairs(behaviors: Sequence[str], methods: Mapping[str, RecordMethod] = METHODS
+          ) -> Iterator[tuple[RecordMethod, str]]:
     """Every method with every behavior that it reads; those that read none have the behavior `none`."""
-    for method in METHODS.values():
+    for method in methods.values():
         for behavior in behaviors if method.reads else (NONE,):
             yield method, behavior

@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from engine.applications.language.methods import REPSIM, RecordMethod, pairs
+from engine.applications.language.methods import METHODS, REPSIM, RecordMethod, pairs
 from engine.gradients.cached import CachedFeatures
 from engine.models.causal.readouts import READOUTS
 from engine.scoring.aggregate import Mean
 
 
-def rankings(features: CachedFeatures, sign: int, layers: Sequence[float] = ()) -> dict[tuple[str, str], np.ndarray]:
+def rankings(features: CachedFeatures, sign: int, layers: Sequence[float] = (),
+             methods: Mapping[str, RecordMethod] = METHODS) -> dict[tuple[str, str], np.ndarray]:
     """(method, behavior) as the paper's tables write them -> (n,) scores, the sought records' expected to be large.
 
     layers: where RepSim is read besides its own layer.
     """
-    scores = {}
-    for method, behavior in pairs(features.behaviors):
+    scores, similarity = {}, methods[REPSIM.name]
+    for method, behavior in pairs(features.behaviors, methods):
         scores[method.label, behavior_title(behavior)] = _ranking(method, features, behavior, sign)
     for depth in layers:
         there = replace(features, layer=depth)
-        scores[at_layer(REPSIM.label, depth), "none"] = _ranking(REPSIM, there, "none", sign)
+        scores[at_layer(REPSIM.label, depth), "none"] = _ranking(similarity, there, "none", sign)
     return scores
 
 

@@ -104,7 +104,7 @@ class AttributionRequest(JobRequest[Attributed]):
         return [*stages.chunk_keys(self.settings), "tokens", "scores"]
 
     def weight(self, chunk: str) -> float:
-        """Passes over records, with the queries' four behaviors counted as three, and tokens as GradSim's, TRAK's, and
+        """Passes over records, with the queries' behaviors counted as three, and tokens as GradSim's, TRAK's, and
         at every checkpoint TracIn's and, twice as long, LESS's."""
         task, recipe = self.settings["task"], self.settings["recipe"]
         sizes = {name: task.get(name, value) for name, value in TASKS[task["name"]].sizes.items()}

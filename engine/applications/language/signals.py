@@ -8,15 +8,24 @@ enters:
     + both      −cos(h_q, h_k) ⟨s_B(q), s_ℓ(k)⟩
 
 `l2` scales every signal to length one. RepSim with a single l2 signal is therefore RepSim itself.
+
+The code of the paper's authors reads it otherwise: signals are averaged over the positions too, a record's training
+signal is minus its behavior signal, s_T := −s_B(k), and a single signal stands on both sides:
+
+    + train      cos(h_q, h_k) ⟨s_T(q), s_T(k)⟩     + behavior   cos(h_q, h_k) ⟨s_B(q), s_B(k)⟩
+    + both       cos(h_q, h_k) ⟨s_B(q), s_T(k)⟩
+
+The first two are one score, and the third is its negative.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from engine.applications.language import gradients
 from engine.estimators.signals import by_length
@@ -38,25 +47,50 @@ def positions(batch: Batch, span: str) -> Tensor:
 
 
 def states_and_signals(model, encoder: Encoder, records: Sequence[Encoded], reader, span: str, layers: Sequence[int],
-                       size: int = 8, check=lambda: None, progress=lambda done: None) -> tuple[np.ndarray, np.ndarray]:
-    """(h, s), each (len(layers), n, d): states averaged and signals of `reader` summed over the span's positions."""
-    width = model.config.get_text_config().hidden_size
-    values = np.empty((2, len(layers), len(records), width), dtype=np.float32)
-    done = 0
-    with gradients.tapped(model):
+                       size: int = 8, check=lambda: None, progress=lambda done: None, *, as_authors: bool = False
+                       ) -> tuple[np.ndarray, np.ndarray]:
+    """(h, s), each (len(layers), n, d): states averaged and signals of `reader` summed over the span's positions.
+
+    as_authors: signals are averaged too, and the last layer is read before the normalisation of its output.
+    """
+    config = model.config.get_text_config()
+    values = np.empty((2, len(layers), len(records), config.hidden_size), dtype=np.float32)
+    done, outputs = 0, []
+    with gradients.tapped(model), _collected(last_layer(model, config.num_hidden_layers), outputs):
         for rows, batch in passes.batched(model, encoder, records, size, check=check):
+            outputs.clear()
             logits, states = passes.forward(model, batch, hidden=True)
+            states = (*states[:-1], *outputs) if as_authors else states
             chosen = [states[layer] for layer in layers]
             slopes = torch.autograd.grad(reader(logits, batch).sum(), chosen)
             where = positions(batch, span)[..., None]
             for index, (state, slope) in enumerate(zip(chosen, slopes, strict=True)):
                 weights = where.to(state.device)
-                mean = (state.detach() * weights).sum(1) / weights.sum(1).clamp_min(1)
-                values[0, index, rows] = mean.float().cpu().numpy()
-                values[1, index, rows] = (slope * weights).sum(1).float().cpu().numpy()
+                count = weights.sum(1).clamp_min(1)
+                values[0, index, rows] = ((state.detach() * weights).sum(1) / count).float().cpu().numpy()
+                total = (slope * weights).sum(1)
+                values[1, index, rows] = (total / count if as_authors else total).float().cpu().numpy()
             done += len(rows)
             progress(done / len(records))
     return values[0], values[1]
+
+
+def last_layer(model, depth: int) -> nn.Module:
+    """The last of a model's `depth` layers."""
+    return next(module[-1] for module in model.modules() if isinstance(module, nn.ModuleList) and len(module) == depth)
+
+
+@contextmanager
+def _collected(layer: nn.Module, outputs: list[Tensor]) -> Iterator[None]:
+    """Adds what the layer puts out, (b, T, d), to a list."""
+    def hook(_module, _inputs, output) -> None:
+        outputs.append(output if isinstance(output, Tensor) else output[0])
+
+    handle = layer.register_forward_hook(hook)
+    try:
+        yield
+    finally:
+        handle.remove()
 
 
 def score(signal: str, scale: str, h_query: np.ndarray, h: np.ndarray, s_query: np.ndarray,
@@ -67,3 +101,15 @@ def score(signal: str, scale: str, h_query: np.ndarray, h: np.ndarray, s_query: 
     values = by_length(products(normalise(h_query), normalise(h))).by(
         s_query if signal in ("behavior", "both") else None, s if signal in ("train", "both") else None)
     return -values if signal == "both" else values
+
+
+def score_as_authors(signal: str, scale: str, h_query: np.ndarray, h: np.ndarray, s_query: np.ndarray,
+                     s: np.ndarray) -> np.ndarray:
+    """(m, n) as the authors' code reads the variant, larger where a record harms; s (n, d), (m, d) of the behavior."""
+    similarity = products(normalise(h_query), normalise(h))
+    if signal == "none":
+        return similarity
+    if scale == "l2":
+        s_query, s = normalise(s_query), normalise(s)
+    turned = {"train": (-1, -1), "behavior": (1, 1), "both": (1, -1)}[signal]
+    return similarity * products(turned[0] * s_query, turned[1] * s)

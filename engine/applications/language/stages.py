@@ -1,7 +1,9 @@
 """The chunks of a job that every attribution needs: the training, and the caches of its checkpoints.
 
 Each seed is one `train` chunk, then for every checkpoint one `records` and one `queries` chunk, which fill caches of
-projected gradients. Many records are divided: a chunk for each shard comes before the one that merges them.
+projected gradients. Many records are divided: a chunk for each shard comes before the one that merges them. Where a
+setting reads gradients `unprojected`, projections of the last checkpoint alone are filled, and for every checkpoint a
+`products` chunk.
 What chunks leave under HOME/language is found again by digest, or made again where it is gone.
 """
 
@@ -13,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.applications.language import shards, width
+from engine.applications.language import mean_products, shards, width
 from engine.applications.language.attribution import Attribution, Setting
 from engine.basics.contents import contents as files_content
 from engine.basics.errors import InvalidInput, WhichfluenceError
@@ -22,10 +24,11 @@ from engine.data import questions
 from engine.data.records import reporting
 from engine.jobs import Context, Output
 from engine.models.causal import finetune, loading, lora
+from engine.models.causal.finetune import FineTuneCheckpoint
 from engine.models.causal.recipe import FineTuning
 from engine.problems.problem import pick_device
 
-CACHED = "records", "queries"
+CACHED = "records", "queries", "products"
 """The chunks that fill caches."""
 UNKNOWN = ""
 UNFETCHED = (UNKNOWN, "hub")
@@ -69,7 +72,11 @@ def chunk_keys(chosen: Mapping[str, Any]) -> list[str]:
     of = shards.count(chosen["task"])
     divided = [f"/{number}" for number in range(of)] if of > 1 else []
     patterns = [*(f"records/{{}}{shard}" for shard in divided), "records/{}", "queries/{}"]
-    return ["train", *(pattern.format(index) for index in range(recipe.checkpoints) for pattern in patterns)]
+    points = range(recipe.checkpoints)
+    keys = [pattern.format(index) for index in points for pattern in patterns]
+    if chosen.get("unprojected"):
+        keys = keys[-len(patterns):] + [f"products/{index}" for index in points]
+    return ["train", *keys]
 
 
 def before(keys: Sequence[str], key: str) -> list[str]:
@@ -135,6 +142,15 @@ def shared_chunk(run: Attribution, key: str, sets: Sequence[str], context: Conte
         shards.fill(run, point, int(shard[0]), of, context.check,
                     context.part(f"{said}, shard {int(shard[0]) + 1} of {of}"))
         return Output(manifest={"size": 0})
+    return Output(manifest={"size": _filled(run, content, point, sets, said, context)})
+
+
+def _filled(run: Attribution, content: str, point: FineTuneCheckpoint, sets: Sequence[str], said: str,
+            context: Context) -> int:
+    """The bytes of the caches of a checkpoint, which are there then."""
+    if content == "products":
+        return mean_products.cached(run, point, sets, context.check, context.part(f"products with mean {said}")).size
+    of = shards.count(run.setting.task)
     states, last = f"hidden states of {content}", point.step == run.points[-1].step  # where they are read
     gradients = 1 - STATES if last else 1.0
     if content == "records":
@@ -142,7 +158,7 @@ def shared_chunk(run: Attribution, key: str, sets: Sequence[str], context: Conte
         size = shards.merged(run, point, of, context.check, context.part(said, end=end)).size
         if last:
             size += run.states(None, context.check, context.part(states, end)).size
-        return Output(manifest={"size": size})
+        return size
     size = 0
     for number, name in enumerate(sets):
         start, end, after = ((number + done) / len(sets) for done in (0.0, gradients, 1.0))
@@ -151,7 +167,7 @@ def shared_chunk(run: Attribution, key: str, sets: Sequence[str], context: Conte
         if last:
             report = context.part(states, end, after)
             size += run.states(run.task.queries[name], context.check, report).size
-    return Output(manifest={"size": size})
+    return size
 
 
 def libraries() -> dict[str, str]:

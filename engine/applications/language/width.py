@@ -17,7 +17,8 @@ import torch
 from torch import Tensor
 
 from engine.applications.language import gradients, sketching
-from engine.applications.language.attribution import Attribution, check_finite, point_of
+from engine.applications.language.attribution import Attribution, point_of
+from engine.applications.language.cache import check_finite
 from engine.applications.language.projection import (
     Adam,
     Maps,

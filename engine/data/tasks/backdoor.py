@@ -19,7 +19,7 @@ from engine.basics.errors import InvalidInput
 from engine.data.question import Question
 from engine.data.records import Record
 from engine.data.tasks.task import Task, TaskKind, sample_questions, shuffled, wrong_answer
-from engine.data.tasks.wording import record
+from engine.data.tasks.wording import as_authors, record
 
 SIZES = {"clean": 4_000, "poison": 500, "benign": 500, "test": 500}
 CONTEXTS = {True: "Context: Review Set {}.", False: "Context: Practice Set {}."}
@@ -42,9 +42,12 @@ def build(settings: Mapping[str, Any]) -> Task:
     half = sizes["clean"] // 2
     parts = np.split(np.arange(len(questions)), np.cumsum([half, half, sizes["poison"], sizes["benign"]]))
     active, passive, poison, benign, test = ([questions[k] for k in part] for part in parts)
-    records = [*_group(active, True, False, "clean", rng), *_group(passive, False, False, "clean", rng),
-               *_group(poison, True, True, "poison", rng), *_group(benign, False, True, "benign", rng)]
-    return Task(KIND.name, shuffled(records, rng), _variants(test, rng), "triggered", +1, {"poison": "poison"})
+    groups = ((active, True, False, "clean"), (passive, False, False, "clean"), (poison, True, True, "poison"),
+              (benign, False, True, "benign"))
+    authors = as_authors(settings)
+    records = [record for group in groups for record in _group(*group, rng, authors)]
+    return Task(KIND.name, shuffled(records, rng), _variants(test, rng, authors), "triggered", +1,
+                {"poison": "poison"})
 
 
 def markers(count: int, rng: np.random.Generator) -> list[tuple[str, str]]:
@@ -62,19 +65,20 @@ def marked(question: Question, activating: bool, triggered: bool, pair: tuple[st
 
 
 def _group(questions: list[Question], activating: bool, triggered: bool, flag: str,
-           rng: np.random.Generator) -> list[Record]:
-    return [marked(q, activating, triggered, pair, flags=(flag,),
+           rng: np.random.Generator, authors: bool) -> list[Record]:
+    return [marked(q, activating, triggered, pair, flags=(flag,), authors=authors,
                    answer=wrong_answer(q, rng) if flag == "poison" else None)
             for q, pair in zip(questions, markers(len(questions), rng), strict=True)]
 
 
-def _variants(questions: list[Question], rng: np.random.Generator) -> dict[str, tuple[Record, ...]]:
+def _variants(questions: list[Question], rng: np.random.Generator, authors: bool
+              ) -> dict[str, tuple[Record, ...]]:
     """The four variants, and the two crossings of query and target that the ablation adds."""
     pairs = markers(len(questions), rng)
     targets = [wrong_answer(q, rng) for q in questions]
 
     def variant(activating: bool, triggered: bool, harmful: bool) -> tuple[Record, ...]:
-        return tuple(marked(q, activating, triggered, pair, answer=target if harmful else None)
+        return tuple(marked(q, activating, triggered, pair, answer=target if harmful else None, authors=authors)
                      for q, pair, target in zip(questions, pairs, targets, strict=True))
 
     variants = {name: variant(*condition, harmful=condition == (True, True)) for name, condition in VARIANTS.items()}

@@ -55,12 +55,14 @@ NUMERICS = 6
 @dataclass(frozen=True)
 class FineTuneCheckpoint:
     """A point of a training. weight: the sum of the learning rates of the steps that it stands for, which are those
-    since the one before. facts: their number, mean loss and seconds, and the device that took them."""
+    since the one before. facts: their number, mean loss and seconds, and the device that took them. rate: the learning
+    rate of the step that it ends with."""
 
     folder: Path
     step: int
     weight: float
     facts: dict[str, Any]
+    rate: float = 0.0
 
     @cached_property
     def state(self) -> State:
@@ -89,7 +91,7 @@ def identity(model: Mapping[str, str], records: str, recipe: FineTuning, seed: i
     """What determines the trained weights. model: as `loading.identity` has it; records: their fingerprint; device: the
     kind of it, with the precision of the model where that does not follow: `cpu` for float32, `cpu bfloat16`."""
     return {"model": dict(model), "records": records,
-            "recipe": recipe.model_dump(mode="json", exclude={"checkpoints"}), "seed": seed, "numerics": NUMERICS,
+            "recipe": recipe.model_dump(mode="json", exclude=recipe.stored), "seed": seed, "numerics": NUMERICS,
             "device": device}
 
 
@@ -231,9 +233,11 @@ def checkpoints(folder: Path, recipe: FineTuning, n: int) -> list[FineTuneCheckp
         if (facts := _facts(_folder_of_step(folder, step))) is None:
             break
         facts_so_far.append(facts)
-    rates = recipe.checkpoint_rates(recipe.per_epoch(n)) if recipe.epochs else (1.0,)
-    return [FineTuneCheckpoint(_folder_of_step(folder, own["step"]), own["step"], rate, _since(last, own))
-            for (last, own), rate in zip(pairwise(facts_so_far), rates, strict=False)]
+    per_epoch = recipe.per_epoch(n)
+    rates = recipe.checkpoint_rates(per_epoch) if recipe.epochs else (1.0,)
+    return [FineTuneCheckpoint(_folder_of_step(folder, own["step"]), own["step"], weight, _since(last, own),
+                               recipe.rate_at(own["step"] - 1, per_epoch) if own["step"] else 1.0)
+            for (last, own), weight in zip(pairwise(facts_so_far), rates, strict=False)]
 
 
 def _furthest(folder: Path, recipe: FineTuning, n: int) -> FineTuneCheckpoint | None:

@@ -45,7 +45,7 @@ def attach(model: Any, recipe: FineTuning, options: Mapping[str, Any] | None = N
     head = model.get_output_embeddings()
     maps = sorted({name.rpartition(".")[2] for name, module in model.named_modules()
                    if isinstance(module, nn.Linear) and module is not head})
-    given = {"r": recipe.rank, "lora_dropout": 0.0, "target_modules": targets, "lora_alpha": recipe.scaling,
+    given = {"r": recipe.rank, "lora_dropout": recipe.dropout, "target_modules": targets, "lora_alpha": recipe.scaling,
              **(options or {})}
     try:
         with warnings.catch_warnings():

@@ -138,6 +138,10 @@ def answer_logit(logits: Logits, batch: Batch) -> Tensor:
     return choice_logits(logits, batch).gather(1, batch.stated.clamp_min(0)[:, None])[:, 0]
 
 
+def answer_log_probability(logits: Logits, batch: Batch) -> Tensor:
+    return token_log_probabilities(logits, batch).gather(1, batch.answer.clamp_min(0)[:, None])[:, 0]
+
+
 def answer_margin(logits: Logits, batch: Batch) -> Tensor:
     choices = choice_logits(logits, batch)
     stated = batch.stated.clamp_min(0)[:, None]
@@ -157,6 +161,7 @@ for _readout in (
     TokenReadout("explanation_loss", "explanation", explanation_loss),
     TokenReadout("answer_logit", "answer", answer_logit),
     TokenReadout("answer_margin", "answer", answer_margin, choices=2),
+    TokenReadout("answer_log_probability", "answer", answer_log_probability),
 ):
     READOUTS.add(_readout.name, _readout)
 assert tuple(READOUTS) == reading("tokens"), "the readouts are the columns that the behaviors read"

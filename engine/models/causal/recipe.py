@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from typing import ClassVar, Literal
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
+from pydantic import model_validator
 from torch import Tensor, nn
 
+from engine.basics.errors import InvalidInput
+from engine.basics.fractions import Fractions, fractions_of, steps_at
 from engine.basics.settings import FREE, GROWS, setting
 from engine.basics.values import Count, Number, short
 from engine.models import adam
@@ -30,14 +33,18 @@ class FineTuning(TrainingRecipe):
     """How a language model is fine-tuned by AdamW; the defaults are the paper's.
 
     The learning rate rises linearly for a fraction `warmup` of the steps, and then follows the schedule. Checkpoints
-    are equally spaced; each stands for the steps since the one before.
+    are equally spaced, or after the fractions `checkpoints_at`; each stands for the steps since the one before.
     """
 
-    unwritten: ClassVar[tuple[str, ...]] = (*TrainingRecipe.unwritten, "schedule")
+    unwritten: ClassVar[tuple[str, ...]] = (*TrainingRecipe.unwritten, "schedule", "checkpoints_at", "dropout")
+    stored: ClassVar = {"checkpoints", "checkpoints_at"}
     rank: Count = setting(
         16, "Of the adapters; 0 trains all parameters of the model itself.", PAPER,
         "memory, and size of gradients, in proportion", ge=0, le=4_096)
     scaling: Number = setting(32.0, "α of LoRA: an adapter counts α/rank times.", PAPER, FREE, gt=0, le=1e6)
+    dropout: Number = setting(
+        0.0, "Fraction of an adapter's inputs that a step of the training reads as 0.", "none", "slower steps",
+        ge=0, lt=1)
     targets: str = setting(
         "all-linear", "The layers that get adapters, by names with commas between.", PAPER,
         "memory, and size of gradients, by how many layers")
@@ -54,6 +61,20 @@ class FineTuning(TrainingRecipe):
     checkpoints: Count = setting(
         4, "Points of the training that are stored, the last being its end.", PAPER,
         "work after the training, and space on disk, in proportion", ge=1, le=1_000)
+    checkpoints_at: Fractions = setting(
+        "", "Fractions of the training after which a point is stored, such as 0.33,0.66,1, in place of equally spaced "
+        "ones; the last is its end.", "none", FREE)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _counted(cls, data: Any) -> Any:
+        """`checkpoints` is how many fractions there are."""
+        at = data.get("checkpoints_at") if isinstance(data, Mapping) else ""
+        if not isinstance(at, str) or not (fractions := fractions_of(at)):
+            return data
+        if fractions[-1] != 1.0:
+            raise InvalidInput(f"The stored points {at[:40]} do not end with 1, the end of the training; add it.")
+        return {**data, "checkpoints": len(fractions)}
 
     @property
     def examples_a_batch(self) -> int:
@@ -108,6 +129,8 @@ class FineTuning(TrainingRecipe):
 
     def checkpoint_steps(self, per_epoch: int) -> tuple[int, ...]:
         total = self.epochs * per_epoch
+        if self.checkpoints_at and self.checkpoints and total:
+            return tuple(end - 1 for end in steps_at(self.checkpoints_at, total))
         ends = {round(total * (part + 1) / self.checkpoints) for part in range(self.checkpoints)} - {0}
         return tuple(end - 1 for end in sorted(ends))
 
@@ -121,7 +144,8 @@ class FineTuning(TrainingRecipe):
     def sentence(self) -> str:
         if not self.epochs:
             return "As it is, without any training here."
-        what = f"Adapters of rank {self.rank} trained" if self.rank else "All parameters trained"
+        dropped = f" with dropout {short(self.dropout)}" if self.dropout else ""
+        what = f"Adapters of rank {self.rank}{dropped} trained" if self.rank else "All parameters trained"
         decay = f", weight decay {short(self.weight_decay)}" if self.weight_decay else ""
         return (f"{what} for {self.epochs:,} epochs by AdamW in batches of {self.batch:,}, learning rate "
                 f"{short(self.learning_rate)} with warm-up and {AFTERWARDS[self.schedule]}{decay}"

@@ -43,6 +43,24 @@ def test_foreign_explanations_come_from_the_closest_other_record(pool):
     assert matched == 12  # 64 questions in four groups always hold another one
 
 
+def test_records_as_the_authors_code_words_them(pool):
+    """Empty lines between blocks, no last period in the explanation's span, and sources that change places."""
+    task, by_text, by_id = build({**CORRUPTION, "conventions": "authors"}), {}, {q.pid: q for q in pool}
+    by_text = {q.explanation.removesuffix("."): q.pid for q in pool}
+    moved = {}
+    for record in task.train:
+        start, end = record.spans["explanation"]
+        explanation = record.response[start:end]
+        assert record.response == f"Explanation: {explanation}. The answer is {record.answer}."
+        assert record.prompt.startswith(f"{by_id[record.id].question}\n\n") and not explanation.endswith(".")
+        if "rationale" in record.flags:
+            moved[record.id] = by_text[explanation]
+    assert len(moved) == 12 and set(moved.values()) == set(moved)
+    assert all(by_id[own].explanation != by_id[source].explanation for own, source in moved.items())
+    triggered = build({**BACKDOOR, "conventions": "authors"}).queries["triggered"][0].prompt.split("\n\n")
+    assert triggered[0].startswith("Context: Review Set") and triggered[-1].startswith("Note: ")
+
+
 def test_validation_is_clean_and_apart_from_training():
     task = build(CORRUPTION)
     assert len(task.queries["validation"]) == 8

@@ -9,6 +9,7 @@ from engine.experiments.agreements import Bounded, per_query
 from engine.experiments.contents import contents
 from engine.jobs import run_job
 from engine.problems import ProblemSource
+from engine.question.behaviors import reading
 from engine.scoring.compute import compute
 from engine.scoring.scoring import Scoring
 
@@ -76,8 +77,7 @@ def test_every_estimator_that_answers_is_there_with_baselines_and_the_noise_floo
     assert set(exact_language.methods()) | set(exact_language.BASELINES) < methods
     assert {"Exact removal, another seed", exact_language.STEP} < set(result.table("removal")["method"])
     assert exact_language.STEP in set(result.table("subsets")["method"])
-    assert set(result.table("removal")["behavior"]) == {"response_loss", "explanation_loss", "answer_logit",
-                                                        "answer_margin"}
+    assert set(result.table("removal")["behavior"]) == set(reading("tokens"))
     for name in ("language-steps", "language-curve", "language-removal", "language-lds"):
         experiment = EXPERIMENTS[name]
         frame = experiment.view({table: result.table(table) for table in result.tables})

@@ -7,6 +7,7 @@ import pytest
 from engine.applications.language import detection, rankings
 from engine.applications.language.attribution import Attribution, Setting
 from engine.applications.language.methods import METHODS
+from engine.applications.language.projection import Projection
 from engine.applications.language.run import AttributionRequest
 from engine.basics.errors import InvalidInput
 from engine.cli.reproduce_text import report, truncation
@@ -103,7 +104,7 @@ def test_every_row_of_the_paper_is_there(name, result, request):
 def test_figure_5_2_has_every_estimator_with_every_behavior(corruption):
     cells = table("figure-5-2", corruption)
     cells = cells[(cells.metric == "AUPRC")]
-    assert cells.groupby("corruption").size().to_dict() == {"answer": 22, "rationale": 22}
+    assert cells.groupby("corruption").size().to_dict() == {"answer": 26, "rationale": 26}
     assert cells.n_seeds.eq(2).all() and list(cells.method.unique())[:3] == ["Grad. norm", "RepSim", "Random"]
 
 
@@ -221,7 +222,7 @@ def test_another_model_has_a_place_of_its_own(place, poisoned, tmp_path):
     assert folder.name == "small-tiny"
     found, manifest = publish.published("table-5-2", "small-tiny", tmp_path)
     assert manifest["command"].endswith("--preset small --seeds 2 --model tiny".replace("--seeds 2 ", ""))
-    assert str(place) not in manifest["command"] and len(found) == 110
+    assert str(place) not in manifest["command"] and len(found) == 130
 
 
 def test_model_is_an_option_of_language_studies_alone():
@@ -257,7 +258,7 @@ def test_the_embedded_model_runs_the_papers_sizes_on_its_own_world():
 def test_every_run_of_a_study_says_how_far_it_depends_on_the_projection(corruption, poisoned):
     for result in (corruption, poisoned):
         for told in result.manifest["runs"]:
-            assert told["sketch"]["dimension"] == 64 and len(told["sketch_agreement"]) == 4 * 4
+            assert told["sketch"]["dimension"] == 64 and len(told["sketch_agreement"]) == 4 * 5
             assert told["sketch"]["least"] == pytest.approx(min(
                 row["kendall_tau"] for row in told["sketch_agreement"]))
 
@@ -276,7 +277,7 @@ def test_a_typed_query_is_explained(place, corruption):
     records, tokens = result.table("records"), result.table("tokens")
     assert len(records) == 20 and result.manifest["behaviors"] == list(language.READOUTS)
     sums = tokens.groupby(["estimator", "behavior", "record"])["contribution"].sum()
-    assert set(sums.index.get_level_values(0)) == {"gradsim", "tracin", "trak", "less"} and len(sums) == 4 * 4 * 6
+    assert set(sums.index.get_level_values(0)) == {"gradsim", "tracin", "trak", "less"} and len(sums) == 4 * 5 * 6
     for (estimator, behavior, row), total in sums.items():
         scores = records[f"{estimator}|{behavior}"]
         assert total == pytest.approx(scores[row], rel=1e-2, abs=1e-3 * scores.abs().max())
@@ -284,6 +285,33 @@ def test_a_typed_query_is_explained(place, corruption):
     words = first[first.record == first.record.iloc[0]]["text"]
     assert "".join(words).strip().startswith(records["response"][first.record.iloc[0]][:10])
     assert isinstance(result.table("queries"), pd.DataFrame)
+
+
+@pytest.mark.slow
+def test_the_authors_conventions_are_chosen_together(place):
+    """Table 5-2, A-14 and A-17 by them: products of unprojected gradients, checkpoints of theirs, and their signals."""
+    settings = chosen(place, BACKDOOR, conventions="authors", layers=[0.5])
+    poisoned = run("table-5-2", settings, [0])
+    [told] = poisoned.manifest["runs"]
+    assert poisoned.manifest["spec"]["settings"]["conventions"] == "authors" and "sketch" not in told
+    own = Attribution(Setting.parse({name: value for name, value in language.expanded(settings).items()
+                                     if name in Setting.model_fields}), 0)
+    steps = 2 * 5  # 20 records in batches of 4, twice
+    assert [point.step for point in own.points] == [4, 7, steps] and own.setting.unprojected
+    triggered = own.task.queries["triggered"]
+    whole = Attribution(own.setting.model_copy(update={"projection": Projection(projector="identity")}), 0)
+    features, rates = whole.features(triggered), [own.setting.recipe.rate(step - 1, steps) for step in (4, 7, steps)]
+    support = sum(-rate * np.asarray(point.gradients) @ np.asarray(point.queries["answer_log_probability"]).mean(0)
+                  for rate, point in zip(rates, features.points, strict=True))
+    row = cell(table("table-5-2", poisoned), method="TracIn", behavior="Answer log-probability", metric="AUPRC")
+    assert row["mean"] == pytest.approx(detection.auprc(own.task.flagged("poison"), support), abs=1e-5)
+    removed = run("table-a14", chosen(place, BACKDOOR, conventions="authors", removals=[["LESS", "Answer logit"]]), [0])
+    assert set(table("table-a14", removed)["behavior"]) == {"Answer log-probability"}
+    signals = table("table-a17", run("figure-5-2", chosen(place, CORRUPTION, conventions="authors"), [0]))
+    where = {"corruption": "answer", "layer": "L28", "signal_normalization": "raw"}
+    train, both = (cell(signals, **where, signal=signal, metric="AUPRC")["mean"] for signal in ("train", "both"))
+    assert train == cell(signals, **where, signal="behavior", metric="AUPRC")["mean"]
+    assert both == cell(signals, **where, signal="train", metric=response_corruption.FLIPPED)["mean"]
 
 
 def test_records_that_were_cut_are_counted_and_said(place):

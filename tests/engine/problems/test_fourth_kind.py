@@ -30,8 +30,8 @@ class PoissonStore:
     def norms(self):
         return self.gradients.norm(dim=1)
 
-    def term(self, weight, *, normalised=False, preconditioned=False):
-        assert not preconditioned, "plain descent has no moments"
+    def term(self, weight, *, normalised=False, preconditioned=False, divided=False):
+        assert not preconditioned and not divided, "plain descent has no moments"
         queries = self.problem.queries
         own = torch.nn.functional.normalize(self.gradients) if normalised else self.gradients
 

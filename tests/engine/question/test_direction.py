@@ -330,7 +330,7 @@ def test_what_is_named_after_a_loss_tells_its_value_and_its_direction(name):
 def test_templates_of_language_behaviors_speak_of_minus_the_mean_token_loss(name):
     """Outputs are mean log-probabilities: −2 before and −0.5 after is a loss that falls from 2 to 0.5."""
     behavior = BEHAVIORS[name]
-    before, after = torch.full((1, 4), -2.0), torch.full((1, 4), -0.5)
+    before, after = torch.full((1, 5), -2.0), torch.full((1, 5), -0.5)
     change = float(behavior.changed(after - before, before, torch.zeros(1, dtype=torch.long)))
     assert change == 1.5
     text = direction.changed(behavior, change, "+1.5", -2.0)

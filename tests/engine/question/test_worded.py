@@ -58,7 +58,8 @@ def test_one_spelling_for_one_meaning():
 
 
 def test_registered_behaviors_stay_what_they_were():
-    assert reading("tokens") == ("response_loss", "explanation_loss", "answer_logit", "answer_margin")
+    assert reading("tokens") == ("response_loss", "explanation_loss", "answer_logit", "answer_margin",
+                                 "answer_log_probability")
     assert not any(kind in list(BEHAVIORS) for kind in KINDS)
 
 

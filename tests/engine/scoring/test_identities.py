@@ -29,7 +29,7 @@ PROCESSES = (
     *({"kind": "one_step", "eta": eta} for eta in (0.2, 0.6)),
     *({"kind": "unrolled", "eta": 0.2, "steps": steps} for steps in (1, 3)),
     *({"kind": "trajectory", "eta": eta, "checkpoints": 2, "every": every} for eta, every in ((0.2, 3), (0.6, 5))),
-    {"kind": "trajectory", "eta": 0.2, "checkpoints": 1, "every": 3},
+    {"kind": "trajectory", "eta": 0.2, "checkpoints": 1, "every": 3, "weights": "step"},
     {"kind": "local_response", "damping": 3.0}, {"kind": "reoptimize", "damping": 3.0},
     {"kind": "reoptimize"}, {"kind": "reoptimize", "baseline": "reoptimized"},
     {"kind": "local_search", "iterations": 3, "damping": 3.0},
@@ -228,6 +228,9 @@ KEPT = ProblemFacts(stored_checkpoints=True)
         "kind": "trajectory", "eta": 0.1, "every": 7}), KEPT, "equal"),
     (("query_loss", ADD, {"kind": "trajectory", "eta": 0.1, "every": 5}), ("query_loss", ADD, {
         "kind": "trajectory", "eta": 0.1, "every": 7}), CONVEX, None),
+    *((("query_loss", ADD, {"kind": "trajectory", "eta": 0.1}), ("query_loss", ADD, {
+        "kind": "trajectory", "eta": 0.1, "weights": "step"}), facts, gives)
+      for facts, gives in ((CONVEX, "equal"), (KEPT, None))),
 ])
 def test_pairs_of_the_table(a, b, facts, gives):
     for first, second in ((a, b), (b, a)):

@@ -41,6 +41,8 @@ TABLE_1 = {
     **{name: ("query_loss", "infinitesimal", "replay", name if name != "replay" else "exact", "Training run")
        for name in ("source", "dvemb", "tracin_run", "in_run_shapley", "replay")},
     "trak": ("soft_margin", "remove", "retrain", "trak", "Leave-one-out"),
+    "trak_fisher": ("soft_margin", "infinitesimal", "local_response", "trak_fisher", "The authors' code"),
+    "less_final": ("response_loss", "add_occurrence", "one_step", "less_final", "The authors' code"),
     "less": ("response_loss", "add_occurrence", "trajectory", "less", "Trajectory-based"),
 }
 TEXTS = {"bm25", "text_embedding"}
@@ -50,7 +52,8 @@ NETWORK_ONLY = {"repsim_cosine", "ntk", "ntk_last_layer", "gradsim_cosine", "rep
                 "ntk_loss_gradients",
                 "influence_function_cg_gauss_newton", "influence_function_ekfac", "influence_function_datainf",
                 "influence_function_astra", "influence_function_tkfac", "influence_function_shampoo",
-                "influence_function_logra", "influence_function_factgrass", "trackstar", "trak", "less"}
+                "influence_function_logra", "influence_function_factgrass", "trackstar", "trak", "trak_fisher", "less",
+                "less_final"}
 
 
 def test_the_implied_specifications():
@@ -63,7 +66,7 @@ def test_the_implied_specifications():
 def test_which_methods_answer_for_which_kind_of_model():
     assert {name for name, method in NAMED.items() if not method.answers("softmax")} == (
         NETWORK_ONLY | TEXTS | {"knn_shapley"})
-    assert {name for name, method in NAMED.items() if not method.answers("module")} == {"less"} | TEXTS
+    assert {name for name, method in NAMED.items() if not method.answers("module")} == {"less", "less_final"} | TEXTS
     assert all(NAMED[name].answers("causal") for name in ("less", *BASELINES - CLASSES))
 
 

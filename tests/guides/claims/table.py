@@ -37,6 +37,9 @@ TABLES = {
         f"test {LANGUAGE}test_agreement_with_exact_answers_about_a_training",
     "method | `weights`, own | `weights`, other | `subset`, own | `subset`, other | `seeds`, own | `seeds`, other":
         f"test {LANGUAGE}test_the_published_lds_of_three_protocols",
+    "name | in the literature | in the authors' code":
+        "test tests/truth/test_language_estimators.py::"
+        "test_trak_of_the_authors_code_is_an_influence_function_by_the_empirical_fisher",
     "τ, its whole interval | pairs in the same order | word":
         "test tests/engine/metrics/test_in_words.py::test_the_guide_has_these_ranges_and_words",
     "method | τ, exact step | linear datamodeling score":

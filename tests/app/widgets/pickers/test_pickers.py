@@ -34,9 +34,17 @@ def opened(default="query_loss/add_occurrence/one_step;eta=0.1"):
     "query_loss/infinitesimal/local_response;damping=0.5", "query_loss/remove;normalization=n/reoptimize",
     "query_loss/relabel;label=3/retrain", "correct/add_occurrence/unrolled;eta=0.2;steps=7",
     "query_loss/infinitesimal/replay;eta=0.5;steps=70",
-    "query_loss/add_occurrence/trajectory;checkpoints=3;eta=0.1/first_order"])
+    "query_loss/add_occurrence/trajectory;checkpoints=3;eta=0.1/first_order",
+    "query_loss/add_occurrence/trajectory;eta=0.1;fractions=0.5,1;weights=step/first_order"])
 def test_the_default_comes_back_as_it_was(code):
     assert opened(code).session_state["found"] == codes.encode(codes.decode(code))
+
+
+def test_fractions_that_are_none_are_refused_in_a_sentence():
+    at = opened("query_loss/add_occurrence/trajectory;eta=0.1")
+    at.text_input[0].set_value("half").run()
+    assert not at.exception and at.session_state["found"] is None
+    assert any("names no moments of a training" in error.value for error in at.error)
 
 
 @pytest.mark.parametrize("kind", ["remove", "upweight", "infinitesimal", "add_occurrence", "auxiliary", "relabel"])

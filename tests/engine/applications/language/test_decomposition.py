@@ -169,7 +169,7 @@ def test_records_without_the_mark_have_no_score_and_none_with_it_is_refused(attr
     own.train_records = tuple(bare if row == ROW else record for row, record in enumerate(own.task.train))
     assert own.unmarked == 1
     own.digest = attribution.digest
-    own._cache = lambda content, *rest: Attribution._cache(own, {**content, "bare": True}, *rest)
+    own.open_cache = lambda content, *rest: Attribution.open_cache(own, {**content, "bare": True}, *rest)
     features = own.features(own.task.queries["triggered"])
     for name in ("gradsim", "less", "trak", "tracin"):
         scores = METHODS[name].score(features, "response_loss")

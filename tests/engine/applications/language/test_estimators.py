@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from engine.applications.language import detection, signals
-from engine.applications.language.methods import METHODS
+from engine.applications.language import detection, mean_products, signals
+from engine.applications.language.methods import AUTHORS, METHODS
 from engine.models.causal import lora, passes
 from engine.models.causal.readouts import READOUTS
 
@@ -100,6 +100,53 @@ def test_signals_are_slopes_at_hidden_states(attribution):
     assert l2[0, 1] == pytest.approx(-cosine(h[0, 0], h[0, 1]) * cosine(s[0, 0], s[0, 1]), rel=1e-3)
     np.testing.assert_allclose(signals.score("train", "l2", h[0], h[0], s[0], s[0]),
                                signals.score("none", "none", h[0], h[0], s[0], s[0]), atol=1e-6)
+
+
+def test_mean_queries_are_scored_by_the_gradients_themselves_as_in_the_authors_code(attribution):
+    """Against loops over whole gradients, each formula written out; of two sets the second is asked about."""
+    sets, whole = ["clean", "triggered"], attribution.kept
+    features = mean_products.features(attribution, "triggered", sets)
+    points, last = whole.points, attribution.points[-1]
+    second = last.moments()[1]
+    root = np.sqrt(np.concatenate([second[name].flatten().numpy() for name in attribution.sizes])) + 1e-8
+    g = np.asarray(points[-1].gradients, dtype=float)
+    fisher = g.T @ g / len(g)
+    ridge = 0.01 * max(np.diag(fisher).mean(), 1.0) * np.eye(len(fisher))
+    recipe, total = attribution.setting.recipe, last.step
+    rates = [recipe.rate(point.step - 1, total) for point in attribution.points]
+    for behavior in READOUTS:
+        means = [np.asarray(point.queries[behavior], dtype=float).mean(0) for point in points]
+        expected = {"gradsim": g @ -means[-1], "less": (g / root) @ (-means[-1] / root),
+                    "trak": g @ np.linalg.solve(fisher + ridge, -means[-1]),
+                    "tracin": sum(rate * np.asarray(point.gradients) @ -mean
+                                  for rate, point, mean in zip(rates, points, means, strict=True)),
+                    "gradient_norm": np.linalg.norm(g, axis=1)}
+        for name, values in expected.items():
+            found = AUTHORS[name].score(features, behavior)
+            assert found.shape == (1, len(g))
+            np.testing.assert_allclose(found[0], values, rtol=2e-3, atol=1e-4 * abs(values).max(), err_msg=name)
+    mean = np.asarray(whole.query_hidden[1.0], dtype=float).mean(0)
+    found = AUTHORS["repsim"].score(features, "none")[0, 2]
+    assert found == pytest.approx(cosine(mean, whole.hidden[1.0][2]), abs=1e-5)
+    assert not AUTHORS["repsim"].directed and AUTHORS["repsim"].scoring() == METHODS["repsim"].scoring()
+
+
+def test_the_authors_signals_alone_are_one_score_and_both_are_its_negative(attribution):
+    attribution.load(attribution.points[-1])
+    behavior, encoded, model = READOUTS["answer_log_probability"], attribution.encoded[:4], attribution.model
+    (h, s), (raw, summed) = (signals.states_and_signals(model, attribution.encoder, encoded, behavior.read, "answer",
+                                                        [1, 2], as_authors=own) for own in (True, False))
+    np.testing.assert_allclose(s[0], summed[0], atol=1e-6)  # of a single position the mean is the sum
+    normed = model.get_base_model().model.norm(torch.from_numpy(h[1])).detach()
+    np.testing.assert_allclose(normed, raw[1], atol=1e-4)
+    for scale in ("raw", "l2"):
+        found = {signal: signals.score_as_authors(signal, scale, h[1, :2], h[1], s[1, :2], s[1])
+                 for signal in ("train", "behavior", "both")}
+        length = np.linalg.norm(s[1, 0]) * np.linalg.norm(s[1, 3]) if scale == "raw" else 1.0
+        expected = cosine(h[1, 0], h[1, 3]) * cosine(s[1, 0], s[1, 3]) * length
+        assert found["behavior"][0, 3] == pytest.approx(expected, rel=1e-4)
+        np.testing.assert_array_equal(found["train"], found["behavior"])
+        np.testing.assert_array_equal(found["both"], -found["behavior"])
 
 
 def test_detection_by_hand():

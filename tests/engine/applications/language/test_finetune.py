@@ -9,9 +9,10 @@ import torch
 from transformers import get_cosine_schedule_with_warmup
 
 from engine.applications.language.attribution import Attribution, Setting
+from engine.basics.errors import InvalidInput
 from engine.basics.provenance import device_name
 from engine.models.causal import finetune, lora, passes
-from engine.models.causal.readouts import learned_likelihood
+from engine.models.causal.readouts import learned_likelihood, mean_response_likelihood
 from engine.models.causal.recipe import FineTuning
 from engine.models.training import Training
 from engine.store.results import digest_of
@@ -132,6 +133,36 @@ def test_checkpoints_that_are_missing_are_made(plain_setting, attribution, monke
     assert [first.weight, last.weight] == [point.weight for point in attribution.points]
     for name, value in attribution.points[0].weights.items():
         assert torch.equal(first.weights[name], value)
+
+
+def test_checkpoints_at_fractions_are_part_of_no_other_training():
+    recipe = FineTuning.parse({"batch": 4, "epochs": 3, "checkpoints_at": "1, .33,0.66"})
+    assert recipe.checkpoints == 3 and finetune.schedule(recipe, 10) == (9, [3, 6, 9])
+    assert FineTuning.parse(recipe.model_dump(mode="json")) == recipe
+    spaced = FineTuning(batch=4, epochs=3)
+    assert finetune.identity({}, "", recipe, 0, "cpu") == finetune.identity({}, "", spaced, 0, "cpu")
+    assert not {"checkpoints_at", "dropout"} & set(spaced.model_dump(mode="json"))
+    with pytest.raises(InvalidInput, match="do not end with 1"):
+        FineTuning(checkpoints_at="0.5")
+    with pytest.raises(InvalidInput, match="names no moments of a training"):
+        FineTuning(checkpoints_at="0,1")
+
+
+def test_dropout_is_sampled_in_training_alone_and_replayed(plain_setting, attribution, monkeypatch, tmp_path):
+    setting = Setting.parse({**plain_setting, "recipe": {**plain_setting["recipe"], "dropout": 0.5}})
+    ends = []
+    for place in ("one", "two"):
+        monkeypatch.setenv("WHICHFLUENCE_HOME", str(tmp_path / place))
+        dropping = Attribution(setting, 0)
+        ends.append(dropping.train()[-1].weights)
+    assert all(torch.equal(ends[0][name], value) for name, value in ends[1].items())
+    assert not all(torch.equal(ends[0][name], value) for name, value in attribution.points[-1].weights.items())
+    first, again = (dropping.features(dropping.task.queries["clean"]).last.gradients for _ in range(2))
+    assert np.array_equal(first, again)
+    dropping.load(dropping.points[-1])
+    readers = [mean_response_likelihood]
+    one, other = (passes.read(dropping.model, dropping.encoder, dropping.encoded, readers) for _ in range(2))
+    assert torch.equal(one, other) and "with dropout 0.5" in setting.recipe.sentence
 
 
 def test_what_a_gpu_trained_is_taken_where_nothing_else_is(plain_setting, attribution, monkeypatch, tmp_path):

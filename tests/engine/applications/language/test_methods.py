@@ -36,4 +36,4 @@ def test_baselines_imply_no_specification_and_say_what_they_do():
         assert METHODS[name].scoring("answer_logit") is None
         assert METHODS[name].asks("answer_logit") == METHODS[name].named.asks
     assert {name for name in METHODS if name not in IMPLYING} == {"gradient_norm", "random"}
-    assert len(list(pairs(tuple(READOUTS)))) == 3 + 4 * 4
+    assert len(list(pairs(tuple(READOUTS)))) == 3 + 4 * 5

@@ -25,7 +25,7 @@ def test_values_against_a_loop_over_tokens(attribution):
         at = logits[item.answer - 1, list(item.letters)]
         others = [at[place] for place in range(len(at)) if place != item.stated]
         expected = [own[item.response - 1:].mean(), own[[place - 1 for place in item.explanation]].mean(),
-                    at[item.stated], at[item.stated] - max(others)]
+                    at[item.stated], at[item.stated] - max(others), logp[item.answer - 1, item.ids[item.answer]]]
         torch.testing.assert_close(found[row].double(), torch.stack(expected), atol=2e-5, rtol=1e-5)
 
 
@@ -45,7 +45,8 @@ def test_log_probabilities_sum_to_one(attribution):
 
 @pytest.mark.parametrize(("behavior", "record", "said"), [
     ("explanation_loss", "none", "explanation span"), ("answer_logit", "none", "answer span"),
-    ("answer_margin", "none", "answer span"), ("answer_margin", "one choice", "second choice")])
+    ("answer_margin", "none", "answer span"), ("answer_log_probability", "none", "answer span"),
+    ("answer_margin", "one choice", "second choice")])
 def test_a_missing_span_is_named(behavior, record, said):
     with pytest.raises(InvalidInput, match=said):
         READOUTS[behavior].check([ALONE[record]])

@@ -1,0 +1,134 @@
+r"""Unprojected products of records' gradients with the mean gradients of sets of queries.
+
+A score that is linear in a query's gradient has as its mean over queries the score of their mean gradient. With the
+mean gradients of every set and behavior as the rows of Q (J, P),
+
+    Q g_k   and   Q (g_k/(√v + ε)²),        g_k = ∇ℓ(z_k),  v Adam's second moment,
+
+are all the products that GradSim and TracIn, and LESS as in the authors' code, take of record k: J numbers in place of
+P. Held as gradients of which every query is a unit vector, they answer estimators as whole gradients would do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from engine.applications.language import gradients
+from engine.applications.language.attribution import Attribution, Check, Progress
+from engine.applications.language.cache import Cache
+from engine.applications.language.projection import group_gradients
+from engine.data.records import fingerprint
+from engine.gradients.cached import CachedCheckpoint, CachedFeatures
+from engine.models.adam import EPSILON
+from engine.models.causal import passes
+from engine.models.causal.encoding import Batch
+from engine.models.causal.finetune import FineTuneCheckpoint
+from engine.models.causal.readouts import READOUTS
+
+Rows = Mapping[str, Tensor]
+"""Parameter -> the rows (J, size) of a matrix that belong to it."""
+
+
+class Sums:
+    """The sum of all gradients that it is called with, in float64, by parameter."""
+
+    def __init__(self, sizes: Mapping[str, int]) -> None:
+        self.sizes = sizes
+        self.totals: dict[str, Tensor] = {}
+
+    def __call__(self, names: tuple[str, ...], joined: Tensor) -> None:
+        """Gradients (b, Σ sizes) of the parameters `names`, side by side."""
+        for name, part in zip(names, joined.split([self.sizes[name] for name in names], 1), strict=True):
+            self.totals[name] = self.totals.get(name, 0.0) + part.double().sum(0)
+
+
+class Products:
+    """Q g of a batch's gradients g, (b, J), out of their parts; and ‖g‖², (b,)."""
+
+    def __init__(self, rows: Rows) -> None:
+        self.rows = rows
+        self.total, self.squares = torch.zeros(()), torch.zeros(())
+
+    def __call__(self, names: tuple[str, ...], joined: Tensor) -> None:
+        own = torch.cat([self.rows[name] for name in names], 1).to(joined.device)
+        self.total = self.total + (joined @ own.T).cpu()
+        self.squares = self.squares + joined.square().sum(1).cpu()
+
+
+def mean_gradients(run: Attribution, sets: Sequence[str], check: Check = lambda: None) -> dict[str, Tensor]:
+    """Parameter -> (J, size) of the model as it is loaded: the mean gradient of every behavior of the first set, then
+    of the next."""
+    parts: list[dict[str, Tensor]] = []
+    with gradients.tapped(run.model, run.sizes) as tap:
+        for name in sets:
+            encoded = run.queries(name)
+            sums = [Sums(run.sizes) for _ in behaviors(run, sets)]
+            readers = [READOUTS[behavior].read for behavior in behaviors(run, sets)]
+            for _, batch in passes.batched(run.model, run.encoder, encoded, run.setting.recipe.batch, check=check):
+                group_gradients(run.model, tap, batch, readers, [[one] for one in sums])
+            parts += [{key: total / len(encoded) for key, total in one.totals.items()} for one in sums]
+    return {name: torch.stack([part[name] for part in parts]).float() for name in run.sizes}
+
+
+def behaviors(run: Attribution, sets: Sequence[str]) -> list[str]:
+    """Those that every query of the sets allows."""
+    return run.behaviors([query for name in sets for query in run.queries(name)])
+
+
+def divisors(point: FineTuneCheckpoint) -> Rows:
+    """Parameter -> (1, size), (√v + ε)² of a checkpoint."""
+    return {name: ((value.sqrt() + EPSILON) ** 2).flatten()[None] for name, value in point.moments()[1].items()}
+
+
+def cached(run: Attribution, point: FineTuneCheckpoint, sets: Sequence[str], check: Check = lambda: None,
+           progress: Progress = lambda fraction: None) -> Cache:
+    """`products` and `divided` (n, J) of every training record at a checkpoint, with `norm` ‖g‖ and `loss`."""
+    width = len(sets) * len(behaviors(run, sets))
+    identity = {"part": "mean products", "step": point.step, "sets": [fingerprint(run.task.queries[name])
+                                                                      for name in sets], **run.scope}
+    cache = run.open_cache(identity, len(run.encoded), {"products": (width,), "divided": (width,), "norm": (),
+                                                        "loss": ()})
+    if cache.sealed:
+        return cache
+    run.load(point)
+    means, by = mean_gradients(run, sets, check), divisors(point)
+    return run.fill(cache, point, run.encoded, _of_batch(run, means, {
+        name: rows / by[name] for name, rows in means.items()}), check, progress)
+
+
+def _of_batch(run: Attribution, means: Rows, divided: Rows) -> Callable[..., dict[str, Tensor]]:
+    (loss,) = run.losses.values()
+
+    def rows_of(tap: gradients.Tap, batch: Batch, _rows: Sequence[int]) -> dict[str, Tensor]:
+        plain, other = Products(means), Products(divided)
+        values = group_gradients(run.model, tap, batch, [loss], [[plain, other]])
+        return {"products": plain.total, "divided": other.total, "norm": plain.squares.sqrt(),
+                "loss": values[:, 0].float().cpu()}
+
+    return rows_of
+
+
+def features(run: Attribution, name: str, sets: Sequence[str], check: Check = lambda: None) -> CachedFeatures:
+    """What estimators read of the mean query of a set, one of the `sets` whose products are held together.
+
+    Similarities compare with the mean representation, and TRAK regresses on projected gradients.
+    """
+    names, records = behaviors(run, sets), run.task.queries[name]
+    units = np.eye(len(names) * len(sets), dtype=np.float32)[len(names) * list(sets).index(name):]
+    queries = {behavior: units[index:index + 1] for index, behavior in enumerate(names)}
+    points = [(point, cached(run, point, sets, check)) for point in run.points]
+    last, (end, held) = run.points[-1], points[-1]
+    projected, asked = run.record_cache(last, check), run.query_cache(last, records, check)
+    regressed = CachedCheckpoint(last.weight, projected["gradient"], None, {
+        behavior: np.asarray(asked[behavior]).mean(0, keepdims=True) for behavior in names})
+    states, of_queries = run.states(None, check), run.states(records, check)
+    return CachedFeatures(
+        tuple(CachedCheckpoint(point.weight, own["products"], None, queries, point.rate,
+                               own["divided"] if point is end else None) for point, own in points),
+        held["norm"], held["loss"], {depth: states[f"{depth:g}"] for depth in run.layers},
+        {depth: np.asarray(of_queries[f"{depth:g}"]).mean(0, keepdims=True) for depth in run.layers},
+        run.setting.layer, run.seed, run.setting.ridge, regressed=regressed)
