@@ -57,7 +57,7 @@ def _run(wanted: Study) -> Attributed | None:
         return None
     with st.container(border=True):
         larger = "" if models.is_embedded(wanted.model) else (
-            " A model of more than 135 million parameters takes longer, a GPU less.")
+            " A model with more than 135 million parameters takes longer; a GPU is faster.")
         glossary.markdown("**This has not been computed yet.** It fine-tunes the model and caches gradients: "
                           f"{guesses.expected(wanted.request)}.{larger} You can close the browser meanwhile, and "
                           "cancel and resume.")

@@ -108,13 +108,13 @@ LESSON = Lesson(
     "Two classes in the plane, and one more point that you drag. The dotted line is the boundary without it, the solid "
     "one the exact answer with it, and the dashed one the linearised answer: the influence function.",
     setup, show,
-    "Near the boundary a point moves the model little, and the line follows. Far on the wrong side it pulls hard, the "
-    "exact model gives way only so far, and the linearisation overshoots.",
+    "Near the boundary a point moves the model little, and the line follows. Far on the wrong side its gradient is "
+    "large: the exact boundary moves a limited distance, and the linearisation overshoots.",
     Quiz("Far on the wrong side the dashed line overshoots. Is the influence function computed wrongly?",
          ("Yes", "No, it is the right answer for a tiny weight"), 1,
          "It is the derivative at weight zero, carried out to the weight of a whole example. The gap is "
          "approximation error, and it shrinks with the weight."),
     Quiz("The point is dragged far to the wrong side. Whose answer moves the query's probability farther?",
          ("The exact one", "The linearised one", "Both the same"), 1,
-         "A line goes on at the slope with which it began; the exact model gives way less and less."),
+         "The linearisation keeps its first slope; the exact answer flattens as the weight grows."),
     controls=("toy-x", "toy-y", "toy-label"))

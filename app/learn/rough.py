@@ -51,12 +51,12 @@ def show() -> PageLink:
 LESSON = Lesson(
     "rough", "Smooth and rough trainings",
     "Trainings on the same thirty points and with the same initial weights. The first takes small steps on all points, "
-    "through a smooth network. Each of the next changes one thing more: kinks in place of the smooth parts, five "
-    "points at a time, momentum, larger steps. The derivative of a training says what happens when one example counts "
+    "through a smooth network. Each later one changes one thing more: a network with kinks, batches of "
+    "five points, momentum, larger steps. The derivative of a training says what happens when one example counts "
     "a little more or less: a straight line.",
     setup, show,
-    "A derivative through the whole training is exact in both; it tells what real trainings do only where the training "
-    "is smooth.",
+    "A derivative through the whole training is exact in both; it predicts real trainings only where the training is "
+    "smooth.",
     Quiz("In the rough training the line already misses at ε = 0.25. Is the derivative wrong?",
          ("Yes, it needs more digits", "No, it is the right tangent of a curve that bends and jumps"), 1,
          "It is the exact slope at ε = 0. Large steps blow small changes up, and a kink that is crossed in some "
@@ -64,6 +64,6 @@ LESSON = Lesson(
          "does."),
     Quiz("For which of the two, the first or the last, will the straight line predict what a real training does?",
          ("For both", "For the smooth one", "For the rough one"), 1,
-         "Small steps through a smooth network bend the end of the training little; large ones with momentum, on "
-         "few points and through kinks, throw it about."),
+         "With small steps and a smooth network, the final model depends on ε almost linearly; with large steps, "
+         "momentum, small batches and kinks it does not."),
     controls=("lesson-run", "lesson-epsilon"))
