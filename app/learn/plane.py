@@ -44,8 +44,12 @@ def show() -> PageLink:
              _start(x, y, label), toy.SIDE, kind, key=CHART, on_select=_dragged, selection_mode=charts.MOVED,
              alt=f"Two classes in the plane with three decision boundaries; the moved point of class {label} is at "
                  f"({x:.1f}, {y:.1f}).")
-        extras("plane", _lines(answer), command=(
-            f'python -c "from engine.applications.lessons.toy import answer; print(answer({x}, {y}, {label}))"'))
+        extras("plane", _lines(answer), about=[
+            f"Question: how does the model change when the point ({x:g}, {y:g}) of class {label} is added with the "
+            "weight of one example? Exact: the new optimum; linearised: the inverse-Hessian derivative.",
+            f"{len(fixed) - 1} training points in the plane, one query · softmax regression with an intercept, "
+            f"l2 {toy.L2:g} · seed {toy.SEED}"], command=(
+                f'python -c "from engine.applications.lessons.toy import answer; print(answer({x}, {y}, {label}))"'))
     return PageLink("approximation_error", "Drag the weight α of real examples", specimens.address(panel="alpha"))
 
 

@@ -6,7 +6,7 @@ from app.learn import specimens, state
 from app.learn.lesson import Lesson, PageLink, Quiz, aside, extras
 from app.widgets.examples import cards
 from app.widgets.words import glossary
-from engine.desk.analyses import rough
+from engine.desk.analyses import rough, toy
 from engine.question import direction
 from engine.question.behaviors import BEHAVIORS
 
@@ -30,7 +30,7 @@ def show() -> PageLink:
     at = frame.iloc[(frame["epsilon"] - epsilon).abs().argmin()]
     unit = direction.change(READ)
     draw(charts.tangent, frame, epsilon, unit, "epsilon", "change of the weight, ε", key="learn:rough",
-         alt=f"The {unit} by trainings in which one example weighs 1 + ε, and the line that the derivative at "
+         moving=True, alt=f"The {unit} by trainings in which one example weighs 1 + ε, and the line that the derivative at "
              f"ε = 0 predicts: {at.curve:+.4f} and {at.tangent:+.4f} at ε = {epsilon:g}.")
     moved = direction.changed(READ, float(at.curve), f"**{cards.number(at.curve)}**")
     others = ", ".join(f"{rough.off(rough.along_epsilon(one)):.0%}" for one in rough.KINDS)
@@ -41,7 +41,11 @@ def show() -> PageLink:
         f"{' At ε = −1 the example is left out.' if epsilon == -1 else ''}".replace("ε = -", "ε = −"))
     aside(f"{rough.RECIPES[kind].sentence} Every point of the curve is a training of its own; the line is the "
           "exact derivative of the one in the middle, through all its steps.")
-    extras("rough", frame, quantity=unit, command=(
+    extras("rough", frame, quantity=unit, about=[
+        f"Question: {unit} when the weight of training example {rough.ROW} is 1 + ε, in the training "
+        f"“{rough.KINDS[kind]}”. Exact: real trainings; line: their derivative at ε = 0.",
+        f"{2 * toy.POINTS} training points in the plane, one query · {rough.RECIPES[kind].sentence} Seed {rough.SEED}"
+        ], command=(
         'python -c "from engine.applications.lessons.rough import along_epsilon as a; '
         f"print(a('{kind}').to_csv(index=False))\""))
     return PageLink("approximation_error", "See how far the derivative of a network's training reaches",

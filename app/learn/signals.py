@@ -45,7 +45,10 @@ def show() -> PageLink:
                       f"{here}; chance is {rho:.2f}. Mean over {signals.DRAWS} draws, with its 95% interval: {means}.")
     table = pd.DataFrame({"score": list(titles.values()),
                           "average precision": [round(detections.auprc(name), 4) for name in titles]})
-    extras("signals", table, command=(
+    extras("signals", table, about=[
+        "Question: which training labels are wrong? An example is more suspicious the lower its mean score over the "
+        "queries.", f"Handwritten digits · {signals.TRAIN} training examples, {wrong} with a wrong label · "
+        f"{signals.QUERIES} queries · softmax regression, l2 {signals.L2:g} · seed 0"], command=(
         'python -c "from engine.applications.lessons.signals import detections as d; '
         'print({s: d('
         f'{rho}).auprc(s) for s in d({rho}).suspicion}})"'))
