@@ -56,9 +56,9 @@ def show(wanted: Study, shown: pd.DataFrame, records: pd.DataFrame, ranking: Ran
     view = f"{wanted.digest} {ranking.method.name} {ranking.behavior} {ranking.layer} {shown['score'].iloc[0]}"
     screens.show(Screen(review.fingerprint, view, rows, review.choices, MARKS, WORDS,
                         partial(_page, records, ranking, review, ranks)), review, taken, decisions, row)
-    answers = " A digit says which answer is the right one." if review.choices else ""
-    glossary.caption("Keys: **W** takes a record out, **F** keeps it, **U** is unsure, **Z** takes back; ← and → go "
-                     f"on without a decision.{answers}")
+    answers = " A digit gives the right answer." if review.choices else ""
+    glossary.caption("Keys: **W** removes a record, **F** keeps it, **U** is unsure, **Z** undoes; ← and → move "
+                     f"without a decision.{answers}")
 
 
 def _page(records: pd.DataFrame, ranking: Ranking, review: RecordReview, ranks: Mapping[int, int], rows: Sequence[int]
@@ -85,8 +85,8 @@ def exports(wanted: Study, review: RecordReview, decisions: Mapping[int, Decisio
             downloads.file_button("Cleaned records (JSONL)", partial(_cleaned, wanted, review),
                                   "cleaned-records.jsonl", "application/jsonl", "language:cleaned", disabled=not wrong,
                                   help="One record a line, as *Your own records* reads them, with corrected answers "
-                                       "and without what is taken out; of a file of your own, the held-out queries "
-                                       "stand at its end again.")
+                                       "and without removed records; the held-out queries of your own file are at "
+                                       "its end again.")
         glossary.caption(f"Decisions lie in your results folder under the fingerprint {review.fingerprint[:12]} of "
                          "these records, for every model and question.")
 

@@ -102,8 +102,8 @@ def _shading(method: RecordMethod, contributions: pd.Series, rest: float) -> str
             f"**{contributions.sum():+.2e}**")
     if not method.preconditioned:
         return f"{text}, which is the score."
-    return (f"{text}. The optimizer's momentum, which no token brings, adds {rest:+.2e}; the sum is the score. How far "
-            "Adam shortens a step is held at what the whole record makes of it.")
+    return (f"{text}. The optimizer's momentum, which belongs to no token, adds {rest:+.2e}; the sum is the score. "
+            "Adam's step sizes are held at those of the whole record.")
 
 
 def _take_apart(wanted: Study, row: int, query: int | None, more: Attributed | Waiting | str | None) -> None:

@@ -98,7 +98,23 @@ def detection() -> None:
         glossary.caption(f":material/warning: {said}")
     _finding(kinds, metric, 0.5 if metric == "AUROC" else prevalence)
     _to_records(task)
-    downloads.chart_extras(f"{experiment}-{scale.name}", table, command=scale.result.manifest.get("command"))
+    _extras(experiment, scale, table, [f"language:heatmap:{kind}" for kind in kinds], [_asked()])
+
+
+def _extras(experiment: str, scale: PublishedScale, table: pd.DataFrame, charts: Sequence[str],
+            questions: Sequence[str]) -> None:
+    """Table, downloads and command of a published result, and what the files of its charts say of it."""
+    manifest = scale.result.manifest
+    seeds = f"Seeds {', '.join(map(str, manifest['seeds']))}." if manifest.get("seeds") else ""
+    downloads.chart_extras(f"{experiment}-{scale.name}", table, command=manifest.get("command"), charts=charts,
+                           about=[*questions, f"{_scale_sentence(scale)} {seeds}"])
+
+
+def _asked() -> str:
+    """The question of the chosen estimator and behavior; every other cell poses that of its own row and column."""
+    estimator, behavior = state.chosen_question()
+    read = f" with {READOUTS[behavior].title.lower()}" if estimator.reads else ""
+    return f"{estimator.label}{read}: {estimator.asks(behavior)}"
 
 
 def _to_records(task: str) -> None:
@@ -161,7 +177,9 @@ def ablation() -> None:
          alt=alt_of(shown, "AUPRC by query and target"))
     glossary.caption("Columns: is the trigger in the query, and which answer is the target. "
                      f"{_scale_sentence(scale)} {results.wide(table, 'AUPRC')}")
-    downloads.chart_extras(f"table-a15-{scale.name}", table, command=scale.result.manifest.get("command"))
+    _extras("table-a15", scale, table, ["language:ablation"], [
+        "Question: how well does each ranking detect the poisoned records, for the query with or without the trigger "
+        "and the harmful or the right answer as target?"])
 
 
 def removal() -> None:
@@ -179,7 +197,9 @@ def removal() -> None:
     glossary.caption(
         "Grey diamond: before. Blue dot: mean after removal and retraining; ticks: single seeds. *Oracle* rows "
         f"remove a known group. {_scale_sentence(scale)}")
-    downloads.chart_extras(f"table-a14-{scale.name}", scale.result.table, command=scale.result.manifest.get("command"))
+    _extras("table-a14", scale, scale.result.table, ["language:removal"], [
+        "Question: how often does the attack succeed after the tenth of the records that a ranking puts first is "
+        "removed and the model is fine-tuned again?"])
 
 
 def _prevalence(scale: PublishedScale, task: str) -> float:

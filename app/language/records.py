@@ -57,7 +57,7 @@ def _run(wanted: Study) -> Attributed | None:
         return None
     with st.container(border=True):
         larger = "" if models.is_embedded(wanted.model) else (
-            " A model of more than 135 million parameters takes longer, a GPU less.")
+            " A model with more than 135 million parameters takes longer; a GPU is faster.")
         glossary.markdown("**This has not been computed yet.** It fine-tunes the model and caches gradients: "
                           f"{guesses.expected(wanted.request)}.{larger} You can close the browser meanwhile, and "
                           "cancel and resume.")
@@ -98,7 +98,7 @@ def _records(wanted: Study, run: Attributed, estimator: str, behavior: str) -> N
     opened.show(wanted, tables, row, ranking, query)
     review_desk.exports(wanted, review, decisions)
     if "detection" in tables:
-        _detection(tables["detection"])
+        _detection(wanted, tables["detection"], facts=manifest["facts"])
     downloads.chart_extras(f"records-{wanted.digest[:8]}", shown, command=wanted.command, quantity=ranking.quantity)
     with st.expander("The same in Python"):
         st.code(wanted.program(ranking.column, ranking.opposing_first), language="python", wrap_lines=True)
@@ -166,7 +166,7 @@ def _titles(shown: pd.DataFrame) -> dict[int, str]:
             for row, rank, prompt in zip(shown["record"], shown["rank"], shown["prompt"], strict=True)}
 
 
-def _detection(detected: pd.DataFrame) -> None:
+def _detection(wanted: Study, detected: pd.DataFrame, facts: Mapping[str, int]) -> None:
     """How well each estimator and behavior finds the records whose flags are known, in this run alone."""
     with st.expander("Detection of the flagged records in this run"):
         table = detected.rename(columns={"value": "mean"}).assign(ci95=float("nan"), n_seeds=1)
@@ -179,4 +179,8 @@ def _detection(detected: pd.DataFrame) -> None:
                  alt=alt_of(shown, f"AUPRC by estimator and behavior, {kind}"))
         glossary.caption("Area under the precision-recall curve; one seed. Chance is the fraction of flagged "
                          "records.")
-        downloads.chart_extras("detection-of-this-run", detected[detected["metric"] != "share"], title="As a table")
+        downloads.chart_extras(
+            "detection-of-this-run", detected[detected["metric"] != "share"], title="As a table",
+            command=wanted.command, charts=[f"language:own:{kind}" for kind in detected["sought"].unique()],
+            about=["Question: how well does each estimator, with each behavior, rank the flagged records first?",
+                   f"{wanted.model} · {facts['records']:,} training records · seed {wanted.seed}"])

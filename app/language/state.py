@@ -26,12 +26,12 @@ from engine.question.worded import ranged
 
 VIEWS = {"detection": "Detection", "records": "Records", "ablation": "Query ablation",
          "removal": "Removal"}
-LAYER_TITLES = {0.25: "A quarter of the way up", 0.5: "Halfway up", 0.75: "Three quarters of the way up",
-                1.0: "The last layer"}
+LAYER_TITLES = {0.25: "Layer at 1/4 of the depth", 0.5: "Middle layer", 0.75: "Layer at 3/4 of the depth",
+                1.0: "Last layer"}
 FILTERS = {"all": "All records", "found": "In the top 10% of one behavior, not of another"}
 ABOUT = {"task": "the task's held-out queries", "mine": "a prompt of mine"}
 OWN_RECORDS = """One JSON object a line, or a list of them: `prompt` and `response` (or `completion`), `messages` or
-`conversations` (their last answer), or `instruction`, `input` and `output`. If you like `spans`
+`conversations` (their last answer), or `instruction`, `input` and `output`. Optional: `spans`
 (`{"answer": [start, end], "explanation": [start, end]}`, characters of the response), or the keys `answer` (one letter)
 and `rationale`, whose text in the response becomes its span; `choices` (letters) and `flags`. The last eight records
 are held out as queries, unless you ask about your own prompt."""

@@ -7,6 +7,7 @@ import io
 from collections.abc import Mapping
 from html import escape
 
+import segno
 import streamlit as st
 
 from app.learn.lesson import Lesson
@@ -23,7 +24,17 @@ def invite() -> None:
     """On the page, where the server was started for a class: how to join."""
     if visitors.code():
         st.info(f"A class can join at **{visitors.address().partition('/?')[0]}** with the code **{visitors.code()}**. "
-                "*Classroom mode* begins the lesson.", icon=":material/groups:")
+                "*Classroom mode* begins the lesson; *Join* there shows this code large.", icon=":material/groups:")
+        st.html(scanned(160), width="content")
+
+
+def scanned(side: int) -> str:
+    """The address with the code as a QR code (ISO/IEC 18004), so many pixels wide, for the camera of a device.
+
+    It is black on white in both themes, with the quiet zone of four modules that readers need.
+    """
+    source = segno.make(visitors.address(), micro=False).svg_data_uri(border=4, light="#fff", omitsize=True)
+    return f'<img src="{source}" width="{side}" height="{side}" alt="QR code of {escape(visitors.address())}">'
 
 
 def follow(step: str, stage: str) -> None:
@@ -55,7 +66,8 @@ def show(lessons: Mapping[str, Lesson]) -> None:
         return
     with st.popover("Join", icon=":material/groups:"):
         st.title(visitors.code(), anchor=False)
-        st.markdown(f"Open **{visitors.address().partition('/?')[0]}** and type this code.")
+        st.html(scanned(320), width="content")
+        st.markdown(f"Scan this, or open **{visitors.address().partition('/?')[0]}** and type the code.")
         downloads.file_button("Answers (CSV)", lambda: answers_csv(lessons), "class-answers.csv", "text/csv",
                               "class:answers")
         st.button("Begin a new class", icon=":material/restart_alt:", on_click=Answers().clear,

@@ -28,7 +28,7 @@ def _cloud(alpha: float, removed: Scores, raised: Scores, key: str) -> tuple[pd.
     query = own.query(sample, comparing.doubtful(sample.problem))
     frame = specimens.rank_frame(sample, removed, raised, query)
     draw(charts.cloud, frame, "rank when the example is left out", "rank when it weighs α more", True, key=key,
-         alt=f"Ranks of training examples for one query: left out against upweighted by α = {short(alpha)}.")
+         moving=True, alt=f"Ranks of training examples for one query: left out against upweighted by α = {short(alpha)}.")
     return frame, query
 
 
@@ -61,19 +61,19 @@ def show() -> PageLink:
 
 LESSON = Lesson(
     "intervention", "P: what is done to the example?",
-    "Leave it out, give its loss more weight, change its label: each is an intervention. To a small change the model "
-    "answers in proportion, and the derivative gives the ranking. Compare leaving an example out with a weight α more "
-    "on its loss.",
+    "Leave it out, give its loss more weight, change its label: each is an intervention. For a small change the effect is "
+    "proportional to the change, and the derivative gives the ranking. Compare leaving an example out with adding "
+    "weight α to its loss.",
     setup, show,
-    "A light weight ranks as the derivative does, and the heavier it is, the less so. Leaving the example out is a "
-    "large change in the other direction: no weight ranks quite like it.",
-    Quiz("Why do the rankings part when α grows?",
+    "A small weight ranks as the derivative does, a larger one less so. Leaving the example out is a large change in "
+    "the opposite direction: no weight gives exactly its ranking.",
+    Quiz("Why do the rankings differ more as α grows?",
          ("The solver gets worse", "The optimum moves along a curve, not along a line", "Chance"), 1,
          "Every score here is exact. For a tiny α the optimum moves in proportion to α; farther out it bends, and "
          "by a different amount for every example."),
     Quiz("The extra weight α grows from 0.00001 to 0.1. What becomes of the agreement with leaving the example "
          "out?",
          ("It stays as it is", "It falls a little", "Nothing is left of it"), 1,
-         "It was not complete for the smallest weight either, because leaving out is no small change. The larger "
-         "weight bends the path of the optimum, and both still push in opposite directions along it."),
+         "It was not complete for the smallest weight either, because leaving out is no small change. With a "
+         "larger weight the path of the optimum is curved, and the two changes still go in opposite directions."),
     (own.QUERY, own.DATA), ("lesson-p",))

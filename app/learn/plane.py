@@ -44,8 +44,12 @@ def show() -> PageLink:
              _start(x, y, label), toy.SIDE, kind, key=CHART, on_select=_dragged, selection_mode=charts.MOVED,
              alt=f"Two classes in the plane with three decision boundaries; the moved point of class {label} is at "
                  f"({x:.1f}, {y:.1f}).")
-        extras("plane", _lines(answer), command=(
-            f'python -c "from engine.applications.lessons.toy import answer; print(answer({x}, {y}, {label}))"'))
+        extras("plane", _lines(answer), about=[
+            f"Question: how does the model change when the point ({x:g}, {y:g}) of class {label} is added with the "
+            "weight of one example? Exact: the new optimum; linearised: the inverse-Hessian derivative.",
+            f"{len(fixed) - 1} training points in the plane, one query · softmax regression with an intercept, "
+            f"l2 {toy.L2:g} · seed {toy.SEED}"], command=(
+                f'python -c "from engine.applications.lessons.toy import answer; print(answer({x}, {y}, {label}))"'))
     return PageLink("approximation_error", "Drag the weight α of real examples", specimens.address(panel="alpha"))
 
 
@@ -108,13 +112,13 @@ LESSON = Lesson(
     "Two classes in the plane, and one more point that you drag. The dotted line is the boundary without it, the solid "
     "one the exact answer with it, and the dashed one the linearised answer: the influence function.",
     setup, show,
-    "Near the boundary a point moves the model little, and the line follows. Far on the wrong side it pulls hard, the "
-    "exact model gives way only so far, and the linearisation overshoots.",
+    "Near the boundary a point moves the model little, and the line follows. Far on the wrong side its gradient is "
+    "large: the exact boundary moves a limited distance, and the linearisation overshoots.",
     Quiz("Far on the wrong side the dashed line overshoots. Is the influence function computed wrongly?",
          ("Yes", "No, it is the right answer for a tiny weight"), 1,
          "It is the derivative at weight zero, carried out to the weight of a whole example. The gap is "
          "approximation error, and it shrinks with the weight."),
     Quiz("The point is dragged far to the wrong side. Whose answer moves the query's probability farther?",
          ("The exact one", "The linearised one", "Both the same"), 1,
-         "A line goes on at the slope with which it began; the exact model gives way less and less."),
+         "The linearisation keeps its first slope; the exact answer flattens as the weight grows."),
     controls=("toy-x", "toy-y", "toy-label"))

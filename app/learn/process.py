@@ -34,7 +34,7 @@ PROCESSES = {
     "five": LessonProcess(
         "five steps", Scoring.of("query_loss", ADD, {"kind": "unrolled", "eta": 0.1, "steps": 5}),
         "−[T η Σ_s] [B ∇B(q)]ᵀ [P ∇ℓ_k(θ_s)]",
-        "Each step takes the gradient of the same example anew; no other example takes part."),
+        "Each step uses the gradient of this one example at the current parameters."),
     "trajectory": LessonProcess(
         "along the training", Scoring.of("query_loss", ADD, {"kind": "trajectory", "eta": 0.1}),
         "−[T Σ_t η_t] [B ∇B(q; θ_t)]ᵀ [P ∇ℓ_k(θ_t)]",
@@ -69,7 +69,7 @@ def show() -> PageLink:
     one, other, local = scores(step, chosen.scoring, response)
     query = own.query(sample, comparing.doubtful(sample.problem))
     frame = specimens.rank_frame(sample, one, other, query)
-    draw(charts.cloud, frame, ACROSS, UP, True, key="learn:process",
+    draw(charts.cloud, frame, ACROSS, UP, True, key="learn:process", moving=True,
          alt=f"Ranks of training examples for one query: one step against {chosen.title}.")
     formula(f"one step (GradSim): {STEP_FORMULA}", f"{chosen.title}: {chosen.formula}")
     agreement, axes = comparing.agreement(one, other), " and ".join(chosen.scoring.differing_axes(step))
@@ -89,15 +89,15 @@ def show() -> PageLink:
 
 LESSON = Lesson(
     "process", "T: how does training answer?",
-    "After the change, what does training do? Take one step on the example, several, or go all the way to the new "
+    "After the change, what does training do? One step on the example, several steps, or re-optimisation to the new "
     "optimum? Not every intervention fits every process, so P changes with T here where it must.",
     setup, show,
     "One step and a new optimum agree on which examples matter, and hardly on which of them help and which harm; they "
     "are different questions, not better and worse answers.",
     Quiz("GradSim (one step) disagrees with leave-one-out. Would a longer computation of GradSim help?",
          ("Yes, it converges to leave-one-out", "No, it answers for another training process"), 1,
-         "Several steps agree with one step, not with the optimum. What separates them is T, and P with it: "
-         "a step takes the example once more, leaving out drops it from what is optimised."),
+         "Several steps agree with one step, not with the optimum. They differ in T, and in P with it: a "
+         "step adds one occurrence of the example, leaving it out removes its loss from the objective."),
     Quiz("One step on the example against training to the new optimum: how far will the two rankings agree?",
          ("Nearly the same ranking", "About halfway", "Hardly at all"), 2,
          "The sizes of the scores agree, their signs do not: the dots form a cross."),

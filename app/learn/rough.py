@@ -6,7 +6,7 @@ from app.learn import specimens, state
 from app.learn.lesson import Lesson, PageLink, Quiz, aside, extras
 from app.widgets.examples import cards
 from app.widgets.words import glossary
-from engine.desk.analyses import rough
+from engine.desk.analyses import rough, toy
 from engine.question import direction
 from engine.question.behaviors import BEHAVIORS
 
@@ -30,7 +30,7 @@ def show() -> PageLink:
     at = frame.iloc[(frame["epsilon"] - epsilon).abs().argmin()]
     unit = direction.change(READ)
     draw(charts.tangent, frame, epsilon, unit, "epsilon", "change of the weight, ε", key="learn:rough",
-         alt=f"The {unit} by trainings in which one example weighs 1 + ε, and the line that the derivative at "
+         moving=True, alt=f"The {unit} by trainings in which one example weighs 1 + ε, and the line that the derivative at "
              f"ε = 0 predicts: {at.curve:+.4f} and {at.tangent:+.4f} at ε = {epsilon:g}.")
     moved = direction.changed(READ, float(at.curve), f"**{cards.number(at.curve)}**")
     others = ", ".join(f"{rough.off(rough.along_epsilon(one)):.0%}" for one in rough.KINDS)
@@ -41,7 +41,11 @@ def show() -> PageLink:
         f"{' At ε = −1 the example is left out.' if epsilon == -1 else ''}".replace("ε = -", "ε = −"))
     aside(f"{rough.RECIPES[kind].sentence} Every point of the curve is a training of its own; the line is the "
           "exact derivative of the one in the middle, through all its steps.")
-    extras("rough", frame, quantity=unit, command=(
+    extras("rough", frame, quantity=unit, about=[
+        f"Question: {unit} when the weight of training example {rough.ROW} is 1 + ε, in the training "
+        f"“{rough.KINDS[kind]}”. Exact: real trainings; line: their derivative at ε = 0.",
+        f"{2 * toy.POINTS} training points in the plane, one query · {rough.RECIPES[kind].sentence} Seed {rough.SEED}"
+        ], command=(
         'python -c "from engine.applications.lessons.rough import along_epsilon as a; '
         f"print(a('{kind}').to_csv(index=False))\""))
     return PageLink("approximation_error", "See how far the derivative of a network's training reaches",
@@ -51,12 +55,12 @@ def show() -> PageLink:
 LESSON = Lesson(
     "rough", "Smooth and rough trainings",
     "Trainings on the same thirty points and with the same initial weights. The first takes small steps on all points, "
-    "through a smooth network. Each of the next changes one thing more: kinks in place of the smooth parts, five "
-    "points at a time, momentum, larger steps. The derivative of a training says what happens when one example counts "
+    "through a smooth network. Each later one changes one thing more: a network with kinks, batches of "
+    "five points, momentum, larger steps. The derivative of a training says what happens when one example counts "
     "a little more or less: a straight line.",
     setup, show,
-    "A derivative through the whole training is exact in both; it tells what real trainings do only where the training "
-    "is smooth.",
+    "A derivative through the whole training is exact in both; it predicts real trainings only where the training is "
+    "smooth.",
     Quiz("In the rough training the line already misses at ε = 0.25. Is the derivative wrong?",
          ("Yes, it needs more digits", "No, it is the right tangent of a curve that bends and jumps"), 1,
          "It is the exact slope at ε = 0. Large steps blow small changes up, and a kink that is crossed in some "
@@ -64,6 +68,6 @@ LESSON = Lesson(
          "does."),
     Quiz("For which of the two, the first or the last, will the straight line predict what a real training does?",
          ("For both", "For the smooth one", "For the rough one"), 1,
-         "Small steps through a smooth network bend the end of the training little; large ones with momentum, on "
-         "few points and through kinks, throw it about."),
+         "With small steps and a smooth network, the final model depends on ε almost linearly; with large steps, "
+         "momentum, small batches and kinks it does not."),
     controls=("lesson-run", "lesson-epsilon"))

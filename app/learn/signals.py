@@ -45,7 +45,10 @@ def show() -> PageLink:
                       f"{here}; chance is {rho:.2f}. Mean over {signals.DRAWS} draws, with its 95% interval: {means}.")
     table = pd.DataFrame({"score": list(titles.values()),
                           "average precision": [round(detections.auprc(name), 4) for name in titles]})
-    extras("signals", table, command=(
+    extras("signals", table, about=[
+        "Question: which training labels are wrong? An example is more suspicious the lower its mean score over the "
+        "queries.", f"Handwritten digits · {signals.TRAIN} training examples, {wrong} with a wrong label · "
+        f"{signals.QUERIES} queries · softmax regression, l2 {signals.L2:g} · seed 0"], command=(
         'python -c "from engine.applications.lessons.signals import detections as d; '
         'print({s: d('
         f'{rho}).auprc(s) for s in d({rho}).suspicion}})"'))
@@ -56,16 +59,16 @@ def show() -> PageLink:
 
 LESSON = Lesson(
     "signals", "What turns similarity into a detector?",
-    "A gradient score is similarity between two signals: the training signal, how the example's loss pulls on its "
-    "logits, and the behavior signal, how the query's behavior depends on its own. Add them to plain similarity, one "
-    "after the other.",
+    "A gradient score is similarity between two signals: the training signal, the derivative of the example's loss "
+    "by its logits, and the behavior signal, the derivative of the query's behavior by its own. Add them to plain "
+    "similarity, one after the other.",
     setup, show,
     "What a score can find depends on the signals it uses. Here the training signal does all of it: it is the one that "
     "has read the label. With the behavior signal on top, fewer wrong labels are found at this task, not more.",
     Quiz("The paper's harmful responses in language models are found only with both signals. Is that a "
          "contradiction?", ("Yes", "No"), 1,
-         "There, all examples pull in much the same way, and only the behavior read at the query tells which pull "
-         "matters. Which signal counts depends on the question."),
+         "There, the training signals of all examples are much alike, and only the behavior signal separates the "
+         "responses that matter. Which signal counts depends on the question."),
     Quiz("Similarity alone, then with the training signal, then with the behavior signal too. Which addition finds "
          "most wrong labels?",
          ("The training signal", "The behavior signal", "Both add as much"), 0,

@@ -37,7 +37,7 @@ def show() -> PageLink:
     read = BEHAVIORS["query_loss"]
     unit = direction.change(read)
     draw(charts.tangent, frame, eta, unit, "eta", "step size η", LONGEST, key="learn:tangent",
-         alt=f"The {unit} along the step size: the exact curve and its tangent, which are apart at η = {eta:g}.")
+         moving=True, alt=f"The {unit} along the step size: the exact curve and its tangent, which are apart at η = {eta:g}.")
     at = frame.iloc[(frame.eta - eta).abs().argmin()]
     before = float(np.log(comparing.probability(sample.problem, query)))
     first = Scoring.of("query_loss", {"kind": "add_occurrence"}, {"kind": "one_step", "eta": eta}, "first_order")
@@ -82,6 +82,6 @@ LESSON = Lesson(
     Quiz("At η = 0.1 curve and tangent are apart. At η = 1, ten times as far out, how much larger is the gap?",
          ("As large", "Ten times", "More than ten times"), 2,
          "A first-order answer errs by the square of a small step, for which ten times the step is a hundred "
-         "times the gap. These steps are not small: the curve flattens on the way, and the gap grows less; the "
-         "numbers stand beside the picture."),
+         "times the gap. These steps are not small: the curve flattens, and the gap grows less, as the numbers "
+         "beside the picture show."),
     (own.DATA,), ("eta",))

@@ -32,7 +32,7 @@ def show(source: NoisySource, sample: NoisyData, scored: Scored, pair: Pair) -> 
     for column, metric in zip(st.columns(len(METRICS)), METRICS, strict=True):
         column.metric(metric, f"{own[metric]:.3f}", help=definition(metric))
     glossary.caption(
-        f"{pair.title} · {_known(sample)}, so a shuffled order has AUPRC and P@k near {noisy.mean():.2f} and AUROC "
+        f"{pair.title} · {_known(sample)}, so a random order has AUPRC and P@k near {noisy.mean():.2f} and AUROC "
         f"near 0.50 · training seed {source.seed}, one run: intervals over seeds are in the tables of the Paper page.")
     left, right = st.columns([1, 1.15], gap="medium")
     with left:
@@ -56,7 +56,7 @@ def _curves(source: NoisySource, suspicion: Mapping[Pair, np.ndarray], noisy: np
     frame = rankings.curves(suspicion, noisy, order)
     draw(precision_recall, frame, [one.title for one in order], float(noisy.mean()), key="pr",
          alt=f"Precision over recall of {len(order)} rankings; {pair.title} has AUPRC {auprc:.3f}.")
-    glossary.caption("Dashed grey: a shuffled order.")
+    glossary.caption("Dashed grey: a random order.")
     downloads.chart_extras("precision-recall", frame, command=searches.command(source), charts=["pr"])
 
 
@@ -67,7 +67,7 @@ def _pairs(source: NoisySource, table: pd.DataFrame, pair: Pair) -> None:
     glossary.html(table_html(table, metric, pair))
     glossary.caption(
         "◆ highest among a method's trusted behaviors · ★ highest of all · underlined: the chosen one. A method "
-        "without a behavior stands in the first column.")
+        "without a behavior is in the first column.")
     downloads.chart_extras("detection", table, command=searches.command(source))
 
 

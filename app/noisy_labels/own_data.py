@@ -77,8 +77,8 @@ def _size(size: tuple[int, int] | None) -> str:
 def _verified_now(dataset: Dataset, chosen: UploadOptions) -> None:
     """Which examples count as verified as the data are read now."""
     if dataset.test_from_train:
-        said = ("**Verified examples: none.** Every label is searched, and each part of them is held out in turn to "
-                "measure with.")
+        said = ("**Verified examples: none.** Every label is searched, by cross-validation: each fold of them is held "
+                "out once.")
     else:
         said = f"**Verified examples: {len(dataset.y_test):,}**, from your own {dataset.test_origin}."
         if limits.goes_in_turn(dataset):

@@ -21,8 +21,8 @@ def show(sample: NoisyData, review: Review) -> None:
     if not log:
         return
     with st.expander("History of decisions", icon=":material/history:"):
-        glossary.caption("Select decisions to take them back; what stood before about an example holds again, or "
-                         "nothing. What was decided for many at once is taken back as one.")
+        glossary.caption("Select decisions to undo them; the decision before it, if any, holds again. Decisions made "
+                         "for many examples at once are undone together.")
         event = st.dataframe(_table(sample, review, log), hide_index=True, width="stretch", key="history:table",
                              on_select="rerun", selection_mode="multi-row", alt=f"The last {len(log)} decisions")
         events = list(dict.fromkeys(log[at].event for at in event["selection"]["rows"] if at < len(log)))

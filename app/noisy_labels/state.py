@@ -100,8 +100,8 @@ def _doubted(dataset: datasets.Dataset, own: bool) -> bool:
     """Whether a part of the labels in doubt is trusted, where there are no others and the reader says so."""
     return own and dataset.test_from_train and _consent(
         DOUBTED, dataset.name, "Trust some of the unverified labels",
-        "Your data bring no verified labels, so that every label is searched, each part of them held out in turn. With "
-        "this on, one model measures with a part of the labels in doubt instead: faster, and that part is not "
+        "Your data have no verified labels, so every label is searched by cross-validation, each fold held out once. "
+        "With this on, a part of the unverified labels measures one model instead: faster, and that part is not "
         "searched.")
 
 

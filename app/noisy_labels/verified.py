@@ -52,8 +52,8 @@ def show(sample: NoisyData, held: HeldOut | None) -> None:
         glossary.caption(
             f"{len(chosen.random):,} labels sampled at random from all {len(sample.rows):,}"
             + (f", and {len(chosen.added):,} more of classes that they lack" if len(chosen.added) else "")
-            + ". Say of each which label is right: that tells how many of all labels are wrong, and gives trusted "
-              "examples that are like the others. What a method flags would be the hardest ones alone.")
+            + ". Give the right label of each: this estimates how many of all labels are wrong, and yields trusted "
+              "examples that represent the data. Examples that a method flags would be the hardest ones only.")
         with st.form("verify:form", border=False):
             edited = st.data_editor(_table(sample, chosen, decisions), hide_index=True, width="stretch",
                                     key=f"verify:{sample.fingerprint[:12]}:{len(decisions)}",
@@ -116,8 +116,8 @@ def _known(sample: NoisyData, chosen: VerifiedSample, held: HeldOut | None,
     known = verified_by(sample, decisions)
     st.button(f"Trust the verified sample ({len(known):,})", key="verify:trust", icon=":material/verified:",
               disabled=not known, on_click=job_panel.act, args=(_trust, sample, decisions),
-              help="The scores then refer to these examples, half of them measures accuracy, and they are searched no "
-                   "more. Two of every class are needed. Your other decisions go along.")
+              help="Scores then refer to half of these examples, the other half measures accuracy, and neither is "
+                   "searched. Two of every class are needed. Your other decisions are kept.")
 
 
 def _trust(sample: NoisyData, decisions: Mapping[int, Decision]) -> None:

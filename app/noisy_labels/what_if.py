@@ -121,8 +121,8 @@ def _result(table: pd.DataFrame, measured: str) -> None:
     columns[2].metric("Change", f"{100 * change['mean']:+.2f} points".replace("-", "−"), help=_interval(change))
     half = change["ci95"]
     if half == half:
-        said = ("Within its interval the change may be nothing." if abs(change["mean"]) <= half
-                else "The interval leaves out zero.")
+        said = ("The interval includes zero." if abs(change["mean"]) <= half
+                else "The interval excludes zero.")
         measured = (f"Change {100 * change['mean']:+.2f} ± {100 * half:.2f} percentage points, a 95% interval "
                     f"{measured} {said}".replace("-0", "−0"))
     else:

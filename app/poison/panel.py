@@ -13,6 +13,7 @@ from app.widgets.examples import cards, predictions, sampled_examples
 from app.widgets.frame.guard import guarded
 from app.widgets.jobs import job_panel
 from app.widgets.jobs.desk import desk
+from app.widgets.pickers import example as mark
 from app.widgets.results import downloads
 from app.widgets.words import glossary
 from app.widgets.words.plain_text import plain
@@ -25,6 +26,12 @@ SHOWN, LISTED = 12, 200
 NO_GRADIENT = ("A planted example that the model has learned has a probability near 1. The gradient of its loss is "
                "then near 0, and methods that read that gradient pass it over: that is their question, not an error. "
                "This ranking reads the features that speak for the prediction; it implies no specification (B, P, T).")
+
+
+def example(source: ProblemSource) -> None:
+    """Above data that come with the program, whose model comes with it too."""
+    mark.mark(source.dataset, desk().example(poisons.training(source)), texts=False, done="Trained",
+              others=(poisons.PLANTED,))
 
 
 def mistakes(sampled: SampledProblem) -> tuple[int, ...]:

@@ -28,6 +28,9 @@ def source() -> ProblemSource:
         chosen = poisons.source(name)
         glossary.caption("A network is trained on all pictures or rows at full size: averaged pixels hide a small "
                          "patch.")
+        st.page_link("../pages/language_models.py", label="A language model's response", icon=":material/forum:",
+                     query_params={"show": "records", "task": "conditional_backdoor", "about": "mine"},
+                     help="Which training records are behind a response of yours, with a planted backdoor to try it on.")
     return chosen
 
 

@@ -63,7 +63,7 @@ class Graphs:
                     raise InvalidInput("The curvature of one example does not fit in memory; select fewer "
                                        "parameters, such as `last_block`.") from None
             self.keeps, self.products, self.chunk = False, {}, self.chunk // 2
-            warnings.warn(f"Out of memory: curvature products go on with {self.chunk} examples at once.",
+            warnings.warn(f"Out of memory: curvature products continue with {self.chunk} examples at once.",
                           RuntimeWarning, stacklevel=3)
 
     def _plan(self) -> int:

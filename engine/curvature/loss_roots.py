@@ -62,7 +62,7 @@ def _sampled_labels(problem: CurvedModule, parameters: dict[str, Tensor]) -> Ten
     generator, samples = torch.Generator().manual_seed(0), []
     for x in problem.x.split(SAMPLED_AT_ONCE):
         weights = problem.link.softmax_weights(x)
-        assert weights is not None, "only such losses are drawn for"
+        assert weights is not None, "labels are sampled for such losses only"
         read = weights.cpu() > 0
         p = problem.link.outputs(x, parameters).softmax(-1).double().cpu()[read]
         labels = torch.zeros(*read.shape, SAMPLED_LABELS, dtype=torch.long)

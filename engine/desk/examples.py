@@ -1,4 +1,5 @@
-"""The runs that come with the program: what the pages request before anything is chosen. What is due is computed by
+"""The runs that come with the program: what the pages request before anything is chosen. A training comes with its
+weights. What is due is computed by
 
     python -c "from engine.desk.examples import refresh; refresh()"
 
@@ -10,18 +11,21 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 
 from engine.analysis.scorecard import ScorecardRequest, Sizes
 from engine.analysis.step_curves import StepCurvesRequest
 from engine.applications.noisy_labels.held_out import HeldOutRequest
 from engine.applications.noisy_labels.search import SuspicionRequest
 from engine.applications.noisy_labels.source import NoisySource
-from engine.desk import shipped
+from engine.desk import poison, shipped
 from engine.desk.datasets import FIRST
 from engine.desk.fitting import DEFAULT_SIZES, OPTIMA_CANDIDATES, POOL
 from engine.jobs import run_job
 from engine.problems import ProblemSource
+from engine.problems.trained import SHIPPED, weights_file
 from engine.requests import JobRequest
+from engine.requests.training import TrainingRequest
 
 BENCHMARKS = ("lds", "removal", "leave_one_out", "mislabelled", "subclasses", "shortcut")
 """Those of the scorecard that come with the program; the page runs all of them."""
@@ -37,10 +41,24 @@ def requests() -> Iterator[JobRequest]:
     yield StepCurvesRequest(source=source)
     sizes = Sizes(candidates=OPTIMA_CANDIDATES[FIRST], models=30, queries=5)
     yield ScorecardRequest(sizes=sizes, benchmarks=BENCHMARKS).of(source)
+    yield from trainings()
+
+
+def trainings() -> Iterator[TrainingRequest]:
+    """Those of them that are trainings, whose weights come along."""
+    for name in (FIRST, poison.PLANTED):
+        yield poison.training(poison.source(name))
+
+
+def weights() -> dict[str, Path]:
+    """Name of a file of weights that comes with the program -> where this machine keeps the same."""
+    files = (weights_file(one.origin.identity) for one in trainings())
+    return {file.name: file for file in files}
 
 
 def refresh() -> None:
-    """Compute those that are not there, and remove those that answer no request."""
+    """Compute those that are not there, and remove those that answer no request. A training that this machine has the
+    weights of is not run again: its manifest then says how long reading them took."""
     present = set()
     with tempfile.TemporaryDirectory() as home:
         for request in requests():
@@ -48,7 +66,20 @@ def refresh() -> None:
             present.add(result.digest)
             if not shipped.STORE.folder(result.digest).is_dir():
                 shutil.copytree(result.store.folder(result.digest), shipped.STORE.folder(result.digest))
+        _take_weights()
     shipped.manifests.cache_clear()
     for digest in shipped.manifests(shipped.STORE.shelf).keys() - present:
         shutil.rmtree(shipped.STORE.folder(digest))
     shipped.manifests.cache_clear()
+
+
+def _take_weights() -> None:
+    """Copy the weights of new trainings, and remove those of no training."""
+    wanted = weights()
+    SHIPPED.mkdir(exist_ok=True)
+    for name, file in wanted.items():
+        if file.is_file():
+            shutil.copyfile(file, SHIPPED / name)
+    for file in SHIPPED.iterdir():
+        if file.name not in wanted:
+            file.unlink()

@@ -13,6 +13,7 @@ from engine.data import poisoned
 from engine.data.pixels import as_input
 from engine.models.recipe import Recipe
 from engine.problems import ProblemSource, SampledProblem
+from engine.requests.training import TrainingRequest
 
 PLANTED = poisoned.NAME
 """The data with a planted backdoor, to try it on."""
@@ -29,6 +30,11 @@ def source(name: str) -> ProblemSource:
     test = min(MOST_TEST, len(dataset.y_test))
     return ProblemSource(dataset=name, model="cnn" if pictured else "mlp", recipe=RECIPE, l2=5e-4,
                          n_train=min(MOST_TRAIN, len(dataset.y_train)), n_test=test, n_queries=test)
+
+
+def training(source: ProblemSource) -> TrainingRequest:
+    """The request that trains the model of a source."""
+    return TrainingRequest().of(source)
 
 
 def common(sampled: SampledProblem, rows: np.ndarray, label: int) -> np.ndarray:

@@ -46,7 +46,7 @@ def check(problem: Problem, intervention: Intervention, process: Process, groups
     name an example twice, or leave nothing."""
     if process.kind not in ROUTES:
         known = " or ".join(f"`{kind}`" for kind in ROUTES)
-        raise InvalidInput(f"What `{process.kind}` makes of a whole group is not computed; use {known}.")
+        raise InvalidInput(f"`{process.kind}` is not computed for a group; use {known}.")
     if intervention.label_free:
         raise InvalidInput(f"`{intervention.kind}` is a step on a single example's readout; use `add_occurrence` for a "
                            "step on a group.")

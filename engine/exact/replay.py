@@ -69,7 +69,7 @@ def weighed(intervention: Intervention, steps: int, per_epoch: int) -> Tensor:
     during = torch.tensor([intervention.weighs(step, per_epoch) for step in range(1, steps + 1)])
     if not during.any():
         raise InvalidInput(f"The training has {-(-steps // per_epoch):,} epochs with {steps:,} steps in all, and "
-                           f"`{intervention.title}` asks for a later one; ask for one that there is.")
+                           f"`{intervention.title}` names a later one; name one of these.")
     return during
 
 
@@ -81,7 +81,7 @@ def _forwards(problem: Problem, candidates: Tensor) -> bool:
 
 def check_replayed(problem: ModuleProblem, candidates: Tensor) -> None:
     """Raises `InvalidInput` for a candidate that is in none of a network's batches."""
-    problem.check_trained(candidates, "The weight of an example in each batch of a network's training is asked")
+    problem.check_trained(candidates, "The derivative by the weight of an example in each batch is")
 
 
 def _work(problem: Problem, candidates: Tensor, steps: int) -> dict[str, float]:

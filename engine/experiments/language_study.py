@@ -17,7 +17,7 @@ from engine.data.records import Record
 from engine.data.tasks import own
 from engine.experiments import backdoor, response_corruption
 from engine.jobs import job_digest
-from engine.models.causal import catalogue
+from engine.models.causal import catalogue, loading
 from engine.models.causal.marked import Mark
 from engine.models.causal.readouts import lacking
 from engine.models.causal.recipe import FineTuning
@@ -145,7 +145,8 @@ class LanguageStudy:
 
 
 def setting_of(model: str, task: Mapping[str, Any], recipe: Mapping[str, Any]) -> Setting:
-    """The setting of a task with a recipe; gradients are kept whole where they fit, else projected, a study's own
-    recipe onto fewer numbers at least."""
-    return Setting.parse({"model": model, "task": dict(task), "recipe": dict(recipe),
+    """The setting of a task with a recipe; trained adapters are attributed as they are, without further epochs.
+    Gradients are kept whole where they fit, else projected, a study's own recipe onto fewer numbers at least."""
+    untrained = {"epochs": 0} if loading.find(model).base else {}
+    return Setting.parse({"model": model, "task": dict(task), "recipe": {**recipe, **untrained},
                           "projection": {"dimension": 2048 if len(recipe) > 1 else 4096, "budget": BUDGET}})

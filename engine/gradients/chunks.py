@@ -51,7 +51,7 @@ def in_chunks(run: Callable[[slice], None], count: int, chunk: int, check: Calla
         if torch.cuda.is_available():
             torch.cuda.empty_cache()
         if not warned:
-            warnings.warn(f"Memory ran out, so the work goes on with {chunk:,} examples at a time or fewer.",
+            warnings.warn(f"Out of memory: gradients continue with {chunk:,} examples at a time.",
                           RuntimeWarning, stacklevel=3)
             warned = True
 

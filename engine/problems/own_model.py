@@ -33,7 +33,7 @@ def declare(*, model: str = "", name: str = "", checkpoint: Path | None = None, 
         raise InvalidInput("Weights are tried on data before they are used; give the data too.")
     function = importable(model) if ":" in model else model or SOFTMAX
     if ":" not in function and name not in ("", function):
-        raise InvalidInput(f"`{function}` is called so on every page; give it no other name.")
+        raise InvalidInput(f"`{function}` has this name on every page; leave out the other name.")
     called = name or (function.partition(":")[0].rpartition(".")[2] if ":" in function else function)
     dataset = datasets.uploads.keep_path(data, **read) if data else ""
     own = Declaration(name=called, function=function, shape=shape, whole=whole, recipe=recipe, data=dataset)

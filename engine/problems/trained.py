@@ -1,4 +1,4 @@
-"""Trained networks, kept on disk under the digest of what determines them."""
+"""Trained networks, kept on disk under the digest of what determines them; some come with the program."""
 
 from __future__ import annotations
 
@@ -21,6 +21,8 @@ from engine.models.recipe import TrainingRecipe
 from engine.models.training import state_names, train
 from engine.store.sealed import digest_of
 
+SHIPPED = Path(__file__).parents[2] / "assets" / "embedded" / "models"
+"""Weights that come with the program, which nothing here writes to."""
 FINAL = "final/"
 PASSES = "passes"
 NOT_SAID = "float32 or bfloat16 (trained by a version that did not say)"
@@ -39,6 +41,16 @@ def weights_file(identity: Mapping[str, Any]) -> Path:
     return shared_folder() / "models" / f"{digest_of(identity)}.safetensors"
 
 
+def is_kept(identity: Mapping[str, Any]) -> bool:
+    """Whether the weights of a training are here, from this machine or with the program."""
+    return any(path.is_file() for path in _files(weights_file(identity)))
+
+
+def _files(path: Path) -> tuple[Path, Path]:
+    """Where the weights that belong into `path` may lie."""
+    return path, SHIPPED / path.name
+
+
 def trained(identity: Mapping[str, Any], build: Callable[[], nn.Module], x: np.ndarray, y: np.ndarray,
             recipe: TrainingRecipe, seed: int, *, loss: Loss | None = None, device: str = "cpu",
             check: Callable[[], None] = lambda: None, progress: Callable[[float], None] = lambda fraction: None
@@ -51,11 +63,10 @@ def trained(identity: Mapping[str, Any], build: Callable[[], nn.Module], x: np.n
     Raises `InvalidInput` for inputs that the model does not take, and for a training that diverges.
     """
     path = weights_file(identity)
-    if path.is_file():
+    for file in filter(Path.is_file, _files(path)):
         try:
-            network = _loaded(build(), read_state(path),
-                              recipe.checkpoint_rates(-(-len(y) // recipe.examples_a_batch)))
-            note(read_notes(path).get(PASSES) or (NOT_SAID if recipe.mixed else "float32"))
+            network = _loaded(build(), read_state(file), recipe.checkpoint_rates(recipe.per_epoch(len(y))))
+            note(read_notes(file).get(PASSES) or (NOT_SAID if recipe.mixed else "float32"))
             return network
         except (InvalidInput, RuntimeError):
             path.unlink(missing_ok=True)  # damaged: it is trained anew

@@ -201,19 +201,19 @@ def _another_run(a: Scoring, b: Scoring) -> Verdict:
     if not a.process.one_model:
         return Verdict.of(ANOTHER_RUN, (), [Said(Says.ANOTHER_RUN, "Same question about other runs", of)], [
             Said(Says.ANOTHER_RUN, "Both are computed exactly, and are means over different training runs "
-                 f"({changed}). They estimate one expectation: what parts the two is how far so many runs leave it "
-                 "open.", of)])
+                 f"({changed}). They estimate one expectation, and differ by the sampling error of so many "
+                 "runs.", of)])
     return Verdict.of(ANOTHER_RUN, (), [Said(Says.ANOTHER_RUN, "Same question about another run", of)], [
-        Said(Says.ANOTHER_RUN, f"Both are computed exactly and differ in the seed alone ({changed}). A seed is a part "
-             "of the training process: what parts the two is how much single runs vary, which the mean over many seeds "
-             "would not have.", of)])
+        Said(Says.ANOTHER_RUN, f"Both are computed exactly and differ in the seed alone ({changed}). A seed is part "
+             "of the training process: the difference is how much single runs vary, and would vanish in a mean over "
+             "many seeds.", of)])
 
 
 def _run_and_mean(a: Scoring, b: Scoring) -> Verdict:
     """A single run and the mean over runs are two estimands."""
     said = ("Both are computed exactly, and the training process differs: one is the answer of a single training run, "
-            f"the other the mean over several ({changes(a, b, ('T',))}). A single run holds what its own seed does; "
-            "the mean holds the less of it, the more runs it is taken over.")
+            f"the other the mean over several ({changes(a, b, ('T',))}). A single run depends on its own "
+            "seed; the mean depends on it less, the more runs it is over.")
     return Verdict.of(MISMATCH, ("T",), [
         Said(Says.RUN_AND_MEAN, "Different question: one run · mean of runs", (a, b), ("T",))], [
         Said(Says.RUN_AND_MEAN, said, (a, b), ("T",))])
@@ -311,8 +311,8 @@ def _both(a: Scoring, b: Scoring, axes: Sequence[Axis], facts: ProblemFacts, kno
              if departure not in other.departures]
     said += _approximation(approximate, facts)
     if nothing and measured and not (measured.equal or measured.alike):
-        said.append(Said(Says.NOT_DISTINGUISHED, "They differ here; how much of that is the questions and how much the "
-                         "approximation, only exact answers to both can tell.", of))
+        said.append(Said(Says.NOT_DISTINGUISHED, "They differ here; only exact answers to both separate the effect of the "
+                         "questions from that of the approximation.", of))
     return [*said, *([] if known else _in_common(a, b, None, measured))]
 
 

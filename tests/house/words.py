@@ -42,11 +42,8 @@ SENTENCE = 65
 NUMERAL = re.compile(r"(?<![\w.])\d\.\d+e(\+\d|-?0\d?|[+-]0)|(?<![\w.,])\d{5,}(?![\w.%])")
 """3.37e+0 for 3.37, and 10000 for 10,000."""
 TOPS = ("app", "pages", "engine", "whichfluence")
-FROZEN = ("engine/question/", "engine/metrics/", "engine/curvature/", "engine/exact/", "engine/estimators/",
-          "engine/gradients/", "engine/problems/", "engine/scoring/", "engine/models/")
-"""Texts of the core, which changes only together with its published numbers."""
-OTHERS = ("app/learn/", "app/noisy_labels/", "app/language/")
-"""Rooms whose texts are rewritten with their pages."""
+NOTES = ("engine/question/", "engine/estimators/")
+"""Rooms whose notes are rewritten with their behaviors and estimators."""
 EXEMPT = {
     "labels in doubt": "the stored value of `trusted_from` in requests and manifests",
     "Share of the way": "the name of a measure in a published table",
@@ -81,7 +78,7 @@ def texts(root: Path = ROOT) -> Iterator[Text]:
     """Every text of code and guides."""
     for path in sorted(path for top in TOPS for path in (root / top).rglob("*.py")):
         name = path.relative_to(root).as_posix()
-        if not name.startswith((*FROZEN, *OTHERS)):
+        if not name.startswith(NOTES):
             yield from strings(name, path.read_text("utf-8"))
     for path in (root / "README.md", *sorted(GUIDES.glob("*.md"))):
         yield from (Text(path.name, 0, one) for one in prose(path.read_text("utf-8")).split("¶ "))

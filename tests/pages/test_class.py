@@ -4,6 +4,7 @@ import csv
 import io
 
 import pytest
+import segno
 
 from app.learn import audience, browser, handout
 from app.learn.panel import STEPS
@@ -65,12 +66,19 @@ def test_the_teacher_sees_how_many_answered_and_takes_them_along(of_class, monke
         Answers().keep(visitor, FIRST.slug, Answer(guess), joined=True)
     at = sound(open("learn", classroom="1", step="1"))
     sound(next(one for one in at.toggle if one.label == "Answers of the class: 3").set_value(True).run())
-    assert says(at, 'class="wf-answers"') and says(at, CODE) and Answers().shown() == ("1", "predict")
+    assert says(at, 'class="wf-answers"') and says(at, CODE) and says(at, "QR code of") and Answers().shown() == ("1", "predict")
     rows = list(csv.DictReader(io.StringIO(audience.answers_csv(STEPS))))
     assert [int(row["answers"]) for row in rows if row["step"] == "1"] == [1, 0, 2]
     assert "a" * 32 not in audience.answers_csv(STEPS)
     Answers().clear()
     assert sum(Answers().counts(FIRST.slug, 3)) == 0
+
+
+def test_the_qr_code_holds_the_address_with_the_code(of_class):
+    drawn = audience.scanned(160)
+    encoded = segno.make("http://192.168.1.20:8501/?join=ABC234", micro=False)
+    assert encoded.svg_data_uri(border=4, light="#fff", omitsize=True) in drawn
+    assert 'alt="QR code of http://192.168.1.20:8501/?join=ABC234"' in drawn
 
 
 def test_answers_are_bounded(monkeypatch, tmp_path):

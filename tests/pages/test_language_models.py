@@ -96,6 +96,9 @@ def test_published_results_open_at_once(published):
     assert says(at, "Best mean among the estimators")
     assert len(at.get("vega_lite_chart")) == 2 or len(at.get("arrow_vega_lite_chart")) == 2
     assert says(at, "If training used one more occurrence of this example") or "wf-question" in html(at)
+    question, facts, _, command = at.session_state["charts:provenance"]["language:heatmap:answer"]()
+    assert question.startswith("GradSim with answer") and "training records" in facts and "Seeds 0, 1" in facts
+    assert command.startswith("python -m engine reproduce figure-5-2")
     at.segmented_control(key="choice:task").set_value("conditional_backdoor").run()
     assert at.query_params["task"] == "conditional_backdoor" and says(at, "Poisoned records")
     at.segmented_control(key="choice:measure").set_value("BT-FPR").run()
@@ -136,6 +139,7 @@ def test_ablation_and_removal(published):
     assert says(at, "harmful") and says(at, "python -m engine reproduce table-a15")
     at = sound(support.open("language_models", show="removal"))
     assert says(at, "Grey diamond: before") and says(at, "python -m engine reproduce table-a14")
+    assert "Seeds" in at.session_state["charts:provenance"]["language:removal"]()[1]
 
 
 def test_estimators_without_a_specification_say_so():

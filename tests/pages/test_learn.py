@@ -193,6 +193,8 @@ def test_the_plane_moves_with_the_point():
     before = [text.value for text in at.markdown]
     sound(at.slider[0].set_value(-2.0).run())
     assert [text.value for text in at.markdown] != before and at.query_params["toy-x"] in ("-2", ["-2"])
+    question, data, _, command = at.session_state["charts:provenance"]["learn:plane"]()
+    assert "the point (-2, 1.6) of class 0" in question and "30 training points" in data and "toy" in command
 
 
 def test_the_steps_follow_each_other():

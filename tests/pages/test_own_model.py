@@ -43,7 +43,7 @@ def test_other_data_offer_the_models_of_the_program(own):
 def test_models_are_not_offered_to_be_trained_where_nobody_knows_how(own):
     at = sound(open("scorecard"))
     button = next(button for button in at.button if button.label == "Run the scorecard")
-    assert button.disabled and says(at, "How these weights were trained is not known, so no model can be trained anew")
+    assert button.disabled and says(at, "How these weights were trained is not known, so the model cannot be retrained")
     at = sound(open("scorecard", data="digits"))
     assert not next(button for button in at.button if button.label == "Run the scorecard").disabled
 

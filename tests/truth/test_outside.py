@@ -285,7 +285,7 @@ def test_what_removes_is_refused(regression, network, intervention, process):
 
 def test_the_batches_of_a_network_hold_its_training_examples_alone(network):
     for estimator in ("exact", "dvemb", "tracin_run", "in_run_shapley", "source"):
-        with pytest.raises(InvalidInput, match="each batch of a network's training is asked about training examples"):
+        with pytest.raises(InvalidInput, match="each batch is about training examples"):
             scores(network[0], DERIVATIVE, {"kind": "replay"}, estimator)
 
 

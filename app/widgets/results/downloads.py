@@ -31,10 +31,11 @@ def file_button(label: str, content: Callable[[], str | bytes], name: str, mime:
 def chart_extras(name: str, table: pd.DataFrame, scorings: Sequence[Scoring] = (),
                  source: ProblemSource | Sequence[ProblemSource] | None = None, command: str | None = None,
                  title: str = "Table, downloads and the command that recomputes this", quantity: str = "",
-                 charts: Sequence[str] = ()) -> None:
+                 charts: Sequence[str] = (), about: Sequence[str] = ()) -> None:
     """The row below a chart: the table itself, CSV, spec JSON and command. `name` is the file stem; several
     sources are the seeds of an average; `title` is what stands on it; `quantity`: what its numbers with a sign are,
-    which the CSV has as a column; `charts`: the keys of the charts above it, whose files say the same of themselves."""
+    which the CSV has as a column; `charts`: the keys of the charts above it, whose files say the same of themselves;
+    `about`: what they say besides, see `provenance.lines`."""
     exported = table.assign(**{direction.QUANTITY: quantity}) if quantity else table
     with st.expander(title):
         if quantity:
@@ -46,15 +47,17 @@ def chart_extras(name: str, table: pd.DataFrame, scorings: Sequence[Scoring] = (
                 file_button("Specifications (JSON)", partial(commands.specs_json, scorings), f"{name}-specs.json",
                             "application/json", f"json:{name}", icon=":material/data_object:")
         text = command or (commands.compare(source, name) if source is not None else None)
-        described(charts, scorings, source, text)
+        described(charts, scorings, source, text, about)
         if text:
             st.code(text, language="bash", wrap_lines=True)
 
 
 def described(charts: Sequence[str], scorings: Sequence[Scoring],
-              source: ProblemSource | Sequence[ProblemSource] | None, command: str | None = None) -> None:
+              source: ProblemSource | Sequence[ProblemSource] | None, command: str | None = None,
+              about: Sequence[str] = ()) -> None:
     """What the files of charts, by their keys, say of where they are from."""
-    provenance.known().update(dict.fromkeys(charts, partial(provenance.lines, tuple(scorings), source, command)))
+    lines = partial(provenance.lines, tuple(scorings), source, command, tuple(about))
+    provenance.known().update(dict.fromkeys(charts, lines))
 
 
 def oriented(names: Sequence[str], scorings: Sequence[Scoring]) -> str:

@@ -22,12 +22,13 @@ def known() -> dict[str, Lines]:
     return st.session_state.setdefault(_STATE, {})
 
 
-def lines(scorings: Sequence[Scoring], source: ProblemSource | Sequence[ProblemSource] | None, command: str | None
-          ) -> list[str]:
-    """scorings: of the chart; source: several are the seeds of an average; command: what recomputes it."""
+def lines(scorings: Sequence[Scoring], source: ProblemSource | Sequence[ProblemSource] | None, command: str | None,
+          about: Sequence[str] = ()) -> list[str]:
+    """scorings: of the chart; source: several are the seeds of an average; command: what recomputes it; about: question
+    and data in words, where they are no scorings and no source."""
     sources = [source] if isinstance(source, ProblemSource) else list(source or ())
     text = [_data(sources)] if sources else []
-    return [*_questions(scorings), *text, version(), *_command(command or "")]
+    return [*_questions(scorings), *about, *text, version(), *_command(command or "")]
 
 
 def version() -> str:

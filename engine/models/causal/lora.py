@@ -75,7 +75,7 @@ def check_untrained(name: str, adapters: bool, recipe: FineTuning) -> None:
     """Raises `InvalidInput` for a recipe that would train what has its own adapters."""
     if adapters and recipe.epochs:
         raise InvalidInput(f"`{name}` holds trained adapters, which are attributed as they are; give the recipe "
-                           "`epochs` 0, or name the base model to train anew.")
+                           "`epochs` 0, or name the base model to train new ones.")
 
 
 def renew(model: Any, seed: int) -> None:

@@ -18,6 +18,7 @@ from engine.basics.transactions import immediate
 Rows = Callable[[np.ndarray], np.ndarray]
 PATIENCE = 60.0
 AT_ONCE = 500
+PAGE_BYTES = 16 * 1024
 
 
 def cached_rows(name: str, keys: Sequence[bytes], width: int, compute: Rows, block: int,
@@ -83,7 +84,7 @@ def _write(path: Path, rows: dict[bytes, np.ndarray]) -> None:
 @contextmanager
 def _connection(path: Path) -> Iterator[sqlite3.Connection]:
     with closing(sqlite3.connect(path, timeout=PATIENCE, isolation_level=None)) as connection:
-        connection.execute("PRAGMA page_size = 16384")
+        connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")
         connection.execute("PRAGMA synchronous = NORMAL")
         connection.execute("CREATE TABLE IF NOT EXISTS features (key BLOB PRIMARY KEY, row BLOB NOT NULL) STRICT")
         yield connection

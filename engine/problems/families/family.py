@@ -19,7 +19,7 @@ from engine.problems.candidates import Part
 from engine.problems.families.fields import SourceFields
 from engine.problems.families.inputs import pooled
 from engine.problems.problem import Problem
-from engine.problems.trained import weights_file
+from engine.problems.trained import is_kept
 
 NUMERICS = 1
 """Raised where the same training gives other weights."""
@@ -75,7 +75,7 @@ class Family(ABC):
 
     def is_trained(self, source: SourceFields) -> bool:
         """Whether `build` takes a moment only."""
-        return weights_file(self.identity(source)).is_file()
+        return is_kept(self.identity(source))
 
     @abstractmethod
     def build(self, source: SourceFields, dataset: Dataset, sample: Sample, device: str, watch: Observer) -> Problem:

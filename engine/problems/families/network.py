@@ -57,7 +57,7 @@ class NetworkFamily(Family):
     def no_training(self, source: SourceFields) -> str:
         if not source.weights or source.recipe or stored_recordings.is_recording(source.weights):
             return ""
-        return ("How these weights were trained is not known, so no model can be trained anew; say it by a "
+        return ("How these weights were trained is not known, so the model cannot be retrained; give the "
                 "recipe beside the checkpoint, or train here instead.")
 
     def contents(self, source: SourceFields) -> dict[str, str]:

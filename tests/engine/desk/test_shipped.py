@@ -9,9 +9,10 @@ from engine.analysis.error_curves import step_agreement
 from engine.analysis.step_curves import StepCurvesRequest
 from engine.basics.errors import StoreError
 from engine.desk import Desk, error_curves, shipped
-from engine.desk.examples import requests
+from engine.desk.examples import requests, trainings, weights
 from engine.desk.noisy_labels import SuspicionRequest
 from engine.jobs.kinds import canonical
+from engine.problems.trained import SHIPPED
 
 DUE = 'compute what is due: python -c "from engine.desk.examples import refresh; refresh()"'
 
@@ -32,6 +33,16 @@ def test_each_request_is_answered_by_a_run_of_this_code(request_):
 def test_no_other_run_came_with_the_program():
     digests = {result.digest for one in requests() if (result := shipped.shipped(one))}
     assert digests == set(shipped.manifests(shipped.STORE.shelf)), DUE
+
+
+def test_trainings_come_with_their_weights_and_no_others_do(tmp_path, monkeypatch):
+    monkeypatch.setenv("WHICHFLUENCE_HOME", str(tmp_path))
+    assert {path.name for path in SHIPPED.iterdir()} == set(weights()), DUE
+    for training in trainings():
+        assert training.origin.is_trained
+        accuracy = training.origin.build().test_accuracy()
+        assert accuracy == pytest.approx(shipped.shipped(training).manifest["test_accuracy"], abs=0.01)
+    assert not list(tmp_path.rglob("*.safetensors"))
 
 
 def test_another_question_is_not_answered(search):

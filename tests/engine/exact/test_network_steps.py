@@ -211,7 +211,7 @@ def test_where_memory_runs_out_smaller_chunks_give_the_same():
 
     plain, scarce = cases.problem(), cases.problem(loss=loss)
     value, gradient = passes.training_loss(plain, plain.theta, Options())
-    with pytest.warns(RuntimeWarning, match="Memory ran out, so the work goes on with 7 examples at a time"):
+    with pytest.warns(RuntimeWarning, match="Out of memory: gradients continue with 7 examples at a time"):
         found, slope = passes.training_loss(scarce, scarce.theta, Options())
     assert found == pytest.approx(value, rel=1e-12)
     torch.testing.assert_close(slope, gradient, rtol=1e-10, atol=1e-13)

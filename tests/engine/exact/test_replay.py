@@ -186,7 +186,7 @@ def test_epochs_and_steps_add_up_to_the_training(make, rows):
         found = replay(asked, interventions, process, torch.tensor(rows), Options())
         assert_close(sum(one.scores(behavior, asked.query_labels) for one in found),
                      whole.scores(behavior, asked.query_labels), 1e-11)
-    with pytest.raises(InvalidInput, match="asks for a later one"):
+    with pytest.raises(InvalidInput, match="names a later one"):
         replay(asked, [InfinitesimalDuring(at=99)], process, torch.tensor(rows), Options())
 
 

@@ -11,6 +11,7 @@ import whichfluence as wf
 from engine.applications.language.attribution import Attribution, Setting
 from engine.basics.errors import InvalidInput
 from engine.data import uploads
+from engine.experiments.language_study import LanguageStudy
 from engine.models.causal import loading
 from engine.problems import ProblemSource
 from tests.engine.conftest import questions
@@ -96,6 +97,12 @@ def test_a_model_is_read_as_it_is_without_fine_tuning(records, model_folder):
     assert wf.influence(found, STEP).values.shape == (2, 3)
     with pytest.raises(InvalidInput, match="How this model was trained is not known"):
         found.training()
+
+
+def test_a_study_of_adapters_begins_without_further_training(adapters, model_folder):
+    own, base = (LanguageStudy("own", str(model), 80, 0, "x.jsonl") for model in (adapters[1], model_folder))
+    assert own.usual_recipe.epochs == 0 < base.usual_recipe.epochs
+    assert own.usual_recipe.sentence == "As it is, without any training here."
 
 
 @pytest.mark.parametrize("dora", [False])

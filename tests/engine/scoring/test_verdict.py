@@ -180,7 +180,7 @@ def test_a_difference_is_claimed_only_where_it_was_measured():
     approximate = STEP_LOSS, of("hard_margin", ADD, STEP, "first_order")
     assert "may differ" in verdict(*approximate).reason
     told = verdict(*approximate, measured=DIFFERENT).reason
-    assert "may differ" not in told and "only exact answers to both can tell" in told
+    assert "may differ" not in told and "only exact answers to both separate" in told
 
 
 def test_what_agrees_without_a_known_reason_is_said_to():

@@ -56,6 +56,12 @@ def test_provenance_names_data_and_seeds_and_shortens_many_questions_and_lines()
     assert command == [*"abcdef", "… and 2 more lines beside the chart"]
 
 
+def test_words_about_question_and_data_stand_between_questions_and_version():
+    scoring = controlled.step_scoring("query_loss", 0.1)
+    question, about, version, command = provenance.lines([scoring], None, "python -m engine list", ["30 points."])
+    assert scoring.question in question and about == "30 points." and version == provenance.version()
+
+
 @pytest.mark.parametrize(("caption", "name"), [
     ("Kendall tau of 4 specifications: 1,000 candidates", "kendall-tau-of-4-specifications"),
     ("Ranks under 1. query loss · one step η=0.1 and 2. hard margin. All.",
