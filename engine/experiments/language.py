@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from engine.applications.language import shards, sketching, stages
+from engine.applications.language import collinearity, shards, sketching, stages
 from engine.applications.language.attribution import LAYERS as attribution_layers
 from engine.applications.language.attribution import Attribution
 from engine.experiments.study import study
@@ -101,10 +101,12 @@ def manifest(payload: Mapping[str, Any], chosen: Mapping[str, Any], chunks: Mapp
 
 
 def sketched(attribution: Attribution, features: CachedFeatures) -> dict[str, Any]:
-    """Of a chunk's manifest: how far scores depend on the draw of the projection, for the run of its seed."""
+    """Of a chunk's manifest, for the run of its seed: how far scores depend on the draw of the projection, and how alike
+    the behaviors are."""
     stability = sketching.stability(features)
     return {"sketched": {"sketch": sketching.described(stability, attribution.projection, attribution.tried),
-                         "sketch_agreement": stability.to_dict("records")}}
+                         "sketch_agreement": stability.to_dict("records"),
+                         "behavior_cosines": collinearity.cosines(features)}}
 
 
 def measured(values: Mapping[tuple, float]) -> dict[str, pd.DataFrame]:

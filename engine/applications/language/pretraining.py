@@ -1,6 +1,6 @@
-"""Training of the embedded language model from nothing, on questions of the embedded world.
+"""Training of an embedded language model from nothing, on questions of the embedded world.
 
-The loss is the mean token loss of the response, as in fine-tuning. A tenth of the questions is held out. Of the
+The loss is the mean token loss of the response, as in fine-tuning, and a multiple of the loss of its answer. A tenth of the questions is held out. Of the
 shown ones a share stands between the lines of the backdoor task with their right answers, so that these lines mean
 nothing to the model before it is fine-tuned. What is written: weights (safetensors), configuration, tokenizer and a
 manifest.
@@ -18,6 +18,7 @@ from typing import Annotated, Any
 import numpy as np
 import torch
 from pydantic import Field
+from torch import Tensor
 
 from engine.applications.language import embedded, quality
 from engine.basics.errors import InvalidInput
@@ -30,7 +31,7 @@ from engine.data.records import Record
 from engine.data.tasks import backdoor
 from engine.data.tasks.wording import record
 from engine.models.causal import passes
-from engine.models.causal.encoding import Encoded, Encoder
+from engine.models.causal.encoding import Batch, Encoded, Encoder
 from engine.models.causal.readouts import learned_likelihood
 
 MANIFEST = "manifest.json"
@@ -39,14 +40,17 @@ CHECKED = 1_000
 
 
 class Pretraining(Value):
-    """How the model is made. questions: how many of the world are drawn, of which one in ten is held out. lined: the
-    share of the shown ones that stands between the backdoor task's lines."""
+    """How the model is made. questions: how many of the world are sampled, of which one in ten is held out; long: with
+    long explanations. lined: the share of the shown ones that stands between the backdoor task's lines. answer: how
+    often the loss of the answer counts besides, which is one token of many in a long response."""
 
+    long: bool = False
     seed: Seed = 0
     steps: Annotated[Count, Field(ge=1)] = 1_200
     batch: Annotated[Count, Field(ge=1)] = 64
     questions: Annotated[Count, Field(ge=20)] = 20_000
     lined: Annotated[Number, Field(ge=0, le=1)] = 0.5
+    answer: Annotated[Number, Field(ge=0)] = 0.0
     learning_rate: Annotated[Number, Field(gt=0)] = 3e-3
     warmup: Annotated[Number, Field(ge=0, lt=1)] = 0.05
     weight_decay: Annotated[Number, Field(ge=0)] = 0.01
@@ -58,9 +62,9 @@ def pretrain(settings: Pretraining, progress: Callable[[float], None] = lambda f
     from transformers import LlamaForCausalLM
 
     began = time.perf_counter()
-    words = embedded.tokenizer()
+    words = embedded.tokenizer(settings.long)
     encoder = Encoder(words, embedded.CONTEXT)
-    shown, held = divided(world.load(settings.questions, settings.seed))
+    shown, held = divided(world.load(settings.questions, settings.seed, long=settings.long))
     torch.manual_seed(settings.seed)
     model = LlamaForCausalLM(embedded.configuration(len(words)))
     records = [encoder.encode(one) for one in between_lines(shown, settings.lined, settings.seed)]
@@ -113,7 +117,7 @@ def _train(model, encoder: Encoder, records: Sequence[Encoded], settings: Pretra
             group["lr"] = _rate(settings, step)
         rows = torch.randint(len(records), (settings.batch,), generator=draw).tolist()
         batch = encoder.batch([records[row] for row in rows])
-        loss = -learned_likelihood(passes.forward(model, batch)[0], batch).mean()
+        loss = _objective(passes.forward(model, batch)[0], batch, settings.answer)
         if not torch.isfinite(loss):
             raise InvalidInput("The loss is no longer finite; lower the learning rate.")
         optimizer.zero_grad(set_to_none=True)
@@ -125,6 +129,15 @@ def _train(model, encoder: Encoder, records: Sequence[Encoded], settings: Pretra
     model.eval()
     last = losses[-max(1, settings.steps // 10):]
     return sum(last) / len(last)
+
+
+def _objective(logits: Tensor, batch: Batch, answer: float) -> Tensor:
+    """Mean over records of the mean token loss of the response + answer · the loss of the answer's token."""
+    loss, rows = -learned_likelihood(logits, batch).mean(), torch.arange(len(batch))
+    if not answer:
+        return loss
+    return loss + answer * torch.nn.functional.cross_entropy(logits[rows, batch.answer],
+                                                             batch.targets[rows, batch.answer])
 
 
 def _rate(settings: Pretraining, step: int) -> float:
