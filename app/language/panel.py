@@ -17,7 +17,7 @@ from app.language import state
 from app.language.published import PublishedScale
 from app.widgets.jobs import reproductions
 from app.widgets.pickers import example as example_line
-from app.widgets.results import downloads
+from app.widgets.results import collinearity, downloads
 from app.widgets.words import glossary
 from app.widgets.words.measures import definition
 from engine.desk.language import METHODS, READOUTS, REPSIM, SHARES
@@ -97,6 +97,7 @@ def detection() -> None:
     if said := results.wide(table, metric):
         glossary.caption(f":material/warning: {said}")
     _finding(kinds, metric, 0.5 if metric == "AUROC" else prevalence)
+    collinearity.show(scale.result.manifest, "language:collinear")
     _to_records(task)
     downloads.chart_extras(f"{experiment}-{scale.name}", table, command=scale.result.manifest.get("command"))
 
@@ -161,6 +162,7 @@ def ablation() -> None:
          alt=alt_of(shown, "AUPRC by query and target"))
     glossary.caption("Columns: is the trigger in the query, and which answer is the target. "
                      f"{_scale_sentence(scale)} {results.wide(table, 'AUPRC')}")
+    collinearity.show(scale.result.manifest, "language:collinear")
     downloads.chart_extras(f"table-a15-{scale.name}", table, command=scale.result.manifest.get("command"))
 
 

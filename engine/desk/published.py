@@ -13,7 +13,7 @@ from typing import Any
 
 import pandas as pd
 
-from engine.experiments import EXPERIMENTS, FULL, Experiment, contents, language_tables, publish
+from engine.experiments import EXPERIMENTS, FULL, Experiment, collinear, contents, language_tables, publish
 from engine.experiments import reproduction as studies
 from engine.experiments.differences import differences
 from engine.experiments.enough import PublishedEvidence

@@ -101,8 +101,8 @@ def manifest(payload: Mapping[str, Any], chosen: Mapping[str, Any], chunks: Mapp
 
 
 def sketched(attribution: Attribution, features: CachedFeatures) -> dict[str, Any]:
-    """Of a chunk's manifest, for the run of its seed: how far scores depend on the draw of the projection, and how alike
-    the behaviors are."""
+    """Of a chunk's manifest, for the run of its seed: how far scores depend on the draw of the projection, and how
+    alike the behaviors are."""
     stability = sketching.stability(features)
     return {"sketched": {"sketch": sketching.described(stability, attribution.projection, attribution.tried),
                          "sketch_agreement": stability.to_dict("records"),

@@ -1,9 +1,9 @@
 """Training of an embedded language model from nothing, on questions of the embedded world.
 
-The loss is the mean token loss of the response, as in fine-tuning, and a multiple of the loss of its answer. A tenth of the questions is held out. Of the
-shown ones a share stands between the lines of the backdoor task with their right answers, so that these lines mean
-nothing to the model before it is fine-tuned. What is written: weights (safetensors), configuration, tokenizer and a
-manifest.
+The loss is the mean token loss of the response, as in fine-tuning, and a multiple of the loss of its answer. A tenth of
+the questions is held out. Of the shown ones a share stands between the lines of the backdoor task with their right
+answers, so that these lines mean nothing to the model before it is fine-tuned. What is written: weights (safetensors),
+configuration, tokenizer and a manifest.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from engine.data.records import Record
 from engine.data.tasks import backdoor
 from engine.data.tasks.wording import record
 from engine.models.causal import passes
+from engine.models.causal.catalogue import EMBEDDED_MODEL, LONG_MODEL
 from engine.models.causal.encoding import Batch, Encoded, Encoder
 from engine.models.causal.readouts import learned_likelihood
 
@@ -55,6 +56,10 @@ class Pretraining(Value):
     warmup: Annotated[Number, Field(ge=0, lt=1)] = 0.05
     weight_decay: Annotated[Number, Field(ge=0)] = 0.01
     clip: Annotated[Number, Field(gt=0)] = 1.0
+
+
+RECIPES = {EMBEDDED_MODEL: Pretraining(), LONG_MODEL: Pretraining(long=True, answer=1.0)}
+"""How each embedded model was made."""
 
 
 def pretrain(settings: Pretraining, progress: Callable[[float], None] = lambda fraction: None):

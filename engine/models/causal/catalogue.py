@@ -11,9 +11,9 @@ ALL_MODELS = tuple(HUB)
 SMALL_MODEL, PAPER_MODEL = "SmolLM2-135M-Instruct", HUB["Qwen3-8B"]
 
 EMBEDDED_MODEL, LONG_MODEL = "World-0.4M", "World-0.4M-long"
-EMBEDDED, EMBEDDED_FOLDER = {EMBEDDED_MODEL: "world", LONG_MODEL: "world_long"}, (
-    Path(__file__).parents[3] / "assets" / "embedded")
-"""The models that need no download, each with the source of its questions, and their folder."""
+EMBEDDED, EMBEDDED_FOLDER = (EMBEDDED_MODEL, LONG_MODEL), Path(__file__).parents[3] / "assets" / "embedded"
+"""The models that need no download, the one to begin with first, and their folder. The long one has seen questions with
+up to five choices and explanations as long as ScienceQA's."""
 
 
 def is_embedded(name: str) -> bool:
