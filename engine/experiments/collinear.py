@@ -1,4 +1,4 @@
-"""Which behaviors a study of a language model cannot tell apart: those whose mean query gradients are collinear."""
+"""Which behaviors a study of a language model does not separate: those whose mean query gradients are collinear."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ LABELS = {"first": "Behavior", "second": "Other behavior", "end": "Cosine at the
 
 
 def show(manifest: Mapping[str, Any], key: str) -> None:
-    """The cosines of the behaviors' mean query gradients, with a warning where two cannot be told apart; nothing where
+    """The cosines of the behaviors' mean query gradients, with a warning where two are not separated; nothing where
     the manifest has none."""
     cosines = collinear.table(manifest)
     if cosines.empty:
@@ -32,6 +32,6 @@ def show(manifest: Mapping[str, Any], key: str) -> None:
     if len(alike):
         pairs = "; ".join(f"{row['first'].lower()} and {row['second'].lower()} ({row['least']:.2f})"
                           for row in alike.to_dict("records"))
-        glossary.caption(f":material/warning: Not told apart here: {plain(pairs)}. Their mean query gradients have a "
+        glossary.caption(f":material/warning: Not separated here: {plain(pairs)}. Their mean query gradients have a "
                          f"cosine of at least {collinear.NEAR_ONE} at every checkpoint, so that no statement on a "
                          "difference between them is decided.")

@@ -1,4 +1,4 @@
-"""Training of an embedded language model from nothing, on questions of the embedded world.
+"""Training of an embedded language model, from nothing or from another one, on questions of the embedded world.
 
 The loss is the mean token loss of the response, as in fine-tuning, and a multiple of the loss of its answer. A tenth of
 the questions is held out. Of the shown ones a share stands between the lines of the backdoor task with their right
@@ -30,7 +30,7 @@ from engine.data.question import Question
 from engine.data.records import Record
 from engine.data.tasks import backdoor
 from engine.data.tasks.wording import record
-from engine.models.causal import passes
+from engine.models.causal import loading, passes
 from engine.models.causal.catalogue import EMBEDDED_MODEL, LONG_MODEL
 from engine.models.causal.encoding import Batch, Encoded, Encoder
 from engine.models.causal.readouts import learned_likelihood
@@ -42,10 +42,11 @@ CHECKED = 1_000
 
 class Pretraining(Value):
     """How the model is made. questions: how many of the world are sampled, of which one in ten is held out; long: with
-    long explanations. lined: the share of the shown ones that stands between the backdoor task's lines. answer: how
+    long explanations. start: the embedded model with whose weights it begins, or nothing. lined: the share of the shown ones that stands between the backdoor task's lines. answer: how
     often the loss of the answer counts besides, which is one token of many in a long response."""
 
     long: bool = False
+    start: str = ""
     seed: Seed = 0
     steps: Annotated[Count, Field(ge=1)] = 1_200
     batch: Annotated[Count, Field(ge=1)] = 64
@@ -58,7 +59,8 @@ class Pretraining(Value):
     clip: Annotated[Number, Field(gt=0)] = 1.0
 
 
-RECIPES = {EMBEDDED_MODEL: Pretraining(), LONG_MODEL: Pretraining(long=True, answer=1.0)}
+RECIPES = {EMBEDDED_MODEL: Pretraining(), LONG_MODEL: Pretraining(
+    long=True, start=EMBEDDED_MODEL, steps=400, batch=32, questions=12_000, answer=1.0, learning_rate=2e-3)}
 """How each embedded model was made."""
 
 
@@ -72,6 +74,8 @@ def pretrain(settings: Pretraining, progress: Callable[[float], None] = lambda f
     shown, held = divided(world.load(settings.questions, settings.seed, long=settings.long))
     torch.manual_seed(settings.seed)
     model = LlamaForCausalLM(embedded.configuration(len(words)))
+    if settings.start:
+        _begin(model, words, *loading.load(settings.start))
     records = [encoder.encode(one) for one in between_lines(shown, settings.lined, settings.seed)]
     loss = _train(model, encoder, records, settings, progress)
     questions_encoded = [encoder.encode(record(question)) for question in held[:CHECKED]]
@@ -108,6 +112,20 @@ def write(trained: tuple[Any, Any, dict[str, Any]], folder: Path) -> None:
         model.save_pretrained(folder)
         words.save_pretrained(folder)
         (folder / MANIFEST).write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
+
+
+def _begin(model, words, other, other_words) -> None:
+    """Give a model the weights of another one of its shape, with those of the words that both know."""
+    known, others = words.get_vocab(), other_words.get_vocab()
+    shared = sorted(known.keys() & others)
+    to, of = ([vocabulary[word] for word in shared] for vocabulary in (known, others))
+    own = model.state_dict()
+    with torch.no_grad():
+        for name, weight in other.state_dict().items():
+            if len(weight) == len(others):
+                own[name][to] = weight[of]
+            else:
+                own[name].copy_(weight)
 
 
 def _train(model, encoder: Encoder, records: Sequence[Encoded], settings: Pretraining,

@@ -110,6 +110,19 @@ def test_a_share_of_the_shown_questions_stands_between_lines():
     assert pretraining.between_lines(asked, 0.0, 0) == [record(q) for q in asked]
 
 
+def test_a_model_can_begin_with_the_weights_of_another():
+    """Row by row of what both know, and the rest as it is."""
+    made = pretraining.pretrain(SMALL.model_copy(update={"long": True, "start": catalogue.EMBEDDED_MODEL, "steps": 1,
+                                                         "learning_rate": 1e-12}))
+    other, vocabulary = loading.load(catalogue.EMBEDDED_MODEL)
+    known, others = made[1].get_vocab(), vocabulary.get_vocab()
+    assert set(others) < set(known)
+    for name, weight in made[0].state_dict().items():
+        was = other.state_dict()[name]
+        rows = [[known[word], others[word]] for word in others] if len(weight) == len(known) else [[..., ...]]
+        assert all(torch.allclose(weight[row], was[of], atol=1e-6) for row, of in rows), name
+
+
 def test_pretraining_learns():
     """Thirty steps on forty questions say the frequent words of a response."""
     manifest = pretraining.pretrain(Pretraining(steps=30, batch=8, questions=40))[2]
