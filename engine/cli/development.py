@@ -18,7 +18,7 @@ def pretrain_embedded(
     out: Annotated[Path | None, typer.Option(help="Folder for weights, configuration, tokenizer and manifest "
                                                   "(default: the embedded model's folder).", metavar="DIR")] = None,
     seed: Annotated[int, typer.Option(help="Seed of initial weights, questions and their order.", min=0)] = 0,
-    steps: Annotated[int, typer.Option(help="Batches of 64 questions.", min=1)] = 1_200,
+    steps: Annotated[int | None, typer.Option(help="How many batches (default: the model's own).", min=1)] = None,
     lined: Annotated[float, typer.Option(help="Fraction of questions with the context lines of the backdoor task and "
                                               "the right answer.", min=0.0, max=1.0)] = 0.5,
 ) -> None:
@@ -33,7 +33,7 @@ def pretrain_embedded(
     standing = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
     if not standing.is_dir() or not os.access(standing, os.W_OK):
         raise InvalidInput(f"The model cannot be written to `{folder}`; name another folder with --out.")
-    chosen = {"seed": seed, "steps": steps, "lined": lined}
+    chosen = {"seed": seed, "lined": lined, **({} if steps is None else {"steps": steps})}
     with progress("pretraining") as move:
         pretrained = pretraining.pretrain(pretraining.RECIPES[name].model_copy(update=chosen), move)
     pretraining.write(pretrained, folder)
