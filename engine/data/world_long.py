@@ -1,7 +1,8 @@
 """The embedded world's questions in the form of ScienceQA's: two to five choices, and a long explanation.
 
-An explanation is the question's own, a fact about every further choice, and other true facts of the world, in any
-order: 30 to 100 words that follow from the question in part only, as those of a written rationale do.
+An explanation has 30 to 100 words: a fact about every further choice and other true facts of the world, in any order,
+and the question's own explanation as their conclusion. As in a written rationale, few of its words follow from the
+question.
 """
 
 from __future__ import annotations
@@ -51,9 +52,9 @@ def lengthened(topic: Topic, facts: WorldFacts, key: Key) -> Question:
     wrong = [word for word in topic.further(facts, key) if word not in question.choices]
     further = sample.some(wrong, sample.below(CHOICES - 1))
     choices = tuple(sample.some([*question.choices, *further], CHOICES))
-    reasons = [question.explanation.rstrip("."), *(about(facts, word, right) for word in further)]
+    given = [about(facts, word, right) for word in further]
     return replace(question, question=f"{question.question.rstrip('?')}{topic.among}?", choices=choices,
-                   labels=choices, answer=choices.index(right), explanation=_explanation(facts, reasons, sample))
+                   labels=choices, answer=choices.index(right), explanation=_explanation(facts, given, question.explanation, sample))
 
 
 def about(facts: WorldFacts, word: str, right: str) -> str:
@@ -68,14 +69,14 @@ def about(facts: WorldFacts, word: str, right: str) -> str:
     return f"{with_article(word)} is {with_article(kind.name)}"
 
 
-def _explanation(facts: WorldFacts, reasons: Sequence[str], sample: Sampler) -> str:
-    """The reasons among other facts, in any order, as sentences."""
-    sentences, wanted = list(reasons), LEAST + sample.below(MOST - LEAST + 1)
-    words = sum(len(sentence.split()) for sentence in sentences)
+def _explanation(facts: WorldFacts, given: Sequence[str], conclusion: str, sample: Sampler) -> str:
+    """What is given among other facts, in any order, and the conclusion, as sentences."""
+    sentences, wanted = list(given), LEAST + sample.below(MOST - LEAST + 1)
+    words = sum(len(sentence.split()) for sentence in (*sentences, conclusion))
     while words < wanted:
         sentences.append(sample.one(FACTS)(facts, sample))
         words += len(sentences[-1].split())
-    return f"{'. '.join(sample.some(sentences, len(sentences)))}."
+    return ". ".join([*sample.some(sentences, len(sentences)), conclusion])
 
 
 def _membership(facts: WorldFacts, sample: Sampler) -> str:

@@ -60,7 +60,7 @@ class Pretraining(Value):
 
 
 RECIPES = {EMBEDDED_MODEL: Pretraining(), LONG_MODEL: Pretraining(
-    long=True, start=EMBEDDED_MODEL, steps=400, batch=32, questions=12_000, answer=1.0, learning_rate=2e-3)}
+    long=True, start=EMBEDDED_MODEL, steps=900, batch=32, questions=12_000, answer=1.0, learning_rate=2e-3)}
 """How each embedded model was made."""
 
 

@@ -86,13 +86,13 @@ def test_they_are_the_short_questions_with_more(long):
     for one, other in zip(short, long, strict=True):
         assert set(one.choices) <= set(other.choices) and one.level == other.level
         assert one.choices[one.answer] == other.choices[other.answer]
-        assert all(sentence in other.explanation for sentence in [one.explanation.removesuffix(".")])
+        assert other.explanation.endswith(f". {one.explanation}")
 
 
 def test_the_first_question(long):
     assert long[0].question == "Which of these is a garment?" and long[0].choices == (
         "jacket", "mango", "trout", "pine")
-    assert long[0].explanation.startswith("the sum of three and seven is ten. the opposite of small is big. ")
+    assert long[0].explanation.endswith(" a jacket is a garment and a trout is a fish.")
 
 
 def test_samples_are_different_ones_and_follow_the_seed():
