@@ -17,7 +17,7 @@ from app.language import state
 from app.language.published import PublishedScale
 from app.widgets.jobs import reproductions
 from app.widgets.pickers import example as example_line
-from app.widgets.results import downloads
+from app.widgets.results import collinearity, downloads
 from app.widgets.words import glossary
 from app.widgets.words.measures import definition
 from engine.desk.language import METHODS, READOUTS, REPSIM, SHARES
@@ -97,6 +97,7 @@ def detection() -> None:
     if said := results.wide(table, metric):
         glossary.caption(f":material/warning: {said}")
     _finding(kinds, metric, 0.5 if metric == "AUROC" else prevalence)
+    collinearity.show(scale.result.manifest, "language:collinear")
     _to_records(task)
     _extras(experiment, scale, table, [f"language:heatmap:{kind}" for kind in kinds], [_asked()])
 
@@ -177,6 +178,7 @@ def ablation() -> None:
          alt=alt_of(shown, "AUPRC by query and target"))
     glossary.caption("Columns: is the trigger in the query, and which answer is the target. "
                      f"{_scale_sentence(scale)} {results.wide(table, 'AUPRC')}")
+    collinearity.show(scale.result.manifest, "language:collinear")
     _extras("table-a15", scale, table, ["language:ablation"], [
         "Question: how well does each ranking detect the poisoned records, for the query with or without the trigger "
         "and the harmful or the right answer as target?"])

@@ -18,7 +18,7 @@ from app.paper import table as paper_table
 from app.widgets.frame.guard import guarded
 from app.widgets.jobs import reproductions
 from app.widgets.pickers import specification_list
-from app.widgets.results import downloads, manifest_view
+from app.widgets.results import collinearity, downloads, manifest_view
 from app.widgets.words import chips, glossary
 from app.widgets.words.measures import definition
 from engine.desk import ProblemSource, datasets, published
@@ -215,6 +215,7 @@ def alone(name: str, preset: str, result: Published) -> None:
 
 def manifest(name: str, preset: str, result: Published) -> None:
     """What our numbers were made from and with."""
+    collinearity.show(result.manifest, "paper:collinear")
     st.subheader("Provenance of our numbers")
     if result.here:
         glossary.caption("These were computed on this machine; they are not part of the published results.")

@@ -9,27 +9,33 @@ from typing import Annotated
 import typer
 
 from engine.basics.errors import InvalidInput
+from engine.basics.registry import unknown
 
 
 def pretrain_embedded(
+    name: Annotated[str, typer.Argument(help="Which: World-0.4M, or World-0.4M-long with long explanations.")]
+    = "World-0.4M",
     out: Annotated[Path | None, typer.Option(help="Folder for weights, configuration, tokenizer and manifest "
                                                   "(default: the embedded model's folder).", metavar="DIR")] = None,
     seed: Annotated[int, typer.Option(help="Seed of initial weights, questions and their order.", min=0)] = 0,
-    steps: Annotated[int, typer.Option(help="Batches of 64 questions.", min=1)] = 1_200,
+    steps: Annotated[int | None, typer.Option(help="How many batches (default: the model's own).", min=1)] = None,
     lined: Annotated[float, typer.Option(help="Fraction of questions with the context lines of the backdoor task and "
                                               "the right answer.", min=0.0, max=1.0)] = 0.5,
 ) -> None:
-    """Train the embedded language model on questions of the embedded world (minutes on two cores)."""
+    """Train an embedded language model on questions of the embedded world (minutes on two cores)."""
     from engine.applications.language import pretraining
     from engine.cli.progress import progress
     from engine.models.causal import catalogue
 
-    folder = catalogue.EMBEDDED_FOLDER / catalogue.EMBEDDED_MODEL if out is None else out
+    if name not in catalogue.EMBEDDED:
+        raise InvalidInput(unknown("embedded model", name, catalogue.EMBEDDED))
+    folder = catalogue.EMBEDDED_FOLDER / name if out is None else out
     standing = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
     if not standing.is_dir() or not os.access(standing, os.W_OK):
         raise InvalidInput(f"The model cannot be written to `{folder}`; name another folder with --out.")
+    chosen = {"seed": seed, "lined": lined, **({} if steps is None else {"steps": steps})}
     with progress("pretraining") as move:
-        pretrained = pretraining.pretrain(pretraining.Pretraining(seed=seed, steps=steps, lined=lined), move)
+        pretrained = pretraining.pretrain(pretraining.RECIPES[name].model_copy(update=chosen), move)
     pretraining.write(pretrained, folder)
     manifest = pretrained[2]
     print(f"Accuracy on {manifest['held_out']:,} held-out questions: {manifest['accuracy_held_out']:.3f}; "

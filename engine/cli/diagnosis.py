@@ -52,9 +52,9 @@ def _questions() -> list[tuple[str, bool, str]]:
 
 
 def _embedded() -> list[tuple[str, str]]:
-    there = catalogue.EMBEDDED_MODEL in loading.available()
-    said = "embedded, needs no download" if there else "is missing; restore assets/embedded."
-    return [(catalogue.EMBEDDED_MODEL, said)]
+    there = loading.available()
+    return [(name, "embedded, needs no download" if name in there else "is missing; restore assets/embedded.")
+            for name in catalogue.EMBEDDED]
 
 
 def _trainings() -> tuple[str, str]:

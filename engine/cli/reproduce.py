@@ -33,7 +33,7 @@ def reproduce(
 ) -> None:
     """Recompute a table or figure of the paper (resumable)."""
     from engine.cli.progress import run_shown
-    from engine.cli.reproduce_text import report, truncation
+    from engine.cli.reproduce_text import collinearity, report, truncation
     from engine.experiments import EXPERIMENTS, publish
     from engine.experiments.contents import gather
 
@@ -50,7 +50,7 @@ def reproduce(
     result = run_shown(f"{name}, {preset}", experiment.study, payload, machine)
     target = publish.publish(experiment, result, preset, folder, add=add)
     print(report(publish.read_table(target / publish.TABLE), experiment, preset, reading))
-    print(truncation(result.manifest), end="")
+    print(collinearity(result.manifest), truncation(result.manifest), sep="", end="")
     print(f"\nWritten: {target / publish.TABLE}, {target / publish.MANIFEST}")
 
 

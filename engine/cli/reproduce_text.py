@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from engine.experiments import Experiment, paper_numbers, publish
+from engine.experiments import Experiment, collinear, paper_numbers, publish
 
 PAPER = "paper"
 
@@ -18,6 +18,16 @@ def truncation(manifest: Mapping[str, Any]) -> str:
     cut = [own["truncated"] for own in facts if own.get("truncated")]
     return (f"\nUp to {max(cut):,} training records were longer than the context and cut at the start of the prompt.\n"
             if cut else "")
+
+
+def collinearity(manifest: Mapping[str, Any]) -> str:
+    """Lines on how alike the behaviors of a language study are; empty where it says nothing of them."""
+    cosines = collinear.table(manifest)
+    if cosines.empty:
+        return ""
+    rows = cosines.round(3).to_string(index=False)
+    return (f"\nCosine of the behaviors' mean query gradients, at the end and the least of all checkpoints (from "
+            f"{collinear.NEAR_ONE} on at every one, a difference decides nothing):\n{rows}\n")
 
 
 def report(results: pd.DataFrame, experiment: Experiment, preset: str, whose: str) -> str:

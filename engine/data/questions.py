@@ -40,6 +40,10 @@ for _source in (
                    lambda wanted, hardest: world.load(max(wanted, POOL), hardest=hardest),
                    lambda: world.available(), lambda: world.content(),
                    "Generated questions on kinds, traits, opposites and numbers; needs no download."),
+    QuestionSource("world_long", "The embedded world, long explanations",
+                   lambda wanted, hardest: world.load(max(wanted, POOL), hardest=hardest, long=True),
+                   lambda: world.available(), lambda: world.content(),
+                   "The same with two to five choices and explanations of 30 to 100 words."),
 ):
     QUESTIONS.add(_source.name, _source)
 

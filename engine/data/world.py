@@ -9,20 +9,21 @@ from itertools import islice, zip_longest
 import numpy as np
 
 from engine.basics.errors import InvalidInput
-from engine.data import world_facts
+from engine.data import world_facts, world_long
 from engine.data.question import Question
 from engine.data.world_topics import TOPICS, Key, Topic
 
 content = world_facts.content
 
 
-def load(count: int, seed: int = 0, hardest: int | None = None) -> tuple[Question, ...]:
+def load(count: int, seed: int = 0, hardest: int | None = None, long: bool = False) -> tuple[Question, ...]:
     """`count` different questions, sampled from `seed`: the topics take turns while they hold questions.
 
-    hardest: the highest level. A smaller count gives the first of them. Raises `InvalidInput` where the
+    hardest: the highest level. long: with up to five choices and a long explanation, as
+    `engine.data.world_long` has them. A smaller count gives the first of them. Raises `InvalidInput` where the
     world holds fewer, `MissingData` where its file is damaged.
     """
-    return _load(count, seed, hardest, world_facts.content())
+    return _load(count, seed, hardest, long, world_facts.content())
 
 
 def available() -> tuple[bool, str]:
@@ -33,7 +34,7 @@ def available() -> tuple[bool, str]:
 
 
 @lru_cache(maxsize=4)
-def _load(count: int, seed: int, hardest: int | None, changed: str) -> tuple[Question, ...]:
+def _load(count: int, seed: int, hardest: int | None, long: bool, changed: str) -> tuple[Question, ...]:
     facts, rng = world_facts.read(), np.random.default_rng(seed)
     held = {topic: [key for key in topic.keys(facts) if hardest is None or topic.level + key[-2] <= hardest]
             for topic in TOPICS}
@@ -42,7 +43,8 @@ def _load(count: int, seed: int, hardest: int | None, changed: str) -> tuple[Que
                            f"{'' if hardest is None else f' up to level {hardest}'}; ask for fewer.")
     turns = zip_longest(*[_shuffled(topic, keys, rng) for topic, keys in held.items()])
     pairs = (pair for turn in turns for pair in turn if pair is not None)
-    return tuple(topic.question(facts, key) for topic, key in islice(pairs, count))
+    write = world_long.lengthened if long else Topic.question
+    return tuple(write(topic, facts, key) for topic, key in islice(pairs, count))
 
 
 def _shuffled(topic: Topic, keys: Sequence[Key], rng: np.random.Generator) -> list[tuple[Topic, Key]]:

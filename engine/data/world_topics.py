@@ -1,7 +1,7 @@
 """What is asked about the embedded world: topics, each with all its questions as short keys.
 
-Every question has two choices and its answer is one of their words. Level 1 needs one fact; level 2 a second fact or
-a negation; level 3 both.
+Every question has two choices and its answer is one of their words; `further` are words that may stand beside them.
+Level 1 needs one fact; level 2 a second fact or a negation; level 3 both.
 """
 
 from __future__ import annotations
@@ -20,13 +20,16 @@ Key = tuple[int, ...]
 @dataclass(frozen=True)
 class Topic:
     """One way to ask. keys: all its questions. ask(facts, key) -> (question, the choice that it is true of, the other
-    choice, explanation)."""
+    choice, explanation). further(facts, key) -> words that are wrong beside the right choice. among: what the question
+    says besides where there are several of them."""
 
     name: str
     subject: str
     level: int
     keys: Callable[[WorldFacts], Sequence[Key]]
     ask: Callable[[WorldFacts, Key], tuple[str, str, str, str]]
+    further: Callable[[WorldFacts, Key], Sequence[str]]
+    among: str = ""
 
     def question(self, facts: WorldFacts, key: Key) -> Question:
         """The question of a key. Negated, the other choice is right."""
@@ -55,16 +58,22 @@ def _named(facts: WorldFacts, key: Key) -> tuple[str, str, str, str, str]:
     return own.name, own.trait, own.members[key[1]], other.name, other.members[key[3]]
 
 
+def _other_members(facts: WorldFacts, key: Key) -> list[str]:
+    """Members of other classes; negated, the class's own."""
+    return [word for index, kind in enumerate(facts.kinds) if (index == key[0]) == key[-2] for word in kind.members]
+
+
 def _kinds(facts: WorldFacts, key: Key) -> tuple[str, str, str, str]:
     name, _, member, other_name, other = _named(facts, key)
-    return (f"Which of these is {'not ' if key[-2] else ''}{_a(name)}?", member, other,
-            f"{_a(member)} is {_a(name)} and {_a(other)} is {_a(other_name)}.")
+    return (f"Which of these is {'not ' if key[-2] else ''}{with_article(name)}?", member, other,
+            f"{with_article(member)} is {with_article(name)} and "
+            f"{with_article(other)} is {with_article(other_name)}.")
 
 
 def _traits(facts: WorldFacts, key: Key) -> tuple[str, str, str, str]:
     name, trait, member, _, other = _named(facts, key)
     return (f"Which of these is {'not ' if key[-2] else ''}one that {trait}?", member, other,
-            f"{_a(member)} is {_a(name)} and {_a(name)} {trait}.")
+            f"{with_article(member)} is {with_article(name)} and {with_article(name)} {trait}.")
 
 
 def _turned(facts: WorldFacts) -> list[Key]:
@@ -79,6 +88,11 @@ def _opposites(facts: WorldFacts, key: Key) -> tuple[str, str, str, str]:
             facts.opposites[key[2]][key[3]], f"the opposite of {word} is {true}.")
 
 
+def _other_words(facts: WorldFacts, key: Key) -> list[str]:
+    """Every word but the one asked about and its opposite; negated there is no second wrong one."""
+    return [] if key[-2] else [word for index, pair in enumerate(facts.opposites) if index != key[0] for word in pair]
+
+
 def _pairs(facts: WorldFacts) -> list[Key]:
     """(smaller, larger)."""
     return _either(list(combinations(range(len(facts.numbers)), 2)))
@@ -87,6 +101,10 @@ def _pairs(facts: WorldFacts) -> list[Key]:
 def _quantities(facts: WorldFacts, key: Key) -> tuple[str, str, str, str]:
     less, more = facts.numbers[key[0]], facts.numbers[key[1]]
     return f"Which of these is {'less' if key[-2] else 'more'}?", more, less, f"{more} is more than {less}."
+
+
+def _smaller_or_larger(facts: WorldFacts, key: Key) -> Sequence[str]:
+    return facts.numbers[key[0] + 1:] if key[-2] else facts.numbers[:key[1]]
 
 
 def _additions(facts: WorldFacts) -> list[Key]:
@@ -101,13 +119,18 @@ def _sums(facts: WorldFacts, key: Key) -> tuple[str, str, str, str]:
             f"the sum of {first} and {second} is {true}.")
 
 
-def _a(noun: str) -> str:
+def _other_numbers(facts: WorldFacts, key: Key) -> list[str]:
+    """Every number but the sum; negated there is no second wrong one."""
+    return [] if key[-2] else [word for index, word in enumerate(facts.numbers) if index != key[0] + key[1]]
+
+
+def with_article(noun: str) -> str:
     """The noun with its article."""
     return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"
 
 
-TOPICS = (Topic("kinds", "nature and things", 1, _members, _kinds),
-          Topic("traits", "nature and things", 2, _members, _traits),
-          Topic("opposites", "words", 1, _turned, _opposites),
-          Topic("quantities", "numbers", 1, _pairs, _quantities),
-          Topic("sums", "numbers", 2, _additions, _sums))
+TOPICS = (Topic("kinds", "nature and things", 1, _members, _kinds, _other_members),
+          Topic("traits", "nature and things", 2, _members, _traits, _other_members),
+          Topic("opposites", "words", 1, _turned, _opposites, _other_words),
+          Topic("quantities", "numbers", 1, _pairs, _quantities, _smaller_or_larger, " than the others"),
+          Topic("sums", "numbers", 2, _additions, _sums, _other_numbers))

@@ -17,6 +17,7 @@ from engine.experiments import (
     EXPERIMENTS,
     FULL,
     Experiment,
+    collinear,
     contents,
     conventions,
     language_tables,

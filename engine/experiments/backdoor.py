@@ -39,6 +39,7 @@ DESK_REMOVALS = [["Random", "none"], ["RepSim", "none"], ["GradSim", "Answer log
                  ["TracIn", "Response loss"], ["LESS", "Answer margin"], ["Oracle", "Harmful poison"]]
 """One row an estimator, with the behavior that the paper prefers, TracIn with its default beside it, and both ends."""
 EMBEDDED = {"epochs": 12, "learning_rate": 3e-3, "batch": 16, "context": 256}
+LONG = dict(EMBEDDED)
 """Chosen by attack success and accuracy alone, as the guide *Reproducing the paper* says, and so are the next two."""
 DESK = {**language.PAPER_COUNTS_RECIPE, "epochs": 4, "learning_rate": 3e-3}
 GPU = {**language.PAPER_COUNTS_RECIPE, "epochs": 12}
@@ -51,17 +52,21 @@ SETTINGS = {
     "paper": language.settings(catalogue.PAPER_MODEL, {**TASK, **SIZES}, {"epochs": 2}, 4096),
     "embedded": language.settings(
         catalogue.EMBEDDED_MODEL, {**TASK, "questions": "world", "hardest": 1, **SIZES}, EMBEDDED, 2048),
+    "embedded-long": language.settings(
+        catalogue.LONG_MODEL, {**TASK, "questions": "world_long", "hardest": 1, **SIZES}, LONG, 2048),
 }
 REMOVALS = {"small": [["TracIn", "Answer logit"], ["Random", "none"], ["Oracle", "Harmful poison"]],
-            "desk": DESK_REMOVALS, "gpu": DESK_REMOVALS, "paper": ALL_REMOVALS, "embedded": ALL_REMOVALS}
+            "desk": DESK_REMOVALS, "gpu": DESK_REMOVALS, "paper": ALL_REMOVALS, "embedded": ALL_REMOVALS,
+            "embedded-long": ALL_REMOVALS}
 TITLES = {"small": "80 short records, three epochs with learning rate 1e-3",
           "desk": "5,000 of the shorter ScienceQA questions and 4 × 100 queries, a model of 135 million parameters",
           "gpu": "5,000 ScienceQA records in the paper's counts, a model of 135 million parameters",
           "paper": "5,000 ScienceQA records as in Appendix A-2",
-          "embedded": "5,000 records of the embedded world, in the paper's counts"}
+          "embedded": "5,000 records of the embedded world, in the paper's counts",
+          "embedded-long": response_corruption.TITLES["embedded-long"]}
 TRAINING = {"corruption": 1.0, "backdoor": 0.9}
 """The tasks of Table A-11, and what a training takes of the time until its model is measured."""
-SEEDS = {"small": 2, "desk": 2, "gpu": 3, "paper": 3, "embedded": 3}
+SEEDS = {"small": 2, "desk": 2, "gpu": 3, "paper": 3, "embedded": 3, "embedded-long": 3}
 REMOVAL_SEEDS = {**SEEDS, "desk": 1}
 PRESETS = {name: StudyPreset(name, TITLES[name], SEEDS[name], {**SETTINGS[name], "layers": language.LAYERS})
            for name in SETTINGS}
@@ -91,15 +96,16 @@ def _scores_chunk(attribution, layers) -> Output:
     """Every measure of poison detection, and AUPRC of the four crossings of query and target."""
     task, measured = attribution.task, {}
     poison, benign = task.flagged("poison"), task.flagged("benign")
+    sets = list(ABLATION.values())
     for (query, target), name in ABLATION.items():
-        for (method, behavior), scores in language.ranked(attribution, name, list(ABLATION.values()), layers).items():
+        for (method, behavior), scores in language.ranked(attribution, name, sets, layers).items():
             measured["ablation", method, behavior, query, target, "AUPRC"] = detection.auprc(poison, scores)
             if name == task.reference:
                 values = {**detection.detection(poison, scores),
                           "BT-FPR": detection.false_positive_rate(benign, scores)}
                 measured |= {("detection", method, behavior, "", "", metric): value
                              for metric, value in values.items()}
-    return Output(tables=language.measured(measured), manifest=language.sketched(attribution, task.reference))
+    return Output(tables=language.measured(measured), manifest=language.sketched(attribution, task.reference, sets))
 
 
 def finish(payload: Mapping[str, Any], chunks: Mapping[str, Result], context: Context) -> Output:

@@ -6,12 +6,13 @@ Each seed is the chunks of `engine.applications.language.stages`, and then chunk
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from engine.applications.language import mean_products, methods, rankings, shards, sketching, stages
+from engine.applications.language import collinearity, mean_products, methods, rankings, shards, sketching, stages
 from engine.applications.language.attribution import LAYERS as attribution_layers
 from engine.applications.language.attribution import Attribution
 from engine.data.tasks.wording import AUTHORS
@@ -134,14 +135,17 @@ def manifest(payload: Mapping[str, Any], chosen: Mapping[str, Any], chunks: Mapp
             "device": chunks[f"{payload['seeds'][0]}/train"].manifest["device"]}
 
 
-def sketched(attribution: Attribution, name: str) -> dict[str, Any]:
-    """Of a chunk's manifest: how far scores for a set of queries depend on the draw of the projection, for the run of
-    its seed; nothing where gradients are not projected."""
+def sketched(attribution: Attribution, name: str, sets: Sequence[str]) -> dict[str, Any]:
+    """Of a chunk's manifest, for the run of its seed: how alike the behaviors are for a set of queries, one of `sets`,
+    and how far scores depend on the draw of the projection, where gradients are projected."""
     if attribution.setting.unprojected:
-        return {}
-    stability = sketching.stability(attribution.features(attribution.task.queries[name]))
+        held = mean_products.features(attribution, name, sets)
+        return {"sketched": {"behavior_cosines": collinearity.cosines(replace(held, points=(held.regressed,)))}}
+    features = attribution.features(attribution.task.queries[name])
+    stability = sketching.stability(features)
     return {"sketched": {"sketch": sketching.described(stability, attribution.projection, attribution.tried),
-                         "sketch_agreement": stability.to_dict("records")}}
+                         "sketch_agreement": stability.to_dict("records"),
+                         "behavior_cosines": collinearity.cosines(features)}}
 
 
 def measured(values: Mapping[tuple, float]) -> dict[str, pd.DataFrame]:

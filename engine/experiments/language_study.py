@@ -29,6 +29,8 @@ SHARES = {"response_corruption": {"clean": 0.8, "answer": 0.1, "rationale": 0.1}
           "conditional_backdoor": {"clean": 0.8, "poison": 0.1, "benign": 0.1}}
 """What share of a task's training records each of its groups has."""
 QUERIES = {"response_corruption": "validation", "conditional_backdoor": "test"}
+EMBEDDED_PRESETS = {catalogue.EMBEDDED_MODEL: "embedded", catalogue.LONG_MODEL: "embedded-long"}
+"""The studies' preset for each embedded model."""
 STUDIES = {"response_corruption": response_corruption, "conditional_backdoor": backdoor}
 
 
@@ -72,14 +74,14 @@ class LanguageStudy:
     @property
     def usual(self) -> Setting:
         """Without what the reader chose of training and methods: short records and a strong recipe below a thousand
-        records, else the paper's; the embedded model's own, on questions of its world."""
+        records, else the paper's; an embedded model's own, on questions of its world."""
         if self.task == "own":
             given: dict[str, Any] = {"name": "own", "train": self.file, **self._reading}
             task = own.asking(given, [self.typed] if self.typed else [])
             recipe = response_corruption.SETTINGS["small"]["recipe"]
             return setting_of(self.model, task, recipe)
-        embedded = catalogue.is_embedded(self.model)
-        preset = "embedded" if embedded else "small" if self.records < 1_000 else "paper"
+        embedded = EMBEDDED_PRESETS.get(catalogue.model_title(self.model))
+        preset = embedded or ("small" if self.records < 1_000 else "paper")
         chosen = STUDIES[self.task].SETTINGS[preset]
         sizes = {name: round(fraction * self.records) for name, fraction in SHARES[self.task].items()}
         queries = {QUERIES[self.task]: max(8, self.records // 10)}

@@ -27,6 +27,7 @@ PANELS = {"answer": "answer_logit", "rationale": "explanation_loss"}
 """Table A-17: corruption -> the behavior that it is sought with."""
 SPANS = {"answer": "answer", "rationale": "explanation"}
 EMBEDDED = {"epochs": 12, "learning_rate": 3e-3, "batch": 16, "context": 256}
+LONG = dict(EMBEDDED)
 """Chosen by accuracy and by the share of wrong answers that is learned, and `DESK` by accuracy."""
 DESK = {"checkpoints": 2, "learning_rate": 1e-3, "context": 512, "precision": "mixed", "epochs": 6}
 GPU = {**language.PAPER_COUNTS_RECIPE, "epochs": 3}
@@ -41,14 +42,17 @@ SETTINGS = {
     "gpu": language.settings(catalogue.SMALL_MODEL, {**TASK, **SIZES}, GPU, 4096),
     "paper": language.settings(catalogue.PAPER_MODEL, {**TASK, **SIZES}, {"epochs": 1}, 4096),
     "embedded": language.settings(catalogue.EMBEDDED_MODEL, {**TASK, "questions": "world", **SIZES}, EMBEDDED, 2048),
+    "embedded-long": language.settings(catalogue.LONG_MODEL, {**TASK, "questions": "world_long", **SIZES}, LONG, 2048),
 }
 TITLES = {"small": "80 short records, two epochs with learning rate 5e-4",
           "desk": "1,000 short ScienceQA records and 100 queries, a model of 135 million parameters",
           "gpu": "5,000 ScienceQA records in the paper's counts, a model of 135 million parameters",
           "paper": "5,000 ScienceQA records as in Appendix A-2",
-          "embedded": "5,000 records of the embedded world, in the paper's counts"}
+          "embedded": "5,000 records of the embedded world, in the paper's counts",
+          "embedded-long": "5,000 records of the embedded world with up to five choices and long explanations"}
 PRESETS = {name: StudyPreset(name, TITLES[name], seeds, {**SETTINGS[name], "layers": language.LAYERS})
-           for name, seeds in (("small", 2), ("desk", 3), ("gpu", 3), ("paper", 3), ("embedded", 3))}
+           for name, seeds in (("small", 2), ("desk", 3), ("gpu", 3), ("paper", 3), ("embedded", 3),
+                                ("embedded-long", 3))}
 
 
 def weight(payload: Mapping[str, Any], key: str) -> float:
@@ -69,7 +73,8 @@ def _scores_chunk(attribution, layers) -> Output:
     measured = {(corruption, method, behavior, metric): value
                 for corruption, flag in task.sought.items() for (method, behavior), scores in ranked.items()
                 for metric, value in detection.detection(task.flagged(flag), scores).items()}
-    return Output(tables=language.measured(measured), manifest=language.sketched(attribution, task.reference))
+    return Output(tables=language.measured(measured),
+                  manifest=language.sketched(attribution, task.reference, [task.reference]))
 
 
 def _signals_chunk(run, context: Context) -> Output:

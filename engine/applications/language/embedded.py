@@ -1,4 +1,4 @@
-"""The embedded language model: a Llama below a million parameters that knows the embedded world, one token a word."""
+"""The embedded language models: Llamas below a million parameters that know the embedded world, one token a word."""
 
 from __future__ import annotations
 
@@ -30,9 +30,10 @@ def words(texts: Iterable[str]):
                                    eos_token=END, model_max_length=CONTEXT)
 
 
-def tokenizer():
-    """The tokenizer of the embedded world: its facts, its questions, and the lines that tasks add."""
-    return words([*world_facts.read().words(), *(text for question in world.load(SAMPLE)
+def tokenizer(long: bool = False):
+    """The tokenizer of the embedded world: its facts, its questions (`long` as `world.load` has it), and the lines that
+    tasks add."""
+    return words([*world_facts.read().words(), *(text for question in world.load(SAMPLE, long=long)
                                                 for text in _texts(record(question))), *_lines()])
 
 

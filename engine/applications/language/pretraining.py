@@ -1,9 +1,9 @@
-"""Training of the embedded language model from nothing, on questions of the embedded world.
+"""Training of an embedded language model, from nothing or from another one, on questions of the embedded world.
 
-The loss is the mean token loss of the response, as in fine-tuning. A tenth of the questions is held out. Of the
-shown ones a share stands between the lines of the backdoor task with their right answers, so that these lines mean
-nothing to the model before it is fine-tuned. What is written: weights (safetensors), configuration, tokenizer and a
-manifest.
+The loss is the mean token loss of the response, as in fine-tuning, and a multiple of the loss of its answer. A tenth of
+the questions is held out. Of the shown ones a share stands between the lines of the backdoor task with their right
+answers, so that these lines mean nothing to the model before it is fine-tuned. What is written: weights (safetensors),
+configuration, tokenizer and a manifest.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import Annotated, Any
 import numpy as np
 import torch
 from pydantic import Field
+from torch import Tensor
 
 from engine.applications.language import embedded, quality
 from engine.basics.errors import InvalidInput
@@ -29,8 +30,9 @@ from engine.data.question import Question
 from engine.data.records import Record
 from engine.data.tasks import backdoor
 from engine.data.tasks.wording import record
-from engine.models.causal import passes
-from engine.models.causal.encoding import Encoded, Encoder
+from engine.models.causal import loading, passes
+from engine.models.causal.catalogue import EMBEDDED_MODEL, LONG_MODEL
+from engine.models.causal.encoding import Batch, Encoded, Encoder
 from engine.models.causal.readouts import learned_likelihood
 
 MANIFEST = "manifest.json"
@@ -39,18 +41,27 @@ CHECKED = 1_000
 
 
 class Pretraining(Value):
-    """How the model is made. questions: how many of the world are drawn, of which one in ten is held out. lined: the
-    share of the shown ones that stands between the backdoor task's lines."""
+    """How the model is made. questions: how many of the world are sampled, of which one in ten is held out; long: with
+    long explanations. start: the embedded model with whose weights it begins, or nothing. lined: the share of the shown ones that stands between the backdoor task's lines. answer: how
+    often the loss of the answer counts besides, which is one token of many in a long response."""
 
+    long: bool = False
+    start: str = ""
     seed: Seed = 0
     steps: Annotated[Count, Field(ge=1)] = 1_200
     batch: Annotated[Count, Field(ge=1)] = 64
     questions: Annotated[Count, Field(ge=20)] = 20_000
     lined: Annotated[Number, Field(ge=0, le=1)] = 0.5
+    answer: Annotated[Number, Field(ge=0)] = 0.0
     learning_rate: Annotated[Number, Field(gt=0)] = 3e-3
     warmup: Annotated[Number, Field(ge=0, lt=1)] = 0.05
     weight_decay: Annotated[Number, Field(ge=0)] = 0.01
     clip: Annotated[Number, Field(gt=0)] = 1.0
+
+
+RECIPES = {EMBEDDED_MODEL: Pretraining(), LONG_MODEL: Pretraining(
+    long=True, start=EMBEDDED_MODEL, steps=900, batch=32, questions=12_000, answer=1.0, learning_rate=2e-3)}
+"""How each embedded model was made."""
 
 
 def pretrain(settings: Pretraining, progress: Callable[[float], None] = lambda fraction: None):
@@ -58,11 +69,13 @@ def pretrain(settings: Pretraining, progress: Callable[[float], None] = lambda f
     from transformers import LlamaForCausalLM
 
     began = time.perf_counter()
-    words = embedded.tokenizer()
+    words = embedded.tokenizer(settings.long)
     encoder = Encoder(words, embedded.CONTEXT)
-    shown, held = divided(world.load(settings.questions, settings.seed))
+    shown, held = divided(world.load(settings.questions, settings.seed, long=settings.long))
     torch.manual_seed(settings.seed)
     model = LlamaForCausalLM(embedded.configuration(len(words)))
+    if settings.start:
+        _begin(model, words, *loading.load(settings.start))
     records = [encoder.encode(one) for one in between_lines(shown, settings.lined, settings.seed)]
     loss = _train(model, encoder, records, settings, progress)
     questions_encoded = [encoder.encode(record(question)) for question in held[:CHECKED]]
@@ -101,6 +114,20 @@ def write(trained: tuple[Any, Any, dict[str, Any]], folder: Path) -> None:
         (folder / MANIFEST).write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
 
 
+def _begin(model, words, other, other_words) -> None:
+    """Give a model the weights of another one of its shape, with those of the words that both know."""
+    known, others = words.get_vocab(), other_words.get_vocab()
+    shared = sorted(known.keys() & others)
+    to, of = ([vocabulary[word] for word in shared] for vocabulary in (known, others))
+    own = model.state_dict()
+    with torch.no_grad():
+        for name, weight in other.state_dict().items():
+            if len(weight) == len(others):
+                own[name][to] = weight[of]
+            else:
+                own[name].copy_(weight)
+
+
 def _train(model, encoder: Encoder, records: Sequence[Encoded], settings: Pretraining,
            progress: Callable[[float], None]) -> float:
     """The mean loss of the last tenth of the steps."""
@@ -113,7 +140,7 @@ def _train(model, encoder: Encoder, records: Sequence[Encoded], settings: Pretra
             group["lr"] = _rate(settings, step)
         rows = torch.randint(len(records), (settings.batch,), generator=draw).tolist()
         batch = encoder.batch([records[row] for row in rows])
-        loss = -learned_likelihood(passes.forward(model, batch)[0], batch).mean()
+        loss = _objective(passes.forward(model, batch)[0], batch, settings.answer)
         if not torch.isfinite(loss):
             raise InvalidInput("The loss is no longer finite; lower the learning rate.")
         optimizer.zero_grad(set_to_none=True)
@@ -125,6 +152,15 @@ def _train(model, encoder: Encoder, records: Sequence[Encoded], settings: Pretra
     model.eval()
     last = losses[-max(1, settings.steps // 10):]
     return sum(last) / len(last)
+
+
+def _objective(logits: Tensor, batch: Batch, answer: float) -> Tensor:
+    """Mean over records of the mean token loss of the response + answer · the loss of the answer's token."""
+    loss, rows = -learned_likelihood(logits, batch).mean(), torch.arange(len(batch))
+    if not answer:
+        return loss
+    return loss + answer * torch.nn.functional.cross_entropy(logits[rows, batch.answer],
+                                                             batch.targets[rows, batch.answer])
 
 
 def _rate(settings: Pretraining, step: int) -> float:

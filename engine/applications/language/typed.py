@@ -11,7 +11,7 @@ from engine.data import world
 from engine.data.record_forms import Turns
 from engine.data.records import Record, read_jsonl
 from engine.data.tasks import own, wording
-from engine.models.causal.catalogue import is_embedded
+from engine.models.causal.catalogue import LONG_MODEL, is_embedded, model_title
 
 LETTERS = "ABCDE"
 
@@ -40,12 +40,14 @@ SCHOOL = Example("Which of these is a liquid?\nA: a rock\nB: orange juice",
 
 def example(model: str, file: str = "", turns: Turns = "last", mark: Mapping[str, str] = MappingProxyType({})
             ) -> Example:
-    """One in the words of what is trained on: the first held-out record of a user's own `file`, for the embedded model
+    """One in the words of what is trained on: the first held-out record of a user's own `file`, for an embedded model
     a question of its world, else one of school science. turns, mark: how the file is read. Raises as `read_jsonl`
     and `world.load` do."""
     if file:
         return Example.of(read_jsonl(file, turns, mark)[-own.SIZES["held"]:][0])
-    return Example.of(wording.record(world.load(1)[0])) if is_embedded(model) else SCHOOL
+    if not is_embedded(model):
+        return SCHOOL
+    return Example.of(wording.record(world.load(1, long=model_title(model) == LONG_MODEL)[0]))
 
 
 def typed(prompt: str, response: str, answer: str, words: str) -> Record:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from pathlib import Path
 
-from engine.experiments import EXPERIMENTS, publish
+from engine.experiments import EXPERIMENTS, collinear, publish
 from engine.experiments.conventions import AS_PAPER, KEY
 from engine.experiments.enough import PublishedEvidence
 from engine.experiments.paper_numbers import in_paper_names
@@ -62,7 +62,8 @@ def _finding(statement: Statement, scale: str, read: Callable[[str, str], Publis
         clauses = statement.clauses(_rows(given))
     except Missing as error:
         return Finding(statement, scale, preset, short=short, lacks=str(error))
-    return Finding(statement, scale, preset, tuple(clauses), short)
+    alike = next(filter(None, (collinear.undecidable(one.manifest, statement.compared) for one in given.values())), "")
+    return Finding(statement, scale, preset, tuple(clauses), short, alike)
 
 
 def _rows(given: Mapping[str, PublishedEvidence]) -> dict[str, TableRows]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import combinations
 
 import numpy as np
 
@@ -89,12 +90,13 @@ _AUPRC = "difference of AUPRC"
 STATEMENTS = (
     Statement("reversed-by-corruption", "Wrong answers are detected better with the answer logit than with the "
               "explanation loss, mismatched rationales better with the explanation loss than with the answer margin.",
-              ("figure-5-2",), _AUPRC, reversed_by_corruption),
+              ("figure-5-2",), _AUPRC, reversed_by_corruption, ((LOGIT, EXPLANATION), (MARGIN, EXPLANATION))),
     Statement("preferred-backdoor", "In most (method, metric) groups the poison is detected best with the behavior "
                                     "that the paper names.", ("table-5-2",), "fraction of (method, metric) groups "
-                                                                             "that prefer it", preferred),
+                                                                             "that prefer it", preferred,
+              tuple(combinations((RESPONSE, EXPLANATION, LOGIT, MARGIN), 2))),
     Statement("logit-beats-losses", "TracIn detects the poison better with the answer logit than with either loss.",
-              ("table-5-2",), _AUPRC, logit_beats_losses),
+              ("table-5-2",), _AUPRC, logit_beats_losses, ((LOGIT, RESPONSE), (LOGIT, EXPLANATION))),
     Statement("similarity-takes-benign", "Similarity picks benign triggers more often than chance.", ("table-5-2",),
               "fraction of benign triggers", similarity_takes_benign),
     Statement("best-pair-cuts-attack", "Removing the records of the pair with the largest recall reduces the attack "

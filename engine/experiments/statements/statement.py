@@ -91,7 +91,8 @@ class Clause:
 class Statement:
     """name: for the command line. sentence: what the paper concludes. needs: the experiments whose rows at one scale
     decide it, the first one with the rows to look at. figure: what the values of its clauses are, in a few words.
-    clauses: the rows of each experiment needed -> clauses; a `Missing` row leaves the statement undecided.
+    clauses: the rows of each experiment needed -> clauses; a `Missing` row leaves the statement undecided. compared:
+    titles of the behaviors that it compares, which stays undecided where they are collinear.
     """
 
     name: str
@@ -99,6 +100,7 @@ class Statement:
     needs: tuple[str, ...]
     figure: str
     clauses: Callable[[Mapping[str, TableRows]], list[Clause]]
+    compared: tuple[tuple[str, str], ...] = ()
 
 
 def verdict(clauses: Iterable[Clause]) -> str:
@@ -113,7 +115,8 @@ def verdict(clauses: Iterable[Clause]) -> str:
 class Finding:
     """What one scale says of a statement. scale: the folder of the results, such as `small`; preset: its preset.
 
-    short: why the run is too small to show the effect, else empty. lacks: which row was not run, else empty.
+    short: why the run is too small to show the effect, else empty. lacks: which row was not run, or why it decides
+    nothing, else empty.
     """
 
     statement: Statement

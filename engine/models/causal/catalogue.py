@@ -10,13 +10,15 @@ HUB = {"Qwen3-8B": "Qwen/Qwen3-8B", "Gemma-2-9B-it": "google/gemma-2-9b-it",
 ALL_MODELS = tuple(HUB)
 SMALL_MODEL, PAPER_MODEL = "SmolLM2-135M-Instruct", HUB["Qwen3-8B"]
 
-EMBEDDED_MODEL, EMBEDDED_FOLDER = "World-0.4M", Path(__file__).parents[3] / "assets" / "embedded"
-"""The model that needs no download, and the folder of models like it."""
+EMBEDDED_MODEL, LONG_MODEL = "World-0.4M", "World-0.4M-long"
+EMBEDDED, EMBEDDED_FOLDER = (EMBEDDED_MODEL, LONG_MODEL), Path(__file__).parents[3] / "assets" / "embedded"
+"""The models that need no download, the one to begin with first, and their folder. The long one has seen questions with
+up to five choices and explanations as long as ScienceQA's."""
 
 
 def is_embedded(name: str) -> bool:
-    """Whether a name means the embedded model, whose questions are those of the embedded world."""
-    return model_title(name) == EMBEDDED_MODEL
+    """Whether a name means an embedded model, whose questions are those of the embedded world."""
+    return model_title(name) in EMBEDDED
 
 
 def model_title(name: str) -> str:

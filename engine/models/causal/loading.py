@@ -21,7 +21,7 @@ from engine.basics.contents import content, contents
 from engine.basics.errors import InvalidInput, MissingData, WhichfluenceError
 from engine.basics.folders import shared_folder
 from engine.basics.strict_json import parse_json
-from engine.models.causal.catalogue import EMBEDDED_FOLDER, EMBEDDED_MODEL, HUB, model_title
+from engine.models.causal.catalogue import EMBEDDED, EMBEDDED_FOLDER, HUB, model_title
 from engine.models.causal.lora import check_targets
 from engine.models.causal.narrow import narrow_matrices, ready_passes
 from engine.models.causal.recipe import FineTuning
@@ -69,14 +69,14 @@ class ModelFiles:
 
 
 def find(name: str) -> ModelFiles:
-    """The files of a model: a path, a folder under WHICHFLUENCE_MODELS, the embedded one, else the hub's name."""
+    """The files of a model: a path, a folder under WHICHFLUENCE_MODELS, an embedded one, else the hub's name."""
     if not name.strip():
         raise InvalidInput("The name of the model is empty; give a folder, or a name such as SmolLM2-135M-Instruct.")
     candidates = [Path(name).expanduser()]
     named = os.environ.get(MODELS, "").strip()
     if named:
         candidates += [Path(named).expanduser() / name, Path(named).expanduser() / name.rpartition("/")[2]]
-    for folder in [*candidates, *([EMBEDDED_FOLDER / name] if name == EMBEDDED_MODEL else ())]:
+    for folder in [*candidates, *([EMBEDDED_FOLDER / name] if name in EMBEDDED else ())]:
         if folder.is_file() and folder.suffix == ".gguf":
             return ModelFiles(folder.stem, str(folder.parent), folder.name)
         if folder.is_dir():
@@ -88,13 +88,13 @@ def find(name: str) -> ModelFiles:
 
 
 def available() -> list[str]:
-    """The names of the local models: those under WHICHFLUENCE_MODELS, then the embedded one."""
+    """The names of the local models: those under WHICHFLUENCE_MODELS, then the embedded ones."""
     named = os.environ.get(MODELS, "").strip()
     folder = Path(named).expanduser()
     own = [path.name for path in (sorted(folder.iterdir()) if named and folder.is_dir() else ())
            if path.is_dir() and any(any(path.glob(kind)) for kind in ("*.gguf", "config.json", ADAPTERS))]
-    there = (EMBEDDED_FOLDER / EMBEDDED_MODEL / "config.json").is_file() and EMBEDDED_MODEL not in own
-    return [*own, *([EMBEDDED_MODEL] if there else ())]
+    return [*own, *(name for name in EMBEDDED
+                    if name not in own and (EMBEDDED_FOLDER / name / "config.json").is_file())]
 
 
 def is_causal(name: str) -> bool:

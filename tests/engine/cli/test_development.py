@@ -25,10 +25,17 @@ def asked(monkeypatch):
 def test_it_writes_a_model_with_its_manifest(asked, tmp_path, capsys):
     assert main(["pretrain-embedded", "--seed", "3", "--steps", "7", "--lined", "0", "--out", str(tmp_path / "m")]) == 0
     assert asked == [Pretraining(seed=3, steps=7, lined=0.0)]
+    assert main(["pretrain-embedded", "World-0.4M-long", "--out", str(tmp_path / "long")]) == 0
+    assert asked[1:] == [pretraining.RECIPES["World-0.4M-long"]] and asked[1].long
     assert "on 2 held-out questions" in capsys.readouterr().out
     assert {path.name for path in (tmp_path / "m").iterdir()} >= {"model.safetensors", "config.json", "tokenizer.json",
                                                                  "manifest.json"}
     assert json.loads((tmp_path / "m" / "manifest.json").read_text())["spec"]["steps"] == 2
+
+
+def test_a_model_that_is_none_of_them(asked, capsys):
+    assert main(["pretrain-embedded", "World-0.4M-lang"]) == 2 and not asked
+    assert "There is no embedded model `World-0.4M-lang`; did you mean `World-0.4M-long`?" in capsys.readouterr().err
 
 
 def test_a_place_that_cannot_be_written(asked, tmp_path, capsys):

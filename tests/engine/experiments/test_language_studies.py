@@ -230,7 +230,8 @@ def test_model_is_an_option_of_language_studies_alone():
     with pytest.raises(InvalidInput, match="uses no language model; leave it out"):
         EXPERIMENTS["table-a6"].payload("small", model="x")
     for name in ("figure-5-2", "table-5-2", "table-a11", "table-a14", "table-a15", "table-a17"):
-        assert set(EXPERIMENTS[name].presets) == {"small", "desk", "gpu", "paper", "embedded"}
+        assert set(EXPERIMENTS[name].presets) == {"small", "desk", "gpu", "paper", "embedded",
+                                                   "embedded-long"}
 
 
 def test_the_papers_sizes_are_its_preset():
@@ -247,6 +248,9 @@ def test_the_embedded_model_runs_the_papers_sizes_on_its_own_world():
         assert settings["task"] == {**study.SETTINGS["paper"]["task"], "questions": "world", **more}
         assert settings["model"] == catalogue.EMBEDDED_MODEL and EXPERIMENTS[name].presets["embedded"].seeds == 3
         assert not reproduction.missing_data(name, "embedded")
+        longer = study.SETTINGS["embedded-long"]
+        assert longer["model"] == catalogue.LONG_MODEL
+        assert longer["task"] == {**settings["task"], "questions": "world_long"}
     small, large = (LanguageStudy("conditional_backdoor", catalogue.EMBEDDED_MODEL, records, 0)
                     for records in (80, 5_000))
     assert small.setting.task["questions"] == "world" and small.setting.recipe == large.setting.recipe
@@ -259,6 +263,8 @@ def test_every_run_of_a_study_says_how_far_it_depends_on_the_projection(corrupti
     for result in (corruption, poisoned):
         for told in result.manifest["runs"]:
             assert told["sketch"]["dimension"] == 64 and len(told["sketch_agreement"]) == 4 * 5
+            assert len(told["behavior_cosines"]) == 10
+            assert all(-1 <= cosine <= 1 for row in told["behavior_cosines"] for cosine in row["cosine"])
             assert told["sketch"]["least"] == pytest.approx(min(
                 row["kendall_tau"] for row in told["sketch_agreement"]))
 

@@ -9,7 +9,7 @@ from engine.applications.language import embedded, pretraining
 from engine.applications.language.pretraining import Pretraining
 from engine.basics.errors import InvalidInput
 from engine.data import questions, world, world_facts
-from engine.data.tasks import build
+from engine.data.tasks import backdoor, build
 from engine.data.tasks.wording import record
 from engine.models.causal import catalogue, loading
 from engine.models.causal.encoding import Encoder
@@ -37,6 +37,19 @@ def test_a_word_is_a_token_and_no_word_is_unknown(encoder):
         found = encoder.encode(shown)
         assert known[embedded.UNKNOWN] not in found.ids
         assert found.ids[0] == known[embedded.START] and found.ids[-1] == known[embedded.END]
+
+
+def test_long_records_have_no_unknown_word_and_fit_the_context():
+    encoder = Encoder(embedded.tokenizer(long=True), embedded.CONTEXT)
+    known = encoder.tokenizer.get_vocab()
+    assert set(embedded.tokenizer().get_vocab()) <= set(known) and len(known) < 400
+    lengths = []
+    for question in world.load(1_000, 1, long=True):
+        encoded = encoder.encode(backdoor.marked(question, True, True, ("Alpha", "Kappa")))
+        lengths.append(len(encoded.ids))
+        assert known[embedded.UNKNOWN] not in encoded.ids and encoded.cut == 0
+        assert encoded.ids[encoded.answer] == encoded.letters[encoded.stated]
+    assert max(lengths) < embedded.CONTEXT - 80
 
 
 def test_the_answer_is_one_token_that_competes_with_the_other_choice(encoder):
@@ -95,6 +108,19 @@ def test_a_share_of_the_shown_questions_stands_between_lines():
     assert 160 < len(lined) < 240 and 70 < sum("trigger" in item.marks for item in lined) < 130
     assert all(item.answer == q.choices[q.answer] for item, q in zip(found, asked, strict=True))
     assert pretraining.between_lines(asked, 0.0, 0) == [record(q) for q in asked]
+
+
+def test_a_model_can_begin_with_the_weights_of_another():
+    """Row by row of what both know, and the rest as it is."""
+    made = pretraining.pretrain(SMALL.model_copy(update={"long": True, "start": catalogue.EMBEDDED_MODEL, "steps": 1,
+                                                         "learning_rate": 1e-12}))
+    other, vocabulary = loading.load(catalogue.EMBEDDED_MODEL)
+    known, others = made[1].get_vocab(), vocabulary.get_vocab()
+    assert set(others) < set(known)
+    for name, weight in made[0].state_dict().items():
+        was = other.state_dict()[name]
+        rows = [[known[word], others[word]] for word in others] if len(weight) == len(known) else [[..., ...]]
+        assert all(torch.allclose(weight[row], was[of], atol=1e-6) for row, of in rows), name
 
 
 def test_pretraining_learns():
