@@ -17,7 +17,7 @@ from app.charts.enlarged import enlarging, sized
 from app.widgets.results import figures
 
 
-def draw(build: Callable[..., alt.TopLevelMixin], *arguments: Any, alt: str, key: str, **options: Any):
+def draw(build: Callable[..., alt.TopLevelMixin], *arguments: Any, alt: str, key: str, **options: Any) -> Any:
     """Draw `build(*arguments)` as wide as its column; `options` are those of `st.altair_chart`."""
     spec = sized(_specification(f"{build.__module__}.{build.__name__}", build, *arguments))
     if isinstance(spec.get("height"), int) and "autosize" not in spec:
