@@ -1,6 +1,6 @@
 # make run    the workbench in the browser       make test       lint, types and all tests but the slow ones
 # make lint   style                              make test-slow  comparisons with slow references, long visits
-# make types  types of the engine                make bench      the measurements against other libraries
+# make types  types                              make bench      the measurements against other libraries
 # make clean  remove environments and caches     make fuzz       an hour of foreign content at every door
 # make run CLASS=1   lets a class join from devices in the network
 # make load   fifty visitors, and memory         make cluster-test  jobs on two Ray nodes, one of which is lost

@@ -1,6 +1,9 @@
 """Approximation error: one question, answered exactly and by its tangent, along the step size η, the weight α and the
 change ε of a weight in a whole training."""
 
+from collections.abc import Callable
+from typing import NoReturn
+
 import streamlit as st
 
 from app.approximation import data as tables
@@ -35,7 +38,7 @@ def main() -> None:
         (_eta if panel == "eta" else _alpha)(chosen)
 
 
-def _eta(chosen) -> None:
+def _eta(chosen: state.CurveChoice) -> None:
     source = chosen.sources[0]
     point = error_curves.eta_point(desk(), source, chosen.behavior, chosen.value, chosen.candidates)
     if isinstance(point, Waiting):
@@ -54,7 +57,7 @@ def _eta(chosen) -> None:
     error_panel.numbers_table(tables.titled(agreements), "behavior", chosen)
 
 
-def _alpha(chosen) -> None:
+def _alpha(chosen: state.CurveChoice) -> None:
     source = chosen.sources[0]
     point = error_curves.alpha_point(desk(), source, chosen.behavior, chosen.value, chosen.solver,
                                      chosen.candidates)
@@ -78,7 +81,7 @@ def _alpha(chosen) -> None:
     path_panel.panel(source, chosen.behavior, chosen.value, chosen.query)
 
 
-def _wait(waiting: Waiting, chosen, curves) -> None:
+def _wait(waiting: Waiting, chosen: state.CurveChoice, curves: Callable[..., None]) -> NoReturn:
     """For the chosen point; curves that are complete stay where they are, with their slider."""
     if error_panel.complete(chosen):
         left, right = st.columns([3, 2], gap="large")
@@ -89,7 +92,7 @@ def _wait(waiting: Waiting, chosen, curves) -> None:
     job_panel.wait(waiting)
 
 
-def _point(point, chosen) -> None:
+def _point(point: error_curves.CurvePoint, chosen: state.CurveChoice) -> None:
     st.subheader(f"The chosen point, {chosen.symbol} = {short(chosen.value)}")
     error_panel.metrics(point)
     chips.question(point.exact.scoring)

@@ -23,9 +23,9 @@ if source.outside:
 else:
     example.mark(source.dataset)
 sampled = job_panel.ready(desk().sampled(source))
-row = st.container(horizontal=True, vertical_alignment="bottom", gap="medium", key="wf-examples-row")
-query = example_panel.query_picker(sampled, scorings, row)
-n = example_panel.count(row)
+above = st.container(horizontal=True, vertical_alignment="bottom", gap="medium", key="wf-examples-row")
+query = example_panel.query_picker(sampled, scorings, above)
+n = example_panel.count(above)
 example_panel.heads(scorings, query)
 count = desk().candidate_count(source, scorings, pickers.optima_candidates())
 scored = job_panel.ready(desk().scores(source, scorings, count))

@@ -35,10 +35,10 @@ for column, (title, line, page, label, preset) in zip(st.columns(3, gap="large")
                      query_params=specification_list.address(preset) if preset else None)
 
 st.subheader("Every page in one line")
-for page in PAGES[1:]:
+for entry in PAGES[1:]:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        st.page_link(f"../pages/{page.name}.py", label=f"**{page.title}**", icon=page.icon, width=230)
-        glossary.markdown(page.line, width="content")
+        st.page_link(f"../pages/{entry.name}.py", label=f"**{entry.title}**", icon=entry.icon, width=230)
+        glossary.markdown(entry.line, width="content")
 
 with figure.container(), guarded("The first look"):
     with st.spinner("Computing two exact answers to one query…"):

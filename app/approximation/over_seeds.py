@@ -15,8 +15,7 @@ from app.widgets.results import downloads
 from app.widgets.words import chips, glossary
 from app.widgets.words.plain_text import plain
 from engine.desk import ProblemSource, commands
-from engine.desk.analyses import STABLE, OverSeeds, of_runs, spread
-from engine.desk.analyses import request as analysis
+from engine.desk.analyses import STABLE, OverSeeds, SeedRunsRequest, of_runs, spread
 from engine.question import direction
 from engine.question.interventions import Infinitesimal, Remove
 from engine.question.processes import Replay, Retrain
@@ -44,7 +43,7 @@ def show(source: ProblemSource, behavior: str) -> None:
     scoring = (Scoring.of(behavior, Infinitesimal(), Replay(seeds=seeds)) if kind == DERIVATIVE
                else Scoring.of(behavior, Remove(), Retrain(seeds=seeds)))
     chips.question(scoring)
-    request = analysis("over-seeds", scoring=scoring, candidates=SCORED, seeds=seeds)
+    request = SeedRunsRequest(scoring=scoring, candidates=SCORED, seeds=seeds)
     answer = job_panel.beside(desk().ask(request.of(source)))
     if answer is not None:
         _show(of_runs(answer.single, scoring, source.seed), answer.outcomes, source)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import pandas as pd
 import streamlit as st
@@ -114,8 +114,8 @@ def alpha_curves(chosen: CurveChoice, points: Mapping[str, CurvePoint]) -> None:
         job_panel.watch(curves.waiting[0])
 
 
-def _curves(chosen: CurveChoice, curves: ErrorCurves, order: list[str], markers, ticks, scorings: list[Scoring]
-            ) -> None:
+def _curves(chosen: CurveChoice, curves: ErrorCurves, order: list[str], markers: pd.DataFrame, ticks: Sequence[float],
+            scorings: list[Scoring]) -> None:
     metric = METRICS[chosen.metric]
     means = curves.means[curves.means["metric"] == chosen.metric]
     seeds = curves.seeds[curves.seeds["metric"] == chosen.metric]
@@ -128,7 +128,7 @@ def _curves(chosen: CurveChoice, curves: ErrorCurves, order: list[str], markers,
                                  published=_overlay(chosen), height=CURVES)
         st.altair_chart(chart, height=CURVES, key=f"curves:{chosen.panel}", alt=said)
         how = f"Large dots on the dashed line: the chosen {chosen.symbol}, first seed."
-    candidates = chosen.candidates or chosen.sources[0].n_train
+    candidates = chosen.candidates or chosen.sources[0].n_train or 0
     chance = metric.chance(candidates, 0.05)
     glossary.caption(
         f"{metric.title} between approximate and exact scores: 1 is full agreement, scores in random "

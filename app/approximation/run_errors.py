@@ -15,8 +15,7 @@ from app.widgets.words import glossary
 from app.widgets.words.plain_text import plain
 from engine.basics.values import figures
 from engine.desk import ProblemSource, commands
-from engine.desk.analyses import Request, RunErrors, spell_error
-from engine.desk.analyses import request as analysis
+from engine.desk.analyses import RunErrors, RunErrorsRequest, spell_error
 from engine.question import direction
 from engine.question.behaviors import BEHAVIORS
 from engine.question.processes import Replay
@@ -32,14 +31,14 @@ def show(source: ProblemSource, behavior: str, process: Replay) -> None:
                   help="The exact derivative of the run beside SOURCE and data value embeddings, with SOURCE's error "
                        "by cause. It runs as a job."):
         return
-    request = analysis("run-errors", behavior=behavior, candidates=SCORED, process=process)
+    request = RunErrorsRequest(behavior=behavior, candidates=SCORED, process=process)
     errors = job_panel.beside(desk().ask(request.of(source)))
     if errors is not None:
         _errors(errors, source, request)
         _moments(errors, source, request)
 
 
-def _errors(errors: RunErrors, source: ProblemSource, request: Request) -> None:
+def _errors(errors: RunErrors, source: ProblemSource, request: RunErrorsRequest) -> None:
     st.subheader("Errors of the approximations of this run")
     glossary.markdown(errors.sentence)
     same = errors.methods[[not ESTIMATORS[name].departures for name in errors.methods["estimator"]]]
@@ -56,7 +55,7 @@ def _errors(errors: RunErrors, source: ProblemSource, request: Request) -> None:
                            source=source, command=commands.of_request(request, source), charts=["run-errors"])
 
 
-def _moments(errors: RunErrors, source: ProblemSource, request: Request) -> None:
+def _moments(errors: RunErrors, source: ProblemSource, request: RunErrorsRequest) -> None:
     st.subheader("Influence of one example by training time")
     candidates = list(dict.fromkeys(errors.parts["candidate"].tolist()))
     chosen = pick(EXAMPLE, "Training example", candidates, candidates[0], str, int, width=190,

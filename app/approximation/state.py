@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from app.approximation import behavior
 from app.widgets.choices import choice, inputs
@@ -113,13 +114,13 @@ def published_run(model: type[Problem], dataset: str) -> tuple[str, str] | None:
     return None
 
 
-def _toggle(row, figure: tuple[str, str]) -> bool:
+def _toggle(row: DeltaGenerator, figure: tuple[str, str]) -> bool:
     name, preset = figure
     return toggle("published", "Published paper-scale run" if preset == "paper" else "Published run, small scale", row,
                   help=f"{EXPERIMENTS[name].presets[preset].title}, as published with this program: hollow diamonds.")
 
 
-def _value(panel: str, live: bool, row) -> float:
+def _value(panel: str, live: bool, row: DeltaGenerator) -> float:
     """The value in a box: the twin of the slider on the curves, for keys and programs. Between its computed points a
     network would have to be computed anew."""
     if panel == "eta" and live:

@@ -15,8 +15,7 @@ from app.widgets.results import downloads
 from app.widgets.words import glossary
 from engine.basics.values import short
 from engine.desk import commands
-from engine.desk.analyses import SURFACES, ErrorSurface, Request, summarized
-from engine.desk.analyses import request as analysis
+from engine.desk.analyses import SURFACES, ErrorSurface, ErrorSurfaceRequest, summarized
 from engine.metrics.agreement import METRICS
 from engine.question.behaviors import BEHAVIORS
 
@@ -39,13 +38,14 @@ def show(chosen: CurveChoice) -> None:
         return
     source = chosen.sources[0]
     candidates = chosen.candidates or source.n_train or len(desk().sample(source)[1].y_train)
-    request = analysis("error-surface", surface=surface.name, behavior=chosen.behavior, candidates=candidates)
+    request = ErrorSurfaceRequest(surface=surface.name, behavior=chosen.behavior, candidates=candidates)
     answer = job_panel.beside(desk().ask(request.of(source)))
     if answer is not None:
         _render(surface, answer.metrics, chosen, request)
 
 
-def _render(surface: ErrorSurface, metrics: dict[str, np.ndarray], chosen: CurveChoice, request: Request) -> None:
+def _render(surface: ErrorSurface, metrics: dict[str, np.ndarray], chosen: CurveChoice,
+            request: ErrorSurfaceRequest) -> None:
     metric, table = METRICS[chosen.metric], summarized(surface.name, metrics)
     table = table[table.metric == chosen.metric]
     means = table["mean"].to_numpy().reshape(len(surface.rows), len(surface.columns))

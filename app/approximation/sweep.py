@@ -16,7 +16,7 @@ from app.widgets.results import downloads
 from app.widgets.words import chips, glossary
 from engine.basics.settings import declared
 from engine.desk import ProblemSource, commands
-from engine.desk.analyses import request as analysis
+from engine.desk.analyses import SettingSweepRequest
 from engine.metrics.agreement import METRICS
 from engine.scoring.scoring import Scoring
 
@@ -42,7 +42,7 @@ def show(source: ProblemSource, metric: str, candidates: int | None, scorings: S
     if setting == ALL:
         _multiples(source, metric, candidates, scoring)
         return
-    request = analysis("setting-sweep", scoring=scoring, vary=setting, candidates=candidates)
+    request = SettingSweepRequest(scoring=scoring, vary=setting, candidates=candidates)
     answer = job_panel.beside(desk().ask(request.of(source)))
     if answer is None:
         return
@@ -70,7 +70,7 @@ def _multiples(source: ProblemSource, metric: str, candidates: int | None, scori
     """A panel for each setting, as soon as it is known."""
     panels, commanded = [], []
     for name, default in _numbers(scoring).items():
-        request = analysis("setting-sweep", scoring=scoring, vary=name, candidates=candidates)
+        request = SettingSweepRequest(scoring=scoring, vary=name, candidates=candidates)
         answer = job_panel.beside(desk().ask(request.of(source)))
         if answer is None:
             break

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from app.approximation import behavior, over_seeds, run_errors, sweep
 from app.charts import linear_range as chart
@@ -17,8 +18,7 @@ from app.widgets.results import downloads
 from app.widgets.words import chips, glossary
 from engine.basics.values import short
 from engine.desk import ProblemSource, commands
-from engine.desk.analyses import TOLERANCE, LinearRange, Request
-from engine.desk.analyses import request as analysis
+from engine.desk.analyses import TOLERANCE, LinearRange, LinearRangeRequest
 from engine.question.processes import Replay
 from engine.scoring.scoring import Scoring
 
@@ -40,7 +40,7 @@ def panel() -> None:
     glossary.caption("The derivative of the whole training by an example's weight, against actual retraining with "
                      "weight 1 + ε or 1 − ε and everything else unchanged. At ε = 1 the example counts twice, or is "
                      "left out.")
-    request = analysis("linear-range", behavior=chosen_behavior, candidates=tried, process=process)
+    request = LinearRangeRequest(behavior=chosen_behavior, candidates=tried, process=process)
     answer = job_panel.beside(job_panel.ready(desk().ask(request.of(source))), "This run is not differentiable: ")
     if answer is not None:
         _show(answer, source, request)
@@ -50,14 +50,14 @@ def panel() -> None:
         over_seeds.show(source, chosen_behavior)
 
 
-def _descent(row) -> Replay:
+def _descent(row: DeltaGenerator) -> Replay:
     """Softmax regression has no recipe: it descends from zero as chosen here."""
     return Replay(eta=number(ETA, "Step size of the training η", 1.0, 0.001, 100.0, short, row, width=190, format="%g",
                              step=0.5),
                   steps=number(STEPS, "Steps of the training", 500, 1, 10_000, area=row, width=170))
 
 
-def _show(answer: LinearRange, source: ProblemSource, request: Request) -> None:
+def _show(answer: LinearRange, source: ProblemSource, request: LinearRangeRequest) -> None:
     left, right = st.columns([3, 2], gap="large")
     frame = _frame(answer.errors)
     with left:

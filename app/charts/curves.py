@@ -75,7 +75,7 @@ def still_curves(means: pd.DataFrame, seeds: pd.DataFrame, order: Sequence[str],
     return agreement_curves(means, seeds, order, x_title=across, y_title=up, ticks=ticks, height=320)
 
 
-def _published(frame: pd.DataFrame, x, y, color, tip) -> list[alt.Chart]:
+def _published(frame: pd.DataFrame, x: alt.X, y: alt.Y, color: alt.Color, tip: list[alt.Tooltip]) -> list[alt.Chart]:
     base = alt.Chart(frame).encode(x=x, y=y, color=color)
     named = alt.Size("run:O", title=None, scale=alt.Scale(range=[90, 90]), legend=alt.Legend(
         orient="bottom", symbolType="diamond", symbolFillColor="transparent", symbolStrokeWidth=1.6, labelLimit=320))
@@ -84,7 +84,7 @@ def _published(frame: pd.DataFrame, x, y, color, tip) -> list[alt.Chart]:
                 size=named, tooltip=[alt.Tooltip("run:N", title="run"), *tip])]
 
 
-def _marker(frame: pd.DataFrame, x, y, color, tip) -> list[alt.Chart]:
+def _marker(frame: pd.DataFrame, x: alt.X, y: alt.Y, color: alt.Color, tip: list[alt.Tooltip]) -> list[alt.Chart]:
     rule = alt.Chart(frame.head(1)).mark_rule(strokeWidth=1.4, opacity=0.7, strokeDash=[4, 3], color="#888888")
     point = alt.Chart(frame).mark_point(filled=True, size=150, stroke="#888888", strokeWidth=1.5, opacity=1,
                                         shape="circle")

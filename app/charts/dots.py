@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from html import escape
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from app.charts import ink
@@ -88,7 +89,7 @@ def few_classes(dataset: Dataset) -> bool:
     return dataset.n_classes <= MOST_SERIES
 
 
-def flagged(dataset: Dataset, rows: Sequence[int]) -> list[str]:
+def flagged(dataset: Dataset, rows: Sequence[int] | np.ndarray) -> list[str]:
     """The series, out of FLAGGED, of each training example by its row in a dataset that has flags."""
     assert dataset.flags is not None, "it is offered with flags only"
     return [FLAGGED[0] if flag else FLAGGED[1] for flag in dataset.flags[rows]]

@@ -18,7 +18,7 @@ from app.widgets.results import figures
 
 
 def draw(build: Callable[..., alt.TopLevelMixin], *arguments: Any, alt: str, key: str, moving: bool = False,
-         **options: Any):
+         **options: Any) -> Any:
     """Draw `build(*arguments)` as wide as its column; `options` are those of `st.altair_chart`. moving: whether marks
     move to where they are next, see `figure.steady`."""
     spec = sized(_specification(f"{build.__module__}.{build.__name__}", build, *arguments))

@@ -43,7 +43,7 @@ def density(squares: pd.DataFrame, first: str, second: str) -> alt.LayerChart:
         height=HEIGHT, usermeta=figure.SQUARE)
 
 
-def _axis(field: str, channel: str, label: str, k: float):
+def _axis(field: str, channel: str, label: str, k: float) -> alt.X | alt.Y:
     kind = alt.X if channel == "x" else alt.Y
     return kind(f"{field}:Q", title=f"Rank under {label}", scale=alt.Scale(domain=[0, k], nice=False, zero=True),
                 axis=alt.Axis(grid=False, tickCount=5, titlePadding=10))

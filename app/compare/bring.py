@@ -186,7 +186,8 @@ def recompute(source: ProblemSource, scoring: Scoring, held: ExternalScores) -> 
 
 def _corner(table: Table) -> None:
     r, c = table.values.shape
-    named = table.candidates is not None and len(table.candidates) == c
-    columns = [f"z{row}" for row in table.candidates[:CORNER]] if named else list(map(str, range(min(c, CORNER))))
+    rows = table.candidates
+    columns = list(map(str, range(min(c, CORNER)))) if rows is None or len(rows) != c else [
+        f"z{row}" for row in rows[:CORNER]]
     st.dataframe(pd.DataFrame(table.values[:CORNER, :CORNER], columns=columns), width="stretch",
                  key=f"bring:corner:{external.digest_of(table)}")

@@ -20,11 +20,10 @@ from engine.desk.analyses import (
     PROTOCOLS,
     Among,
     ProtocolName,
-    Request,
     Retrained,
+    SubsetModelsRequest,
     predicted,
 )
-from engine.desk.analyses import request as analysis
 from engine.desk.compared import Compared
 from engine.metrics.agreement import summarize
 from engine.scoring.scoring import Scoring
@@ -37,9 +36,9 @@ def show(compared: Compared, names: Sequence[str]) -> None:
     """The score of every specification, once the models are trained; before that, a button that trains them."""
     glossary.markdown("**Do the scores predict models trained on subsets?**", help=DATAMODELING)
     source = compared.sources[0]
-    worded = [scoring.behavior for scoring in compared.scorings if scoring.readout.words]
+    worded = tuple(scoring.behavior for scoring in compared.scorings if scoring.readout.words)
     protocol, among = _chosen()
-    request = analysis("datamodel", candidates=len(compared.scores[0][0].candidates), subsets=SUBSETS, behaviors=worded,
+    request = SubsetModelsRequest(candidates=len(compared.scores[0][0].candidates), subsets=SUBSETS, behaviors=worded,
                                   protocol=protocol, among=among).of(source)
     models = desk().known(request)
     if isinstance(models, Retrained):
@@ -73,7 +72,7 @@ def _chosen() -> tuple[ProtocolName, Among]:
     return protocol, among
 
 
-def _table(compared: Compared, names: Sequence[str], request: Request, models: Retrained) -> None:
+def _table(compared: Compared, names: Sequence[str], request: SubsetModelsRequest, models: Retrained) -> None:
     scored = compared.scores[0]
     try:
         pairs = predicted([scores.scoring for scores in scored])

@@ -8,6 +8,7 @@ from io import BytesIO
 from pathlib import PurePosixPath
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from app.widgets.choices import choice
 from app.widgets.jobs.desk import desk
@@ -128,7 +129,7 @@ def _parcels(files: Sequence) -> list[_Parcel]:
     return parcels
 
 
-def _taken(file: _Parcel, key: str, problem: Problem, candidates: int | None, area) -> str | None:
+def _taken(file: _Parcel, key: str, problem: Problem, candidates: int | None, area: DeltaGenerator) -> str | None:
     """The digest of the stored table; None while the reader is asked what its first row is. Raises `InvalidInput`."""
     if file.info is not None:
         read = table_of(file.info, file.getvalue())

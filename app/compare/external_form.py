@@ -58,7 +58,7 @@ class ImportForm:
     def of(cls, key: str, table: Table, problem: Problem, source: ProblemSource, candidates: int | None, name: str,
            guessed: Guess | None, facts: Mapping[str, str]) -> ImportForm:
         """Of a table that waits."""
-        return cls(key, table, problem, source, candidates, name, guessed and guessed.claim,
+        return cls(key, table, problem, source, candidates, name, guessed.claim if guessed else None,
                    guessed.because if guessed else "", facts=facts)
 
 
@@ -110,7 +110,7 @@ def _claim(draft: ImportForm, listed: Sequence[Scoring]) -> Scoring | None:
         code = codes.encode(draft.claim)
         claims = {code: claims.get(code, f"as the file says: {draft.claim.title}"), **claims}
     key, chosen = f"{draft.key}:claim", f"{draft.key}:claimed"
-    _begun(key, st.session_state.get(chosen) or (draft.claim and codes.encode(draft.claim)))
+    _begun(key, st.session_state.get(chosen) or (codes.encode(draft.claim) if draft.claim else None))
     code = st.session_state[key]
     if code is not None and code not in claims:  # of the list as it was: what is claimed stays
         claims[code] = f"as chosen: {codes.decode(code).title}"

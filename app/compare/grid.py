@@ -50,7 +50,7 @@ def show(scorings: Sequence[Scoring], names: Sequence[str], cells: pd.DataFrame 
 def _take(listed: str, count: int) -> None:
     """Do what was pressed, unless the list is another one by now."""
     pressed: Mapping[str, Any] = (st.session_state.get(KEY) or {}).get("act") or {}
-    row, column, act = pressed.get("row"), pressed.get("column"), pressed.get("act")
+    row, column, act = (pressed.get(name, -1) for name in ("row", "column", "act"))
     if pressed.get("list") != listed or not all(isinstance(at, int) and 0 <= at < count for at in (row, column)):
         return
     if act == "open" and row != column:

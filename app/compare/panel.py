@@ -224,8 +224,9 @@ def query_picker(compared: Compared, metric: str, pair: tuple[int, int]) -> int 
 def query_text(compared: Compared, pair: tuple[int, int], query: int | None) -> None:
     """The words of a query that is a record."""
     dataset, sample = desk().sample(compared.sources[0])
-    record = None if query is None else dataset.record("test", int(sample.query_index[query]))
-    if record is not None:
+    if query is None:
+        return
+    if (record := dataset.record("test", int(sample.query_index[query]))) is not None:
         st.html(record_text.STYLE)
         words = record_text.queried(record, query, [compared.scorings[index] for index in pair],
                                     compared.sources[0].model)

@@ -58,7 +58,7 @@ def header(scorings: Sequence[Scoring], index: int, name: str, varying: Collecti
     scoring, count = scorings[index], len(scorings)
     known = labels.known_as(scoring)
     if count > FEW:
-        text = _method(scoring, known or name.split(". ", 1)[-1], measured and measured[index])
+        text = _method(scoring, known or name.split(". ", 1)[-1], measured[index] if measured else None)
     else:
         shown = f'<span class="wf-known">{escape(known)}</span>' if known and not scoring.route.proper else ""
         text = f"<div>{chips.marked(scoring, varying)}{shown}</div>"

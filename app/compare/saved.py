@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from urllib.parse import urlsplit
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from app.compare import explanation as explanation_panel
 from app.compare import report
@@ -17,6 +18,7 @@ from app.widgets.results import downloads, figures
 from app.widgets.words import glossary
 from app.widgets.words.plain_text import sentence
 from engine.desk import shelves
+from engine.desk.analyses import Explanation
 from engine.desk.compared import Compared
 from engine.desk.datasets import title
 from engine.desk.shelves import Grid, Saved
@@ -82,8 +84,8 @@ def _save(name: str, note: str, query: str, summary: str, matrix: shelves.Rows) 
     st.toast(sentence(f"Saved as “{entry.saved.name}”; it is in the Library."), icon=":material/check:")
 
 
-def _report_button(row, compared: Compared, pair: tuple[int, int], name: str, note: str, query: str, summary: str,
-                   chosen_query: int | None) -> None:
+def _report_button(row: DeltaGenerator, compared: Compared, pair: tuple[int, int], name: str, note: str, query: str,
+                   summary: str, chosen_query: int | None) -> None:
     """The report is written on request: it takes a few seconds."""
     wanted = ("report", compared.key, pair, name, note, query, chosen_query)
     row.button("Write the report", icon=":material/description:", on_click=_ask, args=(wanted,),
@@ -106,7 +108,7 @@ def _ask(wanted: tuple) -> None:
 
 @st.cache_data(show_spinner="Writing the report", max_entries=8)
 def _written(wanted: tuple, _compared: Compared, pair: tuple[int, int], name: str, note: str, query: str, summary: str,
-             _explained, chosen_query: int | None) -> str:
+             _explained: Explanation, chosen_query: int | None) -> str:
     described = Saved.parse({"name": name, "note": note, "address": query, "summary": summary,
                              "created": datetime.now(UTC).isoformat(timespec="seconds")})
     return report.report(_compared, pair, described, _explained, link(query), chosen_query)

@@ -48,14 +48,15 @@ def columns(sampled: SampledProblem, scored: Sequence[Scores], query: int, n: in
     tops, bottoms = ([end(ranking, n) for ranking in rankings] for end in (top, bottom))
     once_top, once_bottom = only_in(tops), only_in(bottoms)
 
-    def listed(index: int, positions, once: set[int]) -> tuple[Card, ...]:
+    def listed(index: int, positions: np.ndarray, once: set[int]) -> tuple[Card, ...]:
         return tuple(_card(sampled, scored, rankings, int(at), values[index][at], int(at) in once) for at in positions)
 
     return [Column(listed(index, tops[index], once_top[index]), listed(index, bottoms[index], once_bottom[index]),
                    int((rankings[index] > 0).sum()), *_range(values[index])) for index in range(len(scored))]
 
 
-def _card(sampled: SampledProblem, scored, rankings, position: int, score: float, once: bool) -> Card:
+def _card(sampled: SampledProblem, scored: Sequence[Scores], rankings: Sequence[np.ndarray], position: int,
+          score: float, once: bool) -> Card:
     row = int(scored[0].candidates[position])
     return Card(position, row, label(sampled, row), tuple(int(ranking[position]) for ranking in rankings), float(score),
                 once)

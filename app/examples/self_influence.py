@@ -20,7 +20,7 @@ from app.widgets.results import downloads
 from app.widgets.words import chips, glossary
 from app.widgets.words.plain_text import plain
 from engine.desk import ProblemSource, SampledProblem, commands
-from engine.desk.analyses import request as analysis
+from engine.desk.analyses import SelfInfluenceRequest
 from engine.question import direction
 from engine.scoring.scoring import Scoring
 
@@ -39,7 +39,7 @@ def show(sampled: SampledProblem, source: ProblemSource, scorings: Sequence[Scor
     chips.question(scoring)
     glossary.caption("Every training example is its own query.")
     with st.spinner("Computing self-influence"):
-        answer = desk().ask(analysis("self-influence", scoring=scoring, candidates=candidates).of(source))
+        answer = desk().ask(SelfInfluenceRequest(scoring=scoring, candidates=candidates).of(source))
     if (answer := job_panel.beside(answer)) is not None:
         _shown(sampled, source, scoring, answer.values, n)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -22,8 +23,7 @@ from app.widgets.words import chips, glossary
 from app.widgets.words.plain_text import plain, sentence
 from engine.basics.errors import InvalidInput
 from engine.desk import ProblemSource, SampledProblem, Waiting, commands
-from engine.desk.analyses import ADDITIVITY, Request, sizes_for
-from engine.desk.analyses import request as analysis
+from engine.desk.analyses import ADDITIVITY, GroupRequest, RemovalRequest, Request, sizes_for
 from engine.desk.datasets import Filter
 from engine.question import direction
 from engine.question.behavior import Behavior
@@ -136,7 +136,7 @@ def _changed(act: str, sampled: SampledProblem) -> dict:
     return {"kind": "remove"} if act == REMOVED else {"kind": "upweight", "alpha": 1.0 / sampled.problem.n}
 
 
-def _done(request: Request, label: str, key: str = "") -> pd.DataFrame | None:
+def _done(request: Request[Any], label: str, key: str = "") -> pd.DataFrame | None:
     """The table of a finished request; before that, its progress or the button that starts it."""
     answer = desk().known(request)
     if answer is None:
@@ -150,11 +150,11 @@ def _effect(sampled: SampledProblem, source: ProblemSource, question: Scoring, r
     """A few examples all at once and one by one; more of them at once, which is one training, and then, where a reader
     asks for it, one by one too."""
     few = len(rows) <= FEW
-    each = analysis("group-effect", scoring=question, rows=rows).of(source)
-    whole = analysis("group-effect", scoring=question, rows=rows, singles=False).of(source)
+    each = GroupRequest(scoring=question, rows=tuple(rows)).of(source)
+    whole = GroupRequest(scoring=question, rows=tuple(rows), singles=False).of(source)
     if few or desk().known(each) is not None:
-        table = _computed(sampled, each)
-        if table is None and not few and not isinstance(desk().known(whole), Waiting | str | None):
+        table, at_once = _computed(sampled, each), desk().known(whole)
+        if table is None and not few and not isinstance(at_once, Waiting | str | None):
             table = _computed(sampled, whole)
     else:
         table = _computed(sampled, whole)
@@ -165,7 +165,7 @@ def _effect(sampled: SampledProblem, source: ProblemSource, question: Scoring, r
         _computed(sampled, each)
 
 
-def _computed(sampled: SampledProblem, request: Request) -> pd.DataFrame | None:
+def _computed(sampled: SampledProblem, request: GroupRequest) -> pd.DataFrame | None:
     """The table of a group's run; before it is done, its progress, or how long it takes and the button."""
     count, singles = len(request.rows), request.singles
     seconds = cost.guess([request.scoring], sampled.problem, 1 + count if singles else 1)
@@ -226,7 +226,7 @@ def _curve(source: ProblemSource, scorings: Sequence[Scoring], names: Sequence[s
     if not sizes:
         glossary.caption("There are too few candidates to remove some and retain half.")
         return
-    request = analysis("removal-curve", scorings=tuple(scorings), candidates=candidates, behavior=behavior,
+    request = RemovalRequest(scorings=tuple(scorings), candidates=candidates, behavior=behavior,
                        query=query.index).of(source)
     models = len(sizes) * (len(scorings) + request.random)
     table = _done(request, f"Train {models} models without the top {', '.join(map(str, sizes))} and without "

@@ -145,10 +145,14 @@ def _blocks(lines: list[str]) -> Iterator[Block]:
     text: list[str] = []
     rest = iter(lines)
     for line in rest:
-        if (fence := _FENCE.match(line)) or (picture := _PICTURE.match(line)):
+        if (fence := _FENCE.match(line)) is not None:
             yield from _text(text)
             text = []
-            yield Code(fence[1], _fenced(rest)) if fence else Picture(picture[2], picture[1])
+            yield Code(fence[1], _fenced(rest))
+        elif (picture := _PICTURE.match(line)) is not None:
+            yield from _text(text)
+            text = []
+            yield Picture(picture[2], picture[1])
         elif not _COMMENT.match(line):
             text.append(line)
     yield from _text(text)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from html import escape
@@ -18,6 +18,7 @@ from engine.desk import ProblemSource, Waiting, datasets, fitting, presets
 from engine.desk.analyses import compare
 from engine.desk.datasets import Dataset
 from engine.metrics.in_words import in_words
+from engine.scoring.scores import Scores
 from engine.scoring.scoring import Scoring
 from engine.scoring.verdict import Verdict
 
@@ -74,7 +75,7 @@ def ahead() -> list[Callable[[], object]]:
 
 
 @st.cache_resource(show_spinner=False, max_entries=2)
-def _first_look(key: str, digests: tuple[str, ...], _scores) -> OpposedPair:
+def _first_look(key: str, digests: tuple[str, ...], _scores: Sequence[Scores]) -> OpposedPair:
     dataset, sample = desk().sample(source())
     names = dataset.class_names
     ranks = two_rankings.ranks(np.stack([scores.oriented for scores in _scores]))
@@ -82,11 +83,11 @@ def _first_look(key: str, digests: tuple[str, ...], _scores) -> OpposedPair:
     there = np.stack([np.take_along_axis(ranks[1 - side], best[side][:, None], -1)[:, 0] for side in (0, 1)])
     query = int(there.min(0).argmax())
     rows = [int(_scores[0].candidates[best[side, query]]) for side in (0, 1)]
-    answers = tuple(TopExample(_scores[side].scoring, int(sample.train_index[rows[side]]),
+    first, second = (TopExample(_scores[side].scoring, int(sample.train_index[rows[side]]),
                                names[sample.y_train[rows[side]]], int(there[side, query])) for side in (0, 1))
     comparison = compare([_scores], problem=source().problem_class)
     tau, overlap = (comparison.agreement(name, 0, 1) for name in ("kendall_tau", "top_overlap"))
-    return OpposedPair(int(sample.query_index[query]), names[sample.y_query[query]], answers,
+    return OpposedPair(int(sample.query_index[query]), names[sample.y_query[query]], (first, second),
                        in_words(tau, overlap, len(_scores[0].candidates)).sentence, tau.n_queries,
                        len(_scores[0].candidates), comparison.verdicts[0][1])
 

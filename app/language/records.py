@@ -53,7 +53,7 @@ def _run(wanted: Study) -> Attributed | None:
     if isinstance(run, Attributed):
         return run
     if run is not None:
-        job_panel.watch(run)
+        job_panel.beside(run)
         return None
     with st.container(border=True):
         larger = "" if models.is_embedded(wanted.model) else (

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import streamlit as st
 
@@ -20,7 +21,19 @@ from app.widgets.words import glossary
 from app.widgets.words.measures import definition
 from engine.desk import language, models
 from engine.desk.datasets import Record
-from engine.desk.language import METHODS, READOUTS, REPSIM, SIZES, TASKS, Example, RecordMethod, Study, example, typed
+from engine.desk.language import (
+    METHODS,
+    READOUTS,
+    REPSIM,
+    SIZES,
+    TASKS,
+    Example,
+    Mark,
+    RecordMethod,
+    Study,
+    example,
+    typed,
+)
 from engine.question.behaviors import BEHAVIORS
 from engine.question.worded import ranged
 
@@ -44,13 +57,13 @@ def view() -> str:
     return segments("show", "Show", list(VIEWS), "detection", VIEWS.get, label_visibility="collapsed")
 
 
-def task(names: Sequence[str], area=st) -> str:
+def task(names: Sequence[str], area: Any = st) -> str:
     """Which task."""
     notes = "\n".join(f"- **{TASKS[name].title}**: {TASKS[name].note}" for name in names)
     return segments("task", "Task", list(names), names[0], lambda name: TASKS[name].title, area=area, help=notes)
 
 
-def scale(titles: Mapping[str, str], area=st) -> str:
+def scale(titles: Mapping[str, str], area: Any = st) -> str:
     """Which of several results of a study, by name."""
     return pick("scale", "Result", list(titles), next(iter(titles)), titles.get, area=area, width=300)
 
@@ -61,7 +74,7 @@ def own_records() -> None:
     choice.put("task", "own")
 
 
-def measure(names: Sequence[str], area=st) -> str:
+def measure(names: Sequence[str], area: Any = st) -> str:
     """Which measure of detection."""
     definitions = "\n".join(f"- **{name}**: {definition(name)}" for name in names)
     return segments("measure", "Measure", list(names), "AUPRC", str, area=area, help=definitions)
@@ -183,7 +196,7 @@ def _trained(study: Study) -> Study:
     return study if chosen == usual else replace(study, recipe=chosen)
 
 
-def _scored() -> tuple[tuple[str, ...], str]:
+def _scored() -> tuple[tuple[str, ...], Mark]:
     """(names of the layers, mark of the tokens) through which records are scored; no name means all layers."""
     narrowed = bool(choice.one("modules", "", str)) or choice.one("tokens", "response", str) != "response"
     with st.expander("Score some layers or some tokens only", icon=":material/filter_alt:", expanded=narrowed):

@@ -45,7 +45,11 @@ def teach(steps: dict[str, Lesson], step: str, names: dict[str, str]) -> None:
             _predict(lesson, body, foot, lambda: _foot(step, stage, steps, names, None))
             return
         with body, enlarged(HEIGHT, projector.scale()):
-            link = _reveal(lesson) if stage == stages.REVEAL else _take(lesson)
+            link = None
+            if stage == stages.REVEAL:
+                link = _reveal(lesson)
+            else:
+                _take(lesson)
         with foot:
             _foot(step, stage, steps, names, link)
 

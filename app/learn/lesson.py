@@ -161,7 +161,7 @@ def aside(text: str) -> None:
         glossary.caption(text)
 
 
-def extras(*arguments: Any, **options: Any) -> None:
+def extras(name: str, *arguments: Any, **options: Any) -> None:
     """Table, downloads and command of a lesson's chart; on a projector nobody opens them."""
     if not projector.on():
-        downloads.chart_extras(*arguments, **options, charts=[f"learn:{arguments[0]}"])
+        downloads.chart_extras(name, *arguments, **{**options, "charts": [f"learn:{name}"]})

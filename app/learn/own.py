@@ -45,7 +45,7 @@ def query(sample: SampledProblem, usual: int) -> int:
     """Which query a lesson shows: the reader's, else the lesson's `usual` one."""
     queries = range(len(sample.problem.queries))
     chosen = choice.one(QUERY, USUAL, choice.from_options([USUAL, *range(QUERIES)]))
-    return usual if chosen == USUAL or chosen not in queries else chosen
+    return usual if chosen == USUAL or chosen not in queries else int(chosen)
 
 
 def query_name(usual: str) -> str:

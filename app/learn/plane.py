@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import pandas as pd
 import streamlit as st
 
@@ -82,7 +83,7 @@ def _grid(label: int) -> pd.DataFrame:
     return pd.concat([at, *(_ends(name, models[name]) for name in ("exact", "linearised"))], axis=1)
 
 
-def _ends(model: str, boundaries: Sequence) -> pd.DataFrame:
+def _ends(model: str, boundaries: Sequence | np.ndarray) -> pd.DataFrame:
     """Two points of each boundary, outside the square on both sides."""
     frame = pd.DataFrame(boundaries, columns=["a", "b", "c"])
     square = frame.a ** 2 + frame.b ** 2

@@ -23,7 +23,7 @@ def setup() -> None:
 
 
 def show() -> PageLink:
-    kind = state.pick("lesson-run", "Which training?", list(rough.KINDS), "smooth", rough.KINDS.get)
+    kind = state.pick("lesson-run", "Which training?", list(rough.KINDS), "smooth", rough.KINDS.__getitem__)
     epsilon = state.pick("lesson-epsilon", "Change of the weight, ε", STEPS, 0.1, lambda value: f"{value:+g}",
                          scale=True)
     frame = rough.along_epsilon(kind)

@@ -28,7 +28,7 @@ def _chance(wrong: int) -> pd.DataFrame:
 
 def show() -> PageLink:
     titles, rho = signals.STAGES, own.rho()
-    stage = state.pick("lesson-signal", "What the score uses", list(titles), "similarity", titles.get)
+    stage = state.pick("lesson-signal", "What the score uses", list(titles), "similarity", titles.__getitem__)
     detections = signals.detections(rho)
     shown = list(titles)[:list(titles).index(stage) + 1]
     wrong = int(detections.flags.sum())

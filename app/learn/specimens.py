@@ -64,8 +64,8 @@ def frame(sampled: SampledProblem, candidates: np.ndarray, x: np.ndarray, y: np.
     return pd.DataFrame({"x": x, "y": y, "example": candidates, "label": [label(sampled, row) for row in candidates]})
 
 
-def address(**more) -> dict:
+def address(**more: str | list[str]) -> dict[str, str | list[str]]:
     """The address parameters under which another page shows the problem of the lessons, and what else is chosen."""
     source = own.source()
     return {"data": source.dataset, "train": str(source.n_train), "queries": str(source.n_queries),
-            "candidates": str(min(CANDIDATES, source.n_train)), "seed": "0", "nseeds": "1", **more}
+            "candidates": str(min(CANDIDATES, source.n_train or CANDIDATES)), "seed": "0", "nseeds": "1", **more}

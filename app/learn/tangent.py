@@ -66,7 +66,7 @@ def _growth(sample: SampledProblem, query: int | None, row: int | None) -> float
 
 
 @st.cache_data(show_spinner=False)
-def _most_curved(_sample) -> tuple[int, int]:
+def _most_curved(_sample: SampledProblem) -> tuple[int, int]:
     return most_curved(_sample.problem, LONGEST)
 
 

@@ -12,7 +12,7 @@ from app.map.state import SAID, SCORE, MapChoice
 from app.widgets.examples import cards, dot_pictures, hues, predictions, sampled_examples
 from app.widgets.jobs.desk import desk
 from engine.desk import ProblemSource, SampledProblem, Waiting
-from engine.desk.analyses import Embedding, request
+from engine.desk.analyses import Embedding, EmbeddingRequest
 from engine.scoring.scores import Scores
 
 RIGHT, WRONG = "the model says its label", "the model says another label"
@@ -28,9 +28,9 @@ class Dots:
     quiet: str = ""
 
 
-def embedding(source: ProblemSource, chosen: MapChoice) -> Embedding | Waiting:
+def embedding(source: ProblemSource, chosen: MapChoice) -> Embedding | Waiting | str:
     """The coordinates, or what to wait for."""
-    return desk().ask(request("embedding", method=chosen.method, dimensions=chosen.dimensions).of(source))
+    return desk().ask(EmbeddingRequest(method=chosen.method, dimensions=chosen.dimensions).of(source))
 
 
 def placed(sampled: SampledProblem, embedded: Embedding, chosen: MapChoice, scores: Scores | None) -> Dots:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from app.widgets.choices.selectors import number, pick, segments
 from app.widgets.examples import hues, pictures
@@ -54,7 +55,7 @@ def offered_hues(dataset: Dataset) -> dict[str, str]:
     return label | said | known | {SCORE: "score"}
 
 
-def _query(sampled: SampledProblem, area) -> int:
+def _query(sampled: SampledProblem, area: DeltaGenerator) -> int:
     last = len(sampled.sample.y_query) - 1
     query = number(QUERY, "Query", 0, 0, last, area=area, width=130, help=glossary.hint("Query"))
     if sampled.dataset.image_shape is not None:

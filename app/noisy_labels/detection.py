@@ -26,7 +26,7 @@ NARROW = look.style("detection")
 
 def show(source: NoisySource, sample: NoisyData, scored: Scored, pair: Pair) -> None:
     """The measures of the chosen ranking, its curve beside others, and the table of all."""
-    noisy = sample.flags.noisy
+    noisy = sample.known_flags.noisy
     table = rankings.detections(scored.suspicion, noisy)
     own = table[(table["method"] == pair.method) & (table["behavior"] == pair.behavior)].iloc[0]
     for column, metric in zip(st.columns(len(METRICS)), METRICS, strict=True):
@@ -43,7 +43,7 @@ def show(source: NoisySource, sample: NoisyData, scored: Scored, pair: Pair) -> 
 
 def _known(sample: NoisyData) -> str:
     """How many labels are known to be wrong; of a user's own, others may be."""
-    wrong, count = int(sample.flags.noisy.sum()), len(sample.flags)
+    wrong, count = int(sample.known_flags.noisy.sum()), len(sample.known_flags)
     corrupted = sample.corrupted_count if sample.source.is_own else 0
     note = f" ({corrupted:,} of them corrupted here; others may be wrong too)" if corrupted else ""
     return f"{wrong:,} of {count:,} labels are wrong{note}"

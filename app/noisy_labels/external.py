@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import streamlit as st
+from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from app.widgets.choices import choice
 from app.widgets.frame.guard import guarded
@@ -55,7 +56,7 @@ def show(sample: NoisyData, scored: Scored) -> None:
             _listed(settings)
 
 
-def _settings(file, name: str, sample: NoisyData, scored: Scored) -> ExternalSettings | None:
+def _settings(file: UploadedFile, name: str, sample: NoisyData, scored: Scored) -> ExternalSettings | None:
     """What a file holds, stored; None where it cannot be read, or while the reader is asked for its direction."""
     try:
         held = external.matched(sample, searches.read_table(file, file.name), file.name)

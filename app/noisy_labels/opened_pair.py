@@ -76,8 +76,9 @@ def _said(sample: NoisyData, rows: list[int], own: Pair, other: Pair) -> str:
     """How many there are, and how many of them are known to be wrong."""
     if not rows:
         return f"{own.title} flags nothing that {other.title} does not flag as well."
-    known = sample.flags is not None and bool(sample.flags.noisy.any())
-    wrong = f"; {int(sample.flags.noisy[rows].sum()):,} of them are known to be wrong" if known else ""
+    flags = sample.flags
+    wrong = "" if flags is None or not flags.noisy.any() else (
+        f"; {int(flags.noisy[rows].sum()):,} of them are known to be wrong")
     shown = f", the first {CARDS} shown" if len(rows) > CARDS else ""
     return f"{len(rows):,} flagged by {own.title}, not by {other.title}{wrong}{shown}."
 

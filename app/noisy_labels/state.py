@@ -77,11 +77,11 @@ def source() -> NoisySource:
             mask = pickers.number("mask", "seed of draw, trusted set and noise", 0, 0, 1_000_000,
                                   "Fixes which labels are wrong. Another training seed keeps them.")
             seed = pickers.number("tseed", "seed of the training", 0, 0, 1_000_000)
-    origin = IN_DOUBT if doubted else IN_TURN if in_turn else VERIFIED
     tested = None if in_turn else min(MOST_TEST, limits.most_tested(dataset, own, trusted))
     folds = limits.most_folds(dataset, learner(model).folds) if in_turn else FOLDS
     return NoisySource(dataset=name, n_train=n_train, n_test=tested, trusted=trusted, pool=pool, noise=noise,
-                       trusted_from=origin, folds=folds, mask=mask, model=model, seed=seed,
+                       trusted_from=IN_DOUBT if doubted else IN_TURN if in_turn else VERIFIED, folds=folds, mask=mask,
+                       model=model, seed=seed,
                        recipe=SMALL_RECIPE.model_copy(update={"epochs": epochs,
                                                               "checkpoints": min(4, epochs)}))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -74,7 +75,7 @@ def _table(sample: NoisyData, chosen: VerifiedSample, decisions: Mapping[int, De
     return table if dataset.image_shape is not None else table.drop(columns="picture")
 
 
-def _columns(sample: NoisyData) -> dict[str, object]:
+def _columns(sample: NoisyData) -> dict[str, Any]:
     return {"picture": st.column_config.ImageColumn("picture", width="small"),
             "right label": st.column_config.SelectboxColumn(
                 "right label", options=[RIGHT, *sample.dataset.class_names, NONE, UNKNOWN])}

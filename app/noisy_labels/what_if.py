@@ -14,13 +14,13 @@ from app.widgets.jobs.desk import desk
 from app.widgets.results import downloads
 from app.widgets.words import glossary
 from engine.basics.csv_text import csv_text
-from engine.desk import Waiting
 from engine.desk import noisy_labels as searches
 from engine.desk.analyses import WRONG, Decision
 from engine.desk.noisy_labels import (
-    JobRequest,
+    FOLDS,
     NoisyData,
     NoisySource,
+    OfTraining,
     Pair,
     Review,
     Scored,
@@ -52,17 +52,19 @@ def show(source: NoisySource, sample: NoisyData, scored: Scored, pair: Pair) -> 
         return
     glossary.markdown(f"**{_words(len(removed), len(relabelled))}** of {len(sample.evidence.y):,} training examples."
                       + _truth(truth(sample.flags, removed, relabelled), len(relabelled)))
-    request = (searches.cross_validation if out_of_fold else searches.what_if)(source, removed, relabelled, seeds)
+    request: OfTraining = (searches.cross_validation if out_of_fold else searches.what_if)(
+        source, removed, relabelled, seeds)
     answer = desk().known(request)
-    if answer is None or isinstance(answer, Waiting | str):
-        _ask(source, request, request.trainings, answer)
+    if answer is None:
+        _ask(request)
+    if (answer := job_panel.beside(answer)) is None:
         return
     _result(answer.accuracy, request.measured(len(sample.y_test)))
     if not out_of_fold:
         _seeds(answer.accuracy, source)
     downloads.chart_extras("what-if", answer.accuracy, charts=["what-if-dots"], command=(
         f"{searches.command(source, 'what-if-labels', 'accuracy.csv')} --changes changes.csv --seeds {seeds}"
-        f"{f' --folds {request.folds}' if out_of_fold else ''}"))
+        f"{f' --folds {FOLDS}' if out_of_fold else ''}"))
     downloads.file_button("Changed labels (CSV)", lambda: csv_text(cleaning.decided_by_path(sample, decided)),
                           "changes.csv", "text/csv", "changes", help="What the command above reads.")
 
@@ -75,13 +77,10 @@ def _out_of_fold(sample: NoisyData) -> bool:
         "out in turn, and both models are judged on its corrected labels.")) == HELD_OUT
 
 
-def _ask(source: NoisySource, request: JobRequest, trainings: int, waiting: Waiting | None) -> None:
-    """How long it takes and a button, or how far it is."""
-    if waiting is not None:
-        job_panel.watch(waiting)
-        return
+def _ask(request: OfTraining) -> None:
+    """How long it takes, and a button."""
     glossary.caption(
-        f"{trainings} trainings: {guesses.expected(request)}. "
+        f"{request.trainings} trainings: {guesses.expected(request)}. "
         "Everything else stays: seed, settings, and the batches of the other examples.")
     st.button("Retrain", type="primary", key="what-if", icon=":material/model_training:", on_click=job_panel.act,
               args=(desk().start, request))

@@ -111,9 +111,8 @@ def named(row: Mapping[str, object]) -> tuple[str, str]:
     first = ("method",) if "corruption" in texts else ("method", "behavior") if "method" in texts else ("task",)
     marked = [f"{mark}{row[column]}" for column, mark in MARKS.items()
               if pd.notna(row.get(column)) and row[column]]
-    pieces = ([texts[name] for name in first if name in texts],
-             [*(texts[name] for name in texts if name not in first), *marked])
-    return tuple(" · ".join(piece) for piece in pieces)
+    rest = [*(texts[name] for name in texts if name not in first), *marked]
+    return " · ".join(texts[name] for name in first if name in texts), " · ".join(rest)
 
 
 def written(row: dict) -> str:

@@ -19,7 +19,7 @@ from app.widgets.words import glossary
 from app.widgets.words.plain_text import plain
 from engine.desk import ProblemSource, SampledProblem, commands
 from engine.desk import poison as poisons
-from engine.desk.analyses import request as analysis
+from engine.desk.analyses import RemoveSuspectsRequest, WhatTaughtRequest
 from engine.desk.poison import BEFORE, CONTROL, WITHOUT, Taught
 
 SHOWN, LISTED = 12, 200
@@ -78,7 +78,7 @@ def chosen_queries(sampled: SampledProblem, queries: Sequence[int]) -> None:
 def ranked(sampled: SampledProblem, source: ProblemSource, fields: dict) -> Taught | None:
     """The answer to the question, with what it says in a sentence; None while it is computed."""
     with st.spinner("Ranking the training examples"):
-        answer = job_panel.beside(desk().ask(analysis("what-taught", **fields).of(source)))
+        answer = job_panel.beside(desk().ask(WhatTaughtRequest(**fields).of(source)))
     if answer is None:
         return None
     names = sampled.dataset.class_names
@@ -144,7 +144,7 @@ def _shared(sampled: SampledProblem, rows: np.ndarray, label: int) -> None:
 def removal(sampled: SampledProblem, source: ProblemSource, rows: np.ndarray, fields: dict) -> None:
     """The button that trains again without the suspects, and its result."""
     st.subheader("Remove and retrain")
-    question = analysis("remove-suspects", rows=tuple(map(int, rows)), **fields).of(source)
+    question = RemoveSuspectsRequest(rows=tuple(map(int, rows)), **fields).of(source)
     answer = desk().known(question)
     if answer is None:
         glossary.caption(f"{1 + question.controls} trainings: without the {len(rows):,} suspects, and without as many "

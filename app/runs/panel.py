@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Literal
 
 import streamlit as st
 
@@ -18,7 +19,7 @@ from engine.desk.shelves import Job
 BUSY, IDLE = 1.0, 15.0  # seconds between looks at the queue
 SHOWN = 30
 _CONFIRMING = "runs:to-delete"
-STATES: Mapping[str, tuple[str, str, str]] = {
+STATES: Mapping[str, tuple[str, Literal["blue", "gray", "green", "red", "orange"], str]] = {
     "running": ("Running", "blue", ":material/play_circle:"),
     "queued": ("Waiting", "gray", ":material/schedule:"),
     "done": ("Finished", "green", ":material/check_circle:"),

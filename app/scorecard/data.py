@@ -7,9 +7,8 @@ import pandas as pd
 from app.scorecard.state import ScorecardChoice
 from app.widgets.jobs.desk import desk
 from engine.desk import Waiting
-from engine.desk.analyses import BENCHMARKS, CEILING, Request
+from engine.desk.analyses import BENCHMARKS, CEILING, ScorecardRequest
 from engine.desk.analyses import card as card_words
-from engine.desk.analyses import request as analysis
 from engine.desk.shelves import Result
 from engine.scoring import codes
 
@@ -17,19 +16,19 @@ EXACT, APPROXIMATE, CONTROL = "exact for its own question", "approximation", "co
 ANOTHER_SEED = "exact answer of another seed"
 
 
-def request(chosen: ScorecardChoice) -> Request:
+def request(chosen: ScorecardChoice) -> ScorecardRequest:
     """What determines the card. Raises `InvalidInput` where benchmarks cannot be run on the model."""
     narrowed = {"methods": chosen.methods} if chosen.methods else {}
-    return analysis("scorecard", sizes=chosen.sizes, behavior=chosen.behavior, **narrowed).of(chosen.source)
+    return ScorecardRequest.parse({"sizes": chosen.sizes, "behavior": chosen.behavior, **narrowed}).of(chosen.source)
 
 
-def external(chosen: ScorecardChoice) -> Request | None:
+def external(chosen: ScorecardChoice) -> ScorecardRequest | None:
     """The same card of the scores of other programs alone, beside a shuffled order; None without any. Models on subsets
     are shared with the card of the methods."""
     if not chosen.scores:
         return None
     trained = tuple(name for name, one in BENCHMARKS.items() if one.retrains and one.fits(chosen.source.problem_class))
-    return analysis("scorecard", sizes=chosen.sizes, behavior=chosen.behavior, methods=("random",), benchmarks=trained,
+    return ScorecardRequest(sizes=chosen.sizes, behavior=chosen.behavior, methods=("random",), benchmarks=trained,
                     scores=chosen.scores).of(chosen.source)
 
 
@@ -39,7 +38,7 @@ def joined(table: pd.DataFrame, own: pd.DataFrame, chosen: ScorecardChoice) -> p
     return pd.concat([table, own[own["method"].isin(names)]], ignore_index=True)
 
 
-def card(chosen: ScorecardChoice, request: Request) -> pd.DataFrame | Waiting | None:
+def card(chosen: ScorecardChoice, request: ScorecardRequest) -> pd.DataFrame | Waiting | None:
     """The card; what it waits for; None where nobody requested it."""
     answer = desk().known(request)
     return answer.scorecard.assign(role=_roles) if not isinstance(answer, Waiting | str | None) else answer
@@ -55,7 +54,7 @@ def _of_methods(table: pd.DataFrame) -> pd.Series:
         {True: EXACT, False: APPROXIMATE}).fillna("")
 
 
-def example(request: Request) -> Result | None:
+def example(request: ScorecardRequest) -> Result | None:
     """The run that came with the program, where `card` answers out of it."""
     return desk().example(request)
 

@@ -18,13 +18,13 @@ from app.widgets.results import downloads
 from app.widgets.words import chips, glossary
 from app.widgets.words.plain_text import plain
 from engine.desk import commands
-from engine.desk.analyses import BENCHMARKS, CEILING, OTHER, PROTOCOLS, Benchmark, Request, card, reasons
+from engine.desk.analyses import BENCHMARKS, CEILING, OTHER, PROTOCOLS, Benchmark, ScorecardRequest, card, reasons
 from engine.desk.shelves import Result
 
 ROLES = [card_data.EXACT, card_data.APPROXIMATE, card_data.CONTROL]
 
 
-def offer(chosen: ScorecardChoice, request: Request) -> None:
+def offer(chosen: ScorecardChoice, request: ScorecardRequest) -> None:
     """What would be measured, and the button that starts it."""
     sizes = chosen.sizes
     with st.container(key="wf-card-offer"):
@@ -43,7 +43,7 @@ def offer(chosen: ScorecardChoice, request: Request) -> None:
         glossary.markdown(f"| benchmark | measure | question |\n|---|---|---|\n{rows}")
 
 
-def whole(request: Request, run: Result | None) -> None:
+def whole(request: ScorecardRequest, run: Result | None) -> None:
     """What the run that came with the program lacks of the request, and the button that measures all of it."""
     fields = [] if run is None else [(run.manifest["payload"][name], getattr(request, name), name)
                                      for name in ("benchmarks", "methods")]
@@ -80,7 +80,7 @@ def protocol_sentence(name: str) -> str:
     return f"Protocol `{name}`, {protocol.title.lower()}. {protocol.definition} It asks for {protocol.estimand}"
 
 
-def _trainings(chosen: ScorecardChoice, request: Request) -> str:
+def _trainings(chosen: ScorecardChoice, request: ScorecardRequest) -> str:
     count = sum(BENCHMARKS[name].trainings(chosen.sizes, len(request.methods)) for name in request.benchmarks)
     return f"Up to {count:,} trainings of the model, in addition to the cost of the methods."
 

@@ -3,9 +3,8 @@
 import numpy as np
 import torch
 from captum.influence import TracInCP
-from torch import nn
 from torch.nn.functional import cross_entropy
-from torch.utils.data import Subset, TensorDataset
+from torch.utils.data import Subset
 
 # problem
 

@@ -2,13 +2,11 @@
 and conjugate gradients."""
 
 import numpy as np
-import torch
 from dattri.algorithm.influence_function import IFAttributorCG
 from dattri.task import AttributionTask
-from torch import nn
 from torch.func import functional_call
 from torch.nn.functional import cross_entropy
-from torch.utils.data import DataLoader, Subset, TensorDataset
+from torch.utils.data import DataLoader, Subset
 
 # problem
 

@@ -3,9 +3,7 @@
 import tempfile
 
 import numpy as np
-import torch
-from torch import nn
-from torch.utils.data import DataLoader, TensorDataset
+from torch.utils.data import DataLoader
 from trak import TRAKer
 
 # problem

@@ -12,10 +12,20 @@ behavior where they are positive, like oriented scores.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated, ClassVar
 
 import numpy as np
+import pandas as pd
+from pydantic import Field, InstanceOf
 
+from engine.analysis.subset_bank import Bank
 from engine.basics.errors import InvalidInput
+from engine.basics.options import Options
+from engine.problems import Problem
+from engine.question import direction
+from engine.question.behaviors import BEHAVIORS
+from engine.requests import Option, Request, Table
+from engine.store.results import Store
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,6 +88,33 @@ def values_of(kind: str, outcomes: np.ndarray, members: np.ndarray) -> tuple[str
                            f"{' or '.join(f'`{known}`' for known in VALUES)}.")
     name, read_off = VALUES[kind]
     return name, read_off(outcomes, members)
+
+
+class DataValuesRequest(Request[Table]):
+    """Banzhaf or Shapley values of the candidates for a behavior, from models on subsets."""
+
+    name: ClassVar = "data-values"
+    job: ClassVar = False
+    doing: ClassVar = "values of the candidates"
+    outputs: ClassVar = {"out": "Values to write: a row for each query and candidate."}
+
+    behavior: Annotated[str, Field(description="Behavior whose value is attributed; see `list`.")] = "query_loss"
+    bank: Annotated[InstanceOf[Bank], Option(read="bank")]
+
+    @property
+    def quantities(self) -> dict[str, str]:
+        return {"out": direction.contribution(BEHAVIORS[self.behavior])}
+
+    def compute(self, problem: Problem, chunk: str, options: Options, store: Store) -> Table:
+        problem.check_behavior(BEHAVIORS[self.behavior])
+        models = self.bank.models
+        models.check([BEHAVIORS[self.behavior]])
+        name, attributed = values_of(self.bank.draw.kind, models.outcomes(self.behavior), models.members)
+        queries, k = attributed.values.shape
+        return Table(pd.DataFrame({
+            "query": np.repeat(np.arange(queries), k), "candidate": np.tile(models.candidates, queries), "value": name,
+            "behavior": self.behavior, "mean": attributed.values.ravel(), "standard_error": attributed.error.ravel(),
+            "subsets": len(models.members)}))
 
 
 def _moments(outcomes: np.ndarray, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -43,6 +43,13 @@ class Retrained:
     candidates: np.ndarray
     read: tuple[Behavior, ...] = ()
 
+    def check(self, behaviors: Sequence[Behavior]) -> None:
+        """Raises `InvalidInput` for behaviors with words that the models were not asked for."""
+        missing = [one.name for one in behaviors if one.words and one.name not in {own.name for own in self.read}]
+        if missing:
+            raise InvalidInput(f"The models of the bank were not evaluated for `{missing[0]}`; leave the bank out to "
+                               "train them again.")
+
     def outcomes(self, behavior: str) -> np.ndarray:
         """B(q; θ(S_j)), shape (m, J), of a registered behavior, or of one that was asked for when the models were
         trained."""

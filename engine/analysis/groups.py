@@ -23,7 +23,7 @@ from engine.basics.values import Count
 from engine.exact import group
 from engine.problems import Problem
 from engine.question import direction
-from engine.requests import WHOLE, Option, Request
+from engine.requests import WHOLE, Option, Request, Table
 from engine.requests.fields import StoredScoring
 from engine.scoring.compute import check, compute
 from engine.scoring.scoring import Scoring
@@ -55,20 +55,16 @@ class GroupEffect:
         return self.whole - self.added
 
 
-@dataclass(frozen=True)
-class GroupTable:
-    """whole: a row a query, with `whole group` and `trusted`, and, where they were computed too, `sum of examples` and
-    `additivity gap`."""
+class GroupRequest(Request[Table]):
+    """Group influence: intervene on several training examples at once, and compare with the sum of single effects.
 
-    whole: pd.DataFrame
-
-
-class GroupRequest(Request[GroupTable]):
-    """Group influence: intervene on several training examples at once, and compare with the sum of single effects."""
+    The answer has a row a query, with `whole group` and `trusted`, and, where they were computed too, `sum of examples`
+    and `additivity gap`.
+    """
 
     name: ClassVar = "group-effect"
     command: ClassVar = "group"
-    answer: ClassVar = GroupTable
+    answer: ClassVar = Table
     numerics: ClassVar = 2  # a group is trained with the seeds of its process
     doing: ClassVar = "the group, and its examples"
     outputs: ClassVar = {"out": "Effects to write: a row for each query."}
@@ -83,23 +79,19 @@ class GroupRequest(Request[GroupTable]):
         return f"{len(self.rows):,} examples at once on {problem}"
 
     @property
-    def computed(self) -> list[Scoring]:
-        return [self.scoring]
-
-    @property
     def quantities(self) -> dict[str, str]:
         return {WHOLE: direction.raw_change(self.scoring.readout)}
 
-    def compute(self, problem: Problem, chunk: str, options: Options, store: Store) -> GroupTable:
+    def compute(self, problem: Problem, chunk: str, options: Options, store: Store) -> Table:
         effect = group_effect(problem, self.scoring, self.rows, options, self.singles)
         beside = {"sum of examples": effect.added, "additivity gap": effect.gap} if self.singles else {}
-        return GroupTable(pd.DataFrame({"query": range(len(problem.queries)), "whole group": effect.whole, **beside,
+        return Table(pd.DataFrame({"query": range(len(problem.queries)), "whole group": effect.whole, **beside,
                                         "trusted": effect.known}))
 
     def before(self, problem: Problem) -> list[str]:
         return [f"{len(self.rows):,} of {problem.n:,} training examples."]
 
-    def written(self, answer: GroupTable, problem: Problem, output: str) -> pd.DataFrame:
+    def written(self, answer: Table, problem: Problem, output: str) -> pd.DataFrame:
         table = answer.whole.rename(columns=lambda name: name.replace(" ", "_"))
         return table.assign(examples=len(self.rows), **{direction.QUANTITY: self.quantities[WHOLE]})
 

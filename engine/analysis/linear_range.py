@@ -63,10 +63,6 @@ class LinearRange:
     knobs: tuple[Knob, ...] = ()
 
     @property
-    def tables(self) -> list[pd.DataFrame]:
-        return [self.errors]
-
-    @property
     def middle(self) -> dict[float, float]:
         """ε -> the middle error over candidates and signs, of those that are known."""
         known = self.errors.dropna()

@@ -30,7 +30,7 @@ from engine.exact.retrain import factual_logits
 from engine.metrics.agreement import kendall_tau
 from engine.problems import ModuleProblem, Problem
 from engine.question.runs import Seeded
-from engine.requests import OfCandidates, Request
+from engine.requests import OfCandidates, Request, Vouched
 from engine.requests.fields import StoredScoring
 from engine.scoring.compute import compute
 from engine.scoring.scores import Scores
@@ -104,10 +104,6 @@ class SeedRunsRequest(OfCandidates[SeedRuns]):
         return f"{self.scoring.title} over {self.seeds} seeds on {problem}, examples: {self.count:,}"
 
     @property
-    def computed(self) -> list[Scoring]:
-        return [self.scoring]
-
-    @property
     def chunks(self) -> list[str]:
         return [str(index) for index in range(self.seeds)]
 
@@ -133,6 +129,7 @@ class MeanOverSeedsRequest(Request[OverSeeds]):
                          "spread": "Table to write: the change of the variance over seeds, and the Wasserstein "
                                    "distance, a row for each query and candidate."}
     suffixes: ClassVar = {"out": ".npz"}
+    vouched: ClassVar = ("out",)
 
     scoring: StoredScoring
     stable: Annotated[Number, Field(ge=-1, le=1, description=(
@@ -156,8 +153,10 @@ class MeanOverSeedsRequest(Request[OverSeeds]):
         options.progress(1.0)
         return _over_seeds(single, process, problem.seed, rows, self.stable)
 
-    def written(self, answer: OverSeeds, problem: Problem, output: str) -> Scores | pd.DataFrame:
-        return answer.scores if output == "out" else distribution(problem, answer)
+    def written(self, answer: OverSeeds, problem: Problem, output: str) -> Vouched | pd.DataFrame:
+        if output == "out":
+            return Vouched(answer.scores.npz(), answer.scores.provenance)
+        return distribution(problem, answer)
 
     def sentences(self, answer: OverSeeds) -> list[str]:
         return [*(f"{row.seeds:>4} seeds  τ between halves {row.stability:+.3f}  standard error {row.noise:.2f}"

@@ -29,10 +29,6 @@ class PathTable:
     gap: float
     gradient_norm: float
 
-    @property
-    def tables(self) -> list[pd.DataFrame]:
-        return [self.path]
-
 
 class PathIntegralRequest(Request[PathTable]):
     """Check re-optimisation: the derivative integrated along an upweighting path against the difference of its ends."""

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 import pandas as pd
 import torch
+from pydantic import Field
 
 from engine.analysis.groups import effects
 from engine.basics.errors import InvalidInput
@@ -26,15 +27,14 @@ from engine.question import direction
 from engine.question.behaviors import BEHAVIORS
 from engine.question.interventions import Remove
 from engine.question.processes import Retrain
-from engine.requests import WHOLE, OfCandidates
-from engine.requests.fields import StoredScoring
+from engine.requests import WHOLE, OfCandidates, Request, Table
+from engine.requests.fields import Named, StoredScoring, scores_of
 from engine.scoring.compute import compute
 from engine.scoring.scoring import Scoring
 from engine.store.results import Store
 
 SIZES = (1, 2, 5, 10, 20, 50, 100, 200)
 RANDOM = 10
-SUPPORT, OPPOSE = "support", "oppose"
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,18 +59,11 @@ class RemovalCurve:
         return pd.DataFrame(rows)
 
 
-@dataclass(frozen=True)
-class RemovalTable:
-    """whole: `RemovalCurve.table`, its rankings by their index among the scorings."""
-
-    whole: pd.DataFrame
-
-
-class RemovalRequest(OfCandidates[RemovalTable]):
+class RemovalRequest(OfCandidates[Table]):
     """Remove the top of rankings and train again, for one query. Raises as `removal_curve` does."""
 
     name: ClassVar = "removal-curve"
-    answer: ClassVar = RemovalTable
+    answer: ClassVar = Table
     numerics: ClassVar = 2  # rankings turn the sign of a negative α
     doing: ClassVar = "models retrained without the top k"
 
@@ -84,19 +77,51 @@ class RemovalRequest(OfCandidates[RemovalTable]):
         return f"Removal curve of query {self.query} on {problem}"
 
     @property
-    def computed(self) -> Sequence[Scoring]:
-        return self.scorings
-
-    @property
     def quantities(self) -> dict[str, str]:
         return {WHOLE: direction.raw_change(BEHAVIORS[self.behavior])}
 
-    def compute(self, problem: Problem, chunk: str, options: Options, store: Store) -> RemovalTable:
+    def compute(self, problem: Problem, chunk: str, options: Options, store: Store) -> Table:
         scores = compute(problem, list(self.scorings), options.between(0, 0.2))
         rankings = {str(index): (one.scoring, one.trusted) for index, one in enumerate(scores)}
         curve = removal_curve(problem, rankings, self.behavior, [self.query], random=self.random, seed=self.seed,
                               options=options.between(0.2, 1))
-        return RemovalTable(curve.table())
+        return Table(curve.table())
+
+
+class RemovalCurvesRequest(Request[Table]):
+    """Remove the top k of rankings and retrain: the change of a behavior, against random groups of the same size.
+
+    Raises as `removal_curve` does, and `InvalidInput` for a query that there is not.
+    """
+
+    name: ClassVar = "removal-curves"
+    command: ClassVar = "removal-curve"
+    job: ClassVar = False
+    doing: ClassVar = "models without the top of a ranking"
+    outputs: ClassVar = {"out": "Curve to write: a row for each ranking and number."}
+
+    rankings: Named
+    behavior: Annotated[str, Field(description="Behavior; see `list`.")] = "query_loss"
+    query: Annotated[tuple[Annotated[Count, Field(ge=0)], ...], Field(description=(
+        "A query to rank for and to evaluate; repeat for several (default: the mean over all)."))] = ()
+    remove: Annotated[tuple[Annotated[Count, Field(ge=1)], ...], Field(description=(
+        "Number to remove; repeat it (default: 1, 2, 5, 10, … up to half of the candidates)."))] = ()
+    random: Annotated[Count, Field(ge=2, le=1_000, description="Random groups of each size.")] = RANDOM
+    seed: Annotated[Seed, Field(description="Seed of the random groups.")] = 0
+    seeds: Annotated[Count, Field(ge=1, le=1_000, description="Training seeds to average over.")] = 1
+
+    @property
+    def quantities(self) -> dict[str, str]:
+        return {"out": direction.raw_change(BEHAVIORS[self.behavior])}
+
+    def compute(self, problem: Problem, chunk: str, options: Options, store: Store) -> Table:
+        if self.query and max(self.query) >= len(problem.queries):
+            raise InvalidInput(f"There is no query {max(self.query)}; give 0 to {len(problem.queries) - 1}.")
+        scores = scores_of(problem, self.rankings, options.between(0, 0.2))
+        return Table(removal_curve(
+            problem, {name: (one.scoring, one.scored) for name, one in scores.items()}, self.behavior,
+            self.query or None, self.remove or None, self.random, self.seed, self.seeds,
+            options.between(0.2, 1)).table())
 
 
 def sizes_for(k: int) -> list[int]:

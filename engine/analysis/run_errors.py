@@ -80,14 +80,6 @@ class RunErrors:
     why: str = ""
 
     @property
-    def tables(self) -> list[pd.DataFrame]:
-        """Causes and estimators in one table, and the parts."""
-        causes = self.causes.rename(columns={"cause": "name"}).assign(what="cause")
-        methods = self.methods.rename(columns={"estimator": "name"}).assign(what="estimator",
-                                                                             so_far=self.methods["error"])
-        return [pd.concat([causes, methods])[["what", "name", "error", "so_far", "tau"]], self.parts]
-
-    @property
     def sentence(self) -> str:
         """The largest cause, among those that take SOURCE further from the run than it was before them."""
         if not len(self.causes):
@@ -124,6 +116,13 @@ class RunErrorsRequest(OfCandidates[RunErrors]):
 
     def title(self, problem: str) -> str:
         return f"Approximations of the training run on {problem}, examples: {self.count:,}"
+
+    def tables(self, answer: RunErrors, problem: Problem) -> list[pd.DataFrame]:
+        """Causes and estimators in one table, and the parts."""
+        causes = answer.causes.rename(columns={"cause": "name"}).assign(what="cause")
+        methods = answer.methods.rename(columns={"estimator": "name"}).assign(what="estimator",
+                                                                               so_far=answer.methods["error"])
+        return [pd.concat([causes, methods])[["what", "name", "error", "so_far", "tau"]], answer.parts]
 
     @property
     def computed(self) -> list[Scoring]:

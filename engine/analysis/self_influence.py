@@ -56,10 +56,6 @@ class SelfInfluenceRequest(OfCandidates[SelfInfluence]):
     def title(self, problem: str) -> str:
         return f"Self-influence of {self.count:,} candidates on {problem}"
 
-    @property
-    def computed(self) -> list[Scoring]:
-        return [self.scoring]
-
     def quick(self, problem: Problem) -> bool:
         chosen = self.narrowed(problem)
         itself = chosen.at_itself(chosen.candidates[:BLOCK])

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from engine.analysis.error_curves import ETAS, PerQuery, step_agreement
-from engine.basics.provenance import device_name
-from engine.jobs import Context, Output
+from engine.basics.options import Options
 from engine.metrics.agreement import METRICS
-from engine.problems import ProblemSource
-from engine.problems.problem import pick_device
-from engine.requests import JobRequest
-from engine.requests.job import WHOLE
-from engine.store.results import Result
+from engine.problems import Problem
+from engine.requests import Request
+from engine.store.results import Store
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,37 +33,21 @@ class StepCurves:
                 for name, rows in zip(self.behaviors, here, strict=True)}
 
 
-class StepCurvesRequest(JobRequest[StepCurves]):
+class StepCurvesRequest(Request[StepCurves]):
     """First order against exact over the grid `ETAS`, for every differentiable behavior of the source's problem."""
 
     name: ClassVar = "step_curves"
     answer: ClassVar = StepCurves
+    doing: ClassVar = "comparing steps"
 
-    source: ProblemSource
+    def title(self, problem: str) -> str:
+        return f"Error curves over η on {problem}"
 
-    @property
-    def job_title(self) -> str:
-        return f"Error curves over η on {self.source.title}"
-
-    @property
-    def contents(self) -> Mapping[str, str]:
-        return self.source.contents
-
-    def run_chunk(self, chunk: str, context: Context) -> Output:
-        device = str(pick_device(context.device))
-        problem = self.source.build(device).problem
+    def compute(self, problem: Problem, chunk: str, options: Options, store: Store) -> StepCurves:
         points = []
         for number, eta in enumerate(ETAS):
-            context.progress(number / len(ETAS), "comparing steps")
+            options.progress(number / len(ETAS))
             points.append(step_agreement(problem, eta))
         behaviors, metrics = tuple(points[0]), tuple(METRICS)
         values = np.array([[[at[name][metric] for metric in metrics] for at in points] for name in behaviors])
-        output = self.stored(StepCurves(values, behaviors, ETAS, metrics))
-        return Output(output.tables, output.arrays, {**output.manifest, "data": problem.fingerprint,
-                                                     "device": device_name(device), "seeds": [self.source.seed]})
-
-    def finish(self, chunks: Mapping[str, Result], context: Context) -> Output:
-        whole = chunks[WHOLE]
-        facts = {name: whole.manifest[name] for name in ("data", "device", "seeds")}
-        output = self.stored(self.loaded(whole))
-        return Output(output.tables, output.arrays, {**output.manifest, **facts})
+        return StepCurves(values, behaviors, ETAS, metrics)

@@ -8,8 +8,9 @@ read off the same models.
 
 from __future__ import annotations
 
+import io
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -17,16 +18,18 @@ import torch
 from pydantic import AfterValidator, Field
 
 from engine.analysis.datamodels import Retrained, retrain_members, subsets, with_the_rest
-from engine.analysis.protocols import ProtocolName
+from engine.analysis.options import AMONG, PROTOCOL
+from engine.analysis.protocols import PROTOCOLS, ProtocolName
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
-from engine.basics.values import Count, Number, Seed, Value
+from engine.basics.provenance import device_name, versions
+from engine.basics.values import Count, Number, Seed, Value, figures
 from engine.jobs import Output
 from engine.problems import Problem
 from engine.question.behavior import Behavior
 from engine.question.behaviors import BEHAVIORS
 from engine.question.worded_behaviors import placed
-from engine.requests import OfCandidates, effort
+from engine.requests import OfCandidates, Option, Request, Vouched, effort
 from engine.store.results import Result, Store, digest_of
 
 SHELF, KIND = "subsets", "subset-bank"
@@ -50,13 +53,18 @@ class Draw(Value):
     problem's own. A draw of an earlier version, which says none of the three, had their defaults.
     """
 
-    kind: Literal["share", "halves", "shapley"] = "share"
-    count: Annotated[Count, Field(ge=3, le=MOST)] = 100
-    share: Annotated[Number, Field(gt=0, lt=1)] = 0.5
-    seed: Seed = 0
-    among: Among = "candidates"
-    protocol: ProtocolName = "weights"
-    later: Annotated[Count, Field(ge=0, le=1_000)] = 0
+    kind: Annotated[Literal["share", "halves", "shapley"], Field(description=(
+        "share (subsets of one size), halves (each candidate with probability ½, for Banzhaf values) or shapley."))
+        ] = "share"
+    count: Annotated[Count, Option("subsets"), Field(ge=3, le=MOST, description=(
+        "How many models to train, each on a random subset."))] = 100
+    share: Annotated[Number, Field(gt=0, lt=1, description="The sampled fraction, for subsets of one size.")] = 0.5
+    seed: Annotated[Seed, Field(description="Seed of the subsets.")] = 0
+    among: Annotated[Among, Field(description=AMONG)] = "candidates"
+    protocol: Annotated[ProtocolName, Field(description=PROTOCOL)] = "weights"
+    later: Annotated[Count, Field(ge=0, le=1_000, description=(
+        "How many training seeds after the problem's own; under the protocol seeds the number of the set of seeds."))
+        ] = 0
 
     def members(self, problem: Problem) -> np.ndarray:
         """(count, n) bool: the training examples of every subset. Raises `InvalidInput` for sizes that say nothing."""
@@ -145,6 +153,61 @@ def chunk_of(problem: Problem, draw: Draw, index: int, store: Store, options: Op
     models = retrain_members(problem, rows, options, behaviors, draw.protocol, draw.later, first)
     shelf.write(digest, identity, arrays={"kept": models.members, "logits": models.logits.double().cpu().numpy()})
     return models
+
+
+@dataclass(frozen=True, eq=False)
+class Bank:
+    """Models on subsets, and which. apart: by how much logits differ of the models that were trained once more."""
+
+    draw: Draw
+    models: Retrained
+    apart: float | None = None
+
+
+class SubsetBankRequest(Request[Bank]):
+    """Train models on random subsets, or reuse stored ones, and write them as a bank."""
+
+    name: ClassVar = "subset-bank"
+    command: ClassVar = "subsets"
+    job: ClassVar = False
+    doing: ClassVar = "models on subsets"
+    outputs: ClassVar = {"out": "The bank to write, with its manifest beside it."}
+    suffixes: ClassVar = {"out": ".npz"}
+    vouched: ClassVar = ("out",)
+
+    draw: Annotated[Draw, Option(parts=("count", "share", "seed", "protocol", "among", "kind", "later"))] = Draw()
+    retrain: Annotated[Count, Field(ge=0, description=(
+        "Check: retrain this many of the models and print the largest difference of their logits."))] = 0
+
+    def compute(self, problem: Problem, chunk: str, options: Options, store: Store) -> Bank:
+        models, rows = bank(problem, self.draw, store, options), self._rows
+        if not rows:
+            return Bank(self.draw, models)
+        again = retrained_rows(problem, self.draw, rows, replace(options, progress=lambda done: None))
+        return Bank(self.draw, models, (again - models.logits[list(rows)]).abs().max().item())
+
+    @property
+    def _rows(self) -> range:
+        """Which models are trained once more."""
+        return range(0, self.draw.count, -(-self.draw.count // self.retrain)) if self.retrain else range(0)
+
+    def before(self, problem: Problem) -> list[str]:
+        return [f"Each model is trained on {self.draw.description(problem.n, len(problem.candidates))} (protocol "
+                f"`{self.draw.protocol}`)."]
+
+    def sentences(self, answer: Bank) -> list[str]:
+        return [] if answer.apart is None else [
+            f"{len(self._rows)} of {self.draw.count} models trained again: logits differ by "
+            f"{figures(answer.apart, 2)} at most."]
+
+    def written(self, answer: Bank, problem: Problem, output: str) -> Vouched:
+        buffer, models, draw = io.BytesIO(), answer.models, self.draw
+        np.savez(buffer, kept=models.members, logits=models.logits.double().cpu().numpy(), candidates=models.candidates)
+        return Vouched(buffer.getvalue(), {
+            "draw": draw.model_dump(mode="json"), "trained_on": draw.description(problem.n, len(problem.candidates)),
+            "protocol": PROTOCOLS[draw.protocol].definition, "data": problem.fingerprint, "numerics": NUMERICS,
+            "behaviors": [one.name for one in models.read], "trained_by": problem.trained_by,
+            "device": device_name(str(problem.device)), "versions": versions()})
 
 
 class SubsetModelsRequest(OfCandidates[Retrained]):

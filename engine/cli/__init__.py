@@ -16,24 +16,18 @@ from engine.basics.errors import InvalidInput
 from engine.cli import (
     at_scale,
     bring,
-    datamodel,
     development,
-    explain,
     export_problem,
     influence,
-    label_trial,
     language,
-    near_duplicates,
     noisy_labels,
     overview,
     own_data,
     recipe,
     recording,
-    removal_curve,
     reproduce,
     serve,
     statements,
-    subsets,
 )
 from engine.cli.analyses import declared
 from engine.cli.program import HIDDEN, Commands, Panels, run
@@ -41,16 +35,16 @@ from engine.cli.program import HIDDEN, Commands, Panels, run
 PANELS: Panels = {
     "Scores and their agreement": {
         "influence": influence.influence,
-        "stream": influence.stream,
+        "stream": declared("stream"),
         "compare": influence.compare,
-        "explain": explain.explain,
+        "explain": declared("explain"),
         "spot-check": declared("spot-check"),
         "self-influence": declared("self-influence"),
         "error-surface": declared("error-surface"),
         "setting-sweep": declared("setting-sweep"),
         "map": declared("embedding"),
         "group": declared("group-effect"),
-        "removal-curve": removal_curve.removal_curve,
+        "removal-curve": declared("removal-curves"),
         "two-stage": declared("two-stage"),
     },
     "Poison": {
@@ -58,9 +52,9 @@ PANELS: Panels = {
         "remove-suspects": declared("remove-suspects"),
     },
     "Models on subsets": {
-        "subsets": subsets.subsets,
-        "datamodel": datamodel.datamodel,
-        "data-values": subsets.data_values,
+        "subsets": declared("subset-bank"),
+        "datamodel": declared("datamodel-scores"),
+        "data-values": declared("data-values"),
         "lds-ladder": declared("lds-ladder"),
     },
     "Other programs and benchmarks": {
@@ -79,14 +73,14 @@ PANELS: Panels = {
     "Own data and noisy labels": {
         "preview-data": own_data.preview_data,
         "noisy-labels": noisy_labels.noisy_labels,
-        "label-trial": label_trial.label_trial,
+        "label-trial": declared("applications.noisy_labels.trial:TrialRequest"),
         "what-if-labels": noisy_labels.what_if_labels,
-        "near-duplicates": near_duplicates.near_duplicates,
+        "near-duplicates": declared("applications.noisy_labels.duplicates:DuplicatesRequest"),
         "clean-data": own_data.clean_data,
     },
     "Language models": {
         "attribute": language.attribute,
-        "attribute-record": language.attribute_record,
+        "attribute-record": declared("applications.language.decomposition:TokensRequest"),
         "at-scale": at_scale.at_scale,
         "caches": language.caches,
     },

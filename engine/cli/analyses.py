@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import is_dataclass
 from functools import partial
 from inspect import Parameter, Signature
 from pathlib import Path
@@ -16,62 +17,91 @@ import typer
 
 from engine.basics.csv_text import csv_text
 from engine.basics.files import atomic_write
+from engine.basics.noted import manifest_part, noting
 from engine.basics.values import Value
 from engine.cli.program import Deferred, command_line
-from engine.cli.setting import Data, ProblemOptions
+from engine.cli.setting import DATA, Data, Machine, ProblemOptions
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
-    from engine.requests import Option, Request
+    from engine.requests import JobRequest, Option, Request
 
 METAVARS = {".csv": "CSV", ".json": "JSON", ".npz": "NPZ"}
 
 
-def declared(name: str) -> Deferred:
-    """The command of the request `name`, with an option for each of its fields; its declaration imports torch."""
-    def load() -> Callable[..., None]:
-        from engine.analysis.catalogue import request
+def declared(where: str) -> Deferred:
+    """The command of a request, with an option for each of its fields; its declaration imports torch.
 
-        return _command(request(name))
+    where: its name in `engine.analysis.catalogue`, or `MODULE:CLASS` of a job that is about no problem.
+    """
+    def load() -> Callable[..., None]:
+        from engine.analysis import catalogue
+
+        return _of_job(catalogue.declared(where)) if ":" in where else _of_problem(catalogue.request(where))
 
     def listed() -> str:
-        from engine.analysis.catalogue import summary
+        from engine.analysis import catalogue
 
-        return summary(name)
+        return catalogue.first_paragraph(where) if ":" in where else catalogue.summary(where)
 
     return Deferred(load, listed)
 
 
-def _command(kind: type[Request]) -> Callable[..., None]:
-    command: Any = partial(_run, kind)
-    command.__name__, command.__doc__ = kind.name, (kind.__doc__ or "").partition("\n\n")[0]
-    parameters = [_keyword("data", Data), *_outputs(kind), *_options(kind),
-                  _keyword("setting", ProblemOptions, ProblemOptions())]
-    command.__signature__ = Signature(parameters)
-    command.__annotations__ = {one.name: one.annotation for one in parameters}
-    return command
+def _of_problem(kind: type[Request]) -> Callable[..., None]:
+    data = _keyword("data", Annotated[list[Path], DATA] if kind.several else Data)
+    return _command(kind, partial(_run, kind), [data, *_outputs(kind, kind.suffixes), *_options(kind),
+                                                _keyword("setting", ProblemOptions, ProblemOptions())])
 
 
-def _run(kind: type[Request], data: Path, setting: ProblemOptions, **given: Any) -> None:
+def _of_job(kind: type[JobRequest]) -> Callable[..., None]:
+    return _command(kind, partial(_run_job, kind), [*_outputs(kind, {}), *_options(kind),
+                                                    _keyword("machine", Machine, Machine())])
+
+
+def _command(kind: type[JobRequest], run: Any, parameters: Sequence[Parameter]) -> Callable[..., None]:
+    run.__name__, run.__doc__ = kind.name, (kind.__doc__ or "").partition("\n\n")[0]
+    run.__signature__ = Signature(parameters)
+    run.__annotations__ = {one.name: one.annotation for one in parameters}
+    return run
+
+
+def _run(kind: type[Request], /, data: Path | list[Path], setting: ProblemOptions, **given: Any) -> None:
+    from engine.cli.problem import Inputs
     from engine.cli.progress import progress
-    from engine.cli.readers import Inputs
 
     files = {output: path for output in kind.outputs if (path := given[output]) is not None}
-    _check(kind, files, [data, *setting.reading.inputs,
-                         *(one for name, one in given.items() if isinstance(one, Path) and name not in files)])
+    _check(files, kind.suffixes, kind.vouched, [data, setting, *(given[name] for name in given if name not in files)])
     command = command_line(kind.command or kind.name, {"data": data, **given}, setting.arguments)
-    inputs = Inputs(data, setting)
-    request = kind.parse(_fields(kind, given, inputs))
-    problem, _ = inputs.listed
-    request = request.of_command(problem)
-    _say(request.before(problem))
-    with progress(kind.doing) as move:
-        answer = request.run(problem, setting.options(move))
+    first, *further = data if isinstance(data, list) else [data]
+    inputs = Inputs(first, setting, further)
+    with noting() as notes:
+        request = kind.parse(_fields(kind, given, inputs)).of_command(inputs.problem)
+        _say(request.before(inputs.problem))
+        with progress(kind.doing) as move:
+            answer = request.run(inputs.problem, setting.options(move))
+    said = {**manifest_part(notes), "command": command}
+    marks = [problem.fingerprint for problem in (inputs.problem, *inputs.others)]
     for output, path in files.items():
-        _write(path, request, request.written(answer, problem, output), output, command, problem.fingerprint)
+        _write(path, request, request.written(answer, inputs.problem, output), output, said,
+               marks if further else marks[0])
     _say(request.sentences(answer))
     _say(request.remarks(answer), sys.stderr)
+
+
+def _run_job(kind: type[JobRequest], /, machine: Machine, **given: Any) -> None:
+    from engine.cli.progress import run_shown
+
+    files = {output: path for output in kind.outputs if (path := given[output]) is not None}
+    _check(files, {}, (), [given[name] for name in given if name not in files])
+    request = kind.parse(_fields(kind, given, None))
+    request.check_outputs(files)
+    result = run_shown(kind.doing, kind.name, request.payload, machine)
+    for output, content in request.exported(result).items():
+        if output in files:
+            atomic_write(files[output], content)
+    _say(request.sentences(request.loaded(result)))
+    print(f"Written: {' and '.join(map(str, files.values()))}")
 
 
 def _say(sentences: Iterable[str], where: Any = None) -> None:
@@ -79,46 +109,61 @@ def _say(sentences: Iterable[str], where: Any = None) -> None:
         print(sentence, file=where or sys.stdout)
 
 
-def _check(kind: type[Request], files: Mapping[str, Path], inputs: list[Path]) -> None:
-    from engine.cli.score_files import check_output, check_scores_output
+def _check(files: Mapping[str, Path], suffixes: Mapping[str, str], vouched: Collection[str], given: Sequence[Any]
+           ) -> None:
+    """Refuse outputs that could not be written. given: the other options, whose files no output may replace."""
+    from engine.cli.score_files import check_output, manifest_of
 
+    inputs = [path for one in given for path in _paths(one)]
     for output, path in files.items():
-        if (suffix := kind.suffixes.get(output, ".csv")) == ".npz":
-            check_scores_output(path, inputs=inputs)
-        else:
-            check_output(path, suffix, inputs=inputs)
+        check_output(path, suffixes.get(output, ".csv"), inputs, [manifest_of(path)] if output in vouched else ())
 
 
-def _write(path: Path, request: Request, content: Any, output: str, command: str, data: str) -> None:
-    """A table with the quantity of its numbers, scores with their manifest, or a record with its command."""
-    from engine.cli.score_files import json_text, write_scores
+def _paths(given: Any) -> Iterator[Path]:
+    """The paths that were given, also within lists and options that commands share."""
+    if isinstance(given, Path):
+        yield given
+    for one in given if isinstance(given, list) else vars(given).values() if is_dataclass(given) else ():
+        yield from _paths(one)
+
+
+def _write(path: Path, request: Request, content: Any, output: str, said: Mapping[str, Any], data: str | list[str]
+           ) -> None:
+    """A table with the quantity of its numbers, a record, or a file with its manifest, which have the command."""
+    from engine.cli.score_files import json_text, write_vouched
     from engine.question import direction
 
-    suffix = request.suffixes.get(output, ".csv")
-    if suffix == ".npz":
-        write_scores(path, content, command)
-    elif suffix == ".json":
-        atomic_write(path, json_text({**content, "data": data, "command": command}))
+    if output in request.vouched:
+        write_vouched(path, content.content, {**content.record, **said})
+    elif request.suffixes.get(output) == ".json":
+        atomic_write(path, json_text({**content, "data": data, **said}))
     else:
         quantity = request.quantities.get(output)
         atomic_write(path, csv_text(content.assign(**{direction.QUANTITY: quantity}) if quantity else content))
 
 
-def _outputs(kind: type[Request]) -> Iterator[Parameter]:
+def _outputs(kind: type[JobRequest], suffixes: Mapping[str, str]) -> Iterator[Parameter]:
     for index, (name, help_text) in enumerate(kind.outputs.items()):
-        option = typer.Option(help=help_text, metavar=METAVARS[kind.suffixes.get(name, ".csv")])
+        option = typer.Option(help=help_text, metavar=METAVARS[suffixes.get(name, ".csv")])
         yield _keyword(name, Annotated[Path | None, option], None) if index else _keyword(name, Annotated[Path, option])
 
 
-def _options(kind: type[Request]) -> Iterator[Parameter]:
+def _options(kind: type[JobRequest]) -> Iterator[Parameter]:
     for name, field in kind.options().items():
         option, parts = _of(field)
         if option.read:
             yield from (one.replace(kind=Parameter.KEYWORD_ONLY) for one in _read(option.read).values())
             continue
-        for part, one in parts.items() if parts else [(option.called or name, field)]:
+        for part, one in (parts or {name: field}).items():
             value = getattr(field.default, part) if parts else field.default
-            yield _keyword(part, Annotated[_plain(one.annotation), _option(one)], None if value == () else value)
+            yield _keyword(_called(part, one), Annotated[_plain(one.annotation), _option(one)],
+                           Parameter.empty if one.is_required() else None if value == () else value)
+
+
+def _called(name: str, field: FieldInfo) -> str:
+    from engine.requests import Option
+
+    return Option.of(field).called or name
 
 
 def _of(field: FieldInfo) -> tuple[Option, Mapping[str, FieldInfo]]:
@@ -138,7 +183,7 @@ def _read(reader: str) -> Mapping[str, Parameter]:
     return dict(list(inspect.signature(READERS[reader], eval_str=True).parameters.items())[2:])
 
 
-def _fields(kind: type[Request], given: Mapping[str, Any], inputs: Any) -> dict[str, Any]:
+def _fields(kind: type[JobRequest], given: Mapping[str, Any], inputs: Any) -> dict[str, Any]:
     """The request's fields from what was given for the options."""
     from engine.cli.readers import READERS
 
@@ -149,8 +194,8 @@ def _fields(kind: type[Request], given: Mapping[str, Any], inputs: Any) -> dict[
         if option.read:
             values[name] = READERS[option.read](inputs, values, **{one: given[one] for one in _read(option.read)})
         elif parts:
-            values[name] = whole.parse({part: given[part] for part in parts})
-        elif (one := given[option.called or name]) is not None or field.default is None:
+            values[name] = whole.parse({part: given[_called(part, one)] for part, one in parts.items()})
+        elif (one := given[_called(name, field)]) is not None or field.default is None:
             values[name] = one
     return values
 

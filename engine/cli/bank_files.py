@@ -3,38 +3,23 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import torch
 
 from engine.analysis.datamodels import Retrained
-from engine.analysis.protocols import PROTOCOLS
-from engine.analysis.subset_bank import NUMERICS, Draw
+from engine.analysis.subset_bank import Bank, Draw
 from engine.basics.errors import InvalidInput
-from engine.basics.provenance import device_name, versions
-from engine.cli.score_files import read_vouched, write_vouched
+from engine.cli.score_files import read_vouched
 from engine.problems import Problem
-from engine.question.behavior import Behavior
 from engine.question.behaviors import BEHAVIORS
 
 
-def write_bank(out: Path, models: Retrained, draw: Draw, problem: Problem, command: str) -> None:
-    """Both files or neither. command: the command line that does it again."""
-    buffer = io.BytesIO()
-    np.savez(buffer, kept=models.members, logits=models.logits.double().cpu().numpy(), candidates=models.candidates)
-    write_vouched(out, buffer.getvalue(), {
-        "draw": draw.model_dump(mode="json"), "trained_on": draw.description(problem.n, len(problem.candidates)),
-        "protocol": PROTOCOLS[draw.protocol].definition, "data": problem.fingerprint, "numerics": NUMERICS,
-        "behaviors": [one.name for one in models.read], "trained_by": problem.trained_by,
-        "device": device_name(str(problem.device)), "versions": versions(), "command": command})
-
-
-def read_bank(path: Path, problem: Problem, behaviors: Sequence[Behavior] = ()) -> tuple[Draw, Retrained]:
+def read_bank(path: Path, problem: Problem) -> Bank:
     """The models of a bank, checked: the file against its manifest, the subsets against the draw, and the problem.
 
-    behaviors: those with words that it has to know. Raises `InvalidInput` for what does not fit.
+    Raises `InvalidInput` for what does not fit.
     """
     record, content = read_vouched(path, "bank", problem, f"The models in `{path}` are of another problem than --data; "
                                    "give the problem that they were trained for",
@@ -45,14 +30,9 @@ def read_bank(path: Path, problem: Problem, behaviors: Sequence[Behavior] = ()) 
             len(inside), len(problem.queries), logits.shape[2]):
         raise InvalidInput(f"The subsets in `{path}` do not match their seed and settings; train the models again "
                            "with `subsets`.")
-    named = record.get("behaviors")
-    missing = [one.name for one in behaviors if one.words and one.name not in (named or [])]
-    if missing:
-        raise InvalidInput(f"The models in `{path}` were not evaluated for `{missing[0]}`; leave --bank out to train "
-                           "them again.")
-    _, read = problem.asking([BEHAVIORS[name] for name in named or []])
-    return draw, Retrained(inside, torch.as_tensor(logits, device=problem.device), problem.query_labels, candidates,
-                           tuple(read))
+    _, read = problem.asking([BEHAVIORS[name] for name in record.get("behaviors") or []])
+    return Bank(draw, Retrained(inside, torch.as_tensor(logits, device=problem.device), problem.query_labels,
+                                candidates, tuple(read)))
 
 
 def _arrays(path: Path, content: bytes) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

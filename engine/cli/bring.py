@@ -63,7 +63,7 @@ def bring(
     setting: ProblemOptions = ProblemOptions(),
 ) -> None:
     """Import scores of other programs, and compare them with the exact answer to their claimed question."""
-    from engine.cli.problem import read_problem
+    from engine.cli.problem import Inputs
     from engine.cli.score_files import check_scores_output, write_scores
     from engine.external import importing, matching
 
@@ -73,7 +73,7 @@ def bring(
         check_scores_output(out.parent / source.out.name if new else source.out, (source.path, data, *(spec or []),
                                                                                      *setting.reading.inputs))
     _check(layout, matching.AXES, importing.SIGNS, matching.ORDERS)
-    problem, options = read_problem(data, setting), setting.options()
+    problem, options = Inputs(data, setting).problem, setting.options()
     written = [(source, *_imported(source, layout, problem, options, len(sources))) for source in sources]
     if sources[0].out != out:
         out.mkdir(exist_ok=True)

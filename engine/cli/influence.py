@@ -1,4 +1,4 @@
-"""`influence`, `stream` and `compare`: a user's problem and specifications in, scores or agreement out."""
+"""`influence` and `compare`: a user's problem and specifications in, scores or agreement out."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import typer
 
 from engine.basics.csv_text import csv_text
 from engine.basics.files import atomic_write
-from engine.basics.noted import manifest_part, noting
+from engine.basics.noted import noting
 from engine.basics.values import figures
 from engine.cli.program import command_line
 from engine.cli.setting import Data, NewCandidates, ProblemOptions, ScoreFiles, Spec
@@ -32,7 +32,7 @@ def influence(
     setting: ProblemOptions = ProblemOptions(),
 ) -> None:
     """Score the candidates for every query under a specification."""
-    from engine.cli.problem import read_new
+    from engine.cli.problem import Inputs
     from engine.cli.score_files import check_scores_output, write_scores
     from engine.cli.spec_files import read_spec
 
@@ -40,43 +40,12 @@ def influence(
     scoring = read_spec(spec)
     setting.options()
     with noting() as notes:
-        problem, names = read_new(data, setting, new_candidates)
+        problem, names = Inputs(data, setting).with_new(new_candidates)
         scores = _computed(problem, [scoring], setting)[0]
     if names:
         scores.provenance["new_candidates"] = {"first": problem.n, "names": list(names)}
     write_scores(out, scores, command_line("influence", {"data": data, "spec": spec, "out": out,
                                                          "new_candidates": new_candidates}, setting.arguments), notes)
-
-
-def stream(
-    data: Data,
-    spec: Spec,
-    new_candidates: Annotated[Path, typer.Option(help="The candidates, as of `influence`; JSONL for a language model "
-                                                      "is read line by line, however large.", metavar="PATH")],
-    out: Annotated[Path, typer.Option(help="The first candidates at both ends of each query's ranking; a manifest "
-                                           ".json is written beside them.", metavar="CSV")],
-    k: Annotated[int, typer.Option(help="Size of the top and bottom k written for each query.")] = 50,
-    setting: ProblemOptions = ProblemOptions(),
-) -> None:
-    """Score candidates outside the training set in batches, and write the top and bottom k."""
-    from engine.cli.problem import read_stream
-    from engine.cli.score_files import check_output, manifest_of, write_vouched
-    from engine.cli.spec_files import read_spec
-    from engine.question import direction
-    from engine.scoring.streaming import streamed
-
-    check_output(out, ".csv", inputs=(data, spec, new_candidates, *setting.reading.inputs), also=(manifest_of(out),))
-    scoring = read_spec(spec)
-    options = setting.options()
-    with noting() as notes:
-        ends = streamed(*read_stream(data, setting, new_candidates), scoring, k, options)
-    if ends.left_out:
-        print(f"{ends.left_out:,} of {ends.count:,} candidates did not converge, or have scores that are not finite, "
-              "and are left out.", file=sys.stderr)
-    quantity = direction.named({"score": direction.raw(scoring), "oriented": direction.oriented(scoring)})
-    given = {"data": data, "spec": spec, "new_candidates": new_candidates, "out": out, "k": k}
-    write_vouched(out, csv_text(ends.to_frame().assign(**{direction.QUANTITY: quantity})).encode(), {
-        **ends.provenance, **manifest_part(notes), "command": command_line("stream", given, setting.arguments)})
 
 
 def compare(
@@ -92,7 +61,7 @@ def compare(
 ) -> None:
     """Compare specifications, and say why their scores differ."""
     from engine.analysis import comparison
-    from engine.cli.problem import read_new
+    from engine.cli.problem import Inputs
     from engine.cli.score_files import check_output, read_scores
     from engine.cli.spec_files import read_specs
     from engine.metrics.agreement import METRICS
@@ -104,7 +73,7 @@ def compare(
     metrics = dict.fromkeys((*METRICS, *(agreement_metric(name).name for name in metric or ())))
     named = read_specs(specs, least=1 if scores else 2)
     setting.options()
-    problem, _ = read_new(data, setting, new_candidates)
+    problem, _ = Inputs(data, setting).with_new(new_candidates)
     external = read_scores(scores or (), problem, beside=named)
     arrays = [*_computed(problem, list(named.values()), setting), *external.values()]
     result = comparison.compare([arrays], [*named, *external], metrics=tuple(metrics), problem=type(problem))

@@ -111,41 +111,6 @@ def _attribute(request: AttributionRequest, out: Path, by_query: Path | None, ra
     print(f"Written: {' and '.join(str(path) for path in (out, by_query) if path)}")
 
 
-def attribute_record(
-    record: Annotated[int, typer.Option(help="The training record, by its row in the file of records, counted from 0.",
-                                        min=0)],
-    out: Annotated[Path, typer.Option(help="Contribution of each response token to the score, by estimator and "
-                                           "behavior; position −1 is the optimizer's momentum.", metavar="CSV")],
-    modules: Annotated[Path | None, typer.Option(help="Contribution of each adapted layer and attention head; head −1 "
-                                                      "is the rest of a layer.", metavar="CSV")] = None,
-    query: Annotated[int | None, typer.Option(help="Query whose score is decomposed, counted from 0 (default: the "
-                                                   "mean over queries).", min=0)] = None,
-    query_tokens: Annotated[Path | None, typer.Option(help="With --query: contribution of each of its response tokens.",
-                                                      metavar="CSV")] = None,
-    run: LanguageRun = LanguageRun(),
-    machine: Machine = Machine(),
-) -> None:
-    """Decompose the score of one training record into tokens, layers and attention heads, which sum to it."""
-    from engine.applications.language.decomposition import TokensRequest
-    from engine.cli.progress import run_shown
-    from engine.cli.score_files import check_output
-    from engine.store import exports
-
-    files = {"tokens": out, "modules": modules, "query_tokens": query_tokens}
-    if query_tokens is not None and query is None:
-        raise InvalidInput("--query-tokens are those of one query; name it by --query.")
-    for path in filter(None, files.values()):
-        check_output(path, ".csv", inputs=())
-    request = TokensRequest(run=run.request, record=record, query=query)
-    result = run_shown("decomposition", request.name, request.payload, machine)
-    for name, file in files.items():
-        if file is not None:
-            atomic_write(file, exports.csv(result, name))
-    total = result.table("tokens").groupby(["estimator", "behavior"], sort=False)["contribution"].sum()
-    print(total.rename("score").to_string(float_format="{:.6e}".format))
-    print(f"Written: {' and '.join(str(path) for path in files.values() if path)}")
-
-
 def _known(query: int, count: int) -> int:
     if query >= count:
         raise InvalidInput(f"There is no query {query}; choose one of 0 to {count - 1:,}.")

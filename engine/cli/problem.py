@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from engine.basics.errors import InvalidInput
@@ -24,37 +26,55 @@ PART = 64
 """Candidates that are scored at a time."""
 
 
-def read_problem(data: Path, setting: ProblemOptions) -> Problem:
+@dataclass(frozen=True)
+class Inputs:
     """The problem of a problem.npz, the one that a problem.json names as the pages do, or that with which the pages
-    begin for a folder or zip of pictures, a table or records.
+    begin for a folder or zip of pictures, a table or records; read when it is needed. further: files with the same
+    problem under other seeds.
 
     Raises `InvalidInput` for options that do not go together.
     """
-    return _of_arrays(data, setting) if data.suffix.lower() == ".npz" else _sampled(data, setting).problem
 
+    data: Path
+    setting: ProblemOptions
+    further: Sequence[Path] = ()
 
-def read_new(data: Path, setting: ProblemOptions, path: Path | None) -> tuple[Problem, Sequence[str]]:
-    """The problem with the examples of a file or folder, or those that a problem.json names, as its candidates, and
-    what they are called; without any, as `read_problem` reads it.
+    @cached_property
+    def sampled(self) -> SampledProblem | None:
+        """None of an npz."""
+        suffix = self.data.suffix.lower()
+        return None if suffix == ".npz" else (_named if suffix == ".json" else _own)(self.data, self.setting)
 
-    Raises as `read_problem` does, and for examples that are not like the training data.
-    """
-    if data.suffix.lower() != ".npz":
-        sampled = _sampled(data, setting)
-        return sampled.new_candidates(path) if path else (sampled.problem, sampled.new_names)
-    problem = _of_arrays(data, setting)
-    return _new_arrays(problem, path) if path else (problem, ())
+    @cached_property
+    def problem(self) -> Problem:
+        return self.sampled.problem if self.sampled else _of_arrays(self.data, self.setting)
 
+    @cached_property
+    def others(self) -> list[Problem]:
+        """The problem of each further file."""
+        return [Inputs(path, self.setting).problem for path in self.further]
 
-def read_stream(data: Path, setting: ProblemOptions, path: Path) -> tuple[Problem, Iterator[Part[Problem]]]:
-    """(the problem, the examples of a file or folder in parts): records for a language model are read as they are
-    scored, anything else before. Raises as `read_new` does."""
-    if data.suffix.lower() != ".npz":
-        sampled = _sampled(data, setting)
-        return sampled.problem, sampled.new_parts(path, PART)
-    problem = _of_arrays(data, setting)
-    whole, names = _new_arrays(problem, path)
-    return problem, whole.in_parts(names, PART)
+    @property
+    def listing(self) -> Listing:
+        """What a filter can read of its training examples: of an npz, the labels alone."""
+        if self.sampled:
+            return Listing.of(self.sampled.dataset, self.sampled.sample)
+        return Listing.of_labels(self.problem.y.cpu().numpy())
+
+    def with_new(self, path: Path | None) -> tuple[Problem, Sequence[str]]:
+        """The problem with the examples of a file or folder, or those that a problem.json names, as its candidates,
+        and what they are called. Raises `InvalidInput` for examples that are not like the training data."""
+        if self.sampled:
+            return self.sampled.new_candidates(path) if path else (self.sampled.problem, self.sampled.new_names)
+        return _new_arrays(self.problem, path) if path else (self.problem, ())
+
+    def batches(self, path: Path) -> Iterator[Part[Problem]]:
+        """The examples of a file or folder in batches: records for a language model are read as they are scored,
+        anything else before. Raises as `with_new` does."""
+        if self.sampled:
+            return self.sampled.new_parts(path, PART)
+        whole, names = _new_arrays(self.problem, path)
+        return whole.in_parts(names, PART)
 
 
 def _new_arrays(problem: Problem, path: Path) -> tuple[Problem, Sequence[str]]:
@@ -66,19 +86,6 @@ def _new_arrays(problem: Problem, path: Path) -> tuple[Problem, Sequence[str]]:
         raise InvalidInput(f"`{path.name}` has {x.shape[1]:,} features a row, and `x_train` has {features:,}; give the "
                            "same.")
     return problem.with_outside(x if problem.linear else x.reshape(len(x), *problem.x.shape[1:]), y), row_names(len(y))
-
-
-def read_listed(data: Path, setting: ProblemOptions) -> tuple[Problem, Listing]:
-    """`read_problem` with what a filter can read of its training examples: of an npz, the labels alone."""
-    if data.suffix.lower() != ".npz":
-        sampled = _sampled(data, setting)
-        return sampled.problem, Listing.of(sampled.dataset, sampled.sample)
-    problem = _of_arrays(data, setting)
-    return problem, Listing.of_labels(problem.y.cpu().numpy())
-
-
-def _sampled(data: Path, setting: ProblemOptions) -> SampledProblem:
-    return _named(data, setting) if data.suffix.lower() == ".json" else _own(data, setting)
 
 
 def _own(data: Path, setting: ProblemOptions) -> SampledProblem:

@@ -31,7 +31,8 @@ FINE, FAULT, REFUSED, INTERRUPTED = 0, 1, 2, 130
 OPTIONS = {"memory budget": "--memory", "raise l2": "--l2", "an l2": "--l2", "give its `recipe`": "--recipe",
            "uses no language model; leave it out": "--model",
            "trust some of the unverified labels": "--trust-labels-in-doubt", "as the first seed": "--first-seed",
-           "without adding": "--add"}
+           "without adding": "--add", "leave the bank out": "--bank", "a later seed": "--later",
+           "name the two to explain": "--between", "name the query": "--query"}
 
 
 @dataclass(frozen=True)

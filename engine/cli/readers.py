@@ -4,41 +4,29 @@ parameters are the options."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import numpy as np
 import typer
 
 from engine.analysis.removal_curve import order_of
+from engine.analysis.subset_bank import Bank
 from engine.basics.errors import InvalidInput
-from engine.cli.problem import read_listed
+from engine.cli.bank_files import read_bank
+from engine.cli.language_run import LanguageRun
+from engine.cli.noisy_labels import SearchedData
+from engine.cli.problem import Inputs
+from engine.cli.reading import say
 from engine.cli.score_files import read_scores
-from engine.cli.setting import ProblemOptions, ScoreFiles, Spec
-from engine.cli.spec_files import read_spec
+from engine.cli.setting import ScoreFiles, Spec
+from engine.cli.spec_files import read_spec, read_specs
 from engine.estimators.external import data_of
 from engine.external.importing import stored
+from engine.problems import Problem
 from engine.scoring.compute import compute
+from engine.scoring.scores import Scores
 from engine.scoring.scoring import Scoring
-
-if TYPE_CHECKING:
-    from engine.data.filters import Listing
-    from engine.problems import Problem
-
-
-@dataclass(frozen=True)
-class Inputs:
-    """What a command is about, read when it is needed."""
-
-    data: Path
-    setting: ProblemOptions
-
-    @cached_property
-    def listed(self) -> tuple[Problem, Listing]:
-        """The problem, and what a filter can read of its training examples."""
-        return read_listed(self.data, self.setting)
 
 
 def read_scoring(inputs: Inputs, fields: Mapping[str, Any], spec: Spec) -> Scoring:
@@ -69,9 +57,9 @@ def read_rows(
     """Rows of the training set: those that are named, or the top of a ranking."""
     if (examples is None) == (top is None) or (top is None and (by or query is not None)):
         raise InvalidInput("Give the training examples by --examples or by --top; --by and --query apply to --top.")
-    problem, listing = inputs.listed
+    problem = inputs.problem
     if examples is not None:
-        return listing.rows(examples)
+        return inputs.listing.rows(examples)
     if query is not None and query >= len(problem.queries):
         raise InvalidInput(f"There is no query {query}; give 0 to {len(problem.queries) - 1}.")
     [ranking] = read_scores([by], problem).values() if by else compute(problem, fields["scoring"],
@@ -85,7 +73,7 @@ def read_rows(
 
 def read_external(inputs: Inputs, fields: Mapping[str, Any], scores: ScoreFiles = None) -> tuple[Scoring, ...]:
     """The scorings of score files, those of other programs put where every chunk finds them."""
-    problem, _ = inputs.listed
+    problem = inputs.problem
     return tuple(one.scoring if one.scoring.route.computes else stored(one, data_of(problem))
                  for one in read_scores(scores or (), problem).values())
 
@@ -96,9 +84,67 @@ def read_pictures(inputs: Inputs, fields: Mapping[str, Any], picture: Annotated[
     """Values of pictures in files, as the model takes them."""
     from engine.data.pixels import as_input
 
-    return tuple(as_input(one.read_bytes(), tuple(inputs.listed[0].x.shape[1:]), one.name) for one in picture or ())
+    return tuple(as_input(one.read_bytes(), tuple(inputs.problem.x.shape[1:]), one.name) for one in picture or ())
 
 
-READERS: Mapping[str, Callable[..., Any]] = {"scoring": read_scoring, "singles": read_singles, "rows": read_rows,
-                                            "scores": read_external, "pictures": read_pictures}
+def read_named(inputs: Inputs, fields: Mapping[str, Any], specs: Annotated[Path | None, typer.Option(
+        help='A JSON list of {"name": …, "spec": {…}}.', metavar="JSON")] = None, scores: ScoreFiles = None
+        ) -> dict[str, Scoring | Scores]:
+    """Specifications and scores by name, specifications first."""
+    if specs is None and not scores:
+        raise InvalidInput("Nothing is given to work on; give --specs, --scores or both.")
+    specifications = read_specs(specs, least=1) if specs else {}
+    return {**specifications, **read_scores(scores or (), inputs.problem, beside=specifications)}
+
+
+def read_batches(inputs: Inputs, fields: Mapping[str, Any], new_candidates: Annotated[Path, typer.Option(
+        help="The candidates, as of `influence`; JSONL for a language model is read line by line, however large.",
+        metavar="PATH")]) -> Any:
+    """New candidates in batches."""
+    return inputs.batches(new_candidates)
+
+
+def read_others(inputs: Inputs, fields: Mapping[str, Any]) -> list[Problem]:
+    """The problem under further seeds."""
+    return inputs.others
+
+
+def read_required_bank(inputs: Inputs, fields: Mapping[str, Any], bank: Annotated[Path, typer.Option(
+        help="Models on subsets, written by `subsets` for this problem.", metavar="NPZ")]) -> Bank:
+    """Models on subsets."""
+    return read_bank(bank, inputs.problem)
+
+
+def read_optional_bank(inputs: Inputs, fields: Mapping[str, Any], bank: Annotated[Path | None, typer.Option(
+        help="Models written by `subsets`, instead of --subsets, --share, --seed, --protocol and --among.",
+        metavar="NPZ")] = None) -> Bank | None:
+    """Models on subsets that need not be trained."""
+    return read_bank(bank, inputs.problem) if bank else None
+
+
+def read_other_bank(inputs: Inputs, fields: Mapping[str, Any], other: Annotated[Path | None, typer.Option(
+        help="A bank with another --later, for the ceiling.", metavar="NPZ")] = None) -> Bank | None:
+    """The same subsets, trained with another seed."""
+    return read_bank(other, inputs.problem) if other else None
+
+
+def read_language_run(inputs: None, fields: Mapping[str, Any], run: LanguageRun = LanguageRun()) -> Any:
+    """The run of a language model."""
+    return run.request
+
+
+def read_searched(inputs: None, fields: Mapping[str, Any], searched: SearchedData = SearchedData()) -> Any:
+    """The labels that are searched."""
+    from engine.applications.noisy_labels.drawing import draw_cached
+
+    source = searched.chosen()
+    say(draw_cached(source).dataset)
+    return source
+
+
+READERS: Mapping[str, Callable[..., Any]] = {
+    "scoring": read_scoring, "singles": read_singles, "rows": read_rows, "scores": read_external,
+    "pictures": read_pictures, "named": read_named, "batches": read_batches, "others": read_others,
+    "bank": read_required_bank, "optional_bank": read_optional_bank, "other_bank": read_other_bank,
+    "language_run": read_language_run, "searched": read_searched}
 """By the name that `engine.requests.Option` gives them."""

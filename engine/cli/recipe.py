@@ -19,7 +19,7 @@ def recipe(
 ) -> None:
     """Write a script for another program that computes scores of this problem, for `bring`."""
     from engine.basics.files import atomic_write
-    from engine.cli.problem import read_problem
+    from engine.cli.problem import Inputs
     from engine.cli.score_files import check_output
     from engine.cli.spec_files import read_source
     from engine.external.score_recipes import SCORE_RECIPES
@@ -27,7 +27,7 @@ def recipe(
     check_output(out, ".zip", inputs=(data, *setting.reading.inputs))
     chosen = SCORE_RECIPES[program]
     model = read_source(data).model if data.suffix.lower() == ".json" else setting.network.model
-    atomic_write(out, chosen.packed(read_problem(data, setting), model))
+    atomic_write(out, chosen.packed(Inputs(data, setting).problem, model))
     print(f"{chosen.method} of {chosen.title} ({chosen.url}): unpack {out.name}, `pip install \"{chosen.package}\"`, "
           f"run {chosen.file} there, and bring the {chosen.written} that it writes.\n"
           f"It claims: {chosen.claim.question}\n{chosen.note}")

@@ -8,14 +8,14 @@ from engine.cli.setting import Data, ProblemOptions
 
 def recording(data: Data, setting: ProblemOptions = ProblemOptions()) -> None:
     """Check a recorded training (--trajectory FOLDER) by replaying it from the data."""
-    from engine.cli.problem import read_problem
+    from engine.cli.problem import Inputs
     from engine.cli.progress import progress
     from engine.exact.replay import training_of
     from engine.models.recorded.checking import check
     from engine.models.recorded.recipe import RecordedRecipe
     from engine.problems import ModuleProblem
 
-    problem = read_problem(data, setting)
+    problem = Inputs(data, setting).problem
     if not isinstance(problem, ModuleProblem) or not isinstance(problem.recipe, RecordedRecipe):
         raise InvalidInput("There is no recorded training to check; give the folder that a `Recorder` wrote as "
                            "--trajectory, with the --model and --shape that it trained.")

@@ -66,7 +66,7 @@ def check_scores_output(out: Path, inputs: Sequence[Path]) -> None:
 def write_scores(out: Path, scores: Scores, command: str, passes: Collection[str] = ()) -> None:
     """Write scores.npz and its manifest, both or neither. command: the command line that does it again. passes: in
     which precision trainings ran, as `engine.basics.noted` has it."""
-    write_vouched(out, _npz(scores), {**scores.provenance, **manifest_part(passes), "command": command})
+    write_vouched(out, scores.npz(), {**scores.provenance, **manifest_part(passes), "command": command})
 
 
 def write_vouched(out: Path, content: bytes, record: Mapping[str, Any]) -> None:
@@ -114,16 +114,6 @@ def json_text(record: object) -> str:
 
 def manifest_of(out: Path) -> Path:
     return out.with_suffix(".json")
-
-
-def _npz(scores: Scores) -> bytes:
-    buffer = io.BytesIO()
-    more: dict[str, Any] = {} if scores.standard_error is None else {"standard_error": scores.standard_error}
-    if scores.error is not None:
-        more["error"] = scores.error
-    np.savez(buffer, scores=np.asarray(scores.values, dtype=np.float64), candidates=scores.candidates,
-             converged=scores.converged, residual=scores.residual, resolved=scores.above_resolution, **more)
-    return buffer.getvalue()
 
 
 def _read(path: Path, problem: Problem) -> Scores:

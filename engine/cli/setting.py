@@ -19,10 +19,10 @@ MOST_MEMORY = 1_000_000
 """GiB; more than any machine has."""
 SOFTMAX, ALL = "softmax", "all"  # as `engine.problems` names them, which is too slow to import for --help
 
-Data = Annotated[Path, typer.Option(help="The problem: an npz with x_train, y_train, x_query, y_query and optional "
-                                         "candidates; a JSON that names dataset, sizes, model and seed; or a folder or "
-                                         "zip of pictures, a table, or records as JSONL.",
-                                    metavar="PATH")]
+DATA = typer.Option(help="The problem: an npz with x_train, y_train, x_query, y_query and optional candidates; a JSON "
+                         "that names dataset, sizes, model and seed; or a folder or zip of pictures, a table, or "
+                         "records as JSONL. `explain` takes several, the seeds of an average.", metavar="PATH")
+Data = Annotated[Path, DATA]
 Spec = Annotated[Path, typer.Option(help="The specification and its estimator, as a JSON object.", metavar="JSON")]
 ScoreFiles = Annotated[list[Path] | None, typer.Option(help="Scores written by `bring` or `influence` for this "
                                                             "problem; repeat for several.", metavar="NPZ")]

@@ -111,7 +111,7 @@ def example(source: ProblemSource) -> Result | None:
     return shipped(StepCurvesRequest(source=source)) if live(source) else None
 
 
-def alpha_curves(desk: Desk, sources: Sequence[ProblemSource], candidates: int, behavior: str) -> ErrorCurves:
+def alpha_curves(desk: Desk, sources: Sequence[ProblemSource], candidates: int | None, behavior: str) -> ErrorCurves:
     """Every inverse-Hessian solver against the optimum over the α grid, from the draws whose job is done."""
     solvers = error_curves.solvers(sources[0].kind)
     return _from_runs(desk, sources, "alpha", candidates, behavior, lambda run: {
@@ -134,8 +134,8 @@ def eta_point(desk: Desk, source: ProblemSource, behavior: str, eta: float, cand
     return numbers if isinstance(numbers, Waiting) else CurvePoint(scores[0], scores[1], numbers[behavior])
 
 
-def alpha_point(desk: Desk, source: ProblemSource, behavior: str, alpha: float, solver: str, candidates: int
-                ) -> CurvePoint | Waiting:
+def alpha_point(desk: Desk, source: ProblemSource, behavior: str, alpha: float, solver: str,
+                candidates: int | None) -> CurvePoint | Waiting:
     """Exact scores of upweighting by α, re-optimised now or out of the finished run, and those of one solver."""
     run, kind = error_run(desk, source, "alpha", candidates, behavior), source.kind
     if isinstance(run, Waiting) and not live(source):
@@ -153,8 +153,8 @@ def alpha_point(desk: Desk, source: ProblemSource, behavior: str, alpha: float, 
     return CurvePoint(exact, scaled, desk.memory.cached(key, lambda: error_curves.agreement(exact, scaled)))
 
 
-def alpha_points(desk: Desk, source: ProblemSource, behavior: str, alpha: float, candidates: int, chosen: str
-                 ) -> dict[str, CurvePoint]:
+def alpha_points(desk: Desk, source: ProblemSource, behavior: str, alpha: float, candidates: int | None,
+                 chosen: str) -> dict[str, CurvePoint]:
     """The chosen point under every solver whose scores are at hand: all of them once the draw's run is done."""
     waiting = isinstance(error_run(desk, source, "alpha", candidates, behavior), Waiting)
     solvers = [chosen] if waiting else list(error_curves.solvers(source.kind))
@@ -178,8 +178,8 @@ def _at_eta(run: ErrorRun, eta: float) -> dict[str, PerQuery]:
     return {behavior: agreement for (behavior, at), agreement in run.eta_agreement().items() if at == eta}
 
 
-def _scores(desk: Desk, source: ProblemSource, behavior: str, scoring: Callable[[str], Scoring], candidates: int,
-            known: Mapping[Scoring, Scores]) -> Scores | Waiting:
+def _scores(desk: Desk, source: ProblemSource, behavior: str, scoring: Callable[[str], Scoring],
+            candidates: int | None, known: Mapping[Scoring, Scores]) -> Scores | Waiting:
     """Scores of one behavior: those that are known, else of all that share its run at once."""
     if scoring(behavior) in known:
         return known[scoring(behavior)]

@@ -13,8 +13,8 @@ from engine.applications.language.modules import parts as module_parts
 from engine.applications.language.rankings import at_layer, behavior_title
 from engine.applications.language.records import RecordRanking as Ranking
 from engine.applications.language.records import changed, contributions
-from engine.applications.language.review import VERDICTS, RecordReview
-from engine.applications.language.run import Attributed, AttributionRequest
+from engine.applications.language.review import RecordReview
+from engine.applications.language.run import Attributed
 from engine.applications.language.typed import Example, example, typed
 from engine.data import questions
 from engine.data.record_files import keep, path_of
@@ -27,6 +27,7 @@ from engine.desk.waiting import Waiting
 from engine.experiments.language_study import SHARES, SIZES
 from engine.experiments.language_study import LanguageStudy as Study
 from engine.models.causal import loading
+from engine.models.causal.marked import Mark
 from engine.models.causal.readouts import READOUTS
 from engine.models.layers import listed as listed_layers
 

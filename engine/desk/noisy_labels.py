@@ -12,7 +12,7 @@ from engine import data
 from engine.applications.noisy_labels import cleaning, consensus, external, limits, rankings
 from engine.applications.noisy_labels.changes import Truth, truth
 from engine.applications.noisy_labels.comparing import scoring_of, why
-from engine.applications.noisy_labels.cross_validation import CrossValidated, CrossValidationRequest
+from engine.applications.noisy_labels.cross_validation import FOLDS, CrossValidationRequest
 from engine.applications.noisy_labels.duplicates import Duplicates, DuplicatesRequest
 from engine.applications.noisy_labels.fault import fault
 from engine.applications.noisy_labels.held_out import FIRST, MISJUDGED, HeldOut, HeldOutRequest
@@ -25,9 +25,8 @@ from engine.applications.noisy_labels.pairs import BEHAVIOR_TITLES, CONSENSUS, N
 from engine.applications.noisy_labels.reasons import LabelReasonsRequest, Reasons
 from engine.applications.noisy_labels.recommended import Recommended, by_flags, by_trial
 from engine.applications.noisy_labels.retraining import (
-    NOT_MEASURED,
+    OfTraining,
     RetrainingRequest,
-    WhatIf,
     WhatIfRequest,
     most_suspicious,
 )

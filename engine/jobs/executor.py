@@ -81,8 +81,11 @@ class ChunkWork:
 
     def __call__(self, key: str, report: Report = unheard, check: Callable[[], None] = lambda: None,
                  begin: Callable[[Context], None] = with_nothing) -> Took:
-        """Compute chunk `key` and store it; return how long it took. It tells how far it is, and may be asked
-        to stop by what `check` raises. begin: called first, with the chunk's surroundings."""
+        """Compute chunk `key` and store it, unless another process stored it meanwhile; return how long it took. It
+        tells how far it is, and may be asked to stop by what `check` raises. begin: called first, with the chunk's
+        surroundings."""
+        if stored := self.stored(key):
+            return stored
         started, context = time.perf_counter(), self.context(report, check)
         with noting() as notes:
             begin(context)

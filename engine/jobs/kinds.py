@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from engine.basics.errors import InvalidInput
@@ -31,6 +31,10 @@ class Output:
     tables: Mapping[str, pd.DataFrame] = field(default_factory=dict)
     arrays: Mapping[str, np.ndarray | torch.Tensor] = field(default_factory=dict)
     manifest: Mapping[str, Any] = field(default_factory=dict)
+
+    def stating(self, facts: Mapping[str, Any]) -> Output:
+        """The same with these facts in its manifest."""
+        return replace(self, manifest={**self.manifest, **facts})
 
     @classmethod
     def of(cls, value: Output | Mapping[str, Any]) -> Output:

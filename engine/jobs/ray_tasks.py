@@ -34,7 +34,7 @@ def compute(work: ChunkWork, key: str, variables: Mapping[str, str], board: Any,
     it begins with, and what each chunk took that had to be stored before."""
     prepared = tuple(one for one in before if isinstance(one, Prepared))
     with _at_work(work, key, variables, board) as teller:
-        return work.stored(key) or work(key, teller.report, begin=partial(_take, work, prepared))
+        return work(key, teller.report, begin=partial(_take, work, prepared))
 
 
 def make(work: ChunkWork, name: str, variables: Mapping[str, str], board: Any, *prepared: Prepared) -> Prepared:

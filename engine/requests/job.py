@@ -6,16 +6,20 @@ that a worker knows (`engine.jobs.JobKind`) is made of it as soon as the class i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, Generic, Self, TypeVar
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
 from engine.basics.errors import InvalidInput
 from engine.basics.values import Value
 from engine.jobs import KINDS, Context, JobKind, Output, Progress, Shares, Watch, run_job
 from engine.jobs.kinds import of_table
 from engine.requests import codec
+from engine.store import exports
 from engine.store.results import Result
 from engine.store.sketch import Sketch
+
+if TYPE_CHECKING:
+    from pydantic.fields import FieldInfo
 
 Answer = TypeVar("Answer")
 WHOLE = "whole"
@@ -27,13 +31,18 @@ class JobRequest(Value, Generic[Answer]):
 
     name: of the kind of job. answer: the dataclass of the answer; its fields are tables, arrays, and plain values,
     which `engine.requests.codec` stores by their names. numerics: raised where the numbers change, so that stored
-    answers are told apart. job: whether it is one at all; what is not is a command and a function alone.
+    answers are told apart. job: whether it is one at all; what is not is a command and a function alone. command: the
+    command's name where that is not the job's. doing: what a progress bar says. outputs: option of the command -> what
+    it writes; the first is needed, and without any there is no command.
     """
 
     name: ClassVar[str]
     answer: ClassVar[type]
     numerics: ClassVar[int] = 1
     job: ClassVar[bool] = True
+    command: ClassVar[str] = ""
+    doing: ClassVar[str]
+    outputs: ClassVar[Mapping[str, str]] = {}
 
     @classmethod
     def __pydantic_init_subclass__(cls, **_: Any) -> None:
@@ -114,6 +123,22 @@ class JobRequest(Value, Generic[Answer]):
     def answered(cls, result: Result) -> Answer | str:
         """The answer of a finished job, or the sentence that says why there is none."""
         return cls.loaded(result)
+
+    @classmethod
+    def options(cls) -> dict[str, FieldInfo]:
+        """The fields that say what is asked, by name."""
+        return dict(cls.model_fields)
+
+    def check_outputs(self, outputs: Collection[str]) -> None:
+        """Raises `InvalidInput` where the command is to write what the answer will not hold."""
+
+    def exported(self, result: Result) -> Mapping[str, bytes]:
+        """What the command writes of a finished job, by its outputs: the result's tables, in their order."""
+        return {output: exports.csv(result, name) for output, name in zip(self.outputs, result.tables, strict=False)}
+
+    def sentences(self, answer: Answer) -> Iterable[str]:
+        """What the command says of the answer."""
+        return ()
 
     def check_queued(self) -> None:
         """Raises `InvalidInput` for what a worker, which is another process, cannot compute."""

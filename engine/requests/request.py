@@ -7,10 +7,11 @@ for (`Desk.ask`). A new request is one file, and its line in `engine.analysis.ca
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, cast
 
+import pandas as pd
 from pydantic import Field
 
 from engine.basics import plugins
@@ -28,7 +29,6 @@ from engine.scoring.scoring import Scoring
 from engine.store.results import Result, Store
 
 if TYPE_CHECKING:
-    import pandas as pd
     from pydantic.fields import FieldInfo
 
 MODEL = "model"
@@ -53,20 +53,26 @@ class Option:
         return next((one for one in field.metadata if isinstance(one, cls)), cls())
 
 
+@dataclass(frozen=True)
+class Vouched:
+    """A file and what the manifest beside it says of it."""
+
+    content: bytes
+    record: Mapping[str, Any]
+
+
 class Request(JobRequest[Answer]):
     """Base of all requests; the fields of a subclass, with their descriptions and bounds, are its parameters.
 
-    command: its name where that is not the job's. doing: what a progress bar says. outputs: option of the command ->
-    what it writes; the first is needed, and without any there is no command. suffixes: those of outputs that are not
-    tables (.csv) but scores (.npz) or a record (.json). shared: whether several chunks begin with the same. outside:
-    whether candidates may be examples that are not in the training set. source: what is asked about, where that is not
-    a problem at hand.
+    suffixes: those of outputs that are not tables (.csv) but arrays (.npz) or a record (.json). vouched: the outputs
+    beside which a manifest is written. several: whether the command takes several problems, the seeds of an average.
+    shared: whether several chunks begin with the same. outside: whether candidates may be examples that are not in the
+    training set. source: what is asked about, where that is not a problem at hand.
     """
 
-    command: ClassVar[str] = ""
-    doing: ClassVar[str]
-    outputs: ClassVar[Mapping[str, str]] = {}
     suffixes: ClassVar[Mapping[str, str]] = {}
+    vouched: ClassVar[Collection[str]] = ()
+    several: ClassVar[bool] = False
     shared: ClassVar[bool] = False
     outside: ClassVar[bool] = False
 
@@ -94,8 +100,10 @@ class Request(JobRequest[Answer]):
 
     @property
     def computed(self) -> Sequence[Scoring]:
-        """The scorings that it computes."""
-        return ()
+        """The scorings that it computes: those among its fields."""
+        values = [getattr(self, name) for name in self.options()]
+        return [one for value in values for one in (value if isinstance(value, tuple) else (value,))
+                if isinstance(one, Scoring)]
 
     def compute(self, problem: Problem, chunk: str, options: Options, store: Store) -> Answer:
         """One chunk's part of the answer, of this problem. store: what earlier work has left, for what is costly.
@@ -119,10 +127,11 @@ class Request(JobRequest[Answer]):
 
     def tables(self, answer: Answer, problem: Problem) -> Sequence[pd.DataFrame]:
         """What the command writes, in the order of `outputs`."""
-        return cast(Any, answer).tables
+        values = (getattr(answer, one.name) for one in fields(cast(Any, answer)))
+        return [value for value in values if isinstance(value, pd.DataFrame)]
 
     def written(self, answer: Answer, problem: Problem, output: str) -> Any:
-        """What the command writes for one of `outputs`."""
+        """What the command writes for one of `outputs`: a table, a record, or a `Vouched`."""
         return self.tables(answer, problem)[list(self.outputs).index(output)]
 
     def of_command(self, problem: Problem) -> Self:
@@ -131,10 +140,6 @@ class Request(JobRequest[Answer]):
 
     def before(self, problem: Problem) -> Iterable[str]:
         """What the command says before it begins."""
-        return ()
-
-    def sentences(self, answer: Answer) -> Iterable[str]:
-        """What the command says of the answer."""
         return ()
 
     def remarks(self, answer: Answer) -> Iterable[str]:
@@ -213,7 +218,7 @@ class Request(JobRequest[Answer]):
             output = self.stored(self.compute(problem, chunk, context.computing(self.doing, TRAINING), context.store))
         except Undifferentiable as error:
             return Output(manifest={**facts, "refused": str(error)})
-        return Output(output.tables, output.arrays, {**output.manifest, **facts})
+        return output.stating(facts)
 
     def finish(self, chunks: Mapping[str, Result], context: Context) -> Output:
         manifests = [chunks[key].manifest for key in self.chunks]
@@ -225,7 +230,7 @@ class Request(JobRequest[Answer]):
             return Output(manifest=facts)
         answer = self.stored(self.combine({key: self.loaded(chunks[key]) for key in self.chunks}))
         quantities = {direction.QUANTITY: dict(self.quantities)} if self.quantities else {}
-        return Output(answer.tables, answer.arrays, {**answer.manifest, **facts, **quantities})
+        return answer.stating({**facts, **quantities})
 
     @classmethod
     def answered(cls, result: Result) -> Answer | str:
@@ -251,8 +256,7 @@ class Request(JobRequest[Answer]):
 
     @classmethod
     def options(cls) -> dict[str, FieldInfo]:
-        """The fields that say what is asked, by name: all but the source."""
-        return {name: field for name, field in cls.model_fields.items() if name != "source"}
+        return {name: field for name, field in super().options().items() if name != "source"}
 
     @property
     def words(self) -> list[str]:
@@ -271,6 +275,13 @@ def check_queued(scorings: Sequence[Scoring]) -> None:
     for name in {scoring.behavior for scoring in scorings if scoring.readout.own and not scoring.readout.plugin}:
         raise InvalidInput(f"The behavior `{name}` is known to this process only, but a worker must compute this; "
                            f"register it in a module that {plugins.VARIABLE} names, or use fewer candidates.")
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """An answer that is one table."""
+
+    whole: pd.DataFrame
 
 
 class OfCandidates(Request[Answer]):

@@ -58,10 +58,6 @@ class ScoresRequest(Request[tuple[Scores, ...]]):
         count = len(self.scorings)
         return f"{count} specification{'s' if count > 1 else ''} on {problem}, {self.candidates} candidates"
 
-    @property
-    def computed(self) -> Sequence[Scoring]:
-        return self.scorings
-
     def parameters(self) -> dict[str, Any]:
         """The precision only where it is another one than had always been meant."""
         return self.model_dump(mode="json", exclude={"precision"} if self.precision == "auto" else None)

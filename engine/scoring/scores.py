@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -44,6 +45,15 @@ class Scores:
     resolved: np.ndarray | None = None
     standard_error: np.ndarray | None = None
     error: np.ndarray | None = None
+
+    def npz(self) -> bytes:
+        """The content of scores.npz; its manifest is the provenance."""
+        more: dict[str, Any] = {"standard_error": self.standard_error, "error": self.error}
+        more = {name: array for name, array in more.items() if array is not None}
+        buffer = io.BytesIO()
+        np.savez(buffer, scores=np.asarray(self.values, dtype=np.float64), candidates=self.candidates,
+                 converged=self.converged, residual=self.residual, resolved=self.above_resolution, **more)
+        return buffer.getvalue()
 
     @property
     def oriented(self) -> np.ndarray:

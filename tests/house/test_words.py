@@ -3,7 +3,7 @@
 import pytest
 
 from tests.house import words
-from tests.house.words import Text
+from tests.house.words import Passage
 
 TEXTS = list(words.texts())
 
@@ -26,7 +26,7 @@ def test_every_exemption_is_needed():
     (words.long_sentences, "word " * 66, 1), (words.long_sentences, "word " * 40 + "end. " + "word " * 40, 0),
     (words.numerals, "a norm of 3.37e+0 in 10000 rows", 2), (words.numerals, "3.37 in 10,000 rows, 4.1e-5", 0)])
 def test_a_fault_is_caught(rule, said, faults):
-    assert len(list(rule(Text("made.py", 1, said)))) == faults
+    assert len(list(rule(Passage("made.py", 1, said)))) == faults
 
 
 def test_texts_of_a_module_are_its_strings_and_not_its_docstrings():

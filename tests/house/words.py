@@ -55,7 +55,7 @@ EXEMPT = {
 
 
 @dataclass(frozen=True)
-class Text:
+class Passage:
     """What a reader meets, and where it is written."""
 
     path: str
@@ -74,17 +74,17 @@ class Text:
         return text
 
 
-def texts(root: Path = ROOT) -> Iterator[Text]:
+def texts(root: Path = ROOT) -> Iterator[Passage]:
     """Every text of code and guides."""
     for path in sorted(path for top in TOPS for path in (root / top).rglob("*.py")):
         name = path.relative_to(root).as_posix()
         if not name.startswith(NOTES):
             yield from strings(name, path.read_text("utf-8"))
     for path in (root / "README.md", *sorted(GUIDES.glob("*.md"))):
-        yield from (Text(path.name, 0, one) for one in prose(path.read_text("utf-8")).split("¶ "))
+        yield from (Passage(path.name, 0, one) for one in prose(path.read_text("utf-8")).split("¶ "))
 
 
-def strings(name: str, module: str) -> Iterator[Text]:
+def strings(name: str, module: str) -> Iterator[Passage]:
     """The texts of a module; `…` stands where a value is put in."""
     tree = ast.parse(module)
     bodies = [node.body for node in ast.walk(tree) if isinstance(getattr(node, "body", None), list)]
@@ -100,24 +100,24 @@ def strings(name: str, module: str) -> Iterator[Text]:
         else:
             continue
         if len(re.findall(r"[^\W\d_]{2,}", said)) > 2 and not is_code(said):
-            yield Text(name, node.lineno, " ".join(re.sub(r"<[^>]*>|`[^`]*`", " ", said).split()))
+            yield Passage(name, node.lineno, " ".join(re.sub(r"<[^>]*>|`[^`]*`", " ", said).split()))
 
 
-def dialect(text: Text) -> Iterator[str]:
+def dialect(text: Passage) -> Iterator[str]:
     """What of a text is banned, with what is written instead."""
     for pattern, better in BANNED.items():
         for match in re.finditer(rf"\b(?:{pattern})", text.bare, re.IGNORECASE):
             yield f"{text}\n    “{match[0]}”: write {better}"
 
 
-def long_sentences(text: Text) -> Iterator[str]:
+def long_sentences(text: Passage) -> Iterator[str]:
     """Sentences of more than `SENTENCE` words."""
     for sentence in re.split(r"(?<=[.!?:;])\s+|\s[|·]\s", text.bare):
         if (words := len(sentence.split())) > SENTENCE:
             yield f"{text.path}:{text.line}: {words} words: {sentence[:200]}"
 
 
-def numerals(text: Text) -> Iterator[str]:
+def numerals(text: Passage) -> Iterator[str]:
     """Numerals in a form that only programs write."""
     for match in NUMERAL.finditer(text.bare):
         yield f"{text}\n    “{match[0]}”: write 3.37 for 3.37e+0, and 10,000 for 10000"

@@ -14,7 +14,7 @@ from app.widgets.pickers import specification_list
 from engine.cli import main
 from engine.data import new_files
 from engine.desk import Waiting, commands
-from engine.desk.analyses import request as analysis
+from engine.desk.analyses import SubsetModelsRequest
 from engine.jobs import run_job
 from engine.problems import ProblemSource
 from engine.requests.scores import ScoresRequest
@@ -87,7 +87,7 @@ def test_a_job_computes_the_same_and_other_analyses_refuse(file):
     other = ProblemSource(dataset="digits", **SIZES)
     assert source.key != other.key and "new_candidates" not in other.model_dump()
     with pytest.raises(wf.InvalidInput, match="applies to training examples, but the candidates are new"):
-        analysis("datamodel").of(source)
+        SubsetModelsRequest().of(source)
 
 
 def test_a_link_and_a_saved_view_reopen_them(file):

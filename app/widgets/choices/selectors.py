@@ -11,7 +11,7 @@ from app.widgets.choices import choice, inputs
 from app.widgets.words import glossary
 
 
-def text(name: str, label: str, default: str, height: int | None = None, area=st, **rest) -> str:
+def text(name: str, label: str, default: str, height: int | None = None, area: Any = st, **rest: Any) -> str:
     """A text of the reader's own, in the address."""
     key = choice.bound(name, default, lambda given: given[:4000])
     widget = inputs.text_area if height else inputs.text_input
@@ -24,7 +24,7 @@ def _option(draw: Callable[..., Any], **fixed: Any) -> Callable[..., Any]:
     """An input for one of some options, in the address; one that is none of them any more gives way to the default."""
 
     def choose(name: str, label: str, options: Sequence, default: Any, title: Callable[[Any], str], kind: type = str,
-               area=st, **rest) -> Any:
+               area: Any = st, **rest: Any) -> Any:
         default = default if default in options else options[0]
         key = choice.bound(name, default, choice.from_options(options))
         if st.session_state[key] not in options:
@@ -43,8 +43,8 @@ segments = _option(inputs.segmented_control, required=True)
 def _number(draw: Callable[..., Any]) -> Callable[..., Any]:
     """An input for a number in [low, high], whole where its default is, in the address as `write` has it."""
 
-    def choose(name: str, label: str, default: Any, low: Any, high: Any, write: Callable[[Any], Any] = str, area=st,
-               **rest) -> Any:
+    def choose(name: str, label: str, default: Any, low: Any, high: Any, write: Callable[[Any], Any] = str,
+               area: Any = st, **rest: Any) -> Any:
         key = choice.bound(name, default, choice.within(low, high, type(default)))
         value = draw(label, low, high, key=key, area=area, **rest)
         choice.keep(name, write(value))
@@ -56,7 +56,7 @@ def _number(draw: Callable[..., Any]) -> Callable[..., Any]:
 number, slider = map(_number, (inputs.number_input, inputs.slider))
 
 
-def toggle(name: str, label: str, area=st, **rest) -> bool:
+def toggle(name: str, label: str, area: Any = st, **rest: Any) -> bool:
     """A switch, off at first, in the address as 1 or 0."""
     on = inputs.toggle(label, key=choice.bound(name, False, choice.on_off), area=area, **rest)
     choice.keep(name, int(on))

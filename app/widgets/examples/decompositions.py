@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
 import streamlit as st
+from torch import Tensor
 
 from app.charts import factors
 from app.charts.draw import draw
@@ -54,7 +56,7 @@ def _outputs(sampled: SampledProblem) -> list[str]:
     return list(sampled.dataset.class_names)
 
 
-def _bars(values, names: list[str]) -> pd.DataFrame:
+def _bars(values: Tensor, names: list[str]) -> pd.DataFrame:
     return pd.DataFrame({"class": names, "value": values.cpu().numpy()})
 
 
@@ -76,12 +78,14 @@ def panel(sampled: SampledProblem, scored: Sequence[Scores], query: int, row: in
     factors_of = parted(sampled, scored[scorings.index(scoring)], query, row)
     trained = TEXT_READ if sampled.problem.reads == "tokens" else TEXT_TRAINING
     texts = plain(direction.signal(scoring.readout)), TEXT_KERNEL, trained
-    for column, title, text, chart, name in zip(st.columns(3, gap="small"), TITLES, texts, (
-            (factors.signal, factors_of.behavior, "s_B"), (factors.kernel, factors_of.kernel),
-            (factors.signal, factors_of.training, "s_ℓ")), ("behavior", "kernel", "training"), strict=True):
+    charts: tuple[tuple[str, Callable, tuple[Any, ...]], ...] = (
+        ("behavior", factors.signal, (factors_of.behavior, "s_B")), ("kernel", factors.kernel, (factors_of.kernel,)),
+        ("training", factors.signal, (factors_of.training, "s_ℓ")))
+    for column, title, text, (name, chart, given) in zip(st.columns(3, gap="small"), TITLES, texts, charts,
+                                                         strict=True):
         with column:
             glossary.markdown(f"*{title}*", help=text)
-            draw(*chart, key=f"parts:{name}", alt=_spoken(title, chart[1]))
+            draw(chart, *given, key=f"parts:{name}", alt=_spoken(title, given[0]))
     glossary.markdown(f"−s_Bᵀ · K · s_ℓ = **{cards.number(factors_of.product)}** {_beside(scoring, factors_of)}")
     downloads.chart_extras("decomposition", factors_of.kernel.merge(
         factors_of.behavior.rename(columns={"class": "query_class", "value": "behavior_signal"})).merge(

@@ -50,7 +50,8 @@ def across(count: int) -> int:
 def sheet(key: str, indices: tuple[int, ...], _dataset: Dataset) -> str:
     """The data URL of a PNG with these pictures of the train split, row by row, `across` of them in each. key: of
     the dataset."""
-    pixels = np.stack([_dataset.image("train", index) for index in indices])  # (n, h, w) or (n, h, w, 3)
+    images = [picture for index in indices if (picture := _dataset.image("train", index)) is not None]
+    pixels = np.stack(images)  # (n, h, w) or (n, h, w, 3)
     columns = across(len(pixels))
     missing = -len(pixels) % columns
     pixels = np.concatenate([pixels, np.zeros((missing, *pixels.shape[1:]), np.uint8)])

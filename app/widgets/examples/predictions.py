@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from engine.desk import SampledProblem
+from engine.desk import Problem, SampledProblem
 from engine.question.token_behaviors import COLUMNS
 
 LEAD, PROBABILITY = "lead of the answer", "p(label)"
@@ -61,12 +61,12 @@ def of_training(sampled: SampledProblem, rows: Sequence[int]) -> list[Prediction
     return _read(sampled, outputs, sampled.sample.y_train[list(rows)])
 
 
-def _outputs(problem, x: Tensor) -> Tensor:
+def _outputs(problem: Problem, x: Tensor) -> Tensor:
     with problem.exclusive:
         return problem.outputs(x)
 
 
-def _read(sampled: SampledProblem, outputs: Tensor, labels: Sequence[int]) -> list[Prediction]:
+def _read(sampled: SampledProblem, outputs: Tensor, labels: Iterable[int]) -> list[Prediction]:
     """Of probabilities (b, C), or of what is read off the tokens (b, J), and labels (b,)."""
     names = sampled.dataset.class_names
     if sampled.dataset.records is not None:

@@ -88,8 +88,8 @@ def train_html(sampled: SampledProblem, row: int, size: int, shown: int = cards.
                  f"{sampled.sample.called(row)}, {noun(sampled)} {label(sampled, row)}", size, shown)
 
 
-def _html(sampled, split: str, index: int, description: str, size: int, shown=cards.SHOWN_FEATURES,
-          words: record_text.Ranges = ()) -> str:
+def _html(sampled: SampledProblem, split: str, index: int, description: str, size: int,
+          shown: int = cards.SHOWN_FEATURES, words: record_text.Ranges = ()) -> str:
     record = sampled.dataset.record(split, index)
     if record is not None:
         return record_text.html(record, size > SMALL, words)

@@ -25,8 +25,8 @@ class Shell:
         self.app, self.style = app, (style + scripts).encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        headers = dict(scope.get("headers", ()))
-        if scope["type"] != "http" or b"text/html" not in headers.get(b"accept", b""):
+        accepted = dict(scope.get("headers", ())).get(b"accept", b"")
+        if scope["type"] != "http" or b"text/html" not in accepted:
             await self.app(scope, receive, send)
             return
         headers = [(name, value) for name, value in scope["headers"] if name not in CONDITIONS]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import streamlit as st
 
@@ -34,7 +34,7 @@ def duration(seconds: float | None, interval: tuple[float, float] | None = None)
     return f"{guesses.span(seconds, *(interval or (seconds, seconds)))} left"
 
 
-def wait(waiting: Waiting) -> None:
+def wait(waiting: Waiting) -> NoReturn:
     """Show what is going on, and stop the page here; it runs again by itself when the wait is over."""
     watch(waiting)
     st.stop()

@@ -37,7 +37,7 @@ class Event(Value):
     undo: str | None = None
 
 
-class Batch(Value):
+class ReviewBatch(Value):
     """What is on its way from the browser."""
 
     desk: str
@@ -61,24 +61,24 @@ def token() -> str:
     return st.session_state.setdefault("desk_reviewer", secrets.token_hex(8))
 
 
-def batch_of(fingerprint: str) -> Batch | None:
+def batch_of(fingerprint: str) -> ReviewBatch | None:
     """What the browser sent last for the data of that fingerprint; nothing for what is no such batch."""
     sent = st.session_state.get(SCREEN, {}).get("queue")
     try:
-        batch = Batch.parse(sent) if sent else None
+        batch = ReviewBatch.parse(sent) if sent else None
     except InvalidInput:
         return None
     return batch if batch is not None and batch.desk == fingerprint else None
 
 
-def reviewer(batch: Batch | None) -> str:
+def reviewer(batch: ReviewBatch | None) -> str:
     """Who decides: the browser's own token, which outlives a reload, else that of the session."""
     if batch is not None and batch.reviewer:
         st.session_state["desk_reviewer"] = batch.reviewer
     return token()
 
 
-def taken(review: Decisions, batch: Batch | None, look_at: Callable[[int | None], None]) -> Taken:
+def taken(review: Decisions, batch: ReviewBatch | None, look_at: Callable[[int | None], None]) -> Taken:
     """Record what was sent. Call it before decisions are read. look_at: told once which row is on the screen."""
     if batch is None:
         return Taken()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -166,7 +167,7 @@ def _sizes(name: str) -> None:
             "Each seed samples another training set. With one seed, intervals are over queries.")
 
 
-def number(name: str, label: str, default, low, high, help: str | None = None):
+def number(name: str, label: str, default: Any, low: Any, high: Any, help: str | None = None) -> Any:
     return selectors.number(name, label.capitalize(), default, low, high, help=glossary.hint(label, help))
 
 
@@ -190,15 +191,15 @@ def source(seed_offset: int = 0) -> ProblemSource:
     limits = datasets.limits(name)
     queries = choice.one("queries", min(queries, limits[1]), int)
     network, look = not texts and model != SOFTMAX, fitting.first_look(name, model)
-    return ProblemSource(dataset=name, n_train=choice.one("train", min(train, limits[0]), int), n_queries=queries,
-                         n_test=queries if texts else min(limits[1], max(500, queries)), n_candidates=None,
-                         pool=fitting.pool(name, model), seed=choice.one("seed", 0, int) + seed_offset, model=model,
-                         selection=ALL if model == SOFTMAX else layers_picker.chosen(
-                             texts, look.parameters if look else ALL),
-                         weights=weights_picker.chosen(name, model) if network else "",
-                         recipe=_recipe(name, model),
-                         intercept=model == SOFTMAX and choice.one(INTERCEPT, False, choice.on_off),
-                         **({} if texts else {"l2": recipe_picker.penalty()}))
+    chosen = ProblemSource(dataset=name, n_train=choice.one("train", min(train, limits[0]), int), n_queries=queries,
+                           n_test=queries if texts else min(limits[1], max(500, queries)), n_candidates=None,
+                           pool=fitting.pool(name, model), seed=choice.one("seed", 0, int) + seed_offset, model=model,
+                           selection=ALL if model == SOFTMAX else layers_picker.chosen(
+                               texts, look.parameters if look else ALL),
+                           weights=weights_picker.chosen(name, model) if network else "",
+                           recipe=_recipe(name, model),
+                           intercept=model == SOFTMAX and choice.one(INTERCEPT, False, choice.on_off))
+    return chosen if texts else chosen.model_copy(update={"l2": recipe_picker.penalty()})
 
 
 def _recipe(dataset: str, model: str) -> TrainingRecipe | None:
@@ -316,7 +317,7 @@ def _words(kind: str) -> str:
         kind, kind.replace("_", " "))
 
 
-def _select(name: str, axis: str, label: str, options: list, value, title):
+def _select(name: str, axis: str, label: str, options: list, value: Any, title: Callable[[Any], str]) -> Any:
     key = f"{name}:{axis}"
     before = st.session_state.get(key)
     if before not in options:

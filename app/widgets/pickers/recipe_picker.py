@@ -6,7 +6,7 @@ Every page, command and file has them in the problem's source, as `recipe`, and 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import streamlit as st
 
@@ -56,7 +56,10 @@ def is_set(family: str) -> bool:
     return any(choice.is_set(_name(family, field)) for field in declared(RECIPES[family]))
 
 
-def chosen(family: str, base: TrainingRecipe) -> TrainingRecipe:
+Chosen = TypeVar("Chosen", bound=TrainingRecipe)
+
+
+def chosen(family: str, base: Chosen) -> Chosen:
     """The chosen recipe. base: what the choices begin with, and what holds while they do not go together."""
     try:
         return type(base).parse({**base.model_dump(), **_given(family, base)})

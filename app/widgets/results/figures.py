@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from app.charts import figure, ink
 from app.widgets.results import provenance
@@ -17,7 +18,7 @@ from app.widgets.words import glossary
 
 LONGEST = 80
 """Letters of a file name."""
-GREEK = {"τ": "tau", "η": "eta", "α": "alpha", "ε": "epsilon", "λ": "lambda"}
+GREEK = str.maketrans({"τ": "tau", "η": "eta", "α": "alpha", "ε": "epsilon", "λ": "lambda"})
 HOW = "In the light theme, with caption, questions, data, version and command below the chart."
 TURNED = "One HTML file that needs no network; the figure is turned by hand there, as it is here."
 
@@ -41,7 +42,7 @@ def offer_turned(key: str, caption: str, drawn: Mapping[str, Any]) -> None:
 
 def named(caption: str) -> str:
     """The stem of a file name out of the beginning of a caption."""
-    text = re.split(r"[:;] |(?<!\d)\. ", caption, maxsplit=1)[0].translate(str.maketrans(GREEK))
+    text = re.split(r"[:;] |(?<!\d)\. ", caption, maxsplit=1)[0].translate(GREEK)
     plain = unicodedata.normalize("NFKD", text.replace("'", "").replace("’", "")).encode("ascii", "ignore").decode()
     words, stem = re.findall(r"[a-z0-9]+(?:\.[0-9]+)?", plain.lower()), ""
     for word in words:
@@ -58,7 +59,7 @@ def _opened(key: str) -> provenance.Lines:
     return lambda: known[key]() if key in known else [provenance.version()]
 
 
-def _popover(key: str, text: str):
+def _popover(key: str, text: str) -> DeltaGenerator:
     row = st.container(horizontal=True, horizontal_alignment="right", key=f"wf-figure-{key}", gap=None)
     popover = row.popover("Save figure", icon=":material/image:", type="tertiary", key=f"figure:{key}")
     with popover, glossary.folded():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from html import escape
+from typing import Final, Literal
 
 from app.widgets.words import glossary
 from engine.question.glossary import TERMS
@@ -16,7 +17,8 @@ _CLASSES = {SAME: "same", APPROXIMATION: "approximation", MISMATCH: "mismatch", 
             ANOTHER_RUN: "approximation"}
 
 
-ESTIMATOR = "E"
+ChipAxis = Literal["B", "P", "T", "E"]
+ESTIMATOR: Final = "E"
 
 
 def html(scoring: Scoring, against: Scoring | None = None) -> str:
@@ -26,12 +28,12 @@ def html(scoring: Scoring, against: Scoring | None = None) -> str:
 
 def marked(scoring: Scoring, standing_out: Collection[str] | None) -> str:
     """The chips of a scoring; those of the axes named (of B, P, T and E, the estimator) stand out."""
-    compared = standing_out is not None
+    compared, standing_out = standing_out is not None, standing_out or ()
     read = scoring.readout.direction if scoring.route.implies else ""
-    chips = [_chip(axis, AXIS_NAMES[axis], scoring.axis(axis), compared and axis in standing_out, compared,
+    chips = [_chip(axis, AXIS_NAMES[axis], scoring.axis(axis), axis in standing_out, compared,
                    read if axis == "B" else "") for axis in AXES]
-    if not scoring.exact or (compared and ESTIMATOR in standing_out):
-        chips.append(_chip(ESTIMATOR, "estimator", scoring.route.title, compared and ESTIMATOR in standing_out,
+    if not scoring.exact or ESTIMATOR in standing_out:
+        chips.append(_chip(ESTIMATOR, "estimator", scoring.route.title, ESTIMATOR in standing_out,
                            compared))
     return f'<div class="wf-chips">{"".join(chips)}</div>'
 
@@ -40,7 +42,7 @@ def titled(titles: Mapping[str, str], standing_out: Collection[str] | None = Non
     """Chips of a specification whose axes are given as text, by their letters (B, P, T and E); those named stand out.
     """
     names, compared = {**AXIS_NAMES, ESTIMATOR: "estimator"}, standing_out is not None
-    row = "".join(_chip(axis, names[axis], title, compared and axis in standing_out, compared)
+    row = "".join(_chip(axis, names[axis], title, axis in (standing_out or ()), compared)
                   for axis, title in titles.items())
     return f'<div class="wf-chips">{row}</div>'
 
@@ -55,9 +57,10 @@ def plain(scoring: Scoring, behavior: str = "", estimator: str = "", against: Sc
                   None if against is None else differing([scoring, against]))
 
 
-def differing(scorings: Sequence[Scoring]) -> tuple[str, ...]:
+def differing(scorings: Sequence[Scoring]) -> tuple[ChipAxis, ...]:
     """The axes on which any two of the scorings differ, the estimator as `E`."""
-    axes = tuple(axis for axis in AXES if any(axis in scorings[0].differing_axes(other) for other in scorings[1:]))
+    axes: tuple[ChipAxis, ...] = tuple(axis for axis in AXES if any(axis in scorings[0].differing_axes(other)
+                                                                    for other in scorings[1:]))
     return axes + ((ESTIMATOR,) if len({scoring.estimator for scoring in scorings}) > 1 else ())
 
 

@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import combinations
 
-from app.widgets.words.chips import ESTIMATOR
+from app.widgets.words.chips import ESTIMATOR, ChipAxis
 from engine.basics.errors import InvalidInput
 from engine.desk.models import model_title
 from engine.scoring.named import NAMED, NamedMethod
 from engine.scoring.scoring import Scoring
 
-ORDER = ("B", "T", "P", ESTIMATOR)
+ORDER: tuple[ChipAxis, ...] = ("B", "T", "P", ESTIMATOR)
 
 
 def short(scorings: Sequence[Scoring]) -> list[str]:
     """One label a scoring, all different: the names of the literature where every one has its own, else for each
     the fewest axes that no other scoring shares; no behavior alone where most have another training process."""
-    names = [known_as(scoring) for scoring in scorings]
-    if len(scorings) > 1 and None not in names and len(set(names)) == len(names):
+    names = [name for scoring in scorings if (name := known_as(scoring)) is not None]
+    if len(scorings) > 1 and len(set(names)) == len(scorings):
         return names
     return [_telling(index, scorings) for index in range(len(scorings))]
 
@@ -76,7 +76,7 @@ def model_heading(name: str) -> str:
     return title if title == name else title[:1].upper() + title[1:]
 
 
-def _axis(scoring: Scoring, axis: str) -> str:
+def _axis(scoring: Scoring, axis: ChipAxis) -> str:
     if axis != ESTIMATOR:
         return scoring.axis(axis)
     return scoring.route.short_title

@@ -93,9 +93,6 @@ class RemoveSuspectsRequest(Request[WithoutSuspects]):
         return np.concatenate([rng.permutation(others[labels[others] == label])[:count] for label, count in zip(
             *np.unique(labels[suspects], return_counts=True), strict=True)])
 
-    def tables(self, answer: WithoutSuspects, problem: Problem) -> list[pd.DataFrame]:
-        return [answer.models]
-
 
 def without(problem: Problem, rows: np.ndarray, options: Options) -> Problem:
     """The model that is trained again, by the same recipe and seed, without training examples `rows`.

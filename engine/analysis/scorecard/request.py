@@ -29,10 +29,6 @@ class Scorecard:
 
     scorecard: pd.DataFrame
 
-    @property
-    def tables(self) -> list[pd.DataFrame]:
-        return [self.scorecard]
-
 
 class ScorecardRequest(Request[Scorecard]):
     """Run benchmarks of attribution methods, and name the question of each.

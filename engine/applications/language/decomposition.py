@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Annotated, Any, ClassVar, Self
 
 import pandas as pd
@@ -16,14 +16,15 @@ from engine.basics.errors import InvalidInput
 from engine.basics.values import Count
 from engine.gradients.cached import CachedFeatures
 from engine.jobs import Context, Output
-from engine.requests import WHOLE, JobRequest
+from engine.requests import WHOLE, JobRequest, Option
+from engine.store import exports
 from engine.store.results import Result
 
 Row = Annotated[Count, Field(ge=0)]
 
 
 class TokensRequest(JobRequest[Attributed]):
-    """The scores of one record of a run, taken apart.
+    """Decompose the score of one training record into tokens, layers and attention heads, which sum to it.
 
     record: its row among the training records. query: the row of the only one whose score is taken apart; by default
     their mean score is. Tables, in each of which the contributions of an estimator and a behavior add up to the score:
@@ -32,10 +33,18 @@ class TokensRequest(JobRequest[Attributed]):
 
     name: ClassVar = "language_tokens"
     numerics: ClassVar = 2
+    command: ClassVar = "attribute-record"
+    doing: ClassVar = "decomposition"
+    outputs: ClassVar = {
+        "out": "Contribution of each response token to the score, by estimator and behavior; position −1 is the "
+               "optimizer's momentum.",
+        "modules": "Contribution of each adapted layer and attention head; head −1 is the rest of a layer.",
+        "query_tokens": "Of one query: contribution of each of its response tokens."}
 
-    run: AttributionRequest
-    record: Row
-    query: Row | None = None
+    run: Annotated[AttributionRequest, Option(read="language_run")]
+    record: Annotated[Row, Field(description="The training record, by its row in the file of records, counted from 0.")]
+    query: Annotated[Row | None, Field(description=(
+        "Query whose score is decomposed, counted from 0 (default: the mean over queries)."))] = None
 
     @property
     def job_title(self) -> str:
@@ -85,6 +94,17 @@ class TokensRequest(JobRequest[Attributed]):
     def finish(self, chunks: Mapping[str, Result], context: Context) -> Output:
         return Output({name: chunks[WHOLE].table(name) for name in chunks[WHOLE].tables}, manifest={
             "spec": {"settings": self.run.settings}, "seeds": [self.run.seed]})
+
+    def check_outputs(self, outputs: Collection[str]) -> None:
+        if "query_tokens" in outputs and self.query is None:
+            raise InvalidInput("Contributions of query tokens are those of one query; name the query.")
+
+    def exported(self, result: Result) -> dict[str, bytes]:
+        return {"out" if name == "tokens" else name: exports.csv(result, name) for name in result.tables}
+
+    def sentences(self, answer: Attributed) -> list[str]:
+        total = answer.tables["tokens"].groupby(["estimator", "behavior"], sort=False)["contribution"].sum()
+        return [total.rename("score").to_string(float_format="{:.6e}".format)]
 
     @classmethod
     def loaded(cls, result: Result) -> Attributed:

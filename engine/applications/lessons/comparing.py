@@ -9,7 +9,7 @@ import torch
 
 from engine.metrics.agreement import pairwise, top_overlap
 from engine.metrics.subsets import over_known
-from engine.problems import SoftmaxProblem
+from engine.problems import Problem, SoftmaxProblem
 from engine.scoring.scores import Scores, Together
 from engine.scoring.scoring import Scoring
 
@@ -19,15 +19,26 @@ def step(behavior: str, eta: float = 0.1) -> Scoring:
     return Scoring.of(behavior, {"kind": "add_occurrence"}, {"kind": "one_step", "eta": eta})
 
 
-def doubtful(problem: SoftmaxProblem) -> int:
+def doubtful(problem: Problem) -> int:
     """The query whose label the model is least sure of: its probability is nearest to one half."""
     own = problem.query_logits.softmax(-1)[range(len(problem.queries)), problem.query_labels]
     return int((own - 0.5).abs().argmin())
 
 
-def probability(problem: SoftmaxProblem, query: int) -> float:
+def probability(problem: Problem, query: int) -> float:
     """The probability that the model gives a query's label."""
     return float(problem.query_logits[query].softmax(-1)[problem.query_labels[query]])
+
+
+def regression(problem: Problem) -> SoftmaxProblem:
+    """The problem of the lessons, as the softmax regression that it is."""
+    assert isinstance(problem, SoftmaxProblem), "no lesson is about another model"
+    return problem
+
+
+def similarity(problem: Problem, query: int) -> np.ndarray:
+    """⟨x_q, x_k⟩ of a query with each candidate, (k,)."""
+    return regression(problem).kernel(problem.candidates)[query].cpu().numpy()
 
 
 def mean_tau(a: Scores, b: Scores) -> float:
@@ -64,9 +75,10 @@ def shared(a: Scores, b: Scores, size: int) -> np.ndarray:
     return np.rint(size * top_overlap(a.oriented, b.oriented, size / len(a.candidates))).astype(int)
 
 
-def pushed(problem: SoftmaxProblem, query: int, eta: float) -> np.ndarray:
+def pushed(problem: Problem, query: int, eta: float) -> np.ndarray:
     """What one step on −f_y(x_k) of every candidate, y the query's label, does to the query's logit f_y, (k,): the
     weights are moved, W' = W + η x_k e_yᵀ, and the logits of both models subtracted."""
+    problem = regression(problem)
     x, label, change = problem.queries[query], problem.query_labels[query], []
     before = (x @ problem.weights)[label]
     for row in problem.candidates:

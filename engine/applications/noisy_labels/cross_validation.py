@@ -13,19 +13,18 @@ came, and corrections that follow the model's own guess favour it: both models a
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import pandas as pd
 from pydantic import Field
 
-from engine.applications.noisy_labels import effort
 from engine.applications.noisy_labels.drawing import draw_cached
 from engine.applications.noisy_labels.folds import fold_of
 from engine.applications.noisy_labels.retraining import (
     AFTER,
     BEFORE,
+    OfTraining,
     RetrainingRequest,
     corrected,
     facts_of,
@@ -35,31 +34,22 @@ from engine.basics.provenance import device_name
 from engine.basics.values import Count
 from engine.jobs import Context, Output
 from engine.problems.problem import pick_device
-from engine.requests import JobRequest
 from engine.store.results import Result
 
 NORMAL = 1.96
 FOLDS = 5
 
 
-@dataclass(frozen=True)
-class CrossValidated:
-    """accuracy: a row before, after and change: `mean`, half the 95% interval `ci95`, `n_examples`, `n_folds` and
-    `n_seeds`, how often all examples were parted anew."""
-
-    accuracy: pd.DataFrame
-
-
-class CrossValidationRequest(JobRequest[CrossValidated]):
+class CrossValidationRequest(OfTraining):
     """Accuracy before and after removing and relabelling, out of fold and on the corrected labels of all examples.
 
-    seeds: how often the examples are parted, and all models trained, anew.
+    seeds: how often the examples are parted, and all models trained, anew. A row has its `n_examples`, `n_folds` and
+    `n_seeds` too.
     """
 
     name: ClassVar = "noisy_label_cross_validation"
-    answer: ClassVar = CrossValidated
+    trainings_each: ClassVar = 2.0
 
-    training: RetrainingRequest
     folds: Annotated[Count, Field(ge=2, le=20)] = FOLDS
     seeds: Annotated[Count, Field(ge=1, le=100)] = 1
 
@@ -68,16 +58,10 @@ class CrossValidationRequest(JobRequest[CrossValidated]):
         return f"Cross-validation with {len(self.training.removed) + len(self.training.relabelled):,} labels changed"
 
     @property
-    def contents(self) -> Mapping[str, str]:
-        return self.training.contents
-
-    @property
     def trainings(self) -> int:
-        """How many models it trains."""
         return 2 * self.folds * self.seeds
 
     def measured(self, n_test: int) -> str:
-        """What the interval of its change is over, after `a 95% interval`."""
         parted = "once" if self.seeds == 1 else f"{self.seeds} times"
         return (f"over examples, paired; all labels as corrected, split {parted} into {self.folds} folds, each held "
                 "out of both trainings.")
@@ -93,14 +77,6 @@ class CrossValidationRequest(JobRequest[CrossValidated]):
     @property
     def chunks(self) -> list[str]:
         return [f"{seed}/{fold}" for seed in range(self.seeds) for fold in range(self.folds)]
-
-    @property
-    def unit(self) -> float:
-        return 2 * effort.training_seconds(self.training.source)
-
-    @property
-    def involves(self) -> tuple[str, ...]:
-        return effort.involves(self.training.source)
 
     def run_chunk(self, chunk: str, context: Context) -> Output:
         noisy, device = draw_cached(self.training.source), str(pick_device(context.device))

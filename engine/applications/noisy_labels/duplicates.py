@@ -17,12 +17,13 @@ import numpy as np
 import pandas as pd
 from pydantic import Field
 
-from engine import data
 from engine.applications.noisy_labels.drawing import draw_cached
-from engine.applications.noisy_labels.source import NoisyData, NoisySource
+from engine.applications.noisy_labels.request import OfSource
+from engine.applications.noisy_labels.source import NoisyData
+from engine.basics.csv_text import csv_text
 from engine.basics.errors import InvalidInput
 from engine.jobs import Context, Output
-from engine.requests import WHOLE, JobRequest
+from engine.requests import WHOLE
 from engine.store.results import Result
 
 NEIGHBOURS = 10
@@ -85,31 +86,35 @@ def _name(noisy: NoisyData, split: str, row: int) -> str:
     return files[rows[row]] if files else f"{split} example {row:,}"
 
 
-class DuplicatesRequest(JobRequest[Duplicates]):
-    """Find examples that are in the data twice, or nearly, and those on both sides of a split."""
+class DuplicatesRequest(OfSource[Duplicates]):
+    """Find duplicates and near-duplicates in the data, and those on both sides of a split (resumable)."""
 
     name: ClassVar = "near_duplicates"
+    about: ClassVar = "Near-duplicates in"
     answer: ClassVar = Duplicates
+    command: ClassVar = "near-duplicates"
+    doing: ClassVar = "near-duplicates"
+    outputs: ClassVar = {"out": "The pairs to write."}
 
-    source: NoisySource
-    threshold: Annotated[float, Field(gt=0.0, lt=1.0)] = 0.13
+    threshold: Annotated[float, Field(gt=0.0, lt=1.0, description=(
+        "Threshold, as a fraction of the median nearest-neighbour distance."))] = 0.13
+
+    def exported(self, result: Result) -> dict[str, bytes]:
+        return {"out": csv_text(self.loaded(result).named(draw_cached(self.source))).encode()}
+
+    def sentences(self, answer: Duplicates) -> list[str]:
+        return [answer.sentence]
 
     @property
-    def job_title(self) -> str:
-        return f"Near-duplicates in {data.title(self.source.dataset)}"
-
-    @property
-    def contents(self) -> Mapping[str, str]:
-        return self.source.contents
+    def unit(self) -> float:
+        return 1.0
 
     def run_chunk(self, chunk: str, context: Context) -> Output:
         return self.stored(duplicates(draw_cached(self.source), self.threshold))
 
     def finish(self, chunks: Mapping[str, Result], context: Context) -> Output:
-        output = self.stored(self.loaded(chunks[WHOLE]))
-        return Output(output.tables, output.arrays, {
-            **output.manifest, "data": draw_cached(self.source).fingerprint, "device": "cpu",
-            "seeds": [self.source.mask]})
+        return self.stored(self.loaded(chunks[WHOLE])).stating({
+            "data": draw_cached(self.source).fingerprint, "device": "cpu", "seeds": [self.source.mask]})
 
 
 def duplicates(noisy: NoisyData, threshold: float = 0.13) -> Duplicates:

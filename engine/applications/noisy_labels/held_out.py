@@ -9,17 +9,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from engine import data
-from engine.applications.noisy_labels import effort
 from engine.applications.noisy_labels.drawing import draw_cached
 from engine.applications.noisy_labels.folds import fold_chunks, fold_named
-from engine.applications.noisy_labels.source import NoisyData, NoisySource
+from engine.applications.noisy_labels.request import OfSource
+from engine.applications.noisy_labels.source import NoisyData
 from engine.applications.noisy_labels.wrong_labels import Fraction, counted, flagged
 from engine.basics.options import Options
 from engine.basics.provenance import device_name
 from engine.jobs import Context, Output
 from engine.problems.problem import pick_device
-from engine.requests import JobRequest
 from engine.store.results import Result
 
 FIRST = 200
@@ -63,7 +61,7 @@ class HeldOut:
         return np.argsort(self.own, kind="stable")[:count]
 
 
-class HeldOutRequest(JobRequest[HeldOut]):
+class HeldOutRequest(OfSource[HeldOut]):
     """Train without each fold of the labels, as they are, and say of that fold how probable each class is.
 
     All labels of the source take part, stratified by label.
@@ -71,17 +69,8 @@ class HeldOutRequest(JobRequest[HeldOut]):
 
     name: ClassVar = "noisy_label_held_out"
     answer: ClassVar = HeldOut
+    about: ClassVar = "First suspects in"
     numerics: ClassVar = 2
-
-    source: NoisySource
-
-    @property
-    def job_title(self) -> str:
-        return f"First suspects in {data.title(self.source.dataset)}"
-
-    @property
-    def contents(self) -> Mapping[str, str]:
-        return self.source.contents
 
     def parameters(self) -> dict[str, Any]:
         """The source, and the number of its folds."""
@@ -90,14 +79,6 @@ class HeldOutRequest(JobRequest[HeldOut]):
     @property
     def chunks(self) -> list[str]:
         return fold_chunks(self.source.held_out_folds)
-
-    @property
-    def unit(self) -> float:
-        return effort.training_seconds(self.source)
-
-    @property
-    def involves(self) -> tuple[str, ...]:
-        return effort.involves(self.source)
 
     def run_chunk(self, chunk: str, context: Context) -> Output:
         noisy, device = draw_cached(self.source), str(pick_device(context.device))
@@ -112,9 +93,9 @@ class HeldOutRequest(JobRequest[HeldOut]):
         for chunk in self.chunks:
             p[noisy.fold_of == fold_named(chunk)] = chunks[chunk].arrays()["p"]
         count = counted(y, p, self.source.mask)
-        output, first = self.stored(HeldOut(p, y, count.low, count.high)), chunks[self.chunks[0]].manifest
-        return Output(output.tables, output.arrays, {**output.manifest, "device": first["device"],
-                                                     "data": first["data"], "seeds": [self.source.seed]})
+        first = chunks[self.chunks[0]].manifest
+        return self.stored(HeldOut(p, y, count.low, count.high)).stating(
+            {"device": first["device"], "data": first["data"], "seeds": [self.source.seed]})
 
 
 def _left_out(noisy: NoisyData, fold: int, device: str, options: Options) -> np.ndarray:

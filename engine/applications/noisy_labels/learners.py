@@ -34,7 +34,7 @@ Examples = Callable[[], tuple[np.ndarray, np.ndarray]]
 
 
 @dataclass(frozen=True, eq=False)
-class Task:
+class TrainingTask:
     """What a model is trained on: x (n, …) float32 as it reads them, y (n,) of so many classes, and weights (n,),
     None for ones; build () -> a network with fresh weights; identity: what determines the result, None where it is not
     to be stored."""
@@ -72,14 +72,14 @@ class Learner(ABC):
         return given
 
     @abstractmethod
-    def fit(self, task: Task, device: str, options: Options) -> TrainedNetwork:
+    def fit(self, task: TrainingTask, device: str, options: Options) -> TrainedNetwork:
         """The trained network, or as it was trained before where the task has an identity."""
 
 
 class ByRecipe(Learner):
     """A network of `engine.models.catalogue`."""
 
-    def fit(self, task: Task, device: str, options: Options) -> TrainedNetwork:
+    def fit(self, task: TrainingTask, device: str, options: Options) -> TrainedNetwork:
         if task.identity is not None:
             return trained(task.identity, task.build, task.x, task.y, task.recipe, task.seed, device=device,
                            check=options.check, progress=options.progress)
@@ -123,7 +123,7 @@ class Regression(Learner):
             atomic_write(path, canonical_json({"penalty": penalty}))
         return given.model_copy(update={"weight_decay": penalty, "checkpoints": 0})
 
-    def fit(self, task: Task, device: str, options: Options) -> TrainedNetwork:
+    def fit(self, task: TrainingTask, device: str, options: Options) -> TrainedNetwork:
         """A task with an identity is stored by its content."""
         options.check()
         module: nn.Module
@@ -135,7 +135,7 @@ class Regression(Learner):
         return TrainedNetwork(module.to(device), ())
 
 
-def _stored(task: Task) -> nn.Module:
+def _stored(task: TrainingTask) -> nn.Module:
     """The regression of a task without weights, fitted once for its data."""
     path = weights_file({"regression": digest(task.x, task.y), "classes": task.classes,
                          "penalty": task.recipe.weight_decay, "numerics": NUMERICS})

@@ -17,13 +17,13 @@ from typing import ClassVar
 import numpy as np
 import torch
 
-from engine import data
 from engine.applications.noisy_labels.drawing import draw_cached
 from engine.applications.noisy_labels.folds import fold_chunks, fold_named
-from engine.applications.noisy_labels.source import NoisyData, NoisySource, TrainedModel
+from engine.applications.noisy_labels.request import OfSource
+from engine.applications.noisy_labels.source import NoisyData, TrainedModel
 from engine.basics.provenance import device_name
 from engine.jobs import Context, Output
-from engine.requests import WHOLE, JobRequest
+from engine.requests import WHOLE
 from engine.store.results import Result
 
 MOST = 3
@@ -43,21 +43,12 @@ class Reasons:
     of: int
 
 
-class LabelReasonsRequest(JobRequest[Reasons]):
+class LabelReasonsRequest(OfSource[Reasons]):
     """Say of each label which verified examples speak against it."""
 
     name: ClassVar = "label_reasons"
+    about: ClassVar = "Reasons for suspicion in"
     answer: ClassVar = Reasons
-
-    source: NoisySource
-
-    @property
-    def job_title(self) -> str:
-        return f"Reasons for suspicion in {data.title(self.source.dataset)}"
-
-    @property
-    def contents(self) -> Mapping[str, str]:
-        return self.source.contents
 
     @property
     def chunks(self) -> list[str]:
@@ -80,10 +71,8 @@ class LabelReasonsRequest(JobRequest[Reasons]):
         else:
             reasons = Reasons(arrays[0]["queries"], arrays[0]["scores"], arrays[0]["negative"],
                               np.zeros(len(noisy.evidence.y), dtype=np.int64), 0)
-        output = self.stored(reasons)
-        return Output(output.tables, output.arrays, {
-            **output.manifest, "data": noisy.fingerprint, "device": results[0].manifest["device"],
-            "seeds": [self.source.seed]})
+        return self.stored(reasons).stating({"data": noisy.fingerprint, "device": results[0].manifest["device"],
+                                             "seeds": [self.source.seed]})
 
 
 def against(model: TrainedModel) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from engine.applications.noisy_labels.evidence import Evidence
-from engine.applications.noisy_labels.learners import Learner, Task
+from engine.applications.noisy_labels.learners import Learner, TrainingTask
 from engine.basics.options import Options
 from engine.models.recipe import Recipe
 
@@ -32,8 +32,8 @@ class Refitting:
 
     def fit(self, weights: np.ndarray, options: Options) -> nn.Module:
         """The model trained on the labels with weights (n,)."""
-        task = Task(self.evidence.x, self.evidence.y, self.evidence.classes, self.build, self.recipe, self.seed,
-                    weights.astype(np.float32))
+        task = TrainingTask(self.evidence.x, self.evidence.y, self.evidence.classes, self.build, self.recipe, self.seed,
+                            weights.astype(np.float32))
         return self.learner.fit(task, self.device, options).module
 
     def left_out(self, fold: int, options: Options, weights: np.ndarray | None = None) -> np.ndarray:

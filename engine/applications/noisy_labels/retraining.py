@@ -14,9 +14,9 @@ import numpy as np
 import pandas as pd
 from pydantic import BeforeValidator
 
-from engine.applications.noisy_labels import effort
 from engine.applications.noisy_labels.drawing import draw_cached
 from engine.applications.noisy_labels.evidence import Evidence
+from engine.applications.noisy_labels.request import LabelsRequest, OfSource
 from engine.applications.noisy_labels.source import NoisyData, NoisySource
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
@@ -25,7 +25,7 @@ from engine.jobs import Context, Output
 from engine.metrics import seed_means
 from engine.metrics.agreement import top_size
 from engine.problems.problem import pick_device
-from engine.requests import WHOLE, JobRequest
+from engine.requests import WHOLE
 from engine.store.results import Result
 
 BEFORE, AFTER = "before", "after"
@@ -35,7 +35,7 @@ OF_THE_DATA = ("device", "data", "trusted_from", "made_wrong")
 """What a chunk says of its data and goes into the manifest of the whole; one of an earlier version says less."""
 
 
-class RetrainingRequest(JobRequest[float]):
+class RetrainingRequest(OfSource[float]):
     """One training: rows of the training set to remove, and rows with their new label. The order does not count.
 
     The answer is the test accuracy. Raises `InvalidInput` for a row or a label that does not exist, and where no two
@@ -43,15 +43,11 @@ class RetrainingRequest(JobRequest[float]):
     """
 
     name: ClassVar = "noisy_label_retraining"
+    about: ClassVar = "Training again on"
 
-    source: NoisySource
     removed: Annotated[tuple[int, ...], BeforeValidator(lambda rows: tuple(sorted({int(row) for row in rows})))] = ()
     relabelled: Annotated[dict[int, int], BeforeValidator(
         lambda labels: {int(row): int(labels[row]) for row in sorted(labels, key=int)})] = {}
-
-    @property
-    def contents(self) -> Mapping[str, str]:
-        return self.source.contents
 
     def run_chunk(self, chunk: str, context: Context) -> Output:
         device, noisy = str(pick_device(context.device)), draw_cached(self.source)
@@ -71,19 +67,38 @@ class RetrainingRequest(JobRequest[float]):
 
 @dataclass(frozen=True)
 class WhatIf:
-    """accuracy: mean and interval over training seeds of the accuracy before and after, and of its change."""
+    """accuracy: a row before, after and change, with its mean and half its 95% interval `ci95`: over training seeds, or
+    over examples that models were not trained on."""
 
     accuracy: pd.DataFrame
 
 
-class WhatIfRequest(JobRequest[WhatIf]):
+class OfTraining(LabelsRequest[WhatIf]):
+    """Base of requests for the accuracy before and after one training. trainings: how many models it trains."""
+
+    answer: ClassVar = WhatIf
+
+    training: RetrainingRequest
+
+    @property
+    def labels(self) -> NoisySource:
+        return self.training.source
+
+    @property
+    def trainings(self) -> int:
+        raise NotImplementedError
+
+    def measured(self, n_test: int) -> str:
+        """What the interval of its change is over, after `a 95% interval`."""
+        raise NotImplementedError
+
+
+class WhatIfRequest(OfTraining):
     """Accuracy before and after removing and relabelling, over training seeds; the mask of the noise stays."""
 
     name: ClassVar = "noisy_label_what_if"
-    answer: ClassVar = WhatIf
     numerics: ClassVar = RetrainingRequest.numerics
 
-    training: RetrainingRequest
     seeds: int = 3
 
     @property
@@ -92,16 +107,10 @@ class WhatIfRequest(JobRequest[WhatIf]):
         return f"What if {' and '.join(f'{count:,} {what}' for count, what in counts if count)}"
 
     @property
-    def contents(self) -> Mapping[str, str]:
-        return self.training.contents
-
-    @property
     def trainings(self) -> int:
-        """How many models it trains."""
         return 2 * self.seeds
 
     def measured(self, n_test: int) -> str:
-        """What the interval of its change is over, after `a 95% interval`."""
         return f"by Student's t over {self.seeds} training seeds, paired; {n_test:,} test examples."
 
     def parameters(self) -> dict[str, Any]:
@@ -116,14 +125,6 @@ class WhatIfRequest(JobRequest[WhatIf]):
     @property
     def chunks(self) -> list[str]:
         return [f"{seed}/{step}" for seed in self.parameters()["seeds"] for step in (BEFORE, AFTER)]
-
-    @property
-    def unit(self) -> float:
-        return effort.training_seconds(self.training.source)
-
-    @property
-    def involves(self) -> tuple[str, ...]:
-        return effort.involves(self.training.source)
 
     def run_chunk(self, chunk: str, context: Context) -> Output:
         seed, step = chunk.split("/")

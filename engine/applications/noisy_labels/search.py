@@ -13,8 +13,7 @@ from pydantic import AfterValidator, Field
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from engine import data
-from engine.applications.noisy_labels import consensus, effort, in_turn
+from engine.applications.noisy_labels import consensus, in_turn
 from engine.applications.noisy_labels.decision_file import columns_of
 from engine.applications.noisy_labels.detectors.methods import HELD_OUT, REFITTED, TRAINING
 from engine.applications.noisy_labels.detectors.readings import Probabilities
@@ -23,6 +22,7 @@ from engine.applications.noisy_labels.folds import FOLD, fold_chunks, fold_named
 from engine.applications.noisy_labels.held_out import HeldOutRequest
 from engine.applications.noisy_labels.network_readings import HeldOutModels
 from engine.applications.noisy_labels.pairs import BEHAVIOR_TITLES, METHODS, Pair, reading, usual
+from engine.applications.noisy_labels.request import OfSource
 from engine.applications.noisy_labels.scoring import (
     AUGMENTED,
     GRADIENTS,
@@ -31,13 +31,12 @@ from engine.applications.noisy_labels.scoring import (
     detected,
     suspicions,
 )
-from engine.applications.noisy_labels.source import NoisyData, NoisySource, TrainedModel
+from engine.applications.noisy_labels.source import NoisyData, TrainedModel
 from engine.basics.provenance import device_name
 from engine.jobs import Context, Output
 from engine.problems.problem import pick_device
 from engine.question import direction
 from engine.question.behaviors import BEHAVIORS
-from engine.requests import JobRequest
 from engine.store.results import Result
 
 TOGETHER = {"similarity": ("random", *SIMILARITIES, *OF_CLASSES, AUGMENTED), "gradients": GRADIENTS,
@@ -76,26 +75,18 @@ class Scored:
                              direction.QUANTITY: direction.suspicions([BEHAVIORS[name] for name in BEHAVIOR_TITLES])})
 
 
-class SuspicionRequest(JobRequest[Scored]):
+class SuspicionRequest(OfSource[Scored]):
     """Train on the labels of a source as they are, and say of each how likely it is wrong, by every method.
 
     A chunk is a group of methods; without a trusted set, a model that leaves out one fold.
     """
 
     name: ClassVar = "noisy_label_scores"
+    about: ClassVar = "Noisy labels in"
     numerics: ClassVar = 4
 
-    source: NoisySource
     methods: Annotated[tuple[str, ...], AfterValidator(lambda names: tuple(sorted(names)))] = Field(
         default_factory=lambda given: usual(not given["source"].learner.passes))
-
-    @property
-    def job_title(self) -> str:
-        return f"Noisy labels in {data.title(self.source.dataset)}"
-
-    @property
-    def contents(self) -> Mapping[str, str]:
-        return self.source.contents
 
     @property
     def chunks(self) -> list[str]:
@@ -111,14 +102,6 @@ class SuspicionRequest(JobRequest[Scored]):
     def weight(self, chunk: str) -> float:
         """Guessed shares: the first chunk trains the model, what reads held-out models trains others on folds."""
         return {"similarity": 1.0, "gradients": 0.5, HELD_OUT: 2.0, TRAINING: 0.2, REFITTED: 2.0}.get(chunk, 1.0)
-
-    @property
-    def unit(self) -> float:
-        return effort.training_seconds(self.source)
-
-    @property
-    def involves(self) -> tuple[str, ...]:
-        return effort.involves(self.source)
 
     def run_chunk(self, chunk: str, context: Context) -> Output:
         noisy = draw_cached(self.source)

@@ -19,7 +19,7 @@ from engine.applications.noisy_labels import limits
 from engine.applications.noisy_labels.channels import standardised
 from engine.applications.noisy_labels.evidence import Evidence
 from engine.applications.noisy_labels.folds import check_folds, fold_of
-from engine.applications.noisy_labels.learners import Learner, Task, learner
+from engine.applications.noisy_labels.learners import Learner, TrainingTask, learner
 from engine.applications.noisy_labels.origin import IN_TURN, VERIFIED, check_origin, in_turn_sentence, origin_sentence
 from engine.applications.noisy_labels.refitting import Refitting
 from engine.basics.errors import InvalidInput
@@ -311,7 +311,8 @@ class NoisyData:
         """The model of data that are as it reads them."""
         source, evidence = self.source, self.evidence
         identity = {**self._identity, **({} if self.held_out is None else {"held_out": self.held_out})}
-        task = Task(evidence.x, evidence.y, evidence.classes, self.build, recipe, source.seed, identity=identity)
+        task = TrainingTask(evidence.x, evidence.y, evidence.classes, self.build, recipe, source.seed,
+                            identity=identity)
         network = source.learner.fit(task, device, options)
         return TrainedModel(evidence, self.build, network.module, network.checkpoints, source, device, recipe)
 
@@ -320,8 +321,8 @@ class NoisyData:
         """p (h, C) by the model trained from scratch on labels y (n,) with weights (n,), for the training examples
         `held` (n,), or for the test examples where that is None."""
         read, source = self.read(options.between(0, 0.5)), self.source
-        task = Task(read.evidence.x, y, read.evidence.classes, self.build, self.recipe(options), seed,
-                    weights.astype(np.float32))
+        task = TrainingTask(read.evidence.x, y, read.evidence.classes, self.build, self.recipe(options), seed,
+                            weights.astype(np.float32))
         module = source.learner.fit(task, device, options).module
         x = read.x_test if held is None else read.evidence.x[held]
         with torch.no_grad():

@@ -9,22 +9,23 @@ from typing import Annotated, ClassVar
 import numpy as np
 import pandas as pd
 from pydantic import Field
+from pydantic.fields import FieldInfo
 
-from engine import data
-from engine.applications.noisy_labels import effort, in_turn, planted
+from engine.applications.noisy_labels import in_turn, planted
 from engine.applications.noisy_labels.detectors.methods import REFITTED, TRAINING
 from engine.applications.noisy_labels.drawing import draw_cached
 from engine.applications.noisy_labels.held_out import HeldOutRequest
 from engine.applications.noisy_labels.network_readings import HeldOutModels
 from engine.applications.noisy_labels.pairs import CONSENSUS, Pair, reading, usual
+from engine.applications.noisy_labels.request import OfSource
 from engine.applications.noisy_labels.scoring import GRADIENTS, SIMILARITIES, detected, suspicions
-from engine.applications.noisy_labels.source import NoisyData, NoisySource
+from engine.applications.noisy_labels.source import NoisyData
 from engine.basics.options import Options
 from engine.basics.provenance import device_name
 from engine.basics.values import Number
 from engine.jobs import Context, Output
 from engine.problems.problem import pick_device
-from engine.requests import WHOLE, JobRequest
+from engine.requests import WHOLE
 from engine.store.results import Result
 
 
@@ -60,32 +61,31 @@ ENOUGH = 50
 """From how many planted labels on a trial tells methods apart."""
 
 
-class TrialRequest(JobRequest[Trial]):
-    """Flip some labels of the data at hand, and measure which method finds them."""
+class TrialRequest(OfSource[Trial]):
+    """Flip 5% of the labels that look right, and measure how each method detects them (resumable).
+
+    The command has no option but the data.
+    """
 
     name: ClassVar = "noisy_label_trial"
     answer: ClassVar = Trial
+    about: ClassVar = "Which method finds wrong labels in"
     numerics: ClassVar = 2
+    trainings_each: ClassVar = 12.0
+    command: ClassVar = "label-trial"
+    doing: ClassVar = "label trial"
+    outputs: ClassVar = {"out": "Detection of the flipped labels by each method, and its weight in the consensus."}
 
-    source: NoisySource
     fraction: Annotated[Number, Field(gt=0, le=0.2)] = planted.FRACTION
     methods: tuple[str, ...] = Field(default_factory=lambda given: usual(not given["source"].learner.passes))
 
-    @property
-    def job_title(self) -> str:
-        return f"Which method finds wrong labels in {data.title(self.source.dataset)}"
+    @classmethod
+    def options(cls) -> dict[str, FieldInfo]:
+        return {"source": cls.model_fields["source"]}
 
-    @property
-    def contents(self) -> Mapping[str, str]:
-        return self.source.contents
-
-    @property
-    def unit(self) -> float:
-        return 12 * effort.training_seconds(self.source)
-
-    @property
-    def involves(self) -> tuple[str, ...]:
-        return effort.involves(self.source)
+    def sentences(self, answer: Trial) -> list[str]:
+        return [answer.table.to_string(index=False, float_format="{:.3f}".format),
+                f"Recommended: {answer.best.title}: {answer.why}."]
 
     def run_chunk(self, chunk: str, context: Context) -> Output:
         noisy, device = draw_cached(self.source), str(pick_device(context.device))
@@ -96,14 +96,12 @@ class TrialRequest(JobRequest[Trial]):
         scores = searched(noisy.relabelled(made.labels), self.methods, device,
                           context.computing("searching for the flipped labels"))
         answer = self.stored(Trial(planted.measured(scores, made), int(made.flipped.sum()), int(made.eligible.sum())))
-        facts = {"data": noisy.fingerprint, "device": device_name(device)}
-        return Output(answer.tables, answer.arrays, {**answer.manifest, **facts})
+        return answer.stating({"data": noisy.fingerprint, "device": device_name(device)})
 
     def finish(self, chunks: Mapping[str, Result], context: Context) -> Output:
         whole = chunks[WHOLE]
-        answer = self.stored(self.loaded(whole))
-        return Output(answer.tables, answer.arrays, {
-            **answer.manifest, "source": self.source.model_dump(mode="json"), "seeds": [self.source.seed],
+        return self.stored(self.loaded(whole)).stating({
+            "source": self.source.model_dump(mode="json"), "seeds": [self.source.seed],
             "data": whole.manifest["data"], "device": whole.manifest["device"]})
 
 

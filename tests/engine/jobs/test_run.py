@@ -12,9 +12,10 @@ from engine.basics.noted import note
 from engine.basics.resident import peak_resident
 from engine.jobs import KINDS, Bar, JobKind, Ledger, Output, Took, Watch, job_digest, run_job, time_left
 from engine.jobs import bar as jobs_bar
+from engine.jobs.executor import ChunkWork
 from engine.jobs.kinds import Progress
 from engine.store.results import Store
-from tests.engine.jobs.kinds import tally
+from tests.engine.jobs.kinds import plan, tally
 
 
 class Recorder(Watch):
@@ -149,6 +150,16 @@ def test_another_process_may_be_faster(root, payload):
     result = run_job("slow", payload, root, watch=Overtaken())
     assert result == run_job("slow", payload, root) and tally(payload).count("finish") == 1
     assert not list((root / "chunks").iterdir())
+
+
+def test_a_chunk_that_another_process_stored_meanwhile_is_not_computed(root, payload):
+    class Helped(Watch):
+        def report(self, progress):
+            if progress.done == 1 and len(tally(payload)) == 1:
+                ChunkWork(KINDS["slow"], payload, root)(plan(payload)[2])
+
+    run_job("slow", payload, root, watch=Helped())
+    assert tally(payload) == ["0", "2", "1", "3", "finish"]
 
 
 @pytest.mark.parametrize(("plan", "output", "said"), [

@@ -6,8 +6,8 @@ import tomllib
 from inspect import signature
 from math import isqrt
 
+from engine.analysis.subset_bank import Draw
 from engine.applications.language import sketching
-from engine.cli.sampling import SubsetOptions
 from engine.curvature import dense
 from engine.data import image_folder, load
 from engine.desk import memory, spot_check
@@ -134,7 +134,7 @@ def a_spot_check_within_a_minute() -> Found:
 
 @claim
 def models_of_a_datamodel() -> Found:
-    return [str(SubsetOptions().subsets)]
+    return [str(Draw().count)]
 
 
 @claim
