@@ -61,11 +61,11 @@ def _expanding(function: Callable[..., Any]) -> Callable[..., Any]:
     return lambda payload, *more: function({**payload, "settings": expanded(payload["settings"])}, *more)
 
 
-def ranked(attribution: Attribution, name: str, sets: Sequence[str], layers: Sequence[float] = ()
-           ) -> dict[tuple[str, str], np.ndarray]:
+def ranked(chosen: Mapping[str, Any], attribution: Attribution, name: str, sets: Sequence[str],
+           layers: Sequence[float] = ()) -> dict[tuple[str, str], np.ndarray]:
     """The rankings of the training records for a set of queries, one of the `sets` that a study asks about, by the
     methods and products of its conventions."""
-    if attribution.setting.unprojected:
+    if chosen.get("unprojected"):
         return rankings.rankings(mean_products.features(attribution, name, sets), attribution.task.sign, layers,
                                  methods.AUTHORS)
     return rankings.rankings(attribution.features(attribution.task.queries[name]), attribution.task.sign, layers)
@@ -111,8 +111,8 @@ def study_of_runs(name: str, sets: Callable[[Attribution], Sequence[str]],
     def plan(payload: Mapping[str, Any]) -> list[str]:
         return [key for seed in payload["seeds"] for key in keys(payload, seed)]
 
-    return study(name, *map(_expanding, (plan, run_chunk, finish, weight)), on_disk=_expanding(on_disk),
-                 after=_expanding(after))
+    return study(name, _expanding(plan), _expanding(run_chunk), _expanding(finish), _expanding(weight),
+                 on_disk=_expanding(on_disk), after=_expanding(after))
 
 
 def table(chosen: Mapping[str, Any], columns: Sequence[str], seeds: Sequence[Mapping[tuple, float]]) -> list[dict]:
@@ -134,10 +134,10 @@ def manifest(payload: Mapping[str, Any], chosen: Mapping[str, Any], chunks: Mapp
             "device": chunks[f"{payload['seeds'][0]}/train"].manifest["device"]}
 
 
-def sketched(attribution: Attribution, name: str) -> dict[str, Any]:
+def sketched(chosen: Mapping[str, Any], attribution: Attribution, name: str) -> dict[str, Any]:
     """Of a chunk's manifest: how far scores for a set of queries depend on the draw of the projection, for the run of
     its seed; nothing where gradients are not projected."""
-    if attribution.setting.unprojected:
+    if chosen.get("unprojected"):
         return {}
     stability = sketching.stability(attribution.features(attribution.task.queries[name]))
     return {"sketched": {"sketch": sketching.described(stability, attribution.projection, attribution.tried),
