@@ -89,23 +89,24 @@ def weight(payload: Mapping[str, Any], key: str) -> float:
 
 
 def _further(settings: Mapping[str, Any]) -> language.Further:
-    return {"scores": lambda attribution, _: _scores_chunk(attribution, settings.get("layers", ()))}
+    return {"scores": lambda attribution, _: _scores_chunk(settings, attribution)}
 
 
-def _scores_chunk(attribution, layers) -> Output:
+def _scores_chunk(settings: Mapping[str, Any], attribution) -> Output:
     """Every measure of poison detection, and AUPRC of the four crossings of query and target."""
-    task, measured = attribution.task, {}
+    task, measured, sets = attribution.task, {}, list(ABLATION.values())
     poison, benign = task.flagged("poison"), task.flagged("benign")
-    sets = list(ABLATION.values())
     for (query, target), name in ABLATION.items():
-        for (method, behavior), scores in language.ranked(attribution, name, sets, layers).items():
+        ranked = language.ranked(settings, attribution, name, sets, settings.get("layers", ()))
+        for (method, behavior), scores in ranked.items():
             measured["ablation", method, behavior, query, target, "AUPRC"] = detection.auprc(poison, scores)
             if name == task.reference:
                 values = {**detection.detection(poison, scores),
                           "BT-FPR": detection.false_positive_rate(benign, scores)}
                 measured |= {("detection", method, behavior, "", "", metric): value
                              for metric, value in values.items()}
-    return Output(tables=language.measured(measured), manifest=language.sketched(attribution, task.reference, sets))
+    return Output(tables=language.measured(measured),
+                  manifest=language.sketched(settings, attribution, task.reference, sets))
 
 
 def finish(payload: Mapping[str, Any], chunks: Mapping[str, Result], context: Context) -> Output:
@@ -131,7 +132,7 @@ def _of_removal(settings: Mapping[str, Any]) -> language.Further:
 def _removal_chunk(chosen: Mapping[str, Any], method: str, behavior: str, attribution: Attribution, context: Context
                    ) -> Output:
     """What was taken out, and what the model does after training without it."""
-    removed = removal(attribution, method, behavior)
+    removed = removal(chosen, attribution, method, behavior)
     rest = np.setdiff1d(np.arange(len(attribution.task.train)), removed)
     once = {**chosen, "recipe": {**chosen["recipe"], "checkpoints": 1, "checkpoints_at": ""}}
     retrained = stages.attribution(once, attribution.seed, context, keep=rest)
@@ -145,14 +146,14 @@ def _removal_chunk(chosen: Mapping[str, Any], method: str, behavior: str, attrib
     return Output(tables=language.measured({**composition, **after}))
 
 
-def removal(attribution, method: str, behavior: str) -> np.ndarray:
+def removal(chosen: Mapping[str, Any], attribution, method: str, behavior: str) -> np.ndarray:
     """The rows that a method takes out: the top 10% of its ranking, or as many of a group for an oracle."""
     task = attribution.task
     if method == "Oracle":
         rows = np.flatnonzero(task.flagged(ORACLES[behavior]))
         count = int(np.ceil(detection.TOP * len(task.train) - 1e-9))
         return np.sort(np.random.default_rng([attribution.seed, 11]).permutation(rows)[:count])
-    ranked = language.ranked(attribution, task.reference, [task.reference])
+    ranked = language.ranked(chosen, attribution, task.reference, [task.reference])
     return detection.top(ranked[method, behavior], detection.TOP)
 
 

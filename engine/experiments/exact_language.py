@@ -55,8 +55,8 @@ METHODS = {NAMED[name].label: name for name in (
     "influence_function_ekfac", "influence_function_datainf")}
 """What the tables call a named method -> its name in `engine.scoring.named`.
 
-Conjugate gradients are left out: for 400 right-hand sides (100 queries × 4 behaviors) an iteration takes a core 17
-minutes.
+Conjugate gradients are left out: for 400 right-hand sides (100 queries × 4 behaviors) a single iteration takes a core
+17 minutes.
 """
 
 RECIPE = {"rank": 16, "epochs": 4, "learning_rate": 5e-3, "batch": 16, "context": 256, "checkpoints": CHECKPOINTS}

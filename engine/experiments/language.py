@@ -62,11 +62,11 @@ def _expanding(function: Callable[..., Any]) -> Callable[..., Any]:
     return lambda payload, *more: function({**payload, "settings": expanded(payload["settings"])}, *more)
 
 
-def ranked(attribution: Attribution, name: str, sets: Sequence[str], layers: Sequence[float] = ()
-           ) -> dict[tuple[str, str], np.ndarray]:
+def ranked(chosen: Mapping[str, Any], attribution: Attribution, name: str, sets: Sequence[str],
+           layers: Sequence[float] = ()) -> dict[tuple[str, str], np.ndarray]:
     """The rankings of the training records for a set of queries, one of the `sets` that a study asks about, by the
     methods and products of its conventions."""
-    if attribution.setting.unprojected:
+    if chosen.get("unprojected"):
         return rankings.rankings(mean_products.features(attribution, name, sets), attribution.task.sign, layers,
                                  methods.AUTHORS)
     return rankings.rankings(attribution.features(attribution.task.queries[name]), attribution.task.sign, layers)
@@ -112,8 +112,8 @@ def study_of_runs(name: str, sets: Callable[[Attribution], Sequence[str]],
     def plan(payload: Mapping[str, Any]) -> list[str]:
         return [key for seed in payload["seeds"] for key in keys(payload, seed)]
 
-    return study(name, *map(_expanding, (plan, run_chunk, finish, weight)), on_disk=_expanding(on_disk),
-                 after=_expanding(after))
+    return study(name, _expanding(plan), _expanding(run_chunk), _expanding(finish), _expanding(weight),
+                 on_disk=_expanding(on_disk), after=_expanding(after))
 
 
 def table(chosen: Mapping[str, Any], columns: Sequence[str], seeds: Sequence[Mapping[tuple, float]]) -> list[dict]:
@@ -135,12 +135,13 @@ def manifest(payload: Mapping[str, Any], chosen: Mapping[str, Any], chunks: Mapp
             "device": chunks[f"{payload['seeds'][0]}/train"].manifest["device"]}
 
 
-def sketched(attribution: Attribution, name: str, sets: Sequence[str]) -> dict[str, Any]:
+def sketched(chosen: Mapping[str, Any], attribution: Attribution, name: str, sets: Sequence[str]) -> dict[str, Any]:
     """Of a chunk's manifest, for the run of its seed: how alike the behaviors are for a set of queries, one of `sets`,
     and how far scores depend on the draw of the projection, where gradients are projected."""
-    if attribution.setting.unprojected:
+    if chosen.get("unprojected"):
         held = mean_products.features(attribution, name, sets)
-        return {"sketched": {"behavior_cosines": collinearity.cosines(replace(held, points=(held.regressed,)))}}
+        projected = replace(held, points=tuple(filter(None, [held.regressed])))
+        return {"sketched": {"behavior_cosines": collinearity.cosines(projected)}}
     features = attribution.features(attribution.task.queries[name])
     stability = sketching.stability(features)
     return {"sketched": {"sketch": sketching.described(stability, attribution.projection, attribution.tried),

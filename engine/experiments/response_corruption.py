@@ -61,20 +61,19 @@ def weight(payload: Mapping[str, Any], key: str) -> float:
 
 
 def _further(settings: Mapping[str, Any]) -> language.Further:
-    layers = settings.get("layers", ())
     signals_chunk = _signals_as_authors if settings.get("unprojected") else _signals_chunk
-    return {"signals": signals_chunk, "scores": lambda attribution, _: _scores_chunk(attribution, layers)}
+    return {"signals": signals_chunk, "scores": lambda attribution, _: _scores_chunk(settings, attribution)}
 
 
-def _scores_chunk(attribution, layers) -> Output:
+def _scores_chunk(settings: Mapping[str, Any], attribution) -> Output:
     """Every measure of every ranking for both kinds of corruption."""
     task = attribution.task
-    ranked = language.ranked(attribution, task.reference, [task.reference], layers)
+    ranked = language.ranked(settings, attribution, task.reference, [task.reference], settings.get("layers", ()))
     measured = {(corruption, method, behavior, metric): value
                 for corruption, flag in task.sought.items() for (method, behavior), scores in ranked.items()
                 for metric, value in detection.detection(task.flagged(flag), scores).items()}
     return Output(tables=language.measured(measured),
-                  manifest=language.sketched(attribution, task.reference, [task.reference]))
+                  manifest=language.sketched(settings, attribution, task.reference, [task.reference]))
 
 
 def _signals_chunk(run, context: Context) -> Output:

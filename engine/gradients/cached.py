@@ -190,10 +190,7 @@ class CachedGradients:
     def term(self, weight: float, *, normalised: bool = False, preconditioned: bool = False, divided: bool = False
              ) -> CachedTerm:
         point, scaled = self.features.points[self.checkpoint], normalise if normalised else np.asarray
-        records = point.conditioned if preconditioned else point.divided if divided else point.gradients
-        if records is None:
-            raise InvalidInput("What Adam's moments make of these records' gradients is not held; use an estimator "
-                               "that reads the gradients alone, such as `first_order`.")
+        records = held(point.conditioned if preconditioned else point.divided if divided else point.gradients)
         return CachedTerm(self.checkpoint, weight, lambda behavior: scaled(point.queries[behavior]),
                           lambda: scaled(records[self.rows]), lengths=(
                               lambda behavior: lengths(point.queries[behavior])[:, 0]) if normalised else None)
@@ -233,6 +230,14 @@ class CachedEvents:
             return inverse(torch.from_numpy(np.asarray(last.queries[behavior], dtype=np.float64))).numpy()
 
         return CachedTerm(len(self.held.points) - 1, -weight, queries, lambda: last.gradients[self.rows], inverse)
+
+
+def held(values: np.ndarray | None) -> np.ndarray:
+    """Values of a checkpoint. Raises `InvalidInput` for those that are not held."""
+    if values is None:
+        raise InvalidInput("What Adam's moments make of these records' gradients is not held; use an estimator that "
+                           "reads the gradients alone, such as `first_order`.")
+    return values
 
 
 def products(queries: np.ndarray, records: np.ndarray) -> np.ndarray:

@@ -60,18 +60,28 @@ class NetworkGradients:
         return build() if self.point else self.problem.memo(
             "training_gradients", build, (self.problem.outside_content, *self.rows.tolist()))
 
-    def updates(self, divided: bool) -> Tensor:
-        """Γ(z_k), or ∇ℓ(z_k)/(√v + ε)², (b, P). Raises `InvalidInput` where the training kept no moments."""
+    @cached_property
+    def updates(self) -> Tensor:
+        """Γ(z_k) (b, P). Raises `InvalidInput` where the training kept no moments."""
+        first, second, steps = self._moments
+        return adam_update(self._gradients(), first, second, steps)
+
+    @cached_property
+    def divided(self) -> Tensor:
+        """∇ℓ(z_k)/(√v + ε)² (b, P). Raises as `updates` does."""
+        return self._gradients() / (self._moments[1].sqrt() + EPSILON) ** 2
+
+    def _gradients(self) -> Tensor:
+        return loss_gradients(self.problem, self.rows, self.theta, self.options.budget // 4, check=self.options.check)
+
+    @property
+    def _moments(self) -> tuple[Tensor, Tensor, int]:
         point = self.point
         if point is None or point.first is None or point.second is None:
             raise InvalidInput("LESS reads the moments of Adam, which this model's training did not keep; train it "
                                "by Adam or AdamW (`optimizer` of its recipe), with `checkpoints`, or use "
                                "`first_order`.")
-        gradients = loss_gradients(self.problem, self.rows, self.theta, self.options.budget // 4,
-                                   check=self.options.check)
-        if divided:
-            return gradients / (point.second.sqrt() + EPSILON) ** 2
-        return adam_update(gradients, point.first, point.second, point.steps)
+        return point.first, point.second, point.steps
 
     def norms(self) -> Tensor:
         return self.training.norms()
@@ -81,7 +91,7 @@ class NetworkGradients:
         self.options.check()
         problem, theta = self.problem, self.theta
         tiny = torch.finfo(problem.theta.dtype).tiny
-        moved = self.updates(divided) if preconditioned or divided else None
+        moved = self.updates if preconditioned else self.divided if divided else None
         inner = self._inner(moved, normalised, tiny)
 
         def products(signal: Tensor) -> Tensor:

@@ -55,10 +55,9 @@ class Setting(Sparse):
     modules: patterns over the names that transformers gives the adapted layers (`engine.models.layers`), of those whose
     adapters are scored (default: all); all are trained. tokens: those of a training record whose loss is scored.
     ranges: behaviors beside those that every query allows, each of a range of one query's tokens: `tokens@4:2-7`.
-    unprojected: whether mean queries are scored by their own gradients (`engine.applications.language.mean_products`).
     """
 
-    unwritten: ClassVar = ("modules", "tokens", "ranges", "unprojected")
+    unwritten: ClassVar = ("modules", "tokens", "ranges")
     model: str
     task: dict[str, Any]
     recipe: FineTuning = FineTuning()
@@ -68,7 +67,6 @@ class Setting(Sparse):
     modules: tuple[str, ...] = ()
     tokens: Mark = "response"
     ranges: Ranges = ()
-    unprojected: bool = False
 
 
 @lru_cache(maxsize=1)
@@ -302,7 +300,7 @@ class Attribution:
         last, own, query_states = cached[-1], self.states(new or None, check), self.states(records)
         return CachedFeatures(draws[0], last["norm"], last["loss"], {depth: own[f"{depth:g}"] for depth in self.layers},
                               {depth: query_states[f"{depth:g}"] for depth in self.layers}, self.setting.layer,
-                              self.seed, self.setting.ridge, *draws[1:])
+                              self.seed, self.setting.ridge, draws[1] if draws[1:] else ())
 
     @property
     def layers(self) -> list[float]:

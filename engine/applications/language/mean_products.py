@@ -46,16 +46,29 @@ class Sums:
             self.totals[name] = self.totals.get(name, 0.0) + part.double().sum(0)
 
 
-class Products:
-    """Q g of a batch's gradients g, (b, J), out of their parts; and ‖g‖², (b,)."""
+class Matrix:
+    """Rows (J, P) over all parameters; the columns of some of them are put side by side, where they are read, once."""
 
     def __init__(self, rows: Rows) -> None:
         self.rows = rows
+        self._joined: dict[tuple[str, ...], Tensor] = {}
+
+    def of(self, names: tuple[str, ...], device: torch.device) -> Tensor:
+        """(J, Σ sizes)."""
+        if names not in self._joined:
+            self._joined[names] = torch.cat([self.rows[name] for name in names], 1).to(device)
+        return self._joined[names]
+
+
+class Products:
+    """Q g of a batch's gradients g, (b, J), out of their parts; and ‖g‖², (b,)."""
+
+    def __init__(self, matrix: Matrix) -> None:
+        self.matrix = matrix
         self.total, self.squares = torch.zeros(()), torch.zeros(())
 
     def __call__(self, names: tuple[str, ...], joined: Tensor) -> None:
-        own = torch.cat([self.rows[name] for name in names], 1).to(joined.device)
-        self.total = self.total + (joined @ own.T).cpu()
+        self.total = self.total + (joined @ self.matrix.of(names, joined.device).T).cpu()
         self.squares = self.squares + joined.square().sum(1).cpu()
 
 
@@ -96,11 +109,11 @@ def cached(run: Attribution, point: FineTuneCheckpoint, sets: Sequence[str], che
         return cache
     run.load(point)
     means, by = mean_gradients(run, sets, check), divisors(point)
-    return run.fill(cache, point, run.encoded, _of_batch(run, means, {
-        name: rows / by[name] for name, rows in means.items()}), check, progress)
+    divided = {name: rows / by[name] for name, rows in means.items()}
+    return run.fill(cache, point, run.encoded, _of_batch(run, Matrix(means), Matrix(divided)), check, progress)
 
 
-def _of_batch(run: Attribution, means: Rows, divided: Rows) -> Callable[..., dict[str, Tensor]]:
+def _of_batch(run: Attribution, means: Matrix, divided: Matrix) -> Callable[..., dict[str, Tensor]]:
     (loss,) = run.losses.values()
 
     def rows_of(tap: gradients.Tap, batch: Batch, _rows: Sequence[int]) -> dict[str, Tensor]:

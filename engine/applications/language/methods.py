@@ -37,7 +37,7 @@ class RecordMethod:
 
     name: str
     named: NamedMethod
-    process: Mapping[str, str] = field(default_factory=dict, hash=False)
+    process: Mapping[str, Any] = field(default_factory=dict, hash=False)
     turned: bool = True
 
     @property

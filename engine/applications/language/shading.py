@@ -11,7 +11,7 @@ import pandas as pd
 from engine.applications.language import ranges, tokens
 from engine.applications.language.attribution import Attribution
 from engine.applications.language.methods import RecordMethod, pairs
-from engine.gradients.cached import CachedFeatures
+from engine.gradients.cached import CachedFeatures, held
 from engine.jobs import Context
 from engine.models.causal import lora, passes
 from engine.models.causal.encoding import Encoded
@@ -79,7 +79,7 @@ def direction(run: Attribution, u: np.ndarray) -> dict:
 
 def update_lengths(features: CachedFeatures, index: int, rows: Sequence[int]) -> np.ndarray:
     """‖RΓ‖ of records at the checkpoint of an index, (len(rows),); 1 where a record makes no step."""
-    lengths = np.linalg.norm(features.points[index].conditioned[list(rows)].astype(np.float64), axis=1)
+    lengths = np.linalg.norm(held(features.points[index].conditioned)[list(rows)].astype(np.float64), axis=1)
     return np.where(lengths > 0, lengths, np.inf)
 
 

@@ -55,7 +55,7 @@ def states_and_signals(model, encoder: Encoder, records: Sequence[Encoded], read
     """
     config = model.config.get_text_config()
     values = np.empty((2, len(layers), len(records), config.hidden_size), dtype=np.float32)
-    done, outputs = 0, []
+    done, outputs = 0, list[Tensor]()
     with gradients.tapped(model), _collected(last_layer(model, config.num_hidden_layers), outputs):
         for rows, batch in passes.batched(model, encoder, records, size, check=check):
             outputs.clear()

@@ -2,8 +2,8 @@
 
 Each seed is one `train` chunk, then for every checkpoint one `records` and one `queries` chunk, which fill caches of
 projected gradients. Many records are divided: a chunk for each shard comes before the one that merges them. Where a
-setting reads gradients `unprojected`, projections of the last checkpoint alone are filled, and for every checkpoint a
-`products` chunk.
+study reads gradients `unprojected`, projections of the last checkpoint alone are filled, and for every checkpoint a
+`products` chunk (`mean_products`).
 What chunks leave under HOME/language is found again by digest, or made again where it is gone.
 """
 

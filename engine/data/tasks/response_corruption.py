@@ -68,7 +68,7 @@ def exchanged_sources(training: Sequence[Question], rows: np.ndarray, rng: np.ra
         return sum(worth * (getattr(training[one], key) == getattr(training[other], key))
                    for key, worth in WORTH.items())
 
-    order, sources = [int(row) for row in rng.permutation(rows)], {}
+    order, sources = [int(row) for row in rng.permutation(rows)], dict[int, int]()
     left = list(order)
     for row in order:
         source = max((other for other in left if differ(row, other)), key=partial(closeness, row), default=left[0])

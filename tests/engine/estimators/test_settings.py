@@ -10,7 +10,7 @@ from engine.basics.errors import InvalidInput
 from engine.basics.settings import FREE, GROWS, declared
 from engine.curvature import SOLVERS
 from engine.curvature.lissa import solve as lissa
-from engine.estimators import ESTIMATORS, configured, written
+from engine.estimators import ESTIMATORS, configured, trak_fisher, written
 from engine.estimators.knn_shapley import of_inputs, of_representations
 from engine.estimators.source import through_segments
 from engine.estimators.trak import left_out
@@ -100,8 +100,8 @@ def test_what_is_said_to_cost_in_proportion_does(name):
 def test_every_setting_is_an_argument_with_that_default(name):
     own = ESTIMATORS[name]
     solve = own.solver.solve if hasattr(own, "solver") else {
-        "trak": left_out, "source": through_segments, "knn_shapley": of_representations,
-        "knn_shapley_inputs": of_inputs}[name]
+        "trak": left_out, "trak_fisher": trak_fisher.response, "source": through_segments,
+        "knn_shapley": of_representations, "knn_shapley_inputs": of_inputs}[name]
     arguments = inspect.signature(solve).parameters
     for field in declared(own.settings):
         assert arguments[field].default == getattr(own.settings(), field)

@@ -303,7 +303,7 @@ def test_the_authors_conventions_are_chosen_together(place):
     own = Attribution(Setting.parse({name: value for name, value in language.expanded(settings).items()
                                      if name in Setting.model_fields}), 0)
     steps = 2 * 5  # 20 records in batches of 4, twice
-    assert [point.step for point in own.points] == [4, 7, steps] and own.setting.unprojected
+    assert [point.step for point in own.points] == [4, 7, steps]
     triggered = own.task.queries["triggered"]
     whole = Attribution(own.setting.model_copy(update={"projection": Projection(projector="identity")}), 0)
     features, rates = whole.features(triggered), [own.setting.recipe.rate(step - 1, steps) for step in (4, 7, steps)]

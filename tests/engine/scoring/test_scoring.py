@@ -25,7 +25,8 @@ INTERVENTIONS = st.one_of(
 PROCESSES = {
     "one_step": {"eta": number},
     "unrolled": {"eta": number, "steps": st.integers(1, 10_000)},
-    "trajectory": {"eta": number, "checkpoints": st.integers(1, 1_000), "every": st.integers(1, 10_000)},
+    "trajectory": {"eta": number, "checkpoints": st.integers(1, 1_000), "every": st.integers(1, 10_000),
+                   "fractions": st.sampled_from(["", "0.33,0.66,1"]), "weights": st.sampled_from(["recipe", "step"])},
     "local_response": {"damping": st.one_of(st.just(0.0), number)},
     "local_search": {"iterations": st.integers(1, 10_000), "baseline": st.sampled_from(["factual", "reoptimized"])},
     "reoptimize": {"baseline": st.sampled_from(["factual", "reoptimized"]), "damping": st.sampled_from([0.0, 0.01])},
@@ -118,6 +119,7 @@ ROUTES |= {"cosine": {("one_step", "add_occurrence"), ("one_step", "auxiliary"),
            "ntk": {("one_step", "auxiliary")}, "ntk_last_layer": {("one_step", "auxiliary")},
            "representer": {("one_step", "add_occurrence")},
            "trak": set(itertools.product(OBJECTIVES, ("remove",))), "less": {("trajectory", "add_occurrence")},
+           "trak_fisher": {("local_response", "infinitesimal")}, "less_final": {("one_step", "add_occurrence")},
            "dvemb": THROUGH, "tracin_run": THROUGH, "in_run_shapley": THROUGH,
            "source": {("replay", "infinitesimal")}}
 COMPLETE = {"upweight": {"alpha": 0.1}, "relabel": {"label": 1}, "one_step": {"eta": 0.1},
