@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from engine.basics.provenance import device_name
+from engine.experiments.study import as_authors
 from engine.metrics import seed_means
 from engine.metrics.agreement import METRICS, pairwise, summarize
 from engine.metrics.intervals import t_interval
@@ -34,6 +35,11 @@ class Bounded:
     @classmethod
     def of(cls, scores: Scores) -> Bounded:
         return cls(scores.oriented, scores.error)
+
+    @property
+    def all_count(self) -> Bounded:
+        """The same with nothing said of errors, so that every score takes part."""
+        return Bounded(self.values)
 
     def stored(self, name: str) -> dict[str, np.ndarray]:
         """As arrays `name` and `name|error`, which a chunk can hold."""
@@ -91,6 +97,14 @@ def pooled(a: Bounded, b: Bounded) -> dict[str, np.ndarray]:
             for one in (a, b)]
     measured = per_query(*rows, compare=partial(pairwise, pooled=True))
     return {METRICS[metric].pooled_title: values for metric, values in measured.items()}
+
+
+def measured(a: Bounded, b: Bounded, settings: Mapping[str, Any], over_all: bool = False) -> dict[str, np.ndarray]:
+    """Agreement per query; of the authors' with every score, and also over all pairs at once where `over_all`."""
+    if not as_authors(settings):
+        return per_query(a, b)
+    a, b = a.all_count, b.all_count
+    return per_query(a, b) | (pooled(a, b) if over_all else {})
 
 
 def stored(agreements: dict[str, dict[str, np.ndarray]]) -> dict[str, np.ndarray]:

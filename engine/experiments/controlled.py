@@ -8,8 +8,8 @@ Softmax regression at its optimum. Everything is compared per query over the sam
     (b) first order against the exact step over η; inverse Hessian against Newton over α, undamped
 
 As the authors' code has it (the setting `conventions`): an intercept that is not penalised; the T rows and the curve
-over η also over all (query, candidate) pairs at once; and the curve over α also by a plain inverse of the Hessian,
-which the intercept makes singular (`engine.curvature.plain_inverse`).
+over η also over all (query, candidate) pairs at once; no score left out for its error bound; and the curve over α also
+by a plain inverse of the Hessian, which the intercept makes singular (`engine.curvature.plain_inverse`).
 
 Each seed is one `steps` chunk and several `optima` chunks, one for each slice of the candidates.
 """
@@ -32,9 +32,8 @@ from engine.experiments.agreements import (
     Bounded,
     alpha_parameter,
     facts,
+    measured,
     over_seeds,
-    per_query,
-    pooled,
     restored,
     stored,
     words,
@@ -96,11 +95,6 @@ def sources_of(settings: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [{**source, **more} for source in settings["sources"]]
 
 
-def measured(a: Bounded, b: Bounded, settings: Mapping[str, Any]) -> dict[str, np.ndarray]:
-    """Agreement per query, and of the authors' also over all pairs at once."""
-    return per_query(a, b) | (pooled(a, b) if as_authors(settings) else {})
-
-
 def plan(payload: Mapping[str, Any]) -> list[str]:
     keys = []
     for index, source in enumerate(payload["settings"]["sources"]):
@@ -139,13 +133,13 @@ def _steps_chunk(sampled, settings: Mapping[str, Any], context: Context) -> Outp
     reference = Bounded.of(compute(problem, step_scoring("query_loss", ETA))[0])
     for behavior in BEHAVIORS[1:]:
         other = compute(problem, step_scoring(behavior, ETA))[0]
-        agreements[f"B|{behavior}"] = per_query(reference, Bounded.of(other))
-    agreements["T|unrolled"] = measured(reference, Bounded.of(compute(problem, unrolled_scoring())[0]), settings)
+        agreements[f"B|{behavior}"] = measured(reference, Bounded.of(other), settings)
+    agreements["T|unrolled"] = measured(reference, Bounded.of(compute(problem, unrolled_scoring())[0]), settings, True)
     for number, eta in enumerate(ETAS):
         context.progress(0.1 + 0.9 * number / len(ETAS), f"first order against exact, η = {eta:g}")
         for behavior in BEHAVIORS:
             pair = compute(problem, [step_scoring(behavior, eta), step_scoring(behavior, eta, "first_order")])
-            agreements[f"eta|{behavior}|{eta!r}"] = measured(*map(Bounded.of, pair), settings)
+            agreements[f"eta|{behavior}|{eta!r}"] = measured(*map(Bounded.of, pair), settings, True)
     return Output(arrays={**stored(agreements), **reference.stored("step")}, manifest=_facts(sampled))
 
 
@@ -227,8 +221,8 @@ def _seed_agreements(payload: Mapping[str, Any], chunks: Mapping[str, Result], i
     agreements = _from_steps(stepped)
     step = Bounded.restored(stepped, "step").of_candidates(converged)
     agreements[("table_a6", "", "T", INVERSE_HESSIAN, "", "query_loss")] = measured(
-        step, scores[f"response|query_loss|{DAMPING!r}"], payload["settings"])
-    agreements |= _from_optima(scores)
+        step, scores[f"response|query_loss|{DAMPING!r}"], payload["settings"], True)
+    agreements |= _from_optima(scores, payload["settings"])
     convergence = [result.manifest["convergence"] for result in results]
     manifest = {key: steps.manifest[key] for key in ("data", "device", "factual")}
     manifest["convergence"] = {
@@ -252,19 +246,19 @@ def _from_steps(arrays: Mapping[str, np.ndarray]) -> Agreements:
     return agreements
 
 
-def _from_optima(scores: Mapping[str, Bounded]) -> Agreements:
+def _from_optima(scores: Mapping[str, Bounded], settings: Mapping[str, Any]) -> Agreements:
     agreements: Agreements = {}
     for alpha in ALPHAS:
         upweighted = scores[f"upweight|query_loss|{alpha!r}"]
         label = alpha_parameter(alpha)
-        agreements[("table_a6", "", "P", LEAVE_ONE_OUT, label, "query_loss")] = per_query(
-            upweighted, scores["remove|n-1"])
+        agreements[("table_a6", "", "P", LEAVE_ONE_OUT, label, "query_loss")] = measured(
+            upweighted, scores["remove|n-1"], settings)
         agreements[("figure_4", "normalization", "P", f"{LEAVE_ONE_OUT} (mean over n)", label, "query_loss")] = (
-            per_query(upweighted, scores["remove|n"]))
+            measured(upweighted, scores["remove|n"], settings))
         for behavior, (name, title) in product(BEHAVIORS, RESPONSES.items()):
             if (response := scores.get(f"{name}|{behavior}|0.0")) is not None:
                 key = ("figure_4", "alpha", "approximation", title, label, behavior)
-                agreements[key] = per_query(scores[f"upweight|{behavior}|{alpha!r}"], response)
+                agreements[key] = measured(scores[f"upweight|{behavior}|{alpha!r}"], response, settings)
     return agreements
 
 

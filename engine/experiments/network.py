@@ -19,8 +19,8 @@ says how many training examples and candidates it compares.
 As the authors' code has it (the setting `conventions`): the B rows are of a training for a fifth more epochs; the
 searches start from the model refined by 100 iterations of L-BFGS; the inverse Hessian is solved for every query's
 gradient by at most 10 iterations of CG on the exact Hessian, for the curve over α at the refined model; and what it is
-compared with there is searched without damping, the drift left in. A preset that solves for fewer candidates then
-solves for 20 queries.
+compared with there is searched without damping, the drift left in; no score is left out for its error bound. A preset
+that solves for fewer candidates then solves for 20 queries.
 
 Each seed is one `steps` chunk, one `curve` chunk an η, one `response` chunk, one `searched` chunk where the searches
 have their own model, several `optima` chunks, one a slice of the candidates, and one `behaviors` chunk where the B rows
@@ -43,8 +43,8 @@ from engine.experiments.agreements import (
     Bounded,
     alpha_parameter,
     facts,
+    measured,
     over_seeds,
-    per_query,
     restored,
     stored,
     words,
@@ -162,42 +162,47 @@ def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
         return _response_chunk(problem, settings, context.computing("inverse Hessian"), _facts(own))
     whole = sampled(longer(settings["source"]) if kind == "behaviors" else settings["source"])
     if kind == "steps":
-        return _steps_chunk(whole, context.computing("steps"))
+        return _steps_chunk(whole, settings, context.computing("steps"))
     if kind == "behaviors":
-        return _behaviors_chunk(whole, context.computing("steps"))
+        return _behaviors_chunk(whole, settings, context.computing("steps"))
     if kind == "curve":
-        return _curve_chunk(whole, ETAS[int(number[0])], context.computing("first order against the exact step"))
+        return _curve_chunk(whole, settings, ETAS[int(number[0])],
+                            context.computing("first order against the exact step"))
     problem = whole.problem.with_candidates(whole.problem.candidates[:solved_candidates(settings)])
     return _response_chunk(problem, settings, context.computing("inverse Hessian"))
 
 
-def _behaviors_chunk(sampled: SampledProblem, options: Options) -> Output:
+def _behaviors_chunk(sampled: SampledProblem, settings: Mapping[str, Any], options: Options) -> Output:
     """Agreement per query of the B axis."""
     exact = map(Bounded.of, compute(sampled.problem, [step_scoring(b, ETA) for b in BEHAVIORS], options))
     reference, *others = exact
-    agreements = {f"B|{b}": per_query(reference, other) for b, other in zip(BEHAVIORS[1:], others, strict=True)}
+    agreements = {f"B|{b}": measured(reference, other, settings)
+                  for b, other in zip(BEHAVIORS[1:], others, strict=True)}
     return Output(arrays=stored(agreements), manifest=_facts(sampled))
 
 
-def _steps_chunk(sampled: SampledProblem, options: Options) -> Output:
+def _steps_chunk(sampled: SampledProblem, settings: Mapping[str, Any], options: Options) -> Output:
     """Agreement per query of the B axis and of five steps; the one-step scores themselves."""
     problem = sampled.problem
     exact = dict(zip(BEHAVIORS, compute(problem, [step_scoring(b, ETA) for b in BEHAVIORS], options), strict=True))
     reference = Bounded.of(exact["query_loss"])
-    agreements = {f"B|{behavior}": per_query(reference, Bounded.of(exact[behavior])) for behavior in BEHAVIORS[1:]}
-    agreements["T|unrolled"] = per_query(reference, Bounded.of(compute(problem, unrolled_scoring(), options)[0]))
+    agreements = {f"B|{behavior}": measured(reference, Bounded.of(exact[behavior]), settings)
+                  for behavior in BEHAVIORS[1:]}
+    five = Bounded.of(compute(problem, unrolled_scoring(), options)[0])
+    agreements["T|unrolled"] = measured(reference, five, settings)
     return Output(arrays={**stored(agreements), **reference.stored("step")}, manifest=_facts(sampled))
 
 
-def _curve_chunk(sampled: SampledProblem, eta: float, options: Options) -> Output:
+def _curve_chunk(sampled: SampledProblem, settings: Mapping[str, Any], eta: float, options: Options) -> Output:
     """Agreement per query of the first-order and the exact step of one η, for every behavior of the curves.
 
     Both in float64, which exact steps take, so that the smallest η shows no rounding.
     """
     scorings = [step_scoring(b, eta, estimator) for estimator in ("exact", "first_order") for b in CURVES]
     scores = compute(sampled.problem.for_differences("float64"), scorings, options)
-    return Output(arrays=stored({f"eta|{behavior}|{eta!r}": per_query(Bounded.of(finite), Bounded.of(tangent)) for
-                                 behavior, finite, tangent in zip(CURVES, scores, scores[len(CURVES):], strict=False)}))
+    pairs_of_scores = zip(CURVES, map(Bounded.of, scores), map(Bounded.of, scores[len(CURVES):]), strict=False)
+    return Output(arrays=stored({f"eta|{behavior}|{eta!r}": measured(finite, tangent, settings)
+                                 for behavior, finite, tangent in pairs_of_scores}))
 
 
 def _response_chunk(problem: Problem, settings: Mapping[str, Any], options: Options,
@@ -277,10 +282,10 @@ def _seed_agreements(payload: Mapping[str, Any], chunks: Mapping[str, Result], s
     behaviors = {} if trained_longer is None else dict(trained_longer.arrays())
     agreements = _from_steps(reduce(or_, curves, dict(arrays)) | behaviors)
     solved_for = Bounded.restored(solved.arrays(), "response|query_loss")
-    agreements[("table_a7", "", "T", INVERSE_HESSIAN, "", "query_loss")] = per_query(
-        Bounded.restored(arrays, "step").like(solved_for), solved_for)
+    agreements[("table_a7", "", "T", INVERSE_HESSIAN, "", "query_loss")] = measured(
+        Bounded.restored(arrays, "step").like(solved_for), solved_for, payload["settings"])
     agreements |= _from_optima(scores, drift, Bounded.all_restored((solved if own is None else own).arrays()),
-                               SearchPoint.of(payload["settings"]).curve)
+                               payload["settings"])
     optima = [result.manifest["optima"] for result in results]
     manifest = {key: steps.manifest[key] for key in ("data", "device", "factual")}
     manifest["solver"] = solved.manifest["solver"]
@@ -302,19 +307,21 @@ def _from_steps(arrays: Mapping[str, np.ndarray]) -> Agreements:
     return rows
 
 
-def _from_optima(scores: Mapping[str, Bounded], drift: Bounded, responses: Mapping[str, Bounded], curve: str
-                 ) -> Agreements:
+def _from_optima(scores: Mapping[str, Bounded], drift: Bounded, responses: Mapping[str, Bounded],
+                 settings: Mapping[str, Any]) -> Agreements:
     agreements: Agreements = {}
+    curve = SearchPoint.of(settings).curve
     removed = scores["remove"]
     for alpha in (alpha for alpha in ALPHAS if f"upweight|{alpha!r}" in scores):
         upweighted, label = scores[f"upweight|{alpha!r}"], alpha_parameter(alpha)
-        agreements[("table_a7", "", "P", LEAVE_ONE_OUT, label, "query_loss")] = per_query(upweighted, removed)
-        agreements[("figure_a1", "drift", "P", DRIFT_REMOVED, label, "query_loss")] = per_query(
-            upweighted.moved(drift, -1.0), removed.moved(drift, 1.0))
+        agreements[("table_a7", "", "P", LEAVE_ONE_OUT, label, "query_loss")] = measured(upweighted, removed, settings)
+        agreements[("figure_a1", "drift", "P", DRIFT_REMOVED, label, "query_loss")] = measured(
+            upweighted.moved(drift, -1.0), removed.moved(drift, 1.0), settings)
         for behavior in CURVES:
             key = ("figure_a2", "alpha", "approximation", "inverse-Hessian vs. local L-BFGS upweight", label, behavior)
             response_to = responses[f"response|{behavior}"]
-            agreements[key] = per_query(scores[f"{curve}|{behavior}|{alpha!r}"].like(response_to), response_to)
+            agreements[key] = measured(scores[f"{curve}|{behavior}|{alpha!r}"].like(response_to), response_to,
+                                       settings)
     return agreements
 
 

@@ -168,7 +168,7 @@ def test_the_authors_rows_are_also_over_all_pairs(as_authors, comparison, parame
     means = rows.set_index("metric")["mean"]
     assert means["Kendall tau (pooled)"] == pytest.approx(kendalltau(a, b).statistic, abs=1e-9)
     assert means["Sign agreement (pooled)"] == pytest.approx((np.sign(a) == np.sign(b)).mean(), abs=1e-9)
-    assert len(means) == 6
+    assert means["Sign agreement"] == pytest.approx((np.sign(a) == np.sign(b)).mean(), abs=1e-9) and len(means) == 6
 
 
 def test_the_authors_curve_over_alpha_is_there_by_both_inverses(as_authors):

@@ -137,11 +137,11 @@ def test_the_authors_search_from_a_refined_model_without_damping(as_authors, dra
     up, removed = map(Bounded.of, compute(problem, [
         network.search_scoring(network.upweighting(1e-1)), network.search_scoring(network.REMOVAL)]))
     cell = seed_mean(figure, 0, comparison=network.LEAVE_ONE_OUT, parameter="alpha=0.1", metric="Kendall tau")
-    assert cell == pytest.approx(np.nanmean(per_query(up, removed)["kendall_tau"]), abs=1e-6)
+    assert cell == pytest.approx(np.nanmean(per_query(up.all_count, removed.all_count)["kendall_tau"]), abs=1e-6)
     [solved] = by_query(problem, [network.response("query_loss", "cg;tolerance=1e-12;iterations=10")])
     curve = seed_mean(tables(as_authors, "figure-a2"), 0, curve="alpha", behavior="query_loss", parameter="alpha=0.1",
                       metric="Kendall tau")
-    expected = per_query(up.like(Bounded(solved[:4])), Bounded(solved[:4]))["kendall_tau"]
+    expected = per_query(up.all_count.like(Bounded(solved[:4])), Bounded(solved[:4]))["kendall_tau"]
     assert curve == pytest.approx(np.nanmean(expected), abs=1e-6)
     assert set(map(tuple, figure[KEYS].to_numpy())) == set(map(tuple, tables(result, "figure-a1")[KEYS].to_numpy()))
 
@@ -153,7 +153,7 @@ def test_the_authors_train_longer_for_the_behaviors_alone(as_authors, drawn, res
     step, margin = map(Bounded.of, compute(longer, [step_scoring(b, 0.1) for b in ("query_loss", "hard_margin")]))
     ours, theirs = tables(result, "table-a7"), tables(as_authors, "table-a7")
     cell = seed_mean(theirs, 0, comparison="query loss vs. hard margin", metric="Kendall tau")
-    assert cell == pytest.approx(np.nanmean(per_query(step, margin)["kendall_tau"]), abs=1e-6)
+    assert cell == pytest.approx(np.nanmean(per_query(step.all_count, margin.all_count)["kendall_tau"]), abs=1e-6)
     assert seed_mean(theirs, 0, comparison=network.FIVE_STEPS, metric="Kendall tau") == seed_mean(
         ours, 1, comparison=network.FIVE_STEPS, metric="Kendall tau")
 
