@@ -14,7 +14,7 @@ from math import ceil
 import torch
 from torch import Tensor
 
-from engine.basics.settings import Settings, setting
+from engine.basics.settings import GROWS, Settings, setting
 from engine.basics.values import Count
 from engine.curvature import projected
 from engine.curvature.gauss_newton import GaussNewton
@@ -32,8 +32,12 @@ class FactgrassSettings(Settings):
 
     dimension: Count = setting(
         DIMENSION, "Numbers k that a layer's gradient is projected to.",
-        "this program, for small networks (4,096 in Hu et al. 2025)", "memory with its square, time with its cube",
-        ge=1, le=65_536)
+        "this program, for small networks (4,096 in Hu et al. 2025)", f"{GROWS}, memory with its square", ge=1,
+        le=65_536)
+
+    @property
+    def effort(self) -> float:
+        return max(1.0, self.dimension / DIMENSION)
 
 
 def solve(operator: GaussNewton, rhs: Tensor, *, dimension: int = DIMENSION, columns: int | None = None) -> Solution:

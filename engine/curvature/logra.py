@@ -31,6 +31,10 @@ class LograSettings(Settings):
         "this program, for small networks (64 in Choe et al. 2024)",
         "memory with its fourth power, time with its sixth", ge=1, le=256)
 
+    @property
+    def effort(self) -> float:
+        return max(1.0, (self.rank / RANK) ** 2)
+
 
 def two_sided(rank: int) -> Sampler:
     """R of any layer."""

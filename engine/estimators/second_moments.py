@@ -94,10 +94,19 @@ def _outer(values: Tensor) -> Tensor:
     return torch.outer(matrix.sum(1), matrix.sum(0) / whole)
 
 
+def _matrix(problem: SoftmaxProblem) -> list[tuple[slice, tuple[int, ...]]]:
+    """Where each parameter lies in θ, and its shape."""
+    return [(slice(None), (problem.dimension, problem.classes))]
+
+
+def _parameters(problem: ModuleProblem) -> list[tuple[slice, tuple[int, ...]]]:
+    """The same."""
+    network = problem.network
+    return [(network.slices[name], network.shapes[name]) for name in network.names]
+
+
 _second_moment = by_form(_of_softmax, _of_network)
-_weights = by_form(lambda problem: [(slice(None), (problem.dimension, problem.classes))],
-                   lambda problem: [(problem.network.slices[name], problem.network.shapes[name])
-                                    for name in problem.network.names])
+_weights = by_form(_matrix, _parameters)
 
 
 def _softmax_step(problem: SoftmaxProblem, process: OneStep, candidates: Tensor, scale: Tensor, options: Options

@@ -55,6 +55,10 @@ class TrackstarSettings(MomentSettings):
     second_moment: SecondMoment = setting(
         SECOND_MOMENT, "Whose second moment gradients are divided by.", "this program", FREE)
 
+    @property
+    def effort(self) -> float:
+        return max(1.0, (self.rank / RANK) ** 2)
+
 
 @dataclass(frozen=True)
 class Space:

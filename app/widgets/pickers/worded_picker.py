@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import streamlit as st
@@ -77,7 +77,8 @@ def _whole(kind: str, name: str, records: Sequence[Record], before: Worded | Non
     return kind
 
 
-SHOWN = {"span": span, "contrast": contrast, **{kind: partial(_whole, kind) for kind in WITHOUT_WORDS}}
+SHOWN: dict[str, Callable[[str, Sequence[Record], Worded | None], str | None]] = {
+    "span": span, "contrast": contrast, **{kind: partial(_whole, kind) for kind in WITHOUT_WORDS}}
 """Kind of behavior -> what is picked for it."""
 
 

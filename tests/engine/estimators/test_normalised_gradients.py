@@ -7,6 +7,7 @@ from engine.basics.errors import InvalidInput
 from engine.curvature.layers import factored_layers
 from engine.curvature.logra import two_sided
 from engine.curvature.projected import sampled_for
+from engine.estimators import second_moments
 from engine.problems.module import Checkpoint
 from engine.question.behaviors import BEHAVIORS
 from engine.scoring.compute import compute
@@ -91,6 +92,16 @@ def test_steps_over_the_second_moment_of_softmax_regression():
         torch.testing.assert_close(scores(problem, estimator), expected, rtol=1e-8, atol=1e-10)
     with pytest.raises(InvalidInput, match="no second moment was kept"):
         scores(problem, "adam_normalised;moments=training")
+
+
+def test_the_factors_are_those_of_torchs_adafactor():
+    torch.manual_seed(0)
+    weight = torch.nn.Parameter(torch.randn(3, 4))
+    weight.grad = torch.randn(3, 4)
+    optimizer = torch.optim.Adafactor([weight])
+    optimizer.step()
+    rows, columns = (optimizer.state[weight][name] for name in ("row_var", "col_var"))
+    torch.testing.assert_close(second_moments._outer(weight.grad.square()), rows * columns / rows.mean())
 
 
 def test_the_moments_of_the_training():

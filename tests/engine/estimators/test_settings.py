@@ -10,7 +10,7 @@ from engine.basics.errors import InvalidInput
 from engine.basics.settings import FREE, GROWS, declared
 from engine.curvature import SOLVERS
 from engine.curvature.lissa import solve as lissa
-from engine.estimators import ESTIMATORS, configured, trak_fisher, written
+from engine.estimators import ESTIMATORS, configured, second_moments, trackstar, trak_fisher, written
 from engine.estimators.knn_shapley import of_inputs, of_representations
 from engine.estimators.source import through_segments
 from engine.estimators.trak import left_out
@@ -101,7 +101,8 @@ def test_every_setting_is_an_argument_with_that_default(name):
     own = ESTIMATORS[name]
     solve = own.solver.solve if hasattr(own, "solver") else {
         "trak": left_out, "trak_fisher": trak_fisher.response, "source": through_segments,
-        "knn_shapley": of_representations, "knn_shapley_inputs": of_inputs}[name]
+        "knn_shapley": of_representations, "knn_shapley_inputs": of_inputs, "trackstar": trackstar.response,
+        "adam_normalised": second_moments.one_step, "adafactor_normalised": second_moments.one_step}[name]
     arguments = inspect.signature(solve).parameters
     for field in declared(own.settings):
         assert arguments[field].default == getattr(own.settings(), field)
@@ -115,7 +116,7 @@ def test_more_work_costs_more(name):
     from engine.question.runs import Replay
 
     own = ESTIMATORS[name]
-    field = next(iter(own.settings.model_fields))
+    field = next(field for field in own.settings.model_fields if field != "moments")
     more = configured(written({"name": name, field: 4 * getattr(own.settings(), field)}))
     if field == "tolerance":
         more = configured(f"{name};iterations=400")

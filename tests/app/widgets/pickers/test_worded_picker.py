@@ -38,7 +38,7 @@ def found(at):
 @pytest.mark.parametrize("kind", ["log_odds", "base_kl"])
 def test_a_behavior_of_whole_responses_needs_nothing_else(kind):
     at = opened(behavior=kind)
-    assert found(at) == kind and "The behavior is the" in " ".join(caption.value for caption in at.caption)
+    assert found(at) == kind and "the response" in " ".join(caption.value for caption in at.caption)
 
 
 def words(at, query):
