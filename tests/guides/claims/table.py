@@ -37,6 +37,8 @@ TABLES = {
         f"test {LANGUAGE}test_agreement_with_exact_answers_about_a_training",
     "method | `weights`, own | `weights`, other | `subset`, own | `subset`, other | `seeds`, own | `seeds`, other":
         f"test {LANGUAGE}test_the_published_lds_of_three_protocols",
+    "method | own question | leave-one-out | LDS, same seed | LDS, another seed | QLD":
+        "test tests/guides/test_published_leaderboard.py::test_every_cell_is_that_of_the_published_board",
     "τ, its whole interval | pairs in the same order | word":
         "test tests/engine/metrics/test_in_words.py::test_the_guide_has_these_ranges_and_words",
     "method | τ, exact step | linear datamodeling score":
