@@ -20,6 +20,7 @@ from engine.store import external_scores
 from tests.pages.support import open, says, sound
 
 MADE = ScorecardRequest
+LOO = "query loss · remove · retrain"
 SMALL = {"data": "digits", "train": 60, "queries": 10, "candidates": 15, "nseeds": 1}
 
 
@@ -135,13 +136,13 @@ def test_scores_of_another_program_stand_beside_the_methods(home, monkeypatch):
 def test_the_published_leaderboard_has_every_column_and_its_own_question_marked():
     at = sound(open("scorecard", **SMALL))
     whole, questions = (next(one.value for one in at.dataframe if column in one.value) for column in (
-        "Own question", "retrain"))
+        "Own question", LOO))
     assert {"LDS, same seed", "LDS, another seed", "Tail patch", "QLD", "Recall", "CPU seconds"} < set(whole)
     assert whole["method"].iloc[-1] == "Exact answer of another seed"
     known = whole[whole["LDS, same seed"] != ""]
     values = known["LDS, same seed"].str.partition(" ")[0].str.replace("−", "-").astype(float)
     assert len(known) > 20 and values.is_monotonic_decreasing
-    assert questions["retrain"][questions["method"] == "Leave-one-out"].iloc[0].endswith("●")
+    assert questions[LOO][questions["method"] == "Leave-one-out"].iloc[0].endswith("●")
     assert says(at, "python -m engine reproduce leaderboard --preset")
 
 

@@ -1,0 +1,94 @@
+"""The guide *Choosing a method* reads from the published leaderboard, and from nothing else."""
+
+import pandas as pd
+import pytest
+
+from engine.estimators import ESTIMATORS
+from engine.scoring.named import NAMED
+from tests.guides.published import ROOT, manifest, published, rows
+
+GUIDE = (ROOT / "assets" / "guides" / "choosing-a-method.md").read_text(encoding="utf-8")
+BOARD, LOO = "means ± 95% t interval over seeds:", "query_loss/remove/retrain"
+TABLE = rows(BOARD, 6, GUIDE)
+
+
+def board() -> pd.DataFrame:
+    return published("leaderboard", "mlp-fashion", keep_default_na=False, na_values={"mean": [""], "ci95": [""]})
+
+
+def column(table: pd.DataFrame, name: str, against: str = "") -> pd.DataFrame:
+    """By title, of a measure, or of agreement with one question."""
+    own = table[(table["column"] == name) & ((table["against"] == against) | (name != "agreement"))]
+    return own.drop_duplicates("title").set_index("title")
+
+
+def cell(own: pd.DataFrame, title: str) -> str:
+    if title not in own.index or pd.isna(own.loc[title, "mean"]):
+        return "—"
+    return f"{own.loc[title, 'mean']:.2f} ± {own.loc[title, 'ci95']:.2f}".replace("-", "−")
+
+
+@pytest.mark.parametrize("row", TABLE, ids=lambda row: row[0])
+def test_every_cell_is_that_of_the_published_board(row):
+    table = board()
+    own = table[(table["column"] == "agreement") & (table["own"] == True)].set_index("title")  # noqa: E712
+    parts = [own, column(table, "agreement", LOO), *(column(table, name) for name in ("lds", "lds_other", "qld"))]
+    assert row[1:] == [cell(part, row[0]) for part in parts]
+
+
+def test_the_table_leaves_no_method_out_and_is_in_the_order_of_its_lds():
+    titles = [row[0] for row in TABLE]
+    assert sorted(titles) == sorted(board()["title"].unique())
+    lds = [float(row[3].partition(" ")[0].replace("−", "-")) for row in TABLE if row[3] != "—"]
+    assert lds == sorted(lds, reverse=True)
+
+
+def value(table: pd.DataFrame, title: str, name: str = "lds") -> str:
+    return f"{column(table, name, LOO).loc[title, 'mean']:.2f}"
+
+
+def test_what_is_said_of_the_choice():
+    table, words = board(), " ".join(GUIDE.split())
+    own = table[(table["column"] == "agreement") & (table["own"] == True)].set_index("title")  # noqa: E712
+    kernel, replay, other = "Neural tangent kernel", "Replay (metagradient)", "Exact answer of another seed"
+    knn, steps = "KNN-Shapley (inputs)", "TracIn over all steps"
+    lds = column(table, "lds")
+    exact = {one.title for one in NAMED.values() if one.implied().exact}
+    first, second = lds.drop(index=list(exact & set(lds.index)))["mean"].nlargest(2).index
+    assert (first, second) == ("Data value embedding", "SOURCE")
+    ends = [value(table, title) for title in lds.index if title.startswith("Influence function") or title == "DataInf"]
+    for said in (
+            f"by {own.loc[kernel, 'mean']:.2f} and with leave-one-out by {value(table, kernel, 'agreement')}; its LDS "
+            f"is {value(table, kernel)}.",
+            f"has an LDS of {value(table, replay)} with models of the same seed and "
+            f"{value(table, replay, 'lds_other')} with models of another. The exact answer of another seed has "
+            f"{value(table, other, 'lds_other')}.",
+            f"data value embedding with {value(table, first)} and SOURCE with {value(table, second)}. TracIn over all "
+            f"steps, which reads it too, has {value(table, steps)}.",
+            f"which read its end, have {min(ends)} to {max(ends)}.",
+            f"reads no model, has {value(table, knn)}, GradSim {value(table, 'GradSim')}.",
+            f"agrees by {value(table, other, 'agreement')}, less than replay of the run itself "
+            f"({value(table, replay, 'agreement')})."):
+        assert said in words, said
+    assert lds.loc[knn, "mean"] >= lds.loc["GradSim", "mean"]
+
+
+def test_what_is_said_of_the_network():
+    record, words = manifest("leaderboard", "mlp-fashion"), " ".join(GUIDE.split())
+    right = sum(run["query_accuracy"] for run in record["runs"]) / len(record["runs"])
+    assert f"which reads {right:.0%} of the queries right" in words and len(record["runs"]) == 3
+    source, sizes = record["spec"]["source"], record["spec"]["sizes"]
+    assert (f"{source['n_train']} training examples, {source['n_candidates']} candidates, {source['n_queries']} "
+            f"queries, {sizes['models']} subsets of half of the candidates, 3 seeds, damping "
+            f"{record['spec']['damping']}.") in words
+    assert sizes["removed"] == [0.05] and sizes["fractions"] == [0.5] and 28 // source["pool"] == 7
+
+
+def test_every_method_stands_by_the_question_that_it_answers():
+    for row in rows("## Which question", 3, GUIDE):
+        kinds = set(row[1].replace("`", "").split(", "))
+        named = {one for one in NAMED.values() if one.implies and {one.intervention, one.process} == kinds}
+        for title in row[2].split(", "):
+            assert any(title in one.title or title.split()[-1] in {"functions", "methods", "kernels"} for one in named)
+    assert all(not ESTIMATORS[name].implies for name in ("knn_shapley", "bm25", "text_embedding", "gradient_norm",
+                                                        "random"))
