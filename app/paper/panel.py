@@ -53,7 +53,7 @@ def reading_notes(name: str, whose: str) -> None:
     if EXPERIMENTS[name].note:
         glossary.caption(EXPERIMENTS[name].note)
     if whose != AS_PAPER and whose in studies.offered(name):
-        glossary.caption(f"As {conventions.TITLES[whose]} does it: {conventions.CHANGES[EXPERIMENTS[name].study]}")
+        glossary.caption(f"As {conventions.TITLES[whose]} does it: {conventions.CHANGES[EXPERIMENTS[name].study]}.")
 
 
 def elsewhere(name: str) -> None:
