@@ -114,6 +114,7 @@ def comparison(name: str, preset: str, joined: pd.DataFrame, measure: str, datas
     rows = paper_rows.rows_of(joined if dataset is None else joined[joined["dataset"] == dataset], measure, judged)
     st.subheader(f"{measure}: the paper and ours", help=glossary.hint(measure))
     glossary.caption(" ".join(filter(None, (definition(measure), _interval(rows),
+                                            paper_notes.on_origin(rows),
                                             paper_notes.SPREAD if rows["spread"].notna().any() else "",
                                             paper_rows.sizes_sentence(rows)))))
     _sentence(rows, measure, judged)
