@@ -12,8 +12,8 @@ A method's name is three things: what the literature that introduced it computes
 its authors' code does. Each is a specification of its own, with its behavior (B), intervention (P) and training process
 (T). Here are all three for every name, with their sources, and how far they agree on one model.
 
-**Paper** shows our numbers by *the paper's words* or by *the authors' code*: `python -m engine reproduce NAME --as
-authors`. Every ± of the paper's tables is the standard deviation over three training seeds in the authors' files.
+**Paper** shows our numbers by *the paper's words* or by *the authors' code*, as
+`python -m engine reproduce NAME --as authors` computes them. Every ± of the paper's tables is the standard deviation over three training seeds in the authors' files.
 """
 HEAD = "| | " + " | ".join(READINGS.values()) + " |\n|---|" + "---|" * len(READINGS) + "\n"
 ROWS: Mapping[str, Callable[[Meaning], str]] = {
@@ -32,7 +32,8 @@ def names() -> str:
 def _section(name: PaperName) -> str:
     meanings, scorings = name.meanings.values(), name.scorings
     rows = [_row(title, [said(meaning) for meaning in meanings]) for title, said in ROWS.items()]
-    rows.append(_row("computed here", [scorings[reading].title if reading in scorings else "—" for reading in READINGS]))
+    computed = [scorings[reading].title if reading in scorings else "—" for reading in READINGS]
+    rows.append(_row("computed here", computed))
     return f"{name.note}\n\n{HEAD}{''.join(rows)}" + "".join(f"\n- {sentence}" for sentence in measured(name))
 
 
