@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
+
 from engine.desk.paper_names import NAMES, READINGS, Meaning, PaperName, lacking, measured
 
 _INTRODUCTION = """# What the paper's names mean
@@ -10,10 +12,14 @@ A method's name is three things: what the literature that introduced it computes
 its authors' code does. Each is a specification of its own, with its behavior (B), intervention (P) and training process
 (T). Here are all three for every name, with their sources, and how far they agree on one model.
 
-**Paper** shows our numbers by *the paper's words* or by *the authors' code*: `python -m engine reproduce NAME --as
-authors`. Every ± of the paper's tables is the standard deviation over three training seeds in the authors' files.
+**Paper** shows our numbers by *the paper's words* or by *the authors' code*, as
+`python -m engine reproduce NAME --as authors` computes them. Every ± of the paper's tables is the standard deviation over three training seeds in the authors' files.
 """
-HEAD = "| | formula | B | P | T | source | computed here |\n|---|---|---|---|---|---|---|\n"
+HEAD = "| | " + " | ".join(READINGS.values()) + " |\n|---|" + "---|" * len(READINGS) + "\n"
+ROWS: Mapping[str, Callable[[Meaning], str]] = {
+    "formula": lambda meaning: f"`{meaning.formula}`", "B": lambda meaning: meaning.behavior,
+    "P": lambda meaning: meaning.intervention, "T": lambda meaning: meaning.process,
+    "source": lambda meaning: meaning.source}
 
 
 def names() -> str:
@@ -24,13 +30,12 @@ def names() -> str:
 
 
 def _section(name: PaperName) -> str:
-    rows = "\n".join(_row(reading, meaning, name) for reading, meaning in name.meanings.items())
-    said = "".join(f"\n- {sentence}" for sentence in measured(name))
-    return f"{name.note}\n\n{HEAD}{rows}\n{said}"
+    meanings, scorings = name.meanings.values(), name.scorings
+    rows = [_row(title, [said(meaning) for meaning in meanings]) for title, said in ROWS.items()]
+    computed = [scorings[reading].title if reading in scorings else "—" for reading in READINGS]
+    rows.append(_row("computed here", computed))
+    return f"{name.note}\n\n{HEAD}{''.join(rows)}" + "".join(f"\n- {sentence}" for sentence in measured(name))
 
 
-def _row(reading: str, meaning: Meaning, name: PaperName) -> str:
-    scoring = name.scorings.get(reading)
-    cells = (f"`{meaning.formula}`", meaning.behavior, meaning.intervention, meaning.process, meaning.source,
-             scoring.title if scoring else "—")
-    return f"| **{READINGS[reading]}** | {' | '.join(cells)} |"
+def _row(title: str, cells: Sequence[str]) -> str:
+    return f"| **{title}** | {' | '.join(cells)} |\n"

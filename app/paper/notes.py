@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+import pandas as pd
+
+from engine.desk.published import STORED
+
 CONTROLLED = ("table-a6", "figure-4")
 
 
@@ -61,6 +65,13 @@ NOTES = (
 SPREAD = ("The paper's ± is the standard deviation over its 3 training seeds: so its authors' files say, and for τ the "
           "text calls the same numbers a 95% interval.")
 """What the paper's ± is."""
+
+
+def on_origin(rows: pd.DataFrame) -> str:
+    """Where the paper's values come from, where it prints none of them."""
+    if "origin" in rows and (rows["origin"] == STORED).all():
+        return "The paper prints no numbers for this; those beside ours are its authors' stored ones."
+    return ""
 
 
 def of_rows(experiment: str, rows: Iterable[Mapping[str, object]]) -> tuple[list[str], list[list[int]]]:

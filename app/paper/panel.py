@@ -53,7 +53,7 @@ def reading_notes(name: str, whose: str) -> None:
     if EXPERIMENTS[name].note:
         glossary.caption(EXPERIMENTS[name].note)
     if whose != AS_PAPER and whose in studies.offered(name):
-        glossary.caption(f"As {conventions.TITLES[whose]} does it: {conventions.CHANGES[EXPERIMENTS[name].study]}")
+        glossary.caption(f"As {conventions.TITLES[whose]} does it: {conventions.CHANGES[EXPERIMENTS[name].study]}.")
 
 
 def elsewhere(name: str) -> None:
@@ -114,6 +114,7 @@ def comparison(name: str, preset: str, joined: pd.DataFrame, measure: str, datas
     rows = paper_rows.rows_of(joined if dataset is None else joined[joined["dataset"] == dataset], measure, judged)
     st.subheader(f"{measure}: the paper and ours", help=glossary.hint(measure))
     glossary.caption(" ".join(filter(None, (definition(measure), _interval(rows),
+                                            paper_notes.on_origin(rows),
                                             paper_notes.SPREAD if rows["spread"].notna().any() else "",
                                             paper_rows.sizes_sentence(rows)))))
     _sentence(rows, measure, judged)

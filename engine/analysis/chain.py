@@ -7,15 +7,16 @@ without their departures are one approximation, the axes are changed in its answ
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Any
 
 from engine.analysis import departed
 from engine.basics.errors import InvalidInput
 from engine.question.checkpoints import of_checkpoints
 from engine.question.departure import Departure
-from engine.question.process import ProcessValue
+from engine.question.processes import Process
 from engine.question.runs import of_runs
 from engine.question.specification import AXES, AXIS_NAMES
 from engine.scoring.identities import EVERY_PROBLEM, Gives, ProblemFacts, Relation, relation
@@ -26,7 +27,7 @@ ERROR_A, ERROR_B = "error of A", "error of B"
 SEED, CHECKPOINTS = "seed", "checkpoints"
 """The parts of T that say of which runs, and at which models of one training: they are separated from the rest where
 both answers have them."""
-OF_T = {SEED: of_runs, CHECKPOINTS: of_checkpoints}
+OF_T: Mapping[str, Callable[[Any, Process], Any]] = {SEED: of_runs, CHECKPOINTS: of_checkpoints}
 PARTS = (*AXES, *OF_T)
 NAMES: Mapping[str, str] = {**AXIS_NAMES, SEED: "seed", CHECKPOINTS: "checkpoints"}
 Causes = tuple[str, ...]
@@ -178,7 +179,7 @@ def _between(ends: tuple[Scoring, Scoring], plain: tuple[Scoring, Scoring], axes
     return [*readings, *_known(questions, facts)]
 
 
-def _with(process: ProcessValue, a: Scoring, b: Scoring, axes: Causes, taken: Causes) -> ProcessValue:
+def _with(process: Process, a: Scoring, b: Scoring, axes: Causes, taken: Causes) -> Process:
     """A process with the parts of T of the side that each is taken from, where they are causes of their own."""
     for part, of in OF_T.items():
         if part in axes:

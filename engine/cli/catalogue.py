@@ -15,6 +15,7 @@ from engine.data.tasks import TASKS
 from engine.estimators import ESTIMATORS
 from engine.estimators.estimator import Estimator
 from engine.experiments import EXPERIMENTS
+from engine.experiments.reproduction import offered
 from engine.models.catalogue import MODELS, torchvision_names
 from engine.models.causal.readouts import READOUTS
 from engine.models.causal.recipe import FineTuning
@@ -49,9 +50,14 @@ def catalogue() -> str:
         section("language behaviors", (*((name, behavior.sentence) for name, behavior in READOUTS.items()),
                                        *((kind, f"{text[0].upper()}{text[1:]}.") for kind, text in KINDS.items()))),
         section("language estimators", ((name, method.named.note) for name, method in LANGUAGE_METHODS.items())),
-        section("experiments", ((name, f"{experiment.title} ({', '.join(experiment.presets)})")
+        section("experiments", ((name, f"{experiment.title} ({', '.join(experiment.presets)}{_readings(name)})")
                                  for name, experiment in EXPERIMENTS.items())),
     ])
+
+
+def _readings(name: str) -> str:
+    """By what other reading of the paper it can be computed, as its option."""
+    return "".join(f"; --as {whose}" for whose in offered(name)[1:])
 
 
 def _models_of(estimator: Estimator) -> str:

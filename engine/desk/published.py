@@ -28,6 +28,7 @@ from engine.experiments import reproduction as studies
 from engine.experiments.conventions import AS_AUTHORS, AS_PAPER
 from engine.experiments.differences import differences
 from engine.experiments.enough import PublishedEvidence
+from engine.experiments.paper_numbers import STORED
 from engine.experiments.scoreboard import ScoreboardRow, entries
 from engine.experiments.statements import STATEMENTS, wording
 from engine.experiments.statements.findings import findings

@@ -18,9 +18,29 @@ TITLES: Mapping[str, str] = {AS_PAPER: "the paper's words", AS_AUTHORS: "the aut
 """name -> what a sentence calls it."""
 SUFFIX = f"-{AS_AUTHORS}"
 
+_LANGUAGE = ("the answer logit is a log-probability; TracIn reads 33%, 66% and 100% of the steps, each weighted by "
+             "the learning rate of that step; LESS divides by Adam's second moments at the end; TRAK has no 1 − p and "
+             "a ridge of at least 0.01; adapters have dropout")
+_LABELS = ("trainings run in float32 on standardised channels; each seed draws its own trusted and training set under "
+           "one mask; NTK is a cosine of loss gradients, RepSim one with the centroid of unit-length representations; "
+           "LiSSA is scaled by power steps")
 CHANGES: Registry[str] = Registry("study with the authors' conventions")
-"""The kind of a study's job -> what it computes otherwise as the authors' code does, in a sentence. A study that is not
-here computes by the paper's words alone."""
+"""The kind of a study's job -> what it computes otherwise as the authors' code does. A study that is not here computes
+by the paper's words alone."""
+for _study, _changes in {
+        "controlled_fashion_mnist": (
+            "biases have no penalty; the T rows and the curve over η are taken over all pairs at once; the curve over "
+            "α is by a plain inverse of the Hessian, which those biases make singular"),
+        "controlled_cifar10": (
+            "the B rows are of a training for a fifth more epochs; searches start from the model refined by 100 "
+            "iterations of L-BFGS, undamped and with their drift; the inverse Hessian is solved for each query by at "
+            "most 10 iterations of CG"),
+        "noisy_labels": _LABELS, "noisy_label_removal": f"{_LABELS}; every retraining has seed 0",
+        "response_corruption": (
+            f"{_LANGUAGE}; RepSim is not turned round where it looks for harm; single signals stand on both sides"),
+        "conditional_backdoor": _LANGUAGE, "backdoor_removal": _LANGUAGE,
+        "language_model_quality": "adapters have dropout"}.items():
+    CHANGES.add(_study, _changes)
 
 
 def of(settings: Mapping[str, Any]) -> str:

@@ -62,7 +62,8 @@ def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
         sources = [ProblemSource.parse({**source, "seed": seed}) for source in payload["settings"]["sources"]]
         source = next(source for source in sources if source.problem_class.kind == name.on)
         problems.append(build_cached(source, context.device, check=context.check).problem)
-    rows, notes = [], {}
+    rows: list[dict[str, Any]] = []
+    notes: dict[str, str] = {}
     for readings, pair in name.pairs.items():
         title = " and ".join(READINGS[reading] for reading in readings)
         try:

@@ -135,7 +135,8 @@ for _name, _paper_name in {
         TEXT: Meaning("⟨φ(q), φ(x_k)⟩ of the last layer", "the query's logit", READOUT_RAISED,
                       "one step of the last layer", "Appendix A-2", "ntk_last_layer"),
         CODE: Meaning("cos(mean ∇ℓ of the class's trusted examples, ∇ℓ(z_k)), of the last layer", "trusted loss",
-                      ONE_MORE, "one step of the last layer, of length one", f"{REPOSITORY}: NoisyLabel_exp")},
+                      ONE_MORE, "one step of the last layer, of length one", f"{REPOSITORY}: NoisyLabel_exp",
+                      "ntk_loss_gradients")},
         NETWORK),
     "answer-logit": PaperName("Answer logit", "The code's number is a log-probability: what raises any other word "
                                               "lowers it, which a raw logit does not see.", {

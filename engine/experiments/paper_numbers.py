@@ -105,7 +105,7 @@ QUALITY = {("Exact target answer", "triggered activating"): "ASR",
 
 def _quality(row: Cell) -> dict[str, str] | None:
     metric = QUALITY.get((row["metric"], row["x"]))
-    return metric and {"model": row["model"], "task": "Conditional backdoor", "metric": metric}
+    return {"model": row["model"], "task": "Conditional backdoor", "metric": metric} if metric else None
 
 
 CONTROLLED, CURVES = "authors_controlled_full_precision.csv", "authors_figure_a2_approximation.csv"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from engine.basics.errors import StoreError
-from engine.experiments import EXPERIMENTS, publish
+from engine.experiments import EXPERIMENTS, conventions, publish
 from engine.library import notes
 from engine.library.entry import Entry, Parameters, Shelf
 from engine.library.notes import Noted
@@ -46,4 +46,6 @@ def _parameters(name: str, scale: str, manifest: dict) -> Parameters:
     """Those of the Paper page at this result."""
     chosen = {"experiment": [name], "preset": [str(manifest.get("preset", scale))]}
     model = (manifest.get("payload") or {}).get("settings", {}).get("model")
+    if (whose := conventions.of_folder(scale)) != conventions.AS_PAPER:
+        chosen["as"] = [whose]
     return chosen | ({"llm": [catalogue.model_title(model)]} if model and EXPERIMENTS[name].models else {})
