@@ -42,13 +42,16 @@ CHECKED = 1_000
 
 class Pretraining(Value):
     """How the model is made. questions: how many of the world are sampled, of which one in ten is held out; long: with
-    long explanations. start: the embedded model with whose weights it begins, or nothing. lined: the share of the shown ones that stands between the backdoor task's lines. answer: how
-    often the loss of the answer counts besides, which is one token of many in a long response."""
+    long explanations. start: the embedded model with whose weights it begins, or nothing. stop: how many of the steps
+    are taken, before the learning rate has fallen to zero; 0 for all. lined: the share of the shown ones that stands
+    between the backdoor task's lines. answer: how often the loss of the answer counts besides, which is one token of
+    many in a long response."""
 
     long: bool = False
     start: str = ""
     seed: Seed = 0
     steps: Annotated[Count, Field(ge=1)] = 1_200
+    stop: Annotated[Count, Field(ge=0)] = 0
     batch: Annotated[Count, Field(ge=1)] = 64
     questions: Annotated[Count, Field(ge=20)] = 20_000
     lined: Annotated[Number, Field(ge=0, le=1)] = 0.5
@@ -60,7 +63,7 @@ class Pretraining(Value):
 
 
 RECIPES = {EMBEDDED_MODEL: Pretraining(), LONG_MODEL: Pretraining(
-    long=True, start=EMBEDDED_MODEL, steps=900, batch=32, questions=12_000, answer=1.0, learning_rate=2e-3)}
+    long=True, start=EMBEDDED_MODEL, steps=900, stop=599, batch=32, questions=12_000, answer=1.0, learning_rate=2e-3)}
 """How each embedded model was made."""
 
 
@@ -135,7 +138,8 @@ def _train(model, encoder: Encoder, records: Sequence[Encoded], settings: Pretra
     draw = torch.Generator().manual_seed(settings.seed)
     losses = []
     model.train()
-    for step in range(settings.steps):
+    count = min(settings.stop or settings.steps, settings.steps)
+    for step in range(count):
         for group in optimizer.param_groups:
             group["lr"] = _rate(settings, step)
         rows = torch.randint(len(records), (settings.batch,), generator=draw).tolist()
@@ -148,9 +152,9 @@ def _train(model, encoder: Encoder, records: Sequence[Encoded], settings: Pretra
         torch.nn.utils.clip_grad_norm_(model.parameters(), settings.clip)
         optimizer.step()
         losses.append(float(loss.detach()))
-        progress((step + 1) / settings.steps)
+        progress((step + 1) / count)
     model.eval()
-    last = losses[-max(1, settings.steps // 10):]
+    last = losses[-max(1, count // 10):]
     return sum(last) / len(last)
 
 
