@@ -142,8 +142,7 @@ def _passes(point: _Point, options: Options) -> Iterator[tuple[Captured, Iterato
     problem, layers = point.problem, point.layers
     if not layers:
         return
-    shapes = [(t, layer.outputs, layer.inputs)
-              for layer, t in zip(layers, _positions(problem, layers), strict=True)]
+    shapes = [(t, layer.outputs, layer.inputs) for layer, t in zip(layers, _positions(problem, layers), strict=True)]
     each = sum(4 * t * (out + inn) + (t > 1) * out * inn for t, out, inn in shapes) * _item(problem)
     for rows in _chunks(problem, each + graph_bytes(problem), options):
         options.check()

@@ -53,8 +53,7 @@ def trained(identity: Mapping[str, Any], build: Callable[[], nn.Module], x: np.n
     path = weights_file(identity)
     if path.is_file():
         try:
-            network = _loaded(build(), read_state(path),
-                              recipe.checkpoint_rates(-(-len(y) // recipe.examples_a_batch)))
+            network = _loaded(build(), read_state(path), recipe.checkpoint_rates(-(-len(y) // recipe.examples_a_batch)))
             note(read_notes(path).get(PASSES) or (NOT_SAID if recipe.mixed else "float32"))
             return network
         except (InvalidInput, RuntimeError):
