@@ -32,8 +32,7 @@ def _ray(options: argparse.Namespace) -> RayExecutor:
     return RayExecutor(options.address, options.cores, options.gpus)
 
 
-EXECUTORS: dict[str, Callable[[argparse.Namespace], Executor]] = {"local": lambda options: LocalExecutor(),
-                                                                  "ray": _ray}
+EXECUTORS: dict[str, Callable[[argparse.Namespace], Executor]] = {"local": lambda options: LocalExecutor(), "ray": _ray}
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -59,12 +59,10 @@ def _eta(chosen: state.CurveChoice) -> None:
 
 def _alpha(chosen: state.CurveChoice) -> None:
     source = chosen.sources[0]
-    point = error_curves.alpha_point(desk(), source, chosen.behavior, chosen.value, chosen.solver,
-                                     chosen.candidates)
+    point = error_curves.alpha_point(desk(), source, chosen.behavior, chosen.value, chosen.solver, chosen.candidates)
     if isinstance(point, Waiting):
         _wait(point, chosen, error_panel.alpha_curves)
-    points = error_curves.alpha_points(desk(), source, chosen.behavior, chosen.value, chosen.candidates,
-                                       chosen.solver)
+    points = error_curves.alpha_points(desk(), source, chosen.behavior, chosen.value, chosen.candidates, chosen.solver)
     left, right = st.columns([3, 2], gap="large")
     with left:
         error_panel.alpha_curves(chosen, points)
@@ -74,8 +72,7 @@ def _alpha(chosen: state.CurveChoice) -> None:
     surface.show(chosen)
     sweep.show(source, chosen.metric, chosen.candidates, [point.approximate.scoring, *state.removals(chosen)])
     _point(point, chosen)
-    error_panel.numbers_table({title: at.agreement for title, at in tables.by_title(points).items()}, "solver",
-                              chosen)
+    error_panel.numbers_table({title: at.agreement for title, at in tables.by_title(points).items()}, "solver", chosen)
     error_panel.residual_table(points)
     st.subheader("The error curves", help=glossary.hint("tangent"))
     path_panel.panel(source, chosen.behavior, chosen.value, chosen.query)

@@ -35,8 +35,7 @@ names = labels.numbered(labels.short(scorings))
 listed = example_data.columns(sampled, shown, query.index, n)
 example_panel.columns(sampled, shown, listed, names, n)
 example_panel.legend(len(shown) > 1, sampled.dataset.records is not None)
-example_panel.whole_ranking(sampled, scored, names, query,
-                            source.model_copy(update={"n_candidates": count}))
+example_panel.whole_ranking(sampled, scored, names, query, source.model_copy(update={"n_candidates": count}))
 chips.note(f"seed {source.seed} · {sampled.problem.n:,} training examples · {len(scored[0].candidates):,} "
            f"{f'candidates ({word})' if (word := sampled_examples.mark(source)) else 'of them candidates'} · "
            f"{len(sampled.problem.queries)} queries")

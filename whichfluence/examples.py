@@ -154,8 +154,7 @@ def _tensor(values: Any) -> Tensor:
     try:
         return values.detach() if isinstance(values, Tensor) else torch.as_tensor(values)
     except (TypeError, ValueError, RuntimeError):
-        raise InvalidInput(f"A {type(values).__name__} is no array of numbers; give tensors or NumPy arrays."
-                           ) from None
+        raise InvalidInput(f"A {type(values).__name__} is no array of numbers; give tensors or NumPy arrays.") from None
 
 
 def is_path(source: Any) -> bool:

@@ -36,8 +36,7 @@ def agreement_curves(means: pd.DataFrame, seeds: pd.DataFrame, order: Sequence[s
                                         symbolOpacity=1, symbolStrokeWidth=0, labelLimit=240,
                                         labelExpr=alt.Undefined if stops is None else slide.labels(stops)))
     shape = alt.Shape("series:N", sort=order, title=None, scale=alt.Scale(domain=order, range=_cut(SHAPES, order)))
-    dash = alt.StrokeDash("series:N", sort=order, title=None,
-                          scale=alt.Scale(domain=order, range=_cut(DASHES, order)))
+    dash = alt.StrokeDash("series:N", sort=order, title=None, scale=alt.Scale(domain=order, range=_cut(DASHES, order)))
     tip = [alt.Tooltip("series:N", title="series"), alt.Tooltip("x:Q", title=x_title.split(" (")[0], format="~g"),
            alt.Tooltip("mean:Q", title=y_title, format=".4f")]
     base = alt.Chart(means).encode(x=x, color=color)

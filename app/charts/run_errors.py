@@ -49,5 +49,4 @@ def stretches(frame: pd.DataFrame, unit: str, title: str) -> alt.Chart:
         domain=["supports", "opposes"], range=SERIES[:2]))
     shown = frame.assign(sign=["supports" if rate >= 0 else "opposes" for rate in frame["rate"]])
     bars = alt.Chart(shown).mark_bar(size=max(2, min(22, 240 // len(frame))))
-    return bars.encode(x=x, y=alt.Y("rate:Q", title=title), color=color, tooltip=tip).properties(
-        height=260)
+    return bars.encode(x=x, y=alt.Y("rate:Q", title=title), color=color, tooltip=tip).properties(height=260)

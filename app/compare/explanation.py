@@ -86,5 +86,4 @@ def command(sources: Sequence[ProblemSource]) -> str:
 
 def explanation(compared: Compared, pair: tuple[int, int]) -> Explanation | Waiting:
     """Why a pair of the comparison disagrees, over all its seeds, or what is being waited for."""
-    return explained(desk(), compared.sources, _sides(compared, pair), compared.candidates,
-                     (*compared.key, *pair))
+    return explained(desk(), compared.sources, _sides(compared, pair), compared.candidates, (*compared.key, *pair))

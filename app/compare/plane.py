@@ -97,8 +97,7 @@ def _hues(compared: Compared) -> dict[str, str]:
     return {BY_TOP: "top of either", **hues.of_data(desk().sample(compared.sources[0])[0])}
 
 
-def _dotted(compared: Compared, pair: RankingPair, labels: tuple[str, str], query: int | None
-            ) -> Dotted | None:
+def _dotted(compared: Compared, pair: RankingPair, labels: tuple[str, str], query: int | None) -> Dotted | None:
     shown = choice.one("plane", RANKS, choice.from_options(list(SHOWN)))
     pooled = shown == EACH and query is None
     if shown == DENSITY or len(pair.candidates) > MOST or pooled and pair.ranks[0].size > MOST_OF_EACH:
@@ -153,8 +152,7 @@ def card(compared: Compared, query: int | None) -> None:
     if row is None:
         return
     if row not in compared.scores[0][0].candidates:
-        st.info(f"Example {row} is not among the candidates here, so it has no score.",
-                icon=":material/info:")
+        st.info(f"Example {row} is not among the candidates here, so it has no score.", icon=":material/info:")
         return
     sampled = job_panel.beside(desk().sampled(source))
     if sampled is None:

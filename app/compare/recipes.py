@@ -47,8 +47,7 @@ def show(problem: Problem, model: str) -> None:
                               f"{recipe.name}.zip", "application/zip", "bring:recipe", icon=":material/folder_zip:")
         downloads.file_button(PROBLEM, partial(problem_npz, problem), PROBLEM, "application/octet-stream",
                               "bring:problem")
-        downloads.file_button(WEIGHTS, softmax.weights_npz, WEIGHTS, "application/octet-stream",
-                              "bring:weights")
+        downloads.file_button(WEIGHTS, softmax.weights_npz, WEIGHTS, "application/octet-stream", "bring:weights")
     st.html(f"Claimed specification: {chips.html(recipe.claim)}")
     glossary.caption(f"{recipe.claim.question} {recipe.note} [{recipe.title}]({recipe.url})")
     with st.expander(f"The script, {recipe.file}", icon=":material/code:"):

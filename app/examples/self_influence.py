@@ -31,8 +31,7 @@ BINS = 40
 def show(sampled: SampledProblem, source: ProblemSource, scorings: Sequence[Scoring], names: Sequence[str],
          candidates: int | None, n: int) -> None:
     """The switch, and below it the n candidates with the largest self-influence, and how all of them spread."""
-    if not toggle(NAME, "Self-influence: memorised or mislabelled examples",
-                  help=glossary.hint("Self-influence")):
+    if not toggle(NAME, "Self-influence: memorised or mislabelled examples", help=glossary.hint("Self-influence")):
         return
     index = pick(UNDER, "Under", range(1, len(scorings) + 1), 1, lambda number: names[number - 1], width=430) - 1
     scoring = scorings[index]

@@ -75,8 +75,7 @@ def show(slug: str, offered: Sequence[str], controls: Sequence[str]) -> None:
                          on_change=_take, args=(name,), help=glossary.hint(label))
         if DATA in offered:
             glossary.caption("The takeaway is about the lesson's own pictures. Other data may answer otherwise.")
-        st.button("Reset the lesson", icon=":material/restart_alt:", on_click=reset,
-                  args=(slug, (*offered, *controls)))
+        st.button("Reset the lesson", icon=":material/restart_alt:", on_click=reset, args=(slug, (*offered, *controls)))
 
 
 def _options(name: str) -> tuple[list[Any], Callable[[Any], str], str]:

@@ -81,8 +81,7 @@ def show() -> PageLink:
         f" H⁻¹ alone, without a new training, ranks as the new optimum does: τ = "
         f"**{signed(comparing.mean_tau(local, other), 2)}**." if name == "optimum" else ""))
     aside(chosen.scoring.question)
-    extras("process", frame, [step, chosen.scoring],
-           own.source().model_copy(update={"n_candidates": REOPTIMISED}))
+    extras("process", frame, [step, chosen.scoring], own.source().model_copy(update={"n_candidates": REOPTIMISED}))
     return PageLink("compare", "Compare these processes over all queries",
                     specimens.address(ranks=str(query), **address_of([step, chosen.scoring], (0, 1))))
 

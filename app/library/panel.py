@@ -85,8 +85,7 @@ def _form(entry: Entry, key: str) -> None:
     with st.form(f"form:{key}", border=False):
         name = st.text_input("Name", entry.title, key=f"name:{key}", max_chars=LONGEST_NAME) if named else ""
         note = st.text_area("Note", entry.noted.note, key=f"text:{key}", max_chars=LONGEST_REMARK, height=90)
-        tags = st.text_input("Tags, separated by commas", ", ".join(entry.noted.tags), key=f"tags:{key}",
-                             max_chars=900)
+        tags = st.text_input("Tags, separated by commas", ", ".join(entry.noted.tags), key=f"tags:{key}", max_chars=900)
         row = st.container(horizontal=True)
         keep = row.form_submit_button("Keep", type="primary")
         close = row.form_submit_button("Close")

@@ -23,8 +23,7 @@ def show(own: bool) -> None:
     result = published.reproduction(NAME, PRESET)
     if result is None:
         return
-    with st.expander("Methods compared on human labels, planted errors and tables",
-                     icon=":material/leaderboard:"):
+    with st.expander("Methods compared on human labels, planted errors and tables", icon=":material/leaderboard:"):
         table = highest(result.table, result.manifest["spec"]["sets"])
         counts = table["highest"].value_counts()
         glossary.markdown(f"**{counts.index[0]}** has the highest average precision (AUPRC) on {counts.iloc[0]} of "

@@ -82,8 +82,7 @@ def table_html(table: pd.DataFrame, metric: str, chosen: Pair) -> str:
     """Method × trusted behavior, one metric a cell."""
     best, top = rankings.preferred(table, metric), table[metric].max()
     values = {Pair(row["method"], row["behavior"]): row[metric] for _, row in table.iterrows()}
-    head = "".join(f"<th scope=col>{escape('no behavior' if name == NONE else name)}</th>"
-                   for name in COLUMNS)
+    head = "".join(f"<th scope=col>{escape('no behavior' if name == NONE else name)}</th>" for name in COLUMNS)
 
     def cell(pair: Pair) -> str:
         if pair not in values:

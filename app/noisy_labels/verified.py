@@ -106,8 +106,7 @@ def _save(sample: NoisyData, review: Review, chosen: VerifiedSample, decisions: 
             review.decide_all(verdict, labels)
 
 
-def _known(sample: NoisyData, chosen: VerifiedSample, held: HeldOut | None,
-           decisions: Mapping[int, Decision]) -> None:
+def _known(sample: NoisyData, chosen: VerifiedSample, held: HeldOut | None, decisions: Mapping[int, Decision]) -> None:
     """How many labels are wrong by what was decided, and the button."""
     flags = np.zeros(len(sample.rows), dtype=bool) if held is None else held.flags
     fraction = chosen.fraction(flags, decisions)

@@ -125,8 +125,7 @@ def comparison(name: str, preset: str, joined: pd.DataFrame, measure: str, datas
         draw(paper_dots.values, rows, measure, paper_rows.chance(measure), key="paper:values",
              height=paper_dots.height(rows), alt=_values_alt(rows, measure))
         if paper_rows.chance(measure):
-            glossary.caption("Dashed line: average for scores in random order, "
-                             f"{paper_rows.chance(measure):g}.")
+            glossary.caption("Dashed line: average for scores in random order, " f"{paper_rows.chance(measure):g}.")
     with right:
         draw(paper_dots.differences, rows, key="paper:differences",
              height=paper_dots.height(rows.dropna(subset="difference")), alt=_differences_alt(rows, measure))

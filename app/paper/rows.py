@@ -109,8 +109,7 @@ def named(row: Mapping[str, object]) -> tuple[str, str]:
     texts = {column: value for column, value in row.items()
              if column not in (*UNNAMED, *MARKS) and isinstance(value, str) and value not in ("", "none")}
     first = ("method",) if "corruption" in texts else ("method", "behavior") if "method" in texts else ("task",)
-    marked = [f"{mark}{row[column]}" for column, mark in MARKS.items()
-              if pd.notna(row.get(column)) and row[column]]
+    marked = [f"{mark}{row[column]}" for column, mark in MARKS.items() if pd.notna(row.get(column)) and row[column]]
     rest = [*(texts[name] for name in texts if name not in first), *marked]
     return " · ".join(texts[name] for name in first if name in texts), " · ".join(rest)
 

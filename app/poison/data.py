@@ -22,8 +22,7 @@ def mistakes(sampled: SampledProblem) -> list[Query]:
     """The queries that the model gets wrong, the surest first."""
     problem = sampled.problem
     sure = problem.query_logits.softmax(-1).max(-1).values.tolist()
-    return sorted((one for one in sampled_examples.queries(sampled) if not one.right),
-                  key=lambda one: -sure[one.index])
+    return sorted((one for one in sampled_examples.queries(sampled) if not one.right), key=lambda one: -sure[one.index])
 
 
 def table(sampled: SampledProblem, wrong: Sequence[Query]) -> pd.DataFrame:

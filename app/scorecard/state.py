@@ -41,8 +41,7 @@ def controls() -> ScorecardChoice:
     sidebar."""
     first, second, third, fourth = st.columns(4, gap="medium")
     offered = [name for name in reading(pickers.problem_class().reads) if BEHAVIORS[name].differentiable]
-    behavior = pick(BEHAVIOR, "Behavior", offered, offered[0], lambda name: BEHAVIORS[name].title,
-                    area=first)
+    behavior = pick(BEHAVIOR, "Behavior", offered, offered[0], lambda name: BEHAVIORS[name].title, area=first)
     models = slider(MODELS, "Models on subsets, of each size", 30, FEWEST, MOST, area=fourth, step=10)
     protocol = pick(PROTOCOL, "Training on a subset", list(PROTOCOLS), "weights",
                     lambda name: f"{name}: {PROTOCOLS[name].title}", area=second)

@@ -52,8 +52,7 @@ class ExplainRequest(Request[Explanation]):
             first, second = self.named
             return first, second
         if len(between) != 2 or between[0] == between[1]:
-            raise InvalidInput(f"There are {len(self.named)} to choose from, {listed}; "
-                               "name the two to explain.")
+            raise InvalidInput(f"There are {len(self.named)} to choose from, {listed}; " "name the two to explain.")
         for name in between:
             if name not in self.named:
                 raise InvalidInput(f"No specification or score file is named `{name[:60]}`; choose from {listed}.")

@@ -207,8 +207,7 @@ def reach(problem: Problem, behavior: str, process: Replay, epsilons: Sequence[f
         known = ~(response.errors(values, read, held.query_labels) >= values.abs()) & reached
         for index, candidate in enumerate(held.candidates.tolist()):
             error = _error(values[:, index], epsilon / held.n * rate[:, index], known[:, index])
-            rows.append({"candidate": candidate, "epsilon": epsilon,
-                         "error": error if reached[index] else np.inf})
+            rows.append({"candidate": candidate, "epsilon": epsilon, "error": error if reached[index] else np.inf})
     return pd.DataFrame(rows)
 
 

@@ -88,8 +88,7 @@ class SelfInfluenceRequest(OfCandidates[SelfInfluence]):
 
     def tables(self, answer: SelfInfluence, problem: Problem) -> list[pd.DataFrame]:
         labels = problem.units(torch.as_tensor(answer.candidates)).y.cpu().numpy()
-        table = pd.DataFrame({"candidate": answer.candidates, "label": labels,
-                              "self_influence": answer.values})
+        table = pd.DataFrame({"candidate": answer.candidates, "label": labels, "self_influence": answer.values})
         return [table.sort_values("self_influence", ascending=False, kind="stable")]
 
     @property

@@ -131,8 +131,7 @@ def _report(noisy: NoisyData, scored: Scored) -> None:
         print("The labels are searched as they are; wrong ones are not known, so detection cannot be measured. The "
               "file ranks them.")
         return
-    rows = [{"method": pair.title, **detection(noisy.flags.noisy, values)}
-            for pair, values in scored.suspicion.items()]
+    rows = [{"method": pair.title, **detection(noisy.flags.noisy, values)} for pair, values in scored.suspicion.items()]
     print(pd.DataFrame(rows).to_string(index=False, float_format="{:.3f}".format))
 
 

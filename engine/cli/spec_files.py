@@ -38,8 +38,7 @@ def read_specs(path: Path, least: int = 2) -> dict[str, Scoring]:
     """The named scorings in specs.json, in order, `least` of them at least."""
     data = _read(path)
     if not isinstance(data, list):
-        raise InvalidInput(f"`{path}` holds {noun(data)}, not a list; write "
-                           '[{"name": …, "spec": {…}}, …].')
+        raise InvalidInput(f"`{path}` holds {noun(data)}, not a list; write " '[{"name": …, "spec": {…}}, …].')
     named: dict[str, Scoring] = {}
     for number, entry in enumerate(data, start=1):
         name, spec = _entry(number, entry)

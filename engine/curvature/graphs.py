@@ -112,8 +112,7 @@ def pulled_back(outputs: list[Tensor], inputs: list[Tensor], cotangents: list[Te
             return _gradients(outputs, inputs, cotangents, batched=True)
         except RuntimeError:  # an operation that vmap does not know, or too little memory for all at once
             pass
-    each = [_gradients(outputs, inputs, [c[k] for c in cotangents], batched=False)
-            for k in range(len(cotangents[0]))]
+    each = [_gradients(outputs, inputs, [c[k] for c in cotangents], batched=False) for k in range(len(cotangents[0]))]
     return tuple(torch.stack(rows) for rows in zip(*each, strict=True))
 
 
@@ -124,8 +123,7 @@ def _gradients(outputs: list[Tensor], inputs: list[Tensor], cotangents: list[Ten
 
 def leaves_of(problem: CurvedModule) -> list[Tensor]:
     """θ_D as one leaf a selected parameter, in the network's order."""
-    return [value.detach().clone().requires_grad_(True)
-            for value in problem.network.unflatten(problem.theta).values()]
+    return [value.detach().clone().requires_grad_(True) for value in problem.network.unflatten(problem.theta).values()]
 
 
 def named(problem: CurvedModule, leaves: list[Tensor]) -> dict[str, Tensor]:

@@ -96,8 +96,7 @@ def factored_layers(problem: CurvedModule) -> tuple[CurvatureLayer, ...]:
         if not grouped and shared[id(module.weight)] == 1:
             layers.append(CurvatureLayer(module, weight, bias if bias in network.shapes else None))
     called = captured(problem, tuple(layers), problem.x[:1].expand(3, *problem.x.shape[1:])).inputs
-    return tuple(layer for layer, inputs in zip(layers, called, strict=True)
-                 if len(inputs) == 3)
+    return tuple(layer for layer, inputs in zip(layers, called, strict=True) if len(inputs) == 3)
 
 
 @dataclass(frozen=True)
@@ -115,8 +114,7 @@ def captured(problem: CurvedModule, layers: tuple[CurvatureLayer, ...], x: Tenso
     """The layers' inputs and derivatives at θ_D for x (b, …); a layer called several times has all the positions."""
     parameters = {name: value.detach().clone().requires_grad_(True)
                   for name, value in problem.network.unflatten(problem.theta).items()}
-    logits, calls = recorded([(layer, layer.module) for layer in layers],
-                             lambda: problem.link.outputs(x, parameters))
+    logits, calls = recorded([(layer, layer.module) for layer in layers], lambda: problem.link.outputs(x, parameters))
     inputs = [[_present(layer.positions(call.inputs), problem, x) for call in calls if call.key is layer]
               for layer in layers]
 

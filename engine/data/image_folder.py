@@ -25,8 +25,7 @@ from engine.data.tables import held_out, lone_sentence
 AS_THEY_ARE = "as they are"
 USUAL_SIZES = {"grayscale": 28, "rgb": 32}
 PHOTO, PHOTO_SIZE = 96, 64
-EXTENSIONS = (".jpg", ".jpeg", ".png", ".ppm", ".pgm", ".bmp", ".tif", ".tiff", ".webp", ".gif",
-              ".jfif")
+EXTENSIONS = (".jpg", ".jpeg", ".png", ".ppm", ".pgm", ".bmp", ".tif", ".tiff", ".webp", ".gif", ".jfif")
 UNREAD = (".heic", ".heif", ".avif", ".jp2", ".tga", ".svg", ".dng", ".dcm", ".npy")
 """Pictures of other kinds, which are named where they are left out."""
 HIDDEN, UNREADABLE = "hidden or system file", "it cannot be read as a picture"

@@ -158,8 +158,7 @@ def _rows(frame: pd.DataFrame, read: tuple, split: str, folder: str, known: _Kno
     return rows, unlabelled, strange
 
 
-def _coco(data: Mapping, name: str, folder: str, known: _Known
-          ) -> tuple[list[Row], list[str], int, str] | None:
+def _coco(data: Mapping, name: str, folder: str, known: _Known) -> tuple[list[Row], list[str], int, str] | None:
     """Annotations in COCO's form: a picture has the category of its annotations, if it is one."""
     if not all(isinstance(data.get(key), list) for key in COCO[:2]):
         return None

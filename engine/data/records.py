@@ -101,8 +101,7 @@ def reporting(progress: Callable[[float], None]) -> Iterator[None]:
         _progress.reset(before)
 
 
-def read_jsonl(path: Path | str, turns: Turns = "last", rules: Mapping[str, str] | None = None
-               ) -> tuple[Record, ...]:
+def read_jsonl(path: Path | str, turns: Turns = "last", rules: Mapping[str, str] | None = None) -> tuple[Record, ...]:
     """Records of a file with one JSON object a line, or a list of them, in a form of `engine.data.record_forms`.
 
     turns: of a conversation, its last answer or every one; rules: as `marked` takes them. Raises `InvalidInput` with

@@ -43,8 +43,7 @@ class LabelledTable:
             return tuple(f"row {row}" for row in range(len(self.frame)))
         names = tuple(str(value) for value in self.frame[self.named])
         if len(set(names)) < len(names):
-            raise InvalidInput(f"The column `{self.named[:60]}` names two rows alike; give every row its "
-                               "own name.")
+            raise InvalidInput(f"The column `{self.named[:60]}` names two rows alike; give every row its " "own name.")
         return names
 
 

@@ -122,8 +122,7 @@ class Objective:
         own, slope = self._own(theta)
         moved, shrunk = theta - family.start, family.penalty * theta
         pulled = 0.5 * (torch.dot(shrunk, theta) + family.damping * torch.dot(moved, moved)).item()
-        return (self.scale * value + own + pulled,
-                self.scale * gradient + slope + shrunk + family.damping * moved)
+        return (self.scale * value + own + pulled, self.scale * gradient + slope + shrunk + family.damping * moved)
 
     def force(self, theta: Tensor) -> float:
         """The norm of what the change adds to the gradient at θ: it is what moves the optimum."""

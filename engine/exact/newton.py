@@ -308,8 +308,7 @@ def minimise(data: TrainingData, objectives: Objectives, start: Tensor, terms: C
             if len(local):
                 taken, chosen = index[local], point if len(local) == len(index) else point.select(local)
                 forcing = (0.3 * goal[taken] / chosen.norm).clamp(1e-4, 1e-2)
-                direction = newton_direction(
-                    data, objectives.select(taken), chosen, terms.select(taken), forcing, work)
+                direction = newton_direction(data, objectives.select(taken), chosen, terms.select(taken), forcing, work)
                 search.aim(taken, chosen, centred(data, direction))
     unproven = (~search.precise).nonzero()[:, 0]
     if len(unproven):

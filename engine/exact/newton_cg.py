@@ -111,8 +111,7 @@ def _leave(evaluate: Evaluate, saddle: Minimum, direction: Tensor) -> Minimum | 
             theta = saddle.theta + signed * downhill
             value, gradient = evaluate(theta)
             if value < allowed:
-                return Minimum(theta, value, gradient, saddle.iterations,
-                               saddle.evaluations + 2 * tried + number + 1)
+                return Minimum(theta, value, gradient, saddle.iterations, saddle.evaluations + 2 * tried + number + 1)
         length /= 2
     return None
 

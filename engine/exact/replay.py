@@ -108,8 +108,7 @@ def _term(problem: ModuleProblem, seed: int, candidates: Tensor, options: Option
 
     def backwards(signal: Tensor) -> Tensor:
         def build() -> Tensor:
-            slopes = gradients_of(network, problem.queries, signal.to(network.dtype), along_signal,
-                                  check=options.check)
+            slopes = gradients_of(network, problem.queries, signal.to(network.dtype), along_signal, check=options.check)
             return _finite(run.adjoint(slopes, options, during[:, None], curvature)[:, 0])
 
         # all n examples' are kept for further candidates

@@ -34,8 +34,7 @@ def _fisher(graph: StepGraph, columns: Tensor) -> tuple[Tensor, Tensor]:
     return graph.summed(owned * graph.weights.detach()), owned
 
 
-HESSIAN = StepCurvature("hessian", StepGraph.bent,
-                        lambda read, p, signal: read.sub_(p.mT @ read).mul_(p))
+HESSIAN = StepCurvature("hessian", StepGraph.bent, lambda read, p, signal: read.sub_(p.mT @ read).mul_(p))
 FISHER = StepCurvature("fisher", _fisher, lambda read, p, signal: torch.mul(signal, signal.mT @ read, out=read))
 NOTHING = StepCurvature("nothing", lambda graph, columns: (torch.zeros_like(columns), graph.owned(columns)),
                         lambda read, p, signal: torch.zeros_like(read))

@@ -113,8 +113,7 @@ def _safetensors_header(content: bytes) -> dict[str, HeaderArray]:
             for name, entry in header.items() if name != "__metadata__"}
 
 
-SAFE = {"F64", "F32", "F16", "BF16", "F8_E4M3", "F8_E5M2", "I64", "I32", "I16", "I8", "U64", "U32", "U16", "U8",
-        "BOOL"}
+SAFE = {"F64", "F32", "F16", "BF16", "F8_E4M3", "F8_E5M2", "I64", "I32", "I16", "I8", "U64", "U32", "U16", "U8", "BOOL"}
 """Types of safetensors that are numbers here."""
 
 

@@ -190,8 +190,7 @@ def _interpretations(read: _Read, reference: Scores | None, columns: Sequence[in
         if factor:
             yield Interpretation(read.axes, sign, factor * mean, half, read.order)
         elif read.one_signed:
-            sizes = (NAN, NAN) if reference is None else t_interval(_agreement(
-                np.abs(values), reference, sizes=True))
+            sizes = (NAN, NAN) if reference is None else t_interval(_agreement(np.abs(values), reference, sizes=True))
             yield Interpretation(read.axes, sign, *sizes, read.order)
 
 

@@ -28,8 +28,7 @@ class Prepared:
     notes: tuple[str, ...]
 
 
-def compute(work: ChunkWork, key: str, variables: Mapping[str, str], board: Any,
-            *before: Prepared | Took) -> Took:
+def compute(work: ChunkWork, key: str, variables: Mapping[str, str], board: Any, *before: Prepared | Took) -> Took:
     """Chunk `key`, and how long it took. One that another attempt has stored by now is not computed again. before: what
     it begins with, and what each chunk took that had to be stored before."""
     prepared = tuple(one for one in before if isinstance(one, Prepared))

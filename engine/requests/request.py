@@ -287,8 +287,7 @@ class Table:
 class OfCandidates(Request[Answer]):
     """A request about the first of the drawn candidates."""
 
-    candidates: Annotated[Count | None, Field(ge=1, description="Number of candidates (default: all)."
-                                              )] = None
+    candidates: Annotated[Count | None, Field(ge=1, description="Number of candidates (default: all).")] = None
 
     def of(self, source: ProblemSource) -> Self:
         most = source.most_candidates

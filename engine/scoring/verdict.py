@@ -125,8 +125,7 @@ def _verdict(a: Scoring, b: Scoring, facts: ProblemFacts, measured: Measured | N
         return _another_run(a, b).and_then(*_in_common(a, b, None, measured))
     if not approximate:
         head = [Said(Says.QUESTIONS_DIFFER, f"Different question: {axes_differ(axes)}", (a, b), axes)]
-        return Verdict.of(MISMATCH, axes, [*head, *_yet(a, b, known, measured)],
-                            _mismatch(a, b, axes, known, measured))
+        return Verdict.of(MISMATCH, axes, [*head, *_yet(a, b, known, measured)], _mismatch(a, b, axes, known, measured))
     head = [Said(Says.QUESTIONS_DIFFER, f"Both: {axes_differ(axes)}, and ", (a, b), axes),
             Said(Says.APPROXIMATES, f"{_count(approximate)} approximate", tuple(approximate))]
     return Verdict.of(BOTH, axes, [*head, *_yet(a, b, known, measured)],

@@ -33,8 +33,7 @@ def marked(scoring: Scoring, standing_out: Collection[str] | None) -> str:
     chips = [_chip(axis, AXIS_NAMES[axis], scoring.axis(axis), axis in standing_out, compared,
                    read if axis == "B" else "") for axis in AXES]
     if not scoring.exact or ESTIMATOR in standing_out:
-        chips.append(_chip(ESTIMATOR, "estimator", scoring.route.title, ESTIMATOR in standing_out,
-                           compared))
+        chips.append(_chip(ESTIMATOR, "estimator", scoring.route.title, ESTIMATOR in standing_out, compared))
     return f'<div class="wf-chips">{"".join(chips)}</div>'
 
 

@@ -12,8 +12,7 @@ from engine.problems import Problem
 from engine.question.behaviors import BEHAVIORS
 
 
-def along_eta(problem: Problem, query: int, row: int, etas: np.ndarray,
-              behavior: str = "query_loss") -> pd.DataFrame:
+def along_eta(problem: Problem, query: int, row: int, etas: np.ndarray, behavior: str = "query_loss") -> pd.DataFrame:
     """One step of each size η on training example `row`: columns eta, curve, tangent.
 
     curve = B(q; θ_D − η ∇ℓ(z)) − B(q; θ_D); tangent = η times its slope at η = 0. Softmax regression: the step moves

@@ -33,8 +33,7 @@ def usual(dataset: data.Dataset, model: str = "") -> dict[str, Any]:
     """What fits a user's own data and a model, by default `usual_model`, where nothing else is said."""
     chosen = {"model": model or usual_model(dataset)}
     if limits.goes_in_turn(dataset):
-        return {**chosen, "trusted_from": IN_TURN,
-                "folds": limits.most_folds(dataset, learner(chosen["model"]).folds)}
+        return {**chosen, "trusted_from": IN_TURN, "folds": limits.most_folds(dataset, learner(chosen["model"]).folds)}
     return {**chosen, "trusted": min(20, limits.most_trusted(dataset, own=True))}
 
 

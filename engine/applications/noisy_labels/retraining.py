@@ -51,14 +51,12 @@ class RetrainingRequest(OfSource[float]):
 
     def run_chunk(self, chunk: str, context: Context) -> Output:
         device, noisy = str(pick_device(context.device)), draw_cached(self.source)
-        accuracy = retrained_accuracy(noisy, self.removed, self.relabelled, device,
-                                      context.computing("training again"))
+        accuracy = retrained_accuracy(noisy, self.removed, self.relabelled, device, context.computing("training again"))
         return Output(manifest={"accuracy": accuracy, "device": device_name(device), **facts_of(noisy)})
 
     def finish(self, chunks: Mapping[str, Result], context: Context) -> Output:
         manifest = chunks[WHOLE].manifest
-        return Output(manifest={**of_the_data(manifest), "accuracy": manifest["accuracy"],
-                                "seeds": [self.source.seed]})
+        return Output(manifest={**of_the_data(manifest), "accuracy": manifest["accuracy"], "seeds": [self.source.seed]})
 
     @classmethod
     def loaded(cls, result: Result) -> float:

@@ -110,8 +110,7 @@ class SuspicionRequest(OfSource[Scored]):
         if chunk in (HELD_OUT, REFITTED):
             return self._out_of_fold(chunk, noisy, context)
         model = _trained(noisy, context)
-        scores = suspicions(model, set(TOGETHER[chunk]) & self.computed,
-                            context.computing("scoring every label", 0.8))
+        scores = suspicions(model, set(TOGETHER[chunk]) & self.computed, context.computing("scoring every label", 0.8))
         output = _stored(scores)
         if chunk != "similarity":
             return output
@@ -130,8 +129,7 @@ class SuspicionRequest(OfSource[Scored]):
         """One model, without its fold: suspicion of the labels that it was trained on, and what it says of the fold."""
         model = _trained(noisy, context)
         of_training = {name for group in ("similarity", "gradients", TRAINING) for name in TOGETHER[group]}
-        scores = suspicions(model, of_training & self.computed - {"random"},
-                            context.computing("scoring labels", 0.8))
+        scores = suspicions(model, of_training & self.computed - {"random"}, context.computing("scoring labels", 0.8))
         output, nearest = _stored(scores), most_alike(model, model.problem.queries, model.problem.x)
         agrees = model.logits.argmax(-1).cpu().numpy() == noisy.evidence.y
         return Output(arrays={**output.arrays, "p": model.of_queries, "nearest": nearest},

@@ -265,8 +265,7 @@ def _since(last: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
     """The facts of the steps between two checkpoints, of which each tells of the steps since the start."""
     steps = own["step"] - last["step"]
     loss = (own["loss"] * own["step"] - last["loss"] * last["step"]) / steps if steps else None
-    return {"steps": steps, "loss": loss,
-            "seconds": own["seconds"] - last["seconds"], "device": own["device"]}
+    return {"steps": steps, "loss": loss, "seconds": own["seconds"] - last["seconds"], "device": own["device"]}
 
 
 def facts_of(points: Sequence[FineTuneCheckpoint]) -> dict[str, Any]:
