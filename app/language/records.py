@@ -179,8 +179,8 @@ def _detection(wanted: Study, detected: pd.DataFrame, facts: Mapping[str, int]) 
                  alt=alt_of(shown, f"AUPRC by estimator and behavior, {kind}"))
         glossary.caption("Area under the precision-recall curve; one seed. Chance is the fraction of flagged "
                          "records.")
-        downloads.chart_extras(
-            "detection-of-this-run", detected[detected["metric"] != "share"], title="As a table",
-            command=wanted.command, charts=[f"language:own:{kind}" for kind in detected["sought"].unique()],
-            about=["Question: how well does each estimator, with each behavior, rank the flagged records first?",
-                   f"{wanted.model} · {facts['records']:,} training records · seed {wanted.seed}"])
+        downloads.chart_extras("detection-of-this-run", detected[detected["metric"] != "share"], title="As a table")
+        charts = [f"language:own:{kind}" for kind in detected["sought"].unique()]
+        downloads.described(charts, (), None, wanted.command, [
+            "Question: how well does each estimator, with each behavior, rank the flagged records first?",
+            f"{wanted.model} · {facts['records']:,} training records · seed {wanted.seed}"])

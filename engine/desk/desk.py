@@ -56,7 +56,8 @@ class Desk:
         future = self._trainings.ask(source)
         with suppress(TimeoutError):
             return future.result(timeout=PATIENCE_SECONDS)
-        return future.result() if future.done() else Waiting("Training the model", source=source)
+        what = "Training the model" if source.problem_class.convex else "Loading the trained model"
+        return future.result() if future.done() else Waiting(what, source=source)
 
     def holds(self, source: ProblemSource) -> bool:
         """Whether the trained problem is in memory."""

@@ -106,7 +106,7 @@ def main() -> None:
         job, work = queue.submit(one.name, one.payload, one.job_title), work_of(one.name, one.payload)
         Worker(home).serve(once=True)
         done = queue.get(job.id)
-        if done is None or done.state != "done" or work is None:
+        if done is None or done.state != "done" or work is None or done.predicted is None:  # None of a stored result
             print(index, one.name, "not done:", done and done.error, work, flush=True)
             continue
         trace = queue.traces.read()[0]

@@ -22,6 +22,7 @@ from engine.problems import source
 
 ROOT = Path(__file__).parents[2]
 TIMEOUT = 120
+WAITS = "Training the model", "Loading the trained model"
 MARK = re.compile(r'<(?:a|span) class="wf-term"[^>]*>([^<]*)</(?:a|span)>')
 READ = ("title", "header", "subheader", "markdown", "caption", "text", "code", "success", "info", "warning", "error",
         "toast")
@@ -47,7 +48,7 @@ def open(page: str, /, state: Mapping[str, Any] | None = None, settle: bool = Tr
 def settled(at: AppTest, patience: float = TIMEOUT) -> AppTest:
     """Run again until no model is in training."""
     deadline = time.monotonic() + patience
-    while any("Training the model" in text for text in texts(at)) and time.monotonic() < deadline:
+    while any(wait in text for text in texts(at) for wait in WAITS) and time.monotonic() < deadline:
         time.sleep(0.3)
         at.run()
     return at

@@ -151,7 +151,7 @@ def test_a_new_run_is_a_job(home, monkeypatch):
     monkeypatch.setattr("engine.data.scienceqa.available", lambda: (True, "here"))
     at = sound(support.open("language_models", show="records", model="SmolLM2-135M-Instruct"))
     assert says(at, "This has not been computed yet") and says(at, "cancel and resume")
-    assert says(at, "no such run has finished on this machine yet. A model of more than 135 million parameters")
+    assert says(at, "no such run has finished on this machine yet. A model with more than 135 million parameters")
     at.button(key="language:start").click().run()
     sound(at)
     [job] = desk().jobs.queue.jobs()
@@ -326,7 +326,7 @@ def test_records_follow_the_layer(ran):
 def test_tokens_are_shaded_for_the_chosen_estimator(ran):
     at = sound(support.open("language_models", show="records", task="conditional_backdoor", model=ran.model,
                             estimator="less"))
-    assert says(at, "record's LESS score") and says(at, "momentum, which no token brings")
+    assert says(at, "record's LESS score") and says(at, "momentum, which belongs to no token")
     tokens = attributed(desk(), ran).tables["tokens"]
     there = set(tokens[(tokens.estimator == "trak") & (tokens.behavior == "answer_logit")]["record"])
     at.selectbox(key="choice:estimator").set_value("trak").run()

@@ -121,7 +121,7 @@ def test_what_step_2_takes_away():
 
 def test_what_step_3_takes_away():
     """A lighter weight ranks more as the derivative does; leaving out is like none of them."""
-    assert LESSONS[2].takeaway.startswith("A light weight ranks as the derivative does")
+    assert LESSONS[2].takeaway.startswith("A small weight ranks as the derivative does")
     pattern = rf"τ = {NUMBER}, and this one with the derivative.*?τ = {NUMBER}\."
     found = [numbers(opened(3, **{"lesson-p": str(alpha)}), pattern) for alpha in (1e-5, 1e-3, 1e-1)]
     left_out, derivative = zip(*found, strict=True)
