@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,7 +24,7 @@ GUIDES = ("command-line", "explaining", "which-t", "benchmarks", "choosing-a-met
           "poison", "language-models", "exact", "reproducing", "paper-names", "teaching", "gpu", "serving", "agents",
           "troubleshooting", "contributing", "glossary")
 """In reading order; a new one is one file and one name here, but for those that are made when they are read."""
-MADE = {"api": reference, "paper-names": names, "glossary": terms}
+MADE: dict[str, Callable[[], str]] = {"api": reference, "paper-names": names, "glossary": terms}
 
 _FENCE, _HEADING = re.compile(r"^```(\w*)\s*$"), re.compile(r"^(#{1,2}) (.+)$")
 _COMMENT, _PICTURE = re.compile(r"^<!--.*-->$"), re.compile(r"^!\[([^\]]*)\]\(([^)]+)\)$")

@@ -17,8 +17,7 @@ from app.widgets.results import downloads
 from app.widgets.words import chips, glossary
 from app.widgets.words.plain_text import plain
 from engine.desk import commands
-from engine.desk.analyses import LINEARITY, SCORE, Ladder, Request, card, card_method, card_methods
-from engine.desk.analyses import request as analysis
+from engine.desk.analyses import LINEARITY, SCORE, Ladder, LadderRequest, Request, card, card_method, card_methods
 from engine.scoring.scoring import Scoring
 
 METHOD = "laddermethod"
@@ -50,9 +49,11 @@ def show(chosen: ScorecardChoice) -> None:
 
 def of_choice(chosen: ScorecardChoice, method: str) -> Request:
     """What determines the ladder of a method."""
-    return analysis("lds-ladder", scoring=_scoring(method, chosen), behavior=chosen.behavior,
-                    candidates=chosen.sizes.candidates, models=chosen.sizes.models, protocol=chosen.sizes.protocol,
-                    among=chosen.sizes.among).of(chosen.source)
+    scoring = _scoring(method, chosen)
+    assert scoring is not None, "it was listed"
+    return LadderRequest(scoring=scoring, behavior=chosen.behavior,
+                         candidates=chosen.sizes.candidates, models=chosen.sizes.models,
+                         protocol=chosen.sizes.protocol, among=chosen.sizes.among).of(chosen.source)
 
 
 def _scoring(method: str, chosen: ScorecardChoice) -> Scoring | None:

@@ -3,8 +3,6 @@ hand."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import pandas as pd
 import streamlit as st
 
@@ -16,8 +14,7 @@ from app.widgets.results import downloads
 from app.widgets.words import chips, glossary
 from app.widgets.words.plain_text import plain
 from engine.desk import commands, published
-from engine.desk.analyses import BOARD_COLUMNS, CEILING, Sizes, card
-from engine.desk.analyses import request as analysis
+from engine.desk.analyses import BOARD_COLUMNS, CEILING, LeaderboardRequest, Sizes, card
 from engine.scoring import codes
 
 NAME, SELECTED, BY = "leaderboard", "board", "boardby"
@@ -69,11 +66,11 @@ def _own(chosen: ScorecardChoice) -> None:
             "--protocol", sizes.protocol, "--among", sizes.among, "--out", f"{NAME}.csv"))
 
 
-def of_choice(chosen: ScorecardChoice) -> Any:
+def of_choice(chosen: ScorecardChoice) -> LeaderboardRequest:
     """What determines the board of the sidebar's model."""
     sizes = Sizes(candidates=chosen.sizes.candidates, models=chosen.sizes.models, fractions=(0.5,), queries=5,
                   removed=(0.1,), seeds=2, protocol=chosen.sizes.protocol, among=chosen.sizes.among)
-    return analysis(NAME, sizes=sizes, behavior=chosen.behavior).of(chosen.source)
+    return LeaderboardRequest(sizes=sizes, behavior=chosen.behavior).of(chosen.source)
 
 
 def tables(table: pd.DataFrame) -> None:

@@ -18,8 +18,9 @@ from engine.analysis.error_surfaces import SURFACES, ErrorSurface, ErrorSurfaceR
 from engine.analysis.explanation import LEAST_SLACK, Contribution, Explanation
 from engine.analysis.groups import DEFINITION as ADDITIVITY
 from engine.analysis.groups import GroupRequest
-from engine.analysis.lds_ladder import LINEARITY, SCORE, Ladder
+from engine.analysis.lds_ladder import LINEARITY, SCORE, Ladder, LadderRequest
 from engine.analysis.leaderboard import COLUMNS as BOARD_COLUMNS
+from engine.analysis.leaderboard import LeaderboardRequest
 from engine.analysis.linear_range import TOLERANCE, LinearRange, LinearRangeRequest
 from engine.analysis.noise_floor import at_ceiling, two_runs
 from engine.analysis.over_seeds import STABLE, OverSeeds, SeedRunsRequest, of_runs, spread

@@ -154,7 +154,7 @@ def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
     """Detection metrics of every pair, and the ranking agreement between all of them, of one source and seed."""
     index, seed = map(int, key.split("/"))
     source = source_of(payload["settings"], index, seed)
-    result = SuspicionRequest(source=source, methods=methods_of(payload["settings"])).within(context)
+    result = SuspicionRequest(source=source, methods=tuple(methods_of(payload["settings"]))).within(context)
     scored, flags = SuspicionRequest.loaded(result), draw_cached(source).known_flags
     suspicions = named_as_the_paper(scored.suspicion)
     rows = [{"method": pair.method, "behavior": pair.behavior, "metric": metric, "value": value}

@@ -105,7 +105,7 @@ def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
     source = source_of(chosen, 0, seed)
     pair, fraction = rows(chosen)[index], chosen["shares"][number]
     start = SCORING / (1.0 + SCORING) if _scores(key) else 0.0
-    search = SuspicionRequest(source=source, methods=methods_of(chosen))
+    search = SuspicionRequest(source=source, methods=tuple(methods_of(chosen)))
     scored = search.loaded(search.within(context, end=start))
     flags = draw_cached(source).known_flags
     suspicion = known_wrong(flags.noisy, seed) if pair == ORACLE else named_as_the_paper(scored.suspicion)[pair]

@@ -13,7 +13,7 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import numpy as np
 import torch
@@ -144,7 +144,8 @@ def _train(model, encoder: Encoder, records: Sequence[Encoded], settings: Pretra
             group["lr"] = _rate(settings, step)
         rows = torch.randint(len(records), (settings.batch,), generator=draw).tolist()
         batch = encoder.batch([records[row] for row in rows])
-        loss = _objective(passes.forward(model, batch)[0], batch, settings.answer)
+        logits, _ = passes.forward(model, batch)
+        loss = _objective(cast(Tensor, logits), batch, settings.answer)
         if not torch.isfinite(loss):
             raise InvalidInput("The loss is no longer finite; lower the learning rate.")
         optimizer.zero_grad(set_to_none=True)
