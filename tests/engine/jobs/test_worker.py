@@ -102,7 +102,7 @@ def test_cancel_within_a_chunk_then_resume(queue, payload):
     assert queue.get(job).time_left() is not None
     asked = time.monotonic()
     queue.request_cancel(job)
-    thread.join(5)
+    thread.join(90)
     assert time.monotonic() - asked < 1.0 and queue.get(job).state == "cancelled" and queue.get(job).done == 2
     queue.delete(job)
     assert not list((queue.root / "chunks").glob(f"{job}*"))
@@ -142,18 +142,18 @@ def test_a_job_that_comes_while_a_worker_leaves_is_its_own(queue, payload, monke
 
 def test_a_failing_chunk_fails_the_job_with_its_sentence(queue, payload, tmp_path):
     job = queue.submit("slow", {**payload, "sleep": 0.0, "fails_at": 1}).id
-    serve(queue).join(5)
+    serve(queue).join(90)
     assert (queue.get(job).state, queue.get(job).error) == ("failed", "The chunk is broken; mend it.")
     (tmp_path / "mended").touch()
     queue.resume(job)
-    serve(queue).join(5)
+    serve(queue).join(90)
     assert queue.get(job).state == "done" and tally(payload) == ["0", "1", "2", "3", "4", "finish"]
 
 
 def test_unexpected_errors_are_one_line_and_a_log(queue, payload):
     job = queue.submit("slow", {**payload, "sleep": 0.0, "breaks_at": 0}).id
     other = queue.submit("nonsense", {}).id
-    serve(queue).join(5)
+    serve(queue).join(90)
     error = queue.get(job).error
     assert error.startswith("Unexpected error ZeroDivisionError: division by zero; its traceback is in logs/")
     log = queue.root / error.split(" is in ")[1].rstrip(".")
@@ -168,7 +168,7 @@ def test_a_job_that_was_taken_over_stops(queue, payload):
     wait_for(lambda: tally(payload) == ["stuck0"])
     with queue.database.writing() as connection:
         connection.execute("UPDATE jobs SET worker = 'rival'")
-    thread.join(5)
+    thread.join(90)
     assert not thread.is_alive() and queue.get(job).state == "running" and queue.get(job).worker == "rival"
 
 
@@ -178,7 +178,7 @@ def test_a_full_disk_while_reporting_loses_no_chunk(queue, payload, monkeypatch)
 
     monkeypatch.setattr(JobQueue, "report", full)
     job = queue.submit("slow", {**payload, "sleep": 0.0}).id
-    serve(queue).join(5)
+    serve(queue).join(90)
     assert queue.get(job).state == "done"
 
 
