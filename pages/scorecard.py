@@ -12,6 +12,7 @@ from app.widgets.words import glossary
 st.title("Scorecard")
 glossary.lead("A benchmark is a question too, and its training protocol is part of the question. A method that is "
               "exact for another question can score lower here.", "wf-card-lead")
+glossary.caption("Below: [Leaderboard](#leaderboard) · [Why is my LDS low?](#lds-ladder)")
 chosen = state.controls()
 request = card_data.request(chosen)
 answer = card_data.card(chosen, request)

@@ -39,7 +39,7 @@ def show(chosen: ScorecardChoice) -> None:
     result = published.reproduction(NAME, name)
     assert result is not None, "it was listed"
     glossary.caption(f"± is a 95% interval over {int(result.table['n_seeds'].iloc[0])} seeds, each a draw of data, "
-                     "training and subsets. CPU seconds and memory are those of one thread of "
+                     "training and subsets. CPU seconds, of all threads together, and memory are those of "
                      f"{plain(str(result.manifest['device']))}.")
     tables(result.table)
     downloads.chart_extras(f"{NAME}-{name}", result.table, command=str(result.manifest["command"]))
