@@ -13,7 +13,8 @@ its authors' code does. Each is a specification of its own, with its behavior (B
 (T). Here are all three for every name, with their sources, and how far they agree on one model.
 
 **Paper** shows our numbers by *the paper's words* or by *the authors' code*, as
-`python -m engine reproduce NAME --as authors` computes them. Every ± of the paper's tables is the standard deviation over three training seeds in the authors' files.
+`python -m engine reproduce NAME --as authors` computes them. Every ± of the paper's tables is the standard deviation
+over three training seeds in the authors' files.
 """
 HEAD = "| | " + " | ".join(READINGS.values()) + " |\n|---|" + "---|" * len(READINGS) + "\n"
 ROWS: Mapping[str, Callable[[Meaning], str]] = {

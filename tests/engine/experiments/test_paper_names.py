@@ -53,7 +53,7 @@ def test_readings_are_compared_on_one_model_and_fractions_sum_to_one(tmp_path, m
                "settings": {"numerics": 1, "sources": [NETWORK, CONVEX]}}
     table = run_job(name_audit.STUDY.name, payload, tmp_path).table("audit")
     assert set(table["name"]) == {"NTK", "Influence function"}
-    for _, own in table.groupby("name"):
+    for _, own in table.groupby(["name", "readings"]):
         assert len(own[(own["link"] == WHOLE) & (own["metric"] == TAU)]) == 1
         assert own.loc[own["metric"] == SHARE, "mean"].sum() == pytest.approx(1)
     damping = table[(table["name"] == "Influence function") & (table["metric"] == SHARE)]
