@@ -97,9 +97,9 @@ def detection() -> None:
     if said := results.wide(table, metric):
         glossary.caption(f":material/warning: {said}")
     _finding(kinds, metric, 0.5 if metric == "AUROC" else prevalence)
-    collinearity.show(scale.result.manifest, "language:collinear")
     _to_records(task)
     downloads.chart_extras(f"{experiment}-{scale.name}", table, command=scale.result.manifest.get("command"))
+    collinearity.show(scale.result.manifest, "language:collinear")
 
 
 def _to_records(task: str) -> None:
@@ -162,8 +162,8 @@ def ablation() -> None:
          alt=alt_of(shown, "AUPRC by query and target"))
     glossary.caption("Columns: is the trigger in the query, and which answer is the target. "
                      f"{_scale_sentence(scale)} {results.wide(table, 'AUPRC')}")
-    collinearity.show(scale.result.manifest, "language:collinear")
     downloads.chart_extras(f"table-a15-{scale.name}", table, command=scale.result.manifest.get("command"))
+    collinearity.show(scale.result.manifest, "language:collinear")
 
 
 def removal() -> None:
