@@ -97,9 +97,9 @@ def detection() -> None:
     if said := results.wide(table, metric):
         glossary.caption(f":material/warning: {said}")
     _finding(kinds, metric, 0.5 if metric == "AUROC" else prevalence)
-    collinearity.show(scale.result.manifest, "language:collinear")
     _to_records(task)
     _extras(experiment, scale, table, [f"language:heatmap:{kind}" for kind in kinds], [_asked()])
+    collinearity.show(scale.result.manifest, "language:collinear")
 
 
 def _extras(experiment: str, scale: PublishedScale, table: pd.DataFrame, charts: Sequence[str],
@@ -178,10 +178,10 @@ def ablation() -> None:
          alt=alt_of(shown, "AUPRC by query and target"))
     glossary.caption("Columns: is the trigger in the query, and which answer is the target. "
                      f"{_scale_sentence(scale)} {results.wide(table, 'AUPRC')}")
-    collinearity.show(scale.result.manifest, "language:collinear")
     _extras("table-a15", scale, table, ["language:ablation"], [
         "Question: how well does each ranking detect the poisoned records, for the query with or without the trigger "
         "and the harmful or the right answer as target?"])
+    collinearity.show(scale.result.manifest, "language:collinear")
 
 
 def removal() -> None:

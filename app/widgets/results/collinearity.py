@@ -11,7 +11,7 @@ from app.widgets.words import glossary
 from app.widgets.words.plain_text import plain
 from engine.desk.published import collinear
 
-LABELS = {"first": "Behavior", "second": "Other behavior", "end": "Cosine at the end", "least": "Least cosine"}
+LABELS = {"end": "End", "least": "Least"}
 
 
 def show(manifest: Mapping[str, Any], key: str) -> None:
@@ -22,16 +22,19 @@ def show(manifest: Mapping[str, Any], key: str) -> None:
         return
     alike = cosines[cosines["least"] >= collinear.NEAR_ONE]
     with st.expander("How alike are these behaviors?", key=key):
-        st.dataframe(cosines.rename(columns=LABELS), hide_index=True, width="content",
+        pairs = cosines["first"] + ", " + cosines["second"].str.lower()
+        table = cosines[list(LABELS)].rename(columns=LABELS)
+        table.insert(0, "Behaviors", pairs)
+        st.dataframe(table, hide_index=True, width="content",
                      column_config={LABELS[name]: st.column_config.NumberColumn(format="%.3f")
                                     for name in ("end", "least")},
                      alt="Cosine of the mean query gradients of every two behaviors.")
-        glossary.caption("Cosine between the mean query gradients of two behaviors, averaged over seeds: at the end of "
-                         "the training, and the least of all checkpoints. Where it is near 1, estimators that read "
+        glossary.caption("Cosine between the mean query gradients of two behaviors, averaged over seeds: at the *end* "
+                         "of the training, and the *least* of all checkpoints. Where it is near 1, estimators that read "
                          "gradients rank alike with either behavior.")
     if len(alike):
-        pairs = "; ".join(f"{row['first'].lower()} and {row['second'].lower()} ({row['least']:.2f})"
+        named = "; ".join(f"{row['first'].lower()} and {row['second'].lower()} ({row['least']:.2f})"
                           for row in alike.to_dict("records"))
-        glossary.caption(f":material/warning: Not separated here: {plain(pairs)}. Their mean query gradients have a "
+        glossary.caption(f":material/warning: Not separated here: {plain(named)}. Their mean query gradients have a "
                          f"cosine of at least {collinear.NEAR_ONE} at every checkpoint, so that no statement on a "
                          "difference between them is decided.")

@@ -32,7 +32,8 @@ def captions(at):
 def test_a_row_a_pair_and_a_warning_for_the_collinear_one():
     at = shown(Answer_logit=(0.96, 0.99), Explanation_loss=(0.99, 0.3))
     table = at.dataframe[0].value
-    assert list(table["Cosine at the end"]) == [0.99, 0.3] and list(table["Least cosine"]) == [0.96, 0.3]
+    assert list(table["Behaviors"]) == ["Response loss, answer logit", "Response loss, explanation loss"]
+    assert list(table["End"]) == [0.99, 0.3] and list(table["Least"]) == [0.96, 0.3]
     assert "Not separated here: response loss and answer logit" in captions(at)
     assert "and explanation loss" not in captions(at)
 
