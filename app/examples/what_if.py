@@ -227,7 +227,7 @@ def _curve(source: ProblemSource, scorings: Sequence[Scoring], names: Sequence[s
         glossary.caption("There are too few candidates to remove some and retain half.")
         return
     request = RemovalRequest(scorings=tuple(scorings), candidates=candidates, behavior=behavior,
-                       query=query.index).of(source)
+                             query=query.index).of(source)
     models = len(sizes) * (len(scorings) + request.random)
     table = _done(request, f"Train {models} models without the top {', '.join(map(str, sizes))} and without "
                                    "random groups")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pandas as pd
 
 from app.scorecard.state import ScorecardChoice
@@ -18,8 +20,8 @@ ANOTHER_SEED = "exact answer of another seed"
 
 def request(chosen: ScorecardChoice) -> ScorecardRequest:
     """What determines the card. Raises `InvalidInput` where benchmarks cannot be run on the model."""
-    narrowed = {"methods": chosen.methods} if chosen.methods else {}
-    return ScorecardRequest.parse({"sizes": chosen.sizes, "behavior": chosen.behavior, **narrowed}).of(chosen.source)
+    narrowed: dict[str, Any] = {"methods": chosen.methods} if chosen.methods else {}
+    return ScorecardRequest(sizes=chosen.sizes, behavior=chosen.behavior, **narrowed).of(chosen.source)
 
 
 def external(chosen: ScorecardChoice) -> ScorecardRequest | None:
@@ -29,7 +31,7 @@ def external(chosen: ScorecardChoice) -> ScorecardRequest | None:
         return None
     trained = tuple(name for name, one in BENCHMARKS.items() if one.retrains and one.fits(chosen.source.problem_class))
     return ScorecardRequest(sizes=chosen.sizes, behavior=chosen.behavior, methods=("random",), benchmarks=trained,
-                    scores=chosen.scores).of(chosen.source)
+                            scores=chosen.scores).of(chosen.source)
 
 
 def joined(table: pd.DataFrame, own: pd.DataFrame, chosen: ScorecardChoice) -> pd.DataFrame:

@@ -27,7 +27,7 @@ SMALL = {"data": "digits", "train": 60, "queries": 10, "candidates": 15, "nseeds
 @pytest.fixture(autouse=True)
 def few(monkeypatch):
     """Two benchmarks of three methods, quickly."""
-    monkeypatch.setattr("app.scorecard.data.analysis", lambda name, sizes, **more: MADE(
+    monkeypatch.setattr("app.scorecard.data.ScorecardRequest", lambda sizes, **more: MADE(
         sizes=sizes.model_copy(update={"models": 4, "fractions": (0.5,)}),
         **{"methods": ("loo", "step", "random"), "benchmarks": ("lds", "subclasses"), **more}))
 
@@ -106,7 +106,7 @@ def test_methods_that_the_model_does_not_have_are_dropped_from_a_link():
 
 
 def test_a_language_model_has_benchmarks_of_its_own(monkeypatch):
-    monkeypatch.setattr("app.scorecard.data.analysis", lambda name, **fields: MADE(**fields))
+    monkeypatch.setattr("app.scorecard.data.ScorecardRequest", MADE)
     at = sound(open("scorecard", data="world_corruption", train=60, queries=10, candidates=15, settle=False))
     assert says(at, "Planted records") and says(at, "trainings of the model") and not says(at, "Mislabelled examples")
 

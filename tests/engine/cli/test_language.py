@@ -67,7 +67,7 @@ def test_options_that_say_no_run_or_two_are_refused(options, sentence):
 
 @pytest.mark.parametrize(("options", "sentence"), [
     (["attribute", "--method", "tracin2"], "did you mean `tracin`?"),
-    (["attribute-record", "--record", "0", "--query-tokens", "q.csv"], "name it by --query")])
+    (["attribute-record", "--record", "0", "--query-tokens", "q.csv"], "name the query (--query)")])
 def test_what_names_nothing_is_refused_before_anything_runs(run, options, sentence, capsys):
     assert main([options[0], "--run", run, "--out", "records.csv", *options[1:]]) == 2
     assert sentence in one_line(capsys)
