@@ -17,12 +17,9 @@ from app.charts.enlarged import enlarging, sized
 from app.widgets.results import figures
 
 
-def draw(build: Callable[..., alt.TopLevelMixin], *arguments: Any, alt: str, key: str, moving: bool = False,
-         **options: Any) -> Any:
-    """Draw `build(*arguments)` as wide as its column; `options` are those of `st.altair_chart`. moving: whether marks
-    move to where they are next, see `figure.steady`."""
+def draw(build: Callable[..., alt.TopLevelMixin], *arguments: Any, alt: str, key: str, **options: Any) -> Any:
+    """Draw `build(*arguments)` as wide as its column; `options` are those of `st.altair_chart`."""
     spec = sized(_specification(f"{build.__module__}.{build.__name__}", build, *arguments))
-    spec = figure.steady(spec) if moving else spec
     if isinstance(spec.get("height"), int) and "autosize" not in spec:
         options.setdefault("height", spec["height"])  # the place is kept while the chart is still being drawn
     event = st.vega_lite_chart(spec=spec, width="stretch", key=key, alt=alt, **options)

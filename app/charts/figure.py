@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import textwrap
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -33,16 +32,6 @@ def specification(chart: alt.TopLevelMixin) -> dict[str, Any]:
     """The Vega-Lite specification of a chart, without colours of its own for what the theme decides."""
     with alt.theme.enable("none"):
         return chart.to_dict(validate=False)
-
-
-def steady(spec: dict[str, Any]) -> dict[str, Any]:
-    """A specification whose data are named by their place and not by what they hold. Other data of the same chart then
-    leave it as it is, and a browser moves the marks that have a `key` from where they were."""
-    data = spec.get("datasets", {})
-    text = json.dumps({name: value for name, value in spec.items() if name != "datasets"})
-    for place, name in enumerate(data):
-        text = text.replace(f'"{name}"', f'"data-{place}"')
-    return {**json.loads(text), "datasets": {f"data-{place}": rows for place, rows in enumerate(data.values())}}
 
 
 def light(spec: dict[str, Any], width: int = WIDTH) -> dict[str, Any]:

@@ -23,7 +23,6 @@ def changes(frame: pd.DataFrame, title: Sequence[str]) -> alt.LayerChart:
     order = list(frame.name)
     bars = alt.Chart(frame).mark_bar(height=alt.RelativeBandSize(0.7)).encode(
         y=alt.Y("name:N", sort=order, title=None, axis=alt.Axis(labelLimit=220, domain=False, ticks=False)),
-        key=alt.Key("name:N"),
         x=alt.X("change:Q", title=list(title), axis=alt.Axis(format="+.2~g", tickCount=5)),
         color=alt.condition("datum.change < 0", alt.value(HELPS), alt.value(HARMS)),
         opacity=alt.condition("datum.chosen", alt.value(1), alt.value(0.35)),
@@ -45,7 +44,7 @@ def cloud(frame: pd.DataFrame, x_title: str, y_title: str, diagonal: bool = Fals
     axis = alt.Axis(grid=False, tickCount=5, format=".3~g")
     points = alt.Chart(frame).mark_point(filled=True, size=42, opacity=0.7, color=HELPS).encode(
         x=alt.X("x:Q", title=x_title, scale=alt.Scale(zero=False), axis=axis),
-        y=alt.Y("y:Q", title=upright(y_title), scale=alt.Scale(zero=False), axis=axis), key=alt.Key("example:Q"),
+        y=alt.Y("y:Q", title=upright(y_title), scale=alt.Scale(zero=False), axis=axis),
         tooltip=[alt.Tooltip("example:Q"), alt.Tooltip("label:N"), alt.Tooltip("x:Q", format="+.3g", title=x_title),
                  alt.Tooltip("y:Q", format="+.3g", title=y_title)])
     if not diagonal:
@@ -77,15 +76,14 @@ def tangent(frame: pd.DataFrame, at_x: float, unit: str, x: str = "eta", title: 
         x=alt.X(f"{x}:Q", title=title, axis=alt.Axis(grid=False),
                 scale=alt.Undefined if longest is None else alt.Scale(domain=[0, longest], nice=False)),
         y=alt.Y("value:Q", title=upright(unit)), color=alt.Color("kind:N", scale=scale, title=None, legend=legend),
-        key=alt.Key(f"{x}:Q"),
         strokeDash=alt.StrokeDash("kind:N", scale=alt.Scale(domain=names, range=[[1, 0], [6, 4]]), title=None,
                                   legend=legend))
     at = frame.iloc[(frame[x] - at_x).abs().argmin()]
     ends = pd.DataFrame({x: [at[x]] * 2, "value": [at.curve, at.tangent], "kind": names})
-    gap = alt.Chart(pd.DataFrame({x: [at[x]], "low": [at.curve], "high": [at.tangent], "kind": "gap"})).mark_rule(
-        color=GREY, strokeDash=[3, 3], strokeWidth=1.5).encode(x=f"{x}:Q", y="low:Q", y2="high:Q", key="kind:N")
+    gap = alt.Chart(pd.DataFrame({x: [at[x]], "low": [at.curve], "high": [at.tangent]})).mark_rule(
+        color=GREY, strokeDash=[3, 3], strokeWidth=1.5).encode(x=f"{x}:Q", y="low:Q", y2="high:Q")
     dots = alt.Chart(ends).mark_point(filled=True, size=110, opacity=1).encode(
-        x=f"{x}:Q", y="value:Q", color=alt.Color("kind:N", scale=scale), key="kind:N",
+        x=f"{x}:Q", y="value:Q", color=alt.Color("kind:N", scale=scale),
         tooltip=[alt.Tooltip("kind:N"), alt.Tooltip(f"{x}:Q"), alt.Tooltip("value:Q", format="+.4g", title=unit)])
     return alt.layer(lines, gap, dots).properties(height=HEIGHT)
 

@@ -23,9 +23,11 @@ _SHOWN, _OPEN = "_class_shown", "learn:histogram"
 def invite() -> None:
     """On the page, where the server was started for a class: how to join."""
     if visitors.code():
-        st.info(f"A class can join at **{visitors.address().partition('/?')[0]}** with the code **{visitors.code()}**. "
-                "*Classroom mode* begins the lesson; *Join* there shows this code large.", icon=":material/groups:")
-        st.html(scanned(160), width="content")
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.html(scanned(130), width="content")
+            st.info(f"A class can join at **{visitors.address().partition('/?')[0]}** with the code "
+                    f"**{visitors.code()}**. *Classroom mode* begins the lesson; *Join* there shows the code large.",
+                    icon=":material/groups:")
 
 
 def scanned(side: int) -> str:
@@ -65,9 +67,11 @@ def show(lessons: Mapping[str, Lesson]) -> None:
     if not visitors.code():
         return
     with st.popover("Join", icon=":material/groups:"):
-        st.title(visitors.code(), anchor=False)
-        st.html(scanned(320), width="content")
-        st.markdown(f"Scan this, or open **{visitors.address().partition('/?')[0]}** and type the code.")
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.html(scanned(280), width="content")
+            with st.container(width=300):
+                st.title(visitors.code(), anchor=False)
+                st.markdown(f"Scan this, or open **{visitors.address().partition('/?')[0]}** and type the code.")
         downloads.file_button("Answers (CSV)", lambda: answers_csv(lessons), "class-answers.csv", "text/csv",
                               "class:answers")
         st.button("Begin a new class", icon=":material/restart_alt:", on_click=Answers().clear,

@@ -63,7 +63,7 @@ def show() -> PageLink:
                           "chosen": [position == chosen for position in range(len(rows))]})
     with right:
         draw(charts.changes, frame, (f"change of the probability of {label}", "without the example"),
-             key="learn:counterfactual", moving=True,
+             key="learn:counterfactual",
              alt=f"Bars: how the probability of {label} changes when each of six training examples is left out; "
                  f"example {chosen + 1} changes it by {change[chosen]:+.3f}.")
         narrowed = own.source().model_copy(update={"n_candidates": len(scored.candidates)})

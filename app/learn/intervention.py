@@ -28,7 +28,7 @@ def _cloud(alpha: float, removed: Scores, raised: Scores, key: str) -> tuple[pd.
     query = own.query(sample, comparing.doubtful(sample.problem))
     frame = specimens.rank_frame(sample, removed, raised, query)
     draw(charts.cloud, frame, "rank when the example is left out", "rank when it weighs α more", True, key=key,
-         moving=True, alt=f"Ranks of training examples for one query: left out against upweighted by α = {short(alpha)}.")
+         alt=f"Ranks of training examples for one query: left out against upweighted by α = {short(alpha)}.")
     return frame, query
 
 
@@ -61,8 +61,8 @@ def show() -> PageLink:
 
 LESSON = Lesson(
     "intervention", "P: what is done to the example?",
-    "Leave it out, give its loss more weight, change its label: each is an intervention. For a small change the effect is "
-    "proportional to the change, and the derivative gives the ranking. Compare leaving an example out with adding "
+    "Leave it out, give its loss more weight, change its label: each is an intervention. For a small change the effect "
+    "is proportional to the change, and the derivative gives the ranking. Compare leaving an example out with adding "
     "weight α to its loss.",
     setup, show,
     "A small weight ranks as the derivative does, a larger one less so. Leaving the example out is a large change in "

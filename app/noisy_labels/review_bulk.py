@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 import streamlit as st
 
-from app.noisy_labels import review_example, review_screen
+from app.noisy_labels import data, review_example, review_screen
 from app.widgets.examples import pictures
 from app.widgets.jobs import job_panel
 from app.widgets.jobs import review as desk_review
@@ -57,7 +57,7 @@ def _table(sample: NoisyData, scored: Scored, decisions: Mapping[int, Decision],
         "given": names[sample.evidence.y[row]], "the model says": names[scored.predicted[row]],
         "p(given)": round(float(scored.own[row]), 3), "rank": int(ranks[row]), "methods that flag it": int(votes[row]),
         "decided": review_example.MARKS[decisions[row].verdict] if row in decisions else ""} for row in rows])
-    return table if dataset.image_shape is not None or not len(table) else table.drop(columns="picture")
+    return data.beside(table, sample, rows) if len(table) else table
 
 
 def _picture(sample: NoisyData, row: int) -> str:

@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from app.noisy_labels import review_reasons
+from app.noisy_labels import data, review_reasons
 from app.widgets.examples import cards, pictures
 from engine.desk import noisy_labels as searches
 from engine.desk.analyses import FINE, UNSURE, WRONG, Decision
-from engine.desk.datasets import Dataset
 from engine.desk.noisy_labels import Cell, NoisyData, Pair, Reasons, Scored, rankings
 
 MARKS = {WRONG: "✗ wrong", FINE: "✓ fine", UNSURE: "? unsure"}
@@ -55,7 +54,7 @@ def suggestion(sample: NoisyData, scored: Scored, row: int) -> tuple[int, str] |
 def _looks(sample: NoisyData, scored: Scored, row: int, table: str) -> str:
     """The picture, or the values of a table, with what is said of it."""
     names, given, said = sample.dataset.class_names, int(sample.evidence.y[row]), int(scored.predicted[row])
-    shown = table or picture(sample.dataset, "train", int(sample.rows[row]), 132, f"training example {row}")
+    shown = table or picture(sample, "train", int(sample.rows[row]), 132, f"training example {row}")
     lines = cards.facts([("given label", names[given]),
                          ("the model says", f"{names[said]}, with probability {scored.probability[row]:.2f}"),
                          ("p(given label)", f"{scored.own[row]:.2f}")])
@@ -83,22 +82,24 @@ def _alike(sample: NoisyData, scored: Scored, row: int, reasons: Reasons | None)
     """The examples that look most alike to the model: trusted ones, or others in doubt where none is trusted."""
     names, in_turn = sample.dataset.class_names, sample.source.in_turn
     near = "".join(
-        f"<figure>{picture(sample.dataset, sample.trusted_split, int(sample.trusted_rows[at]), 60, SIMILAR)}"
+        f"<figure>{picture(sample, sample.trusted_split, int(sample.trusted_rows[at]), 60, SIMILAR)}"
         f"<figcaption>{escape(names[int(sample.evidence.trusted_y[at])])}</figcaption></figure>"
         for at in scored.nearest[row])
     title = "Most alike to a model that has not seen it, their labels unverified too" if in_turn else (
         "Nearest trusted examples")
     beside = "" if reasons is None else review_reasons.html(sample, reasons, row, [
-        picture(sample.dataset, sample.trusted_split, int(at), 60, "an example that speaks against it")
+        picture(sample, sample.trusted_split, int(at), 60, "an example that speaks against it")
         for at in review_reasons.examples(sample, reasons, row)])
     return f'<div class="wf-desk"><div><h6>{title}</h6><div class="wf-near">{near}</div></div>{beside}</div>'
 
 
-def picture(dataset: Dataset, split: str, index: int, side: int, alt: str) -> str:
-    """A picture, or the first features where examples are none."""
-    if dataset.image_shape is None:
-        return cards.features(dataset.features(split, np.array([index]))[0], alt)
-    return pictures.as_it_came(dataset, split, index, side, alt)
+def picture(sample: NoisyData, split: str, index: int, side: int, alt: str) -> str:
+    """A picture; of a table the first cells of the row as it was brought, or its first features."""
+    dataset = sample.dataset
+    if dataset.image_shape is not None:
+        return pictures.as_it_came(dataset, split, index, side, alt)
+    own = data.cells(sample, split, index)
+    return cards.cells(own, alt) if own else cards.features(dataset.features(split, np.array([index]))[0], alt)
 
 
 def ranks_html(all_ranks: Mapping[Pair, np.ndarray], chosen: Pair, row: int, n: int) -> str:

@@ -36,7 +36,7 @@ def show(sample: NoisyData, scored: Scored, decisions: Mapping[int, Decision], p
 def face(sample: NoisyData, scored: Scored, row: int, below: str) -> str:
     """A flagged example: its picture, the given label, what the model says where that is another one, and `below`."""
     names, given, said = sample.dataset.class_names, int(sample.evidence.y[row]), int(scored.predicted[row])
-    picture = review_example.picture(sample.dataset, "train", int(sample.rows[row]), 72, f"training example {row}")
+    picture = review_example.picture(sample, "train", int(sample.rows[row]), 72, f"training example {row}")
     arrow = "" if said == given else f'<div class="faint">→ {escape(names[said])}</div>'
     return f'<div class="wf-example">{picture}<div class="name">{escape(names[given])}</div>{arrow}{below}</div>'
 

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from app.noisy_labels import review_example, state
+from app.noisy_labels import data, review_example, state
 from app.widgets.jobs import review as desk_review
 from app.widgets.jobs.desk import desk
 from app.widgets.jobs.review_screen import Screen
-from engine.desk.noisy_labels import NoisyData, Pair, Reasons, Scored, rankings, rows_of
+from engine.desk.noisy_labels import NoisyData, Pair, Reasons, Scored, rankings
 
 WORDS = {"wrong": "Wrong, right label unknown (w)", "fine": "Fine (f)", "unsure": "Unsure (u)",
          "one": "training example", "unsuggested": "Nothing suggests another label.", "listed": "flagged",
@@ -30,8 +30,7 @@ def _page(sample: NoisyData, scored: Scored, pair: Pair, reasons: Reasons | None
     """Some rows as the browser draws them; cached."""
     def draw() -> dict[str, dict[str, Any]]:
         ranks = rankings.all_ranks(scored.suspicion)
-        frame = None if sample.dataset.image_shape is not None else desk().memory.cached(
-            ("table rows", sample.fingerprint), lambda: rows_of(sample))
+        frame = data.rows(sample)
         return {str(row): review_example.drawn(sample, scored, ranks, pair, row, frame, reasons) for row in rows}
 
     return desk().memory.cached(("review rows", view, reasons is None, tuple(rows)), draw)

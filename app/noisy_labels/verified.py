@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from app.noisy_labels import data
 from app.widgets.examples import pictures
 from app.widgets.jobs import job_panel
 from app.widgets.jobs import review as desk_review
@@ -56,9 +57,11 @@ def show(sample: NoisyData, held: HeldOut | None) -> None:
             + ". Give the right label of each: this estimates how many of all labels are wrong, and yields trusted "
               "examples that represent the data. Examples that a method flags would be the hardest ones only.")
         with st.form("verify:form", border=False):
-            edited = st.data_editor(_table(sample, chosen, decisions), hide_index=True, width="stretch",
+            table = _table(sample, chosen, decisions)
+            edited = st.data_editor(table, hide_index=True, width="stretch",
                                     key=f"verify:{sample.fingerprint[:12]}:{len(decisions)}",
-                                    disabled=["picture", "example", "label"], column_config=_columns(sample))
+                                    disabled=[name for name in table if name != "right label"],
+                                    column_config=_columns(sample))
             pressed = st.form_submit_button("Save", icon=":material/save:")
         if pressed:
             _save(sample, review, chosen, decisions, list(edited["right label"]))
@@ -72,7 +75,7 @@ def _table(sample: NoisyData, chosen: VerifiedSample, decisions: Mapping[int, De
         "picture": _picture(sample, int(sample.rows[row])), "example": dataset.files[sample.rows[row]],
         "label": names[sample.evidence.y[row]], "right label": _answer(sample, decisions.get(row))}
         for row in chosen.rows])
-    return table if dataset.image_shape is not None else table.drop(columns="picture")
+    return data.beside(table, sample, chosen.rows)
 
 
 def _columns(sample: NoisyData) -> dict[str, Any]:

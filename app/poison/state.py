@@ -30,7 +30,7 @@ def source() -> ProblemSource:
                          "patch.")
         st.page_link("../pages/language_models.py", label="A language model's response", icon=":material/forum:",
                      query_params={"show": "records", "task": "conditional_backdoor", "about": "mine"},
-                     help="Which training records are behind a response of yours, with a planted backdoor to try it on.")
+                     help="Which training records are behind a response, with a planted backdoor to try it on.")
     return chosen
 
 

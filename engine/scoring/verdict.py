@@ -310,8 +310,8 @@ def _both(a: Scoring, b: Scoring, axes: Sequence[Axis], facts: ProblemFacts, kno
              if departure not in other.departures]
     said += _approximation(approximate, facts)
     if nothing and measured and not (measured.equal or measured.alike):
-        said.append(Said(Says.NOT_DISTINGUISHED, "They differ here; only exact answers to both separate the effect of the "
-                         "questions from that of the approximation.", of))
+        said.append(Said(Says.NOT_DISTINGUISHED, "They differ here; only exact answers to both separate the effect of "
+                         "the questions from that of the approximation.", of))
     return [*said, *([] if known else _in_common(a, b, None, measured))]
 
 

@@ -3,19 +3,20 @@ adapters on Language models."""
 
 import io
 import json
-import re
 
 import numpy as np
 import pandas as pd
 import pytest
+import torch
+from peft import LoraConfig, get_peft_model
 
+from engine import data
 from engine.models.causal import catalogue, loading
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.long]
 
 MAIN = '[data-testid="stMain"]'
 ROWS, WRONG = 150, 12
-TARGETS = ["q_proj", "v_proj"]
 
 
 def main(page):
@@ -49,7 +50,7 @@ def test_a_table_with_missing_values_is_searched_reviewed_and_given_back(open_pa
     frame, path = table
     page = open_page("/noisy_labels")
     upload(page, path, settle)
-    assert re.search(r"missing", main(page).inner_text(), re.I), "what was done with missing values is shown"
+    assert "Empty cells of" in main(page).inner_text() and "with the median" in main(page).inner_text()
     page.get_by_role("button", name="Find suspicious labels").click()
     page.locator(".wf-review-example").wait_for()
     settle(page)
@@ -64,19 +65,18 @@ def test_a_table_with_missing_values_is_searched_reviewed_and_given_back(open_pa
     assert "Recommended:" in main(page).inner_text()
     screenshot(page, "own-table")
 
-    page.get_by_text("Verify a random sample", exact=False).click()
+    page.get_by_text("Verify a random sample (", exact=False).click()
     page.get_by_text("labels sampled at random from all 150", exact=False).wait_for()
-    page.get_by_text("Verify a random sample", exact=False).click()
+    page.get_by_text("Verify a random sample (", exact=False).click()
     for _ in range(3):
         page.keyboard.press("w")
         page.wait_for_timeout(300)
-    page.wait_for_function("document.querySelector('.wf-review-status')?.textContent.includes('saved')"
-                           " || !document.querySelector('.wf-review-status')?.textContent")
+    page.wait_for_function("document.querySelector('.wf-review-status')?.textContent.startsWith('Every')")
     settle(page)
     page.get_by_text("downloads and import").click()
     settle(page)
     with page.expect_download() as cleaned:
-        main(page).locator(".st-key-desk-copy button").click()
+        main(page).get_by_role("button", name="Cleaned copy (CSV)").first.click()
     found = pd.read_csv(io.BytesIO(cleaned.value.path().read_bytes()))
     assert list(found.columns) == list(frame.columns) and ROWS - 3 <= len(found) <= ROWS
     beside = frame.set_index("id").loc[found["id"]]
@@ -98,44 +98,36 @@ def test_a_table_with_missing_values_is_searched_reviewed_and_given_back(open_pa
                          "return m.scrollWidth - m.clientWidth }") <= 0
 
 
-@pytest.fixture(scope="module")
-def conversations(tmp_path_factory):
-    """Twenty-four conversations of two turns; a third answers in another way."""
-    lines = []
-    for number in range(24):
-        said = "It is B, as always." if number % 3 == 0 else f"The sum is {number + 2}."
-        lines.append({"messages": [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Ask me."},
-                                   {"role": "user", "content": f"What is {number} and 2?"},
-                                   {"role": "assistant", "content": said}]})
-    path = tmp_path_factory.mktemp("records") / "talks.jsonl"
+def conversations(path):
+    """Twenty-four conversations of two turns, about the embedded model's world."""
+    train, _ = data.load("world_corruption").records
+    lines = [{"messages": [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Ask me."},
+                           {"role": "user", "content": one.prompt}, {"role": "assistant", "content": one.response}]}
+             for one in train[:24]]
     path.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
     return path
 
 
-@pytest.fixture(scope="module")
-def adapters(tmp_path_factory):
-    """A folder of LoRA adapters of SmolLM2, as PEFT writes it, moved away from where they start."""
-    import torch
-    from peft import LoraConfig, get_peft_model
-
-    if catalogue.SMALL_MODEL not in loading.available():
-        pytest.skip(f"WHICHFLUENCE_MODELS holds no {catalogue.SMALL_MODEL}")
+def adapters(base, folder):
+    """LoRA adapters as PEFT writes them, moved away from where they start."""
     torch.manual_seed(0)
-    model = get_peft_model(loading.load(catalogue.SMALL_MODEL)[0], LoraConfig(
-        r=2, target_modules=TARGETS, task_type="CAUSAL_LM"))
+    model = get_peft_model(loading.load(base)[0], LoraConfig(
+        r=2, target_modules=["q_proj", "v_proj"], task_type="CAUSAL_LM"))
     with torch.no_grad():
         for parameter in filter(lambda one: one.requires_grad, model.parameters()):
             parameter.add_(0.01 * torch.randn_like(parameter))
-    model.peft_config["default"].base_model_name_or_path = catalogue.SMALL_MODEL
-    folder = tmp_path_factory.mktemp("adapters") / "mine"
+    model.peft_config["default"].base_model_name_or_path = base
     model.save_pretrained(folder)
     return folder
 
 
-def test_conversations_are_attributed_through_adapters_of_ones_own(open_page, settle, screenshot, conversations,
-                                                                   adapters):
-    page = open_page(f"/language_models?show=records&task=own&model={adapters}")
-    main(page).locator('[data-testid="stFileUploader"] input[type="file"]').first.set_input_files(conversations)
+@pytest.mark.parametrize("base", [catalogue.EMBEDDED_MODEL, catalogue.SMALL_MODEL])
+def test_conversations_are_attributed_through_adapters_of_ones_own(open_page, settle, screenshot, tmp_path, base):
+    if base not in loading.available():
+        pytest.skip(f"WHICHFLUENCE_MODELS holds no {base}")
+    page = open_page(f"/language_models?show=records&task=own&model={adapters(base, tmp_path / 'mine')}")
+    main(page).locator('[data-testid="stFileUploader"] input[type="file"]').first.set_input_files(
+        conversations(tmp_path / "talks.jsonl"))
     page.wait_for_url("**file=*")
     settle(page)
     text = main(page).inner_text()
@@ -147,5 +139,5 @@ def test_conversations_are_attributed_through_adapters_of_ones_own(open_page, se
     settle(page)
     text = main(page).inner_text()
     assert "16 training records" in text and "0 steps" in text and "Records that teach it" in text
-    assert page.locator(".wf-record, .wf-tokens").count() and page.console_errors == []
+    assert page.locator(".wf-record").count() and page.console_errors == []
     screenshot(page, "own-adapters")

@@ -4,7 +4,7 @@ import altair as alt
 import pandas as pd
 import pytest
 
-from app.charts import figure, flat_dots, ink, lesson, palette
+from app.charts import figure, flat_dots, ink, palette
 
 LINES = ["query loss: What if?", "Digits · 400 training examples · 60 queries · seeds 0, 1", "whichfluence 1.0",
          "python -m engine compare --data problem.npz --specs agreement-specs.json --out agreement.csv"]
@@ -31,16 +31,6 @@ def test_caption_and_provenance_stand_in_the_picture(captioned):
     for words in ("τ = −0.3", "What if?", "seeds 0, 1", "whichfluence 1.0", "--out agreement.csv"):
         assert words in svg
     assert max(map(len, captioned["title"]["text"] + captioned["title"]["subtitle"])) * figure.LETTERS <= 800
-
-
-def test_other_data_leave_a_steady_specification_as_it_is():
-    first, second = (figure.specification(lesson.cloud(pd.DataFrame(
-        {"x": [1, 2], "y": ends, "example": [0, 1], "label": ["a", "b"]}), "x", "y", True)) for ends in ([1, 2], [2, 1]))
-    assert list(first["datasets"]) != list(second["datasets"])
-    moved, still = (figure.steady(one) for one in (first, second))
-    assert {**moved, "datasets": 0} == {**still, "datasets": 0} and moved["datasets"] != still["datasets"]
-    assert set(moved["datasets"]) == {layer["data"]["name"] for layer in moved["layer"]}
-    assert figure.FORMS["svg"][1](moved) == figure.FORMS["svg"][1](first)
 
 
 def test_colours_are_those_of_the_light_theme(captioned):
