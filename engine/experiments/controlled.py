@@ -139,7 +139,7 @@ def _steps_chunk(sampled, settings: Mapping[str, Any], context: Context) -> Outp
         context.progress(0.1 + 0.9 * number / len(ETAS), f"first order against exact, η = {eta:g}")
         for behavior in BEHAVIORS:
             pair = compute(problem, [step_scoring(behavior, eta), step_scoring(behavior, eta, "first_order")])
-            agreements[f"eta|{behavior}|{eta!r}"] = measured(*map(Bounded.of, pair), settings, True)
+            agreements[f"eta|{behavior}|{eta!r}"] = measured(Bounded.of(pair[0]), Bounded.of(pair[1]), settings, True)
     return Output(arrays={**stored(agreements), **reference.stored("step")}, manifest=_facts(sampled))
 
 
