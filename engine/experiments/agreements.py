@@ -95,8 +95,8 @@ def pooled(a: Bounded, b: Bounded) -> dict[str, np.ndarray]:
     """The pooled title of each metric -> (1,), of two score arrays (m, k) over all (query, candidate) pairs at once."""
     first, second = (Bounded(one.values.reshape(1, -1), None if one.error is None else one.error.reshape(1, -1))
                      for one in (a, b))
-    measured = per_query(first, second, partial(pairwise, pooled=True))
-    return {METRICS[metric].pooled_title: values for metric, values in measured.items()}
+    values = per_query(first, second, partial(pairwise, pooled=True))
+    return {METRICS[metric].pooled_title: value for metric, value in values.items()}
 
 
 def measured(a: Bounded, b: Bounded, settings: Mapping[str, Any], over_all: bool = False) -> dict[str, np.ndarray]:

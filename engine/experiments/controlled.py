@@ -138,9 +138,8 @@ def _steps_chunk(sampled, settings: Mapping[str, Any], context: Context) -> Outp
     for number, eta in enumerate(ETAS):
         context.progress(0.1 + 0.9 * number / len(ETAS), f"first order against exact, η = {eta:g}")
         for behavior in BEHAVIORS:
-            exact, linear = map(Bounded.of, compute(
-                problem, [step_scoring(behavior, eta), step_scoring(behavior, eta, "first_order")]))
-            agreements[f"eta|{behavior}|{eta!r}"] = measured(exact, linear, settings, True)
+            pair = compute(problem, [step_scoring(behavior, eta), step_scoring(behavior, eta, "first_order")])
+            agreements[f"eta|{behavior}|{eta!r}"] = measured(Bounded.of(pair[0]), Bounded.of(pair[1]), settings, True)
     return Output(arrays={**stored(agreements), **reference.stored("step")}, manifest=_facts(sampled))
 
 

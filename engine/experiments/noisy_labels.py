@@ -125,9 +125,9 @@ def source_of(settings: Mapping[str, Any], index: int, seed: int) -> NoisySource
     return NoisySource.parse({**sources_of(settings)[index], "seed": seed, **split})
 
 
-def methods_of(settings: Mapping[str, Any]) -> list[str]:
+def methods_of(settings: Mapping[str, Any]) -> tuple[str, ...]:
     """What is computed for the methods of a study."""
-    return [OF_AUTHORS.get(name, name) if as_authors(settings) else name for name in settings["methods"]]
+    return tuple(OF_AUTHORS.get(name, name) if as_authors(settings) else name for name in settings["methods"])
 
 
 def named_as_the_paper(suspicion: Mapping[Pair, np.ndarray]) -> dict[Pair, np.ndarray]:

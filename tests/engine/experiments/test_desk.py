@@ -134,6 +134,6 @@ def test_curves_over_the_step_size_reach_agreement_as_it_vanishes():
     """Also for candidates of which the model is sure, whose gradients float32 rounds."""
     source = {"dataset": "digits", "model": "cnn", "n_train": 150, "n_queries": 20, "n_candidates": 40, "recipe": {
         "epochs": 40, "batch_size": 25, "learning_rate": 0.1, "momentum": 0.9}}
-    chunk = network._curve_chunk(ProblemSource(**source).build(), 1e-6, Options())
+    chunk = network._curve_chunk(ProblemSource(**source).build(), {}, 1e-6, Options())
     found = {name: values.mean() for name, values in chunk.arrays.items() if name.endswith("kendall_tau")}
     assert len(found) == 3 and min(found.values()) > 0.999

@@ -147,7 +147,7 @@ def test_the_authors_runs_say_what_they_are(as_authors):
 def test_the_authors_methods_stand_under_the_papers_names(as_authors, main):
     tiny, result = as_authors
     settings = tiny.payload("small")["settings"]
-    assert noisy_labels.methods_of(settings) == ["repsim_unit", "ntk_loss_gradients", "lissa_power", "augmented"]
+    assert noisy_labels.methods_of(settings) == ("repsim_unit", "ntk_loss_gradients", "lissa_power", "augmented")
     table = result.table("detection")
     names = {(row.method, row.behavior, row.metric) for row in table.itertuples()}
     assert names < {(row.method, row.behavior, row.metric) for row in main[1].table("detection").itertuples()}
