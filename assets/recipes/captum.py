@@ -3,8 +3,9 @@
 import numpy as np
 import torch
 from captum.influence import TracInCP
+from torch import nn
 from torch.nn.functional import cross_entropy
-from torch.utils.data import Subset
+from torch.utils.data import Subset, TensorDataset
 
 # problem
 

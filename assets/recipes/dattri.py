@@ -2,11 +2,13 @@
 and conjugate gradients."""
 
 import numpy as np
+import torch
 from dattri.algorithm.influence_function import IFAttributorCG
 from dattri.task import AttributionTask
+from torch import nn
 from torch.func import functional_call
 from torch.nn.functional import cross_entropy
-from torch.utils.data import DataLoader, Subset
+from torch.utils.data import DataLoader, Subset, TensorDataset
 
 # problem
 

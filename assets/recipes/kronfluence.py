@@ -3,11 +3,13 @@
 import tempfile
 
 import numpy as np
+import torch
 from kronfluence.analyzer import Analyzer, prepare_model
 from kronfluence.arguments import ScoreArguments
 from kronfluence.task import Task
+from torch import nn
 from torch.nn.functional import cross_entropy
-from torch.utils.data import Subset
+from torch.utils.data import Subset, TensorDataset
 
 # problem
 

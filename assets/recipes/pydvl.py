@@ -2,10 +2,12 @@
 conjugate gradients."""
 
 import numpy as np
+import torch
 from pydvl.influence import InfluenceMode
 from pydvl.influence.torch import CgInfluence
+from torch import nn
 from torch.nn.functional import cross_entropy
-from torch.utils.data import DataLoader
+from torch.utils.data import DataLoader, TensorDataset
 
 # problem
 

@@ -3,7 +3,9 @@
 import tempfile
 
 import numpy as np
-from torch.utils.data import DataLoader
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
 from trak import TRAKer
 
 # problem
