@@ -73,7 +73,7 @@ def request_of(payload: Mapping[str, Any], seed: int) -> LeaderboardRequest:
     settings = payload["settings"]
     source = ProblemSource.parse({**settings["source"], "seed": seed})
     sizes = Sizes.parse({**settings["sizes"], "seed": seed})
-    methods = settings.get("methods") or answering(source.problem_class)
+    methods = tuple(settings.get("methods") or answering(source.problem_class))
     return LeaderboardRequest(sizes=sizes, damping=settings["damping"], methods=methods).of(source)
 
 

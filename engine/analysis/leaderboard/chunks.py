@@ -85,7 +85,8 @@ def method(task: Task, name: str, options: Options) -> Arrays:
 def exact(task: Task, index: int, options: Options) -> Arrays:
     """The exact answer to question `index`, of the run at hand, where no method of the board is that very answer, and,
     where the seed matters, of another run."""
-    scoring, arrays = task.questions[index], {}
+    scoring = task.questions[index]
+    arrays: Arrays = {}
     problems = {} if scoring in task.scorings.values() else {"exact": task.problem}
     if not task.problem.convex and not task.problem.replays_batches:
         problems["other"] = trained_on(task.problem, task.problem.examples, options.between(0, 0.05), 1)
