@@ -52,9 +52,9 @@ def lengthened(topic: Topic, facts: WorldFacts, key: Key) -> Question:
     wrong = [word for word in topic.further(facts, key) if word not in question.choices]
     further = sample.some(wrong, sample.below(CHOICES - 1))
     choices = tuple(sample.some([*question.choices, *further], CHOICES))
-    given = [about(facts, word, right) for word in further]
+    explanation = _explanation(facts, [about(facts, word, right) for word in further], question.explanation, sample)
     return replace(question, question=f"{question.question.rstrip('?')}{topic.among}?", choices=choices,
-                   labels=choices, answer=choices.index(right), explanation=_explanation(facts, given, question.explanation, sample))
+                   labels=choices, answer=choices.index(right), explanation=explanation)
 
 
 def about(facts: WorldFacts, word: str, right: str) -> str:

@@ -80,8 +80,8 @@ class LanguageStudy:
             task = own.asking(given, [self.typed] if self.typed else [])
             recipe = response_corruption.SETTINGS["small"]["recipe"]
             return setting_of(self.model, task, recipe)
-        embedded = EMBEDDED_PRESETS.get(catalogue.model_title(self.model))
-        preset = embedded or ("small" if self.records < 1_000 else "paper")
+        size = "small" if self.records < 1_000 else "paper"
+        preset = EMBEDDED_PRESETS.get(catalogue.model_title(self.model), size)
         chosen = STUDIES[self.task].SETTINGS[preset]
         sizes = {name: round(fraction * self.records) for name, fraction in SHARES[self.task].items()}
         queries = {QUERIES[self.task]: max(8, self.records // 10)}

@@ -1,4 +1,4 @@
-"""Long questions of the embedded world: two to five choices, one of them right, and an explanation of true facts only."""
+"""Long questions of the embedded world: two to five choices, one of them right, and explanations of true facts."""
 
 import re
 

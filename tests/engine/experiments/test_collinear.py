@@ -1,4 +1,4 @@
-"""Behaviors that a study does not separate: read from its manifest, in a table, and in the statements that compare them."""
+"""Behaviors that a study does not separate: from its manifest, in a table, and in statements that compare them."""
 
 import pytest
 

@@ -20,7 +20,8 @@ def features(*points):
 def naive(first, second):
     """Sums by hand: the lengths of the means cancel against those of the sums."""
     one, two = [sum(row[k] for row in first) for k in range(4)], [sum(row[k] for row in second) for k in range(4)]
-    return sum(a * b for a, b in zip(one, two, strict=True)) / math.sqrt(sum(a * a for a in one) * sum(b * b for b in two))
+    product = sum(a * b for a, b in zip(one, two, strict=True))
+    return product / math.sqrt(sum(a * a for a in one) * sum(b * b for b in two))
 
 
 def test_each_pair_at_each_checkpoint():
