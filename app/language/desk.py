@@ -23,7 +23,7 @@ from engine.desk.language import Ranking, RecordReview, Study
 
 COLUMN = "decision"
 MARKS = {WRONG: "✗ wrong", FINE: "✓ keep", UNSURE: "? unsure"}
-WORDS = {"wrong": "Take out (w)", "fine": "Keep (f)", "unsure": "Unsure (u)", "one": "record", "listed": "listed",
+WORDS = {"wrong": "Remove (w)", "fine": "Keep (f)", "unsure": "Unsure (u)", "one": "record", "listed": "listed",
          "done": "Every listed record is decided."}
 _OPENED = "language:on_screen"
 

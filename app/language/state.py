@@ -241,7 +241,10 @@ def _own_file() -> str | None:
         glossary.markdown(OWN_RECORDS)
         given = st.file_uploader("JSONL", type=["jsonl", "json", "txt"], key="language:file")
         if given is not None:
-            choice.keep("file", Path(language.keep(given.getvalue())).name)
+            name = Path(language.keep(given.getvalue())).name
+            if choice.texts("file") != [name]:
+                choice.put("behavior", [])  # other records may lack what it reads
+            choice.keep("file", name)
     file = choice.one("file", None, language.path_of)
     if file is not None:
         own_reading.show(file)
