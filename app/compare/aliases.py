@@ -11,6 +11,7 @@ ALIASES = {
     "gradsim_cosine": "GradCos, Grad-Cos, gradient cosine",
     "gradsim_adam": "GradDot, optimizer second moment, normaliser",
     "gradsim_adafactor": "GradDot, optimizer second moment, normaliser",
+    "ntk_loss_gradients": "NTK of the authors' code, cosine of last-layer gradients",
     "representer": "RPS, representer point selection",
     "tracin": "TracInCP, gradient tracing, checkpoints",
     "trak_fisher": "TRAK without 1 − p, empirical Fisher, clamped ridge",

@@ -46,6 +46,7 @@ PANELS: Panels = {
         "group": declared("group-effect"),
         "removal-curve": declared("removal-curves"),
         "two-stage": declared("two-stage"),
+        "control-set": declared("control-set"),
     },
     "Poison": {
         "what-taught": declared("what-taught"),

@@ -14,14 +14,13 @@ from torch import Tensor
 from engine.basics.options import Options
 from engine.estimators.cost import GRADIENTS
 from engine.estimators.estimator import Estimator, closed_form
-from engine.estimators.named import GRADIENTS as GRADIENT_SIMILARITY
-from engine.estimators.named import Named
+from engine.estimators.named import CODE, Named
 from engine.gradients.response import GradientTerm, Term
 from engine.problems import ModuleProblem
 from engine.question.departure import LAST_LAYER, NORMALISED
 from engine.question.processes import OneStep
 
-SOURCE = "code of the paper"
+SOURCE = "plumprc/Influence_Estimation at c201215"
 
 
 def one_step(problem: ModuleProblem, process: OneStep, candidates: Tensor, options: Options) -> list[Term]:
@@ -43,7 +42,7 @@ COSINE_LAST_LAYER = Estimator(
     "The inner product of the gradients in the last linear layer, divided by their lengths.",
     SOURCE, routes={"one_step": closed_form(one_step)}, needs=("features",), unfit_interventions=("auxiliary",),
     departures={"add_occurrence": (LAST_LAYER, NORMALISED)}, cost=GRADIENTS,
-    named=(Named("ntk_loss_gradients", "NTK (cosine of loss gradients)", GRADIENT_SIMILARITY, SOURCE,
+    named=(Named("ntk_loss_gradients", "NTK (cosine of loss gradients)", CODE, SOURCE,
                  "add_occurrence", "one_step", label="NTK (loss gradients)", reads=False, of_own_class=True,
                  note="Cosine of the loss gradients of the last layer."),),
 )

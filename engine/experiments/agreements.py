@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from engine.basics.provenance import device_name
-from engine.experiments.study import as_authors
+from engine.experiments.conventions import as_authors
 from engine.metrics import seed_means
 from engine.metrics.agreement import METRICS, pairwise, summarize
 from engine.metrics.intervals import t_interval

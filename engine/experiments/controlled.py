@@ -39,7 +39,8 @@ from engine.experiments.agreements import (
     words,
 )
 from engine.experiments.experiment import Experiment, StudyPreset
-from engine.experiments.study import as_authors, study
+from engine.experiments.conventions import as_authors
+from engine.experiments.study import study
 from engine.jobs import Context, Output
 from engine.problems import Problem, ProblemSource, SampledProblem, build_cached
 from engine.question.behaviors import BEHAVIORS as READOUTS

@@ -11,9 +11,10 @@ from typing import Any
 
 from engine.basics.errors import InvalidInput
 from engine.basics.registry import Registry, unknown
+from engine.data.tasks.wording import AUTHORS, as_authors
 
 KEY = "conventions"
-AS_PAPER, AS_AUTHORS = "paper", "authors"
+AS_PAPER, AS_AUTHORS = "paper", AUTHORS
 TITLES: Mapping[str, str] = {AS_PAPER: "the paper's words", AS_AUTHORS: "the authors' code"}
 """name -> what a sentence calls it."""
 SUFFIX = f"-{AS_AUTHORS}"
@@ -65,7 +66,7 @@ def check(name: str, study: str, conventions: str) -> None:
     compute."""
     check_name(conventions)
     if conventions != AS_PAPER and study not in CHANGES:
-        raise InvalidInput(f"`{name}` is computed by {TITLES[AS_PAPER]} only; leave `--as {conventions}` out.")
+        raise InvalidInput(f"`{name}` is computed by {TITLES[AS_PAPER]} only; ask for no other reading.")
 
 
 def folder(scale: str, conventions: str) -> str:
@@ -76,3 +77,7 @@ def folder(scale: str, conventions: str) -> str:
 def of_folder(scale: str) -> str:
     """The conventions of what a folder of published results holds."""
     return AS_AUTHORS if scale.endswith(SUFFIX) else AS_PAPER
+
+
+__all__ = ["AS_AUTHORS", "AS_PAPER", "CHANGES", "KEY", "SUFFIX", "TITLES", "as_authors", "check", "check_name", "folder", "of",
+           "of_folder", "settings"]

@@ -15,7 +15,7 @@ import pandas as pd
 from engine.applications.language import collinearity, mean_products, methods, rankings, shards, sketching, stages
 from engine.applications.language.attribution import LAYERS as attribution_layers
 from engine.applications.language.attribution import Attribution
-from engine.data.tasks.wording import AUTHORS
+from engine.data.tasks.wording import AUTHORS, as_authors
 from engine.experiments.study import study
 from engine.jobs import Context, JobKind, Output
 from engine.metrics import seed_means
@@ -48,7 +48,7 @@ def settings(model: str, task: Mapping[str, Any], recipe: Mapping[str, Any], dim
 
 def expanded(chosen: Mapping[str, Any]) -> dict[str, Any]:
     """A study's settings, with all that the authors' conventions choose together where they are named."""
-    if chosen.get("conventions") != AUTHORS:
+    if not as_authors(chosen):
         return dict(chosen)
     removals = {"removals": [[method, LOG_PROBABILITY if behavior == "Answer logit" else behavior]
                              for method, behavior in chosen["removals"]]} if "removals" in chosen else {}

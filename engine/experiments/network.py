@@ -63,7 +63,8 @@ from engine.experiments.network_search import (
     solved_candidates,
     solved_queries,
 )
-from engine.experiments.study import as_authors, study
+from engine.experiments.conventions import as_authors
+from engine.experiments.study import study
 from engine.jobs import Context, Output
 from engine.problems import ModuleProblem, Problem, ProblemSource, SampledProblem, build_cached
 from engine.problems.candidates import Shared

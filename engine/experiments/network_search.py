@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from engine.basics.options import Options
 from engine.exact.refined import refined
-from engine.experiments.study import as_authors
+from engine.experiments.conventions import as_authors
 from engine.models.recipe import Recipe
 from engine.problems import ModuleProblem, Problem, SampledProblem
 from engine.problems.families.network import NETWORK_RECIPE

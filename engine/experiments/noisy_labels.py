@@ -30,7 +30,8 @@ from engine.applications.noisy_labels.source import NoisySource
 from engine.basics.provenance import versions_of
 from engine.experiments.enough import learned_classes
 from engine.experiments.experiment import Experiment, StudyPreset
-from engine.experiments.study import as_authors, study
+from engine.experiments.conventions import as_authors
+from engine.experiments.study import study
 from engine.jobs import Context, Output
 from engine.metrics import seed_means
 from engine.metrics.agreement import pairwise

@@ -34,7 +34,8 @@ from engine.experiments.noisy_labels import (
     sources,
     sources_of,
 )
-from engine.experiments.study import as_authors, study
+from engine.experiments.conventions import as_authors
+from engine.experiments.study import study
 from engine.jobs import Context, Output
 from engine.metrics import seed_means
 from engine.metrics.detection import precision_title

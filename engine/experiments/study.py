@@ -24,8 +24,3 @@ def study(name: str, plan: Callable[[Mapping[str, Any]], list[str]],
         return Output(output.tables, output.arrays, {"seeds": payload["seeds"], **output.manifest})
 
     return KINDS.add(name, JobKind(name, plan, checked, finished, *more, **further), replace=True)
-
-
-def as_authors(settings: Mapping[str, Any]) -> bool:
-    """Whether a study follows the authors' code where it departs from their text."""
-    return settings.get("conventions") == "authors"

@@ -148,9 +148,9 @@ def test_the_published_leaderboard_has_every_column_and_its_own_question_marked(
 
 def test_the_leaderboard_and_the_ladder_of_the_model_at_hand(monkeypatch):
     submitted, sizes = asked(monkeypatch), {"models": 4, "queries": 1, "removed": (0.1,), "fractions": (0.5,), "top": 3}
-    monkeypatch.setattr("app.scorecard.leaderboard.analysis", lambda name, **fields: LeaderboardRequest(
+    monkeypatch.setattr("app.scorecard.leaderboard.LeaderboardRequest", lambda **fields: LeaderboardRequest(
         **{**fields, "methods": ("gradsim", "random"), "sizes": fields["sizes"].model_copy(update=sizes)}))
-    monkeypatch.setattr("app.scorecard.ladder.analysis", lambda name, **fields: LadderRequest(**{**fields, "models": 4})
+    monkeypatch.setattr("app.scorecard.ladder.LadderRequest", lambda **fields: LadderRequest(**{**fields, "models": 4})
                         )
     own = {**SMALL, "board": "own", "laddermethod": "gradsim"}
     at = sound(open("scorecard", **own))

@@ -22,7 +22,7 @@ QUERIES = {
     "why do two rankings disagree": "explaining", "cuda": "gpu", "how long does it take on a GPU": "gpu",
     "language model backdoor": "language-models/two-tasks", "poisoned records": "glossary/query-ablation",
     "import captum scores": "other-libraries/from-files-of-scores-to-a-verdict", "kronfluence": "other-libraries",
-    "out of memory": "troubleshooting/memory", "shapley values": "command-line/datamodels-and-self-influence",
+    "out of memory": "troubleshooting/memory", "shapley values": "glossary/in-run-data-shapley",
     "banzhaf": "command-line/datamodels-and-self-influence", "what does exact mean": "exact",
     "several users on one server": "serving", "login": "serving/sign-in", "classroom": "teaching/before-a-class",
     "add a new estimator": "contributing/add-an-estimator", "self influence": "glossary/self-influence",

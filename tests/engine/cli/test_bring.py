@@ -58,7 +58,7 @@ def test_bring_tells_axes_and_sign_and_writes_scores(problem, capsys):
     (lambda: bring("--axes", "queries"), "The table is 25 × 6"),
     (lambda: bring(scores="cube.npy"), "shape"),
     (lambda: bring(out="theirs.npy"), "ends in `.npz`"),
-    (lambda: run("explain", "--specs", "specs.json", "--out", "ours.json"), "name two of them with --between"),
+    (lambda: run("explain", "--specs", "specs.json", "--out", "ours.json"), "name the two to explain (--between)"),
     (lambda: run("explain", "--specs", "specs.json", "--between", "loo", "--between", "nobody", "--out", "ours.json"),
      "No specification or score file is named `nobody`"),
     (lambda: run("explain", "--specs", "specs.json", "--scores", "absent.npz", "--out", "ours.json"), "There is no"),

@@ -13,6 +13,7 @@ from engine.basics.errors import InvalidInput
 from engine.cli.reproduce_text import report, truncation
 from engine.data.records import Record
 from engine.experiments import EXPERIMENTS, backdoor, language, publish, reproduction, response_corruption
+from engine.experiments.conventions import AS_PAPER
 from engine.experiments.language_study import LanguageStudy
 from engine.jobs import Context, Watch, run_job
 from engine.models.causal import catalogue
@@ -189,7 +190,7 @@ def test_quality_is_measured_on_what_the_other_studies_trained(place, corruption
     assert trained == of_studies and min(trained) > 0  # the training took as long, whoever finds it on disk
     assert rows[rows.metric != "Loss"]["mean"].between(0, 1).all()
     assert keys(paper("table-a11"), ("task", "metric")) == keys(rows, ("task", "metric"))
-    assert "Table A-11" in report(rows, EXPERIMENTS["table-a11"], "small")
+    assert "Table A-11" in report(rows, EXPERIMENTS["table-a11"], "small", AS_PAPER)
 
 
 def test_trainings_that_lie_here_are_not_left(place, poisoned):
@@ -333,6 +334,6 @@ def test_records_that_were_cut_are_counted_and_said(place):
 def test_what_a_preset_leaves_out_is_empty_beside_the_papers():
     """The response corruption of Table A-11, which the preset `gpu` does not ask."""
     experiment = EXPERIMENTS["table-a11"]
-    told = report(publish.read_table(publish.RESULTS / "table-a11" / "gpu" / publish.TABLE), experiment, "gpu")
+    told = report(publish.read_table(publish.RESULTS / "table-a11" / "gpu" / publish.TABLE), experiment, "gpu", AS_PAPER)
     assert "nan" not in told and "Response corruption         Loss 0.385" in told
     assert "Conditional backdoor          ASR 0.809 0.810     +0.001" in told

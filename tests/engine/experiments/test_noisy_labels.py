@@ -25,7 +25,7 @@ OURS = ("table-5-1", "table-a8", "table-a9", "table-a16", "table-a10", "figure-5
 
 def run(name, settings, root):
     tiny = dataclasses.replace(EXPERIMENTS[name], presets={"small": StudyPreset("small", "tiny", 2, settings)})
-    return tiny, run_job(tiny.study, tiny.payload("small"), root)
+    return tiny, run_job(tiny.study, tiny.payload("small", conventions=conventions.of(settings)), root)
 
 
 @pytest.fixture(scope="module")
@@ -146,7 +146,7 @@ def test_the_authors_runs_say_what_they_are(as_authors):
 
 def test_the_authors_methods_stand_under_the_papers_names(as_authors, main):
     tiny, result = as_authors
-    settings = tiny.payload("small")["settings"]
+    settings = tiny.presets["small"].settings
     assert noisy_labels.methods_of(settings) == ("repsim_unit", "ntk_loss_gradients", "lissa_power", "augmented")
     table = result.table("detection")
     names = {(row.method, row.behavior, row.metric) for row in table.itertuples()}

@@ -57,7 +57,7 @@ def test_when_memory_runs_out_it_goes_on_with_smaller_chunks_and_says_so(error):
 
     computed_once(p.network, ("per example", p.loss), lambda: small)
     rows = torch.arange(40)
-    with pytest.warns(RuntimeWarning, match="goes on with 20 examples at a time") as caught:
+    with pytest.warns(RuntimeWarning, match="continue with 20 examples at a time") as caught:
         assert_close(losses(p, rows), loop_losses(p, rows))
     assert len(caught) == 1 and seen == [40, 20, 10, *[5] * 8]
 

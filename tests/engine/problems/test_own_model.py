@@ -42,7 +42,7 @@ def test_data_and_weights_are_kept_and_used(files):
 @pytest.mark.parametrize(("given", "words"), [
     ({"name": "x"}, "name the model too"),
     ({"model": "mlp", "checkpoint": "w.pt"}, "give the data too"),
-    ({"model": "mlp", "name": "x"}, "give it no other name"),
+    ({"model": "mlp", "name": "x"}, "leave out the other name"),
     ({"model": "mlp", "data": "data.npz", "checkpoint": "w.pt"}, "w.pt"),
     ({"model": "mlp", "data": "data.npz", "checkpoint": "none.pt"}, "no checkpoint"),
 ])

@@ -27,7 +27,7 @@ TABLE_1 = {
     "ntk": ("query_logit", "auxiliary", "one_step", "ntk", "Feature similarity"),
     "ntk_last_layer": ("query_logit", "auxiliary", "one_step", "ntk_last_layer", "Feature similarity"),
     "gradsim_cosine": ("query_loss", "add_occurrence", "one_step", "cosine", "Gradient similarity"),
-    "ntk_loss_gradients": ("query_loss", "add_occurrence", "one_step", "cosine_last_layer", "Gradient similarity"),
+    "ntk_loss_gradients": ("query_loss", "add_occurrence", "one_step", "cosine_last_layer", "The authors' code"),
     "representer": ("query_logit", "add_occurrence", "one_step", "representer", "Gradient similarity"),
     "influence_function_arnoldi": ("query_loss", "infinitesimal", "local_response", "arnoldi", "Influence functions"),
     "influence_function_ekfac": ("query_loss", "infinitesimal", "local_response", "ekfac", "Influence functions"),

@@ -113,7 +113,7 @@ ROUTES |= {solver: ROUTES["cholesky"] | {("local_response", "infinitesimal")}
            for solver in ("cg", "cg_gauss_newton", "lissa", "arnoldi", "kfac", "ekfac", "tkfac", "shampoo", "datainf",
                           "astra", "logra", "factgrass")}
 ROUTES |= {"cosine": {("one_step", "add_occurrence"), ("one_step", "auxiliary"), ("trajectory", "add_occurrence")},
-           "adam": {("trajectory", "add_occurrence")},
+           "adam": {("trajectory", "add_occurrence")}, "cosine_last_layer": {("one_step", "add_occurrence")},
            **{f"{name}_normalised": {("one_step", "add_occurrence")} for name in ("adam", "adafactor")},
            "trackstar": {("local_response", "infinitesimal")},
            "ntk": {("one_step", "auxiliary")}, "ntk_last_layer": {("one_step", "auxiliary")},
