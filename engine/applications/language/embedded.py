@@ -10,7 +10,8 @@ from engine.data.tasks import backdoor
 from engine.data.tasks.wording import CLOSE, LEAD, LETTERS, record
 
 SAMPLE = 4_000
-"""Questions whose words the tokenizer learns besides those of the facts: enough for every word of a sentence."""
+"""Questions whose words the tokenizer learns besides those of the facts: enough for every word of a sentence; of long
+ones a tenth."""
 UNKNOWN, PAD, START, END = "<unknown>", "<pad>", "<start>", "<end>"
 WIDTH, LAYERS, HEADS, INNER, CONTEXT = 96, 3, 4, 256, 256
 
@@ -33,8 +34,9 @@ def words(texts: Iterable[str]):
 def tokenizer(long: bool = False):
     """The tokenizer of the embedded world: its facts, its questions (`long` as `world.load` has it), and the lines that
     tasks add."""
-    return words([*world_facts.read().words(), *(text for question in world.load(SAMPLE, long=long)
-                                                for text in _texts(record(question))), *_lines()])
+    questions = world.load(SAMPLE // 10 if long else SAMPLE, long=long)
+    texts = (text for question in questions for text in _texts(record(question)))
+    return words([*world_facts.read().words(), *texts, *_lines()])
 
 
 def _texts(shown: Record) -> tuple[str, str]:

@@ -44,7 +44,7 @@ def test_long_records_have_no_unknown_word_and_fit_the_context():
     known = encoder.tokenizer.get_vocab()
     assert set(embedded.tokenizer().get_vocab()) <= set(known) and len(known) < 400
     lengths = []
-    for question in world.load(1_000, 1, long=True):
+    for question in world.load(200, 1, long=True):
         encoded = encoder.encode(backdoor.marked(question, True, True, ("Alpha", "Kappa")))
         lengths.append(len(encoded.ids))
         assert known[embedded.UNKNOWN] not in encoded.ids and encoded.cut == 0
