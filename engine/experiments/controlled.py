@@ -38,8 +38,8 @@ from engine.experiments.agreements import (
     stored,
     words,
 )
-from engine.experiments.experiment import Experiment, StudyPreset
 from engine.experiments.conventions import as_authors
+from engine.experiments.experiment import Experiment, StudyPreset
 from engine.experiments.study import study
 from engine.jobs import Context, Output
 from engine.problems import Problem, ProblemSource, SampledProblem, build_cached

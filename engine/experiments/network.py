@@ -50,6 +50,7 @@ from engine.experiments.agreements import (
     words,
 )
 from engine.experiments.controlled import BEHAVIORS
+from engine.experiments.conventions import as_authors
 from engine.experiments.enough import learned_classes
 from engine.experiments.experiment import Experiment, StudyPreset
 from engine.experiments.network_search import (
@@ -63,7 +64,6 @@ from engine.experiments.network_search import (
     solved_candidates,
     solved_queries,
 )
-from engine.experiments.conventions import as_authors
 from engine.experiments.study import study
 from engine.jobs import Context, Output
 from engine.problems import ModuleProblem, Problem, ProblemSource, SampledProblem, build_cached

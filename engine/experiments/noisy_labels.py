@@ -28,9 +28,9 @@ from engine.applications.noisy_labels.scoring import AUGMENTED
 from engine.applications.noisy_labels.search import SuspicionRequest
 from engine.applications.noisy_labels.source import NoisySource
 from engine.basics.provenance import versions_of
+from engine.experiments.conventions import as_authors
 from engine.experiments.enough import learned_classes
 from engine.experiments.experiment import Experiment, StudyPreset
-from engine.experiments.conventions import as_authors
 from engine.experiments.study import study
 from engine.jobs import Context, Output
 from engine.metrics import seed_means

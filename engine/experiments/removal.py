@@ -18,6 +18,7 @@ from engine.applications.noisy_labels.drawing import draw_cached
 from engine.applications.noisy_labels.pairs import Pair, pairs_of
 from engine.applications.noisy_labels.retraining import RetrainingRequest, most_suspicious
 from engine.applications.noisy_labels.search import SuspicionRequest
+from engine.experiments.conventions import as_authors
 from engine.experiments.enough import learned_classes
 from engine.experiments.experiment import Experiment, StudyPreset
 from engine.experiments.noisy_labels import (
@@ -34,7 +35,6 @@ from engine.experiments.noisy_labels import (
     sources,
     sources_of,
 )
-from engine.experiments.conventions import as_authors
 from engine.experiments.study import study
 from engine.jobs import Context, Output
 from engine.metrics import seed_means
