@@ -334,6 +334,7 @@ def test_records_that_were_cut_are_counted_and_said(place):
 def test_what_a_preset_leaves_out_is_empty_beside_the_papers():
     """The response corruption of Table A-11, which the preset `gpu` does not ask."""
     experiment = EXPERIMENTS["table-a11"]
-    told = report(publish.read_table(publish.RESULTS / "table-a11" / "gpu" / publish.TABLE), experiment, "gpu", AS_PAPER)
+    rows = publish.read_table(publish.RESULTS / "table-a11" / "gpu" / publish.TABLE)
+    told = report(rows, experiment, "gpu", AS_PAPER)
     assert "nan" not in told and "Response corruption         Loss 0.385" in told
     assert "Conditional backdoor          ASR 0.809 0.810     +0.001" in told

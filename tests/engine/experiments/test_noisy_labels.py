@@ -12,7 +12,7 @@ from engine.applications.noisy_labels.retraining import most_suspicious, retrain
 from engine.applications.noisy_labels.scoring import suspicions
 from engine.applications.noisy_labels.search import SuspicionRequest
 from engine.applications.noisy_labels.source import NoisySource
-from engine.experiments import EXPERIMENTS, noisy_labels, publish, removal
+from engine.experiments import EXPERIMENTS, conventions, noisy_labels, publish, removal
 from engine.experiments.experiment import StudyPreset
 from engine.jobs import KINDS, Watch, run_job
 from engine.metrics.detection import detection
