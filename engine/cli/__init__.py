@@ -40,6 +40,7 @@ PANELS: Panels = {
         "explain": declared("explain"),
         "spot-check": declared("spot-check"),
         "self-influence": declared("self-influence"),
+        "control-set": declared("control-set"),
         "error-surface": declared("error-surface"),
         "setting-sweep": declared("setting-sweep"),
         "map": declared("embedding"),
