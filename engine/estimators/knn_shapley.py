@@ -78,13 +78,13 @@ def _valued(problem: Problem, candidates: Tensor, read: Callable[[Tensor], Tenso
 
 KNN_SHAPLEY = Estimator(
     "knn_shapley", "KNN-Shapley, representations", False,
-    "Data Shapley value of a nearest-neighbour classifier on the model's representations.", "Jia et al. 2019",
+    "What an example adds to a nearest-neighbour classifier on the model's representations.", "Jia et al. 2019",
     routes={"one_step": closed_form(of_representations)}, needs=("labels", "features"),
     implies=False, proper=True, settings=KnnSettings, cost=Cost(lambda work: Passes(work.n + work.queries, 2.0)),
     named=(baseline("knn_shapley", "KNN-Shapley (representations)", "Jia et al. 2019", label="KNN-Shapley"),))
 KNN_SHAPLEY_INPUTS = Estimator(
     "knn_shapley_inputs", "KNN-Shapley, inputs", False,
-    "Data Shapley value of a nearest-neighbour classifier on the inputs; the model is not read.", "Jia et al. 2019",
+    "What an example adds to a nearest-neighbour classifier on the inputs; the model is not read.", "Jia et al. 2019",
     routes={"one_step": closed_form(of_inputs)}, needs=("labels",), implies=False, proper=True,
     settings=KnnSettings, cost=NOTHING,
     named=(baseline("knn_shapley_inputs", "KNN-Shapley (inputs)", "Jia et al. 2019", label="KNN-Shapley"),))
