@@ -121,11 +121,9 @@ def adapters(base, folder):
     return folder
 
 
-@pytest.mark.parametrize("base", [catalogue.EMBEDDED_MODEL, catalogue.SMALL_MODEL])
-def test_conversations_are_attributed_through_adapters_of_ones_own(open_page, settle, screenshot, tmp_path, base):
-    if base not in loading.available():
-        pytest.skip(f"WHICHFLUENCE_MODELS holds no {base}")
-    page = open_page(f"/language_models?show=records&task=own&model={adapters(base, tmp_path / 'mine')}")
+def test_conversations_are_attributed_through_adapters_of_ones_own(open_page, settle, screenshot, tmp_path):
+    folder = adapters(catalogue.EMBEDDED_MODEL, tmp_path / "mine")
+    page = open_page(f"/language_models?show=records&task=own&model={folder}")
     main(page).locator('[data-testid="stFileUploader"] input[type="file"]').first.set_input_files(
         conversations(tmp_path / "talks.jsonl"))
     page.wait_for_url("**file=*")
