@@ -91,7 +91,7 @@ def show(chosen: ScorecardChoice, table: pd.DataFrame) -> None:
     st.dataframe(whole, hide_index=True, width="stretch")
     sizes = chosen.sizes
     chips.note(f"means of each benchmark's first measure ± 95% over queries or repetitions · random weights: nearer "
-               f"to zero is better, elsewhere larger is · protocol `{sizes.protocol}` · {sizes.candidates:,} "
+               f"to zero is better, elsewhere larger is · protocol {sizes.protocol} · {sizes.candidates:,} "
                f"candidates · {sizes.models:,} subsets of each size · up to {sizes.seeds} training seeds · "
                f"seed {chosen.source.seed}")
     _benchmark(chosen, table)

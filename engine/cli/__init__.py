@@ -47,7 +47,6 @@ PANELS: Panels = {
         "group": declared("group-effect"),
         "removal-curve": declared("removal-curves"),
         "two-stage": declared("two-stage"),
-        "control-set": declared("control-set"),
     },
     "Poison": {
         "what-taught": declared("what-taught"),

@@ -79,5 +79,5 @@ def of_folder(scale: str) -> str:
     return AS_AUTHORS if scale.endswith(SUFFIX) else AS_PAPER
 
 
-__all__ = ["AS_AUTHORS", "AS_PAPER", "CHANGES", "KEY", "SUFFIX", "TITLES", "as_authors", "check", "check_name", "folder",
-           "of", "of_folder", "settings"]
+__all__ = ["AS_AUTHORS", "AS_PAPER", "CHANGES", "KEY", "SUFFIX", "TITLES", "as_authors", "check", "check_name",
+           "folder", "of", "of_folder", "settings"]
