@@ -53,11 +53,12 @@ def _table_a7() -> tuple[Scoring, ...]:
 
 
 def _solvers(target: Scoring, model: type[Problem]) -> tuple[Scoring, ...]:
-    """Every estimator that can target the question of `target`, the exact one first."""
+    """Every estimator that answers the question of `target` without a departure from it, the exact one first."""
     question = target.specification
-    return tuple(Scoring.of(question.behavior, question.intervention, question.process, name)
+    targeting = (Scoring.of(question.behavior, question.intervention, question.process, name)
                  for name, estimator in ESTIMATORS.items()
                  if estimator.implies and estimator.refusal(question, model.kind) is None)
+    return tuple(scoring for scoring in targeting if not scoring.departures)
 
 
 def implied(method: NamedMethod, model: type[Problem]) -> Scoring:

@@ -30,7 +30,7 @@ from engine.problems import ProblemSource, build_cached
 from engine.scoring.scoring import Scoring
 from engine.store.results import Result
 
-NUMERICS = 1
+NUMERICS = 2
 PAIRS: dict[str, tuple[Scoring, Scoring]] = {
     "GradSim and TRAK": (implied("GradSim", "response_loss"), implied("TRAK", "answer_margin")),
     "TracIn and LESS": (implied("TracIn", "response_loss"), implied("LESS", "response_loss")),

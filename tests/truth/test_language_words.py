@@ -10,6 +10,7 @@ from engine.basics.errors import InvalidInput
 from engine.data.records import Record
 from engine.exact.decomposition import decompose
 from engine.models.altered import Altered
+from engine.models.causal.readouts import READOUTS
 from engine.question.behaviors import BEHAVIORS as NAMES
 from engine.scoring.compute import compute
 from engine.scoring.scoring import Scoring
@@ -138,7 +139,7 @@ def test_one_group_of_all_equals_each_alone(case):
         (alone,) = compute(problem, Scoring.of(name, {"kind": "remove"}, {"kind": "retrain"}, "trak"))
         np.testing.assert_allclose(together[name].values, alone.values, rtol=1e-9, atol=1e-14)
         assert alone.provenance["data"] == problem.fingerprint
-        assert alone.provenance["sizes"]["classes"] == 4
+        assert alone.provenance["sizes"]["classes"] == len(READOUTS)
 
 
 def test_retraining():

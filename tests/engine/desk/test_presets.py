@@ -130,14 +130,16 @@ def test_named_methods_keep_their_names_with_damping():
 @pytest.mark.slow
 def test_the_solvers_of_a_network_are_judged_by_a_reference_that_is_known_to_be_right():
     """A spot check of 20 candidates and 40 queries: τ with the exact answer was .99 .98 .95 .99 .91 .99 .89, where 20
-    iterations of L-BFGS in its place had .05 with everything."""
+    iterations of L-BFGS in its place had .05 with everything; of methods that project gradients it was .69 to .80."""
     problem = ProblemSource(dataset="digits", n_train=500, n_test=100, n_queries=40, n_candidates=20,
                             model="mlp").build().problem
     scorings = NETWORKS["solvers"].scorings
     found = compare([compute(problem, list(scorings))], problem=ModuleProblem)
     taus = {scoring.estimator: found.agreement("kendall_tau", 0, place).mean
             for place, scoring in enumerate(scorings)}
+    projected = [taus.pop(name) for name in ("logra", "factgrass", "trak_fisher")]
     assert scorings[0].exact and min(taus.values()) > 0.8 and taus["cg"] > 0.98 and taus["cg_gauss_newton"] > 0.98
+    assert min(projected) > 0.6
     for place in range(1, len(scorings)):
         told = found.verdicts[0][place]
         assert {Says.TRUSTED, Says.BLAMED} <= {said.says for said in told.claims}, told.reason
