@@ -150,7 +150,7 @@ def _dots(title: str, measure: str, own: pd.DataFrame, reference: pd.DataFrame) 
     frame = own.assign(low=own["mean"] - half, high=own["mean"] + half)
     ceiling = None if reference.empty else float(reference["mean"].iloc[0])
     best = own.loc[own["mean"].idxmax()]
-    draw(benchmark_dots.dots, frame, f"{title}, {measure}" if measure else title, ROLES, ceiling, key="card:dots",
+    draw(benchmark_dots.dots, frame, [title, measure] if measure else [title], ROLES, ceiling, key="card:dots",
          alt=f"{title} of {len(own)} methods. Largest: {best['title']} with {best['mean']:.3f}.")
     glossary.caption("Dashed: " + ceiling_sentence(reference.iloc[0]) if ceiling is not None else
                      "No exact answer of another seed was measured here, so no ceiling is shown.")
