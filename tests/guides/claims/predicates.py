@@ -166,6 +166,13 @@ def shares_of_the_question() -> Found:
 
 
 @claim
+def departures_of_less() -> Found:
+    shares = explained()["mean"].xs("Share of the way", level="metric")["TracIn and LESS"]
+    assert list(shares.index.str.partition(" of B").get_level_values(0)) == ["Adam's updates", "normalised"]
+    return [f"{100 * share:.0f}" for share in shares]
+
+
+@claim
 def distance_of_gradsim_and_trak() -> Found:
     ends = explained().loc[("GradSim and TRAK", "Kendall distance of the ends", "the whole way")]
     mean, half = float(ends["mean"]), float(ends["ci95"])

@@ -46,7 +46,7 @@ TABLES = {
         "test tests/engine/metrics/test_in_words.py::test_the_guide_has_these_ranges_and_words",
     "method | τ, exact step | linear datamodeling score":
         f"test {LANGUAGE}test_agreement_with_the_exact_step_and_with_models_on_subsets",
-    "pair | distance | behavior | intervention | process | errors":
+    "pair | distance | behavior | intervention | process | departures and errors":
         f"test {LANGUAGE}test_shares_of_the_way_between_two_methods",
     "part | operations, 10⁶ | hours | bytes | operations, 10⁹ | hours | bytes":
         "test tests/engine/applications/language/test_at_scale.py::test_the_guide_tells_what_is_counted",
