@@ -15,7 +15,6 @@ import torch
 from torch import Tensor
 
 from engine.curvature.graphs import Product, flat, leaves_of, named, pulled_back
-from engine.curvature.hessian import Hessian
 from engine.curvature.model import CurvedModule
 from engine.curvature.module_operator import ModuleOperator
 from engine.curvature.second_order import twice_differentiable
@@ -31,9 +30,6 @@ class GaussNewton(ModuleOperator):
     @staticmethod
     def summed(problem: CurvedModule, rows: Tensor) -> Product:
         return gauss_newton_map(problem, rows)
-
-    def smallest_eigenvalue(self) -> float:
-        return Hessian(self.problem, options=self.options).smallest_eigenvalue()
 
 
 def gauss_newton_map(problem: CurvedModule, rows: Tensor) -> Product:

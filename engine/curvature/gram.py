@@ -5,25 +5,43 @@ Where n < k the same is solved in the n × n dual: (q − Φᵀ(ΦΦᵀ + δI)�
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import torch
 from torch import Tensor
 
 from engine.models.linear_solvers import by_factor
 
+COLUMNS = 4096
 Rows = Callable[[Tensor], Tensor]
 """Rows (m, k) -> rows (m, k), in float64."""
 
 
 def inverse_of_features(phi: Tensor, damping: Tensor | float) -> Rows:
     """rows -> rows (ΦᵀΦ + δI)⁻¹, δ > 0."""
-    n, k = phi.shape
-    phi = phi.double()
-    if n >= k:
+    if len(phi) >= phi.shape[1]:
+        phi = phi.double()
         return inverse_of_gram(phi.T @ phi, damping)
-    dual = _factor(phi @ phi.T, damping)
-    return lambda rows: (rows - by_factor(dual, phi @ rows.T).T @ phi) / damping
+    zero = phi.new_zeros((), dtype=torch.float64)
+    dual = _factor(sum((part @ part.T for part in _columns(phi)), start=zero), damping)
+
+    def solve(rows: Tensor) -> Tensor:
+        pairs = zip(_columns(phi), _columns(rows), strict=True)
+        inner = sum((part @ own.T for part, own in pairs), start=zero)
+        weights = by_factor(dual, inner).T
+        return (rows - torch.cat([weights @ part for part in _columns(phi)], 1)) / damping
+
+    return solve
+
+
+def squared_norm(phi: Tensor) -> Tensor:
+    """‖Φ‖² in float64."""
+    return torch.stack([part.square().sum() for part in _columns(phi)]).sum()
+
+
+def _columns(phi: Tensor) -> Iterator[Tensor]:
+    """COLUMNS of Φ at a time in float64, so that it is never held in it."""
+    return (part.double() for part in phi.split(COLUMNS, 1))
 
 
 def inverse_of_gram(gram: Tensor, damping: Tensor | float) -> Rows:

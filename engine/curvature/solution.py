@@ -137,7 +137,8 @@ def measured(operator: Operator, x: Tensor, rhs: Tensor, info: dict[str, float],
     is no tolerance. negative: whether the solver itself met negative curvature; None where it does not look. Where
     the objective is not convex, the Hessian plus damping is reported as not positive definite, in
     info["negative_curvature"] and by one warning, on proof only: what the solver met, xᵀAx < 0 for a column, or,
-    where the solver does not look, a Ritz value of a few Lanczos steps below −damping.
+    where the solver does not look, a Ritz value of a few Lanczos steps below −damping. A Gauss–Newton matrix says
+    nothing of the Hessian, whose products would take longer than most of its solvers: there nobody looks.
     """
     if columns is None and tolerance is None:
         columns = operator.measured
@@ -152,7 +153,7 @@ def measured(operator: Operator, x: Tensor, rhs: Tensor, info: dict[str, float],
     converged = x.isfinite().all(0) if tolerance is None else residual <= tolerance
     info = {**info, **operator.facts}
     if not operator.convex:
-        info = _definiteness(operator, info, indefinite, looked=negative is not None)
+        info = _definiteness(operator, info, indefinite, looked=negative is not None or operator.gauss_newton)
     return Solution(x, residual, converged, info)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from engine.curvature.gram import inverse_of_features
+from engine.curvature.gram import inverse_of_features, squared_norm
 
 TRIED = tuple(10.0 ** (quarter / 4) for quarter in range(-24, 13))
 """Fractions among which a rule chooses: 1e-6 to 1e3."""
@@ -15,7 +15,7 @@ TRIED = tuple(10.0 ** (quarter / 4) for quarter in range(-24, 13))
 
 def regularised_inverse(phi: Tensor, ridge: float) -> Callable[[Tensor], Tensor]:
     """rows (m, k) -> rows (ΦᵀΦ + λI)⁻¹, (m, k), in float64; λ = ridge · ‖Φ‖²/min(n, k)."""
-    return inverse_of_features(phi, ridge * phi.double().square().sum() / min(phi.shape))
+    return inverse_of_features(phi, ridge * squared_norm(phi) / min(phi.shape))
 
 
 def generalised_cross_validation(phi: Tensor, target: Tensor) -> float:

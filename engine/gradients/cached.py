@@ -212,10 +212,11 @@ class CachedEvents:
     def features(self) -> Tensor:
         """Φ (n, k)."""
         doubt = np.maximum(-np.expm1(-self.held.losses.astype(np.float64)), LEAST_DOUBT)
-        return self.gradients / torch.from_numpy(doubt[:, None].astype(np.float32))
+        return self.gradients.div_(torch.from_numpy(doubt[:, None].astype(np.float32)))
 
     @property
     def gradients(self) -> Tensor:
+        """(1 − p) Φ (n, k), a new array."""
         return torch.from_numpy(-np.asarray(self.point.gradients))
 
     @property

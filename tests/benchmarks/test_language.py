@@ -1,15 +1,21 @@
 """Language models: caching gradients against training on the same tokens, its memory, and scoring from the cache."""
 
+import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
+from statistics import median
 
 import numpy as np
 import pytest
 import torch
 
+from engine.applications.language.attribution import Attribution, Setting
 from engine.applications.language.methods import METHODS
 from engine.gradients.cached import CachedCheckpoint, CachedFeatures
+from engine.models.causal import passes as records_at_once
+from engine.models.causal.catalogue import EMBEDDED_MODEL
 from engine.models.gain import ENOUGH, gain
 from tests.benchmarks.bench_problems import SMALL, seconds
 
@@ -52,6 +58,32 @@ def test_tokens_a_second_in_mixed_precision(tmp_path):
               f"{mixed / full:.2f} times as many, where matrix products gain {gain().matrices:.1f}; on the clock, by "
               f"{torch.get_num_threads()} threads, {full_clock:.0f} and {clock:.0f} tokens/s")
         assert SMALL or gain().matrices < ENOUGH or mixed > full
+
+
+def test_batches_by_tokens_and_memory(tmp_path, monkeypatch):
+    """Of records of the embedded model with adapters of rank 8, against batches of the recipe's 8 records: median
+    processor seconds of caching their gradients, in turn, by one thread."""
+    monkeypatch.setenv("WHICHFLUENCE_HOME", str(tmp_path))
+    torch.set_num_threads(1)
+    clean, rounds = (80, 1) if SMALL else (800, 5)
+    room = records_at_once.ROOM["cpu"]
+    task = {"name": "conditional_backdoor", "questions": "world", "clean": clean, "poison": clean // 8,
+            "benign": clean // 8, "test": 8}
+    run = Attribution(Setting.parse({"model": EMBEDDED_MODEL, "task": task, "projection": {"projector": "identity"},
+                                     "recipe": {"rank": 8, "checkpoints": 1}}), 0)
+    run.train()
+    spent = {0: [], room: []}
+    for _ in range(rounds):
+        for own, times in spent.items():
+            monkeypatch.setitem(records_at_once.ROOM, "cpu", own)
+            start = time.process_time()
+            cache = run.record_cache(run.points[0])
+            times.append(time.process_time() - start)
+            shutil.rmtree(cache.folder)
+    few, many = (median(times) for times in spent.values())
+    print(f"\n{len(run.encoded):,} records of the embedded model, {sum(run.sizes.values()):,} adapter parameters: "
+          f"{few:.2f} processor seconds in batches of 8, {many:.2f} by tokens and memory, {many / few:.2f} times")
+    assert SMALL or many <= 0.85 * few
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="measures a GPU, and there is none")

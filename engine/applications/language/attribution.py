@@ -17,7 +17,7 @@ from torch import Tensor
 
 from engine.applications.language import gradients, ranges
 from engine.applications.language.cache import Cache, check_finite
-from engine.applications.language.projection import Adam, Maps, Projection, draw_names, projected_rows
+from engine.applications.language.projection import TOGETHER, Adam, Maps, Projection, draw_names, projected_rows
 from engine.applications.language.ranges import Ranges
 from engine.basics import heap
 from engine.basics.errors import InvalidInput
@@ -327,6 +327,12 @@ class Attribution:
         return self.setting.projection.fitted(sum(self.sizes.values()), len(self.train_records),
                                               self.setting.recipe.checkpoints)
 
+    def numbers(self, tokens: int) -> int:
+        """What a record of so many tokens takes at once: its logits, or what waits of its gradient to be projected."""
+        whole = sum(self.sizes.values())
+        waiting = whole if self.widest.whole else min(whole, TOGETHER[torch.device(self.device).type])
+        return max(tokens * loading.vocabulary(self.model), waiting)
+
     @property
     def depth(self) -> int:
         """Number of layers."""
@@ -374,7 +380,7 @@ class Attribution:
         trim = heap.trimmer()
         with gradients.tapped(self.model, self.sizes) as tap:
             for rows, batch in passes.batched(self.model, self.encoder, encoded, self.setting.recipe.batch, missing,
-                                              check):
+                                              check, self.numbers):
                 columns = {name: np.asarray(value) for name, value in rows_of(tap, batch, rows).items()}
                 check_finite(columns.items(), point.step)
                 cache.put(rows, columns)

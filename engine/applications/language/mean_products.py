@@ -81,7 +81,8 @@ def mean_gradients(run: Attribution, sets: Sequence[str], check: Check = lambda:
             encoded = run.queries(name)
             sums = [Sums(run.sizes) for _ in behaviors(run, sets)]
             readers = [READOUTS[behavior].read for behavior in behaviors(run, sets)]
-            for _, batch in passes.batched(run.model, run.encoder, encoded, run.setting.recipe.batch, check=check):
+            for _, batch in passes.batched(run.model, run.encoder, encoded, run.setting.recipe.batch, check=check,
+                                           numbers=run.numbers):
                 group_gradients(run.model, tap, batch, readers, [[one] for one in sums])
             parts += [{key: total / len(encoded) for key, total in one.totals.items()} for one in sums]
     return {name: torch.stack([part[name] for part in parts]).float() for name in run.sizes}

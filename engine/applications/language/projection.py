@@ -101,11 +101,12 @@ def parameter_seed(projection: Projection, index: int) -> int:
 class Groups:
     """Gradients that arrive part by part, handed on to sinks several parts at a time; `end` hands on the rest.
 
-    What is handed on lies in memory coordinate after coordinate, the records side by side, as count sketches read it.
+    What is handed on lies in memory coordinate after coordinate, the records side by side, as count sketches read it,
+    or record after record.
     """
 
-    def __init__(self, *sinks: GroupSink) -> None:
-        self.sinks = sinks
+    def __init__(self, *sinks: GroupSink, by_record: bool = False) -> None:
+        self.sinks, self.by_record = sinks, by_record
         self.waiting: dict[str, Tensor] = {}
         self.numbers = 0
 
@@ -122,15 +123,16 @@ class Groups:
         if not self.waiting:
             return
         names, gradients = tuple(self.waiting), list(self.waiting.values())
-        joined = torch.cat([gradient.T for gradient in gradients]).T
+        joined = torch.cat(gradients, 1) if self.by_record else torch.cat([gradient.T for gradient in gradients]).T
         self.waiting, self.numbers = {}, 0
         for sink in self.sinks:
             sink(names, joined)
 
 
-def group_gradients(model, tap: Tap, batch: Batch, readers, sinks: Sequence[Sequence[GroupSink]]) -> Tensor:
+def group_gradients(model, tap: Tap, batch: Batch, readers, sinks: Sequence[Sequence[GroupSink]], *,
+                    by_record: bool = False) -> Tensor:
     """As `gradients.record_gradients`, handing groups of gradients to all sinks of each reader."""
-    groups = [Groups(*own) for own in sinks]
+    groups = [Groups(*own, by_record=by_record) for own in sinks]
     values = record_gradients(model, tap, batch, readers, groups)
     for group in groups:
         group.end()
@@ -245,7 +247,8 @@ def projected_rows(model, tap: Tap, batch: Batch, readers: Mapping[str, Callable
     sinks: list[list[GroupSink]] = [[own[name] for own in draws] for name in readers]
     if adam:
         sinks[0].append(Conditioned(adam, *updates))
-    values = group_gradients(model, tap, batch, list(readers.values()), sinks)
+    values = group_gradients(model, tap, batch, list(readers.values()), sinks,
+                             by_record=all(one.projection.whole for one in maps))
     rows = [{column: own for name, sink in one.items() for column, own in sink.projected(name).items()}
             for one in draws]
     for one, own, update in zip(rows, draws, updates, strict=False):

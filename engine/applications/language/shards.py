@@ -47,7 +47,8 @@ def count(task: Mapping[str, Any]) -> int:
 
 def rows(run: Attribution, number: int, of: int) -> list[int]:
     """The training records of shard 0, 1, …, in the order in which they are computed; [] where batches are fewer."""
-    batches = list(passes.batches(run.encoded, run.setting.recipe.batch, torch.device(run.device)))
+    device = torch.device(run.device)
+    batches = list(passes.batches(run.encoded, run.setting.recipe.batch, device, numbers=run.numbers))
     tokens = np.array([sum(len(run.encoded[row].ids) for row in batch) for batch in batches])
     middle = tokens.cumsum() - tokens / 2
     return [row for batch, position in zip(batches, middle / tokens.sum() * of, strict=True) if int(position) == number

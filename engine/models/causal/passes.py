@@ -20,6 +20,10 @@ from engine.models.causal.short import ROUNDING, can_be_short, read_shortly
 TOKENS = {"cpu": 4096, "cuda": 32768}
 """The most tokens of a batch, by the type of its device: memory grows with them, and larger batches are no faster on a
 CPU. A GPU has the memory, and waits for the calls of short batches."""
+ROOM = {"cpu": 1 << 24, "cuda": 1 << 27}
+"""Numbers of float32 that the records of a batch may take besides, by the type of its device: 64 and 512 MiB."""
+Numbers = Callable[[int], int]
+"""Tokens of a record -> the numbers that it takes at once: its logits, its gradient."""
 
 
 def device_of(model: Any) -> torch.device:
@@ -99,14 +103,15 @@ def keeps(model: Any) -> bool:
     return "logits_to_keep" in inspect.signature(causal(model).forward).parameters
 
 
-def batches(records: Sequence[Encoded], size: int, device: torch.device,
-            rows: Sequence[int] | None = None) -> Iterator[list[int]]:
-    """Rows in batches of records of similar length, so that little is padded: of at most `size` records, and of no more
-    than `TOKENS` tokens unless a single record has more."""
+def batches(records: Sequence[Encoded], size: int, device: torch.device, rows: Sequence[int] | None = None,
+            numbers: Numbers | None = None) -> Iterator[list[int]]:
+    """Rows in batches of records of similar length, so that little is padded: of no more than `TOKENS` tokens unless a
+    single record has more, and of at most `size` records, or of more where `ROOM` holds the `numbers` of them all."""
     batch: list[int] = []
-    most = TOKENS.get(device.type, TOKENS["cuda"])
+    most, room = (by.get(device.type, by["cuda"]) for by in (TOKENS, ROOM))
     for row in sorted(range(len(records)) if rows is None else rows, key=lambda row: len(records[row].ids)):
-        if len(batch) == size or batch and (len(batch) + 1) * len(records[row].ids) > most:
+        count, tokens = len(batch) + 1, len(records[row].ids)
+        if batch and (count * tokens > most or count > size and (numbers is None or count * numbers(tokens) > room)):
             yield batch
             batch = []
         batch.append(row)
@@ -115,10 +120,11 @@ def batches(records: Sequence[Encoded], size: int, device: torch.device,
 
 
 def batched(model: Any, encoder: Encoder, records: Sequence[Encoded], size: int, rows: Sequence[int] | None = None,
-            check: Callable[[], None] = lambda: None) -> Iterator[tuple[list[int], Batch]]:
+            check: Callable[[], None] = lambda: None, numbers: Numbers | None = None
+            ) -> Iterator[tuple[list[int], Batch]]:
     """(rows, their batch where the model's inputs go), as `batches` divides them; `check` is called before each."""
     device = device_of(model)
-    for own in batches(records, size, device, rows):
+    for own in batches(records, size, device, rows, numbers):
         check()
         yield own, encoder.batch([records[row] for row in own]).to(device)
 

@@ -5,12 +5,16 @@ import pytest
 import torch
 from sklearn.linear_model import RidgeCV
 
+from engine.curvature import gram as gram_matrix
 from engine.estimators import ridge
 from engine.estimators.ridge import generalised_cross_validation, leave_one_out, regularised_inverse
 
 
+@pytest.mark.parametrize("columns", [7, 4096])
 @pytest.mark.parametrize("shape", [(30, 8), (8, 30)])
-def test_both_forms_are_the_inverse(shape):
+def test_both_forms_are_the_inverse(shape, columns, monkeypatch):
+    """However many columns are held in float64 at a time."""
+    monkeypatch.setattr(gram_matrix, "COLUMNS", columns)
     torch.manual_seed(0)
     phi, rows = torch.randn(shape, dtype=torch.float64), torch.randn(5, shape[1], dtype=torch.float64)
     damping = 0.1 * phi.square().sum() / min(shape)

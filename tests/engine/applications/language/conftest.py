@@ -3,12 +3,21 @@
 import pytest
 
 from engine.data import scienceqa
+from engine.models.causal import passes
 from tests.engine.conftest import questions
 
 
 @pytest.fixture(autouse=True)
 def these_questions(own_questions):
     """Every test draws from the pool."""
+
+
+@pytest.fixture(autouse=True, scope="module")
+def batches_of_the_recipe():
+    """Few records make several batches."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(passes.ROOM, "cpu", 0)
+        yield
 
 
 TASK = {"name": "conditional_backdoor", "clean": 8, "poison": 4, "benign": 4, "test": 4, "seed": 0}

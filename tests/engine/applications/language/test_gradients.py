@@ -1,5 +1,6 @@
 """Gradients from hooks against autograd on each record alone; caches against them; projection and Adam by hand."""
 
+import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -167,3 +168,21 @@ def test_a_cache_goes_on_where_it_stopped(plain_setting, attribution, monkeypatc
     (cache.folder / "manifest.json").write_text('{"identity": {}, "rows": 3}')
     with pytest.raises(StoreError, match="belong to another run"):
         found.record_cache(found.points[0])
+
+
+@pytest.mark.parametrize("projection", [{"projector": "identity"}, {"dimension": 64}])
+def test_larger_batches_give_the_same_gradients(plain_setting, monkeypatch, tmp_path, projection):
+    """All 16 records at once against batches of the recipe's four; only rounding differs."""
+    monkeypatch.setenv("WHICHFLUENCE_HOME", str(tmp_path))
+    run, caches, counts = Attribution(Setting.parse({**plain_setting, "projection": projection}), 0), [], []
+    run.train()
+    for room in (0, 1 << 30):
+        monkeypatch.setitem(passes.ROOM, "cpu", room)
+        called = []
+        cache = run.record_cache(run.points[0], lambda called=called: called.append(1))
+        caches.append({name: np.array(cache[name]) for name in cache.columns})
+        counts.append(len(called))
+        shutil.rmtree(cache.folder)
+    assert counts == [4, 1]
+    for name, own in caches[0].items():
+        assert np.linalg.norm(caches[1][name] - own) <= 1e-5 * np.linalg.norm(own)

@@ -52,7 +52,8 @@ def test_merged_shards_are_the_cache_that_was_filled_in_one_go(attribution, else
 def test_shards_have_about_as_many_tokens(monkeypatch):
     monkeypatch.setitem(passes.TOKENS, "cpu", 100)
     encoded = [SimpleNamespace(ids=[0] * length) for length in range(1, 51)]
-    found = SimpleNamespace(encoded=encoded, device="cpu", setting=SimpleNamespace(recipe=SimpleNamespace(batch=8)))
+    found = SimpleNamespace(encoded=encoded, device="cpu", setting=SimpleNamespace(recipe=SimpleNamespace(batch=8)),
+                            numbers=lambda tokens: passes.ROOM["cpu"])
     parts = [shards.rows(found, number, 3) for number in range(3)]
     assert [row for own in parts for row in own] == list(range(50))
     tokens = [sum(len(encoded[row].ids) for row in own) for own in parts]

@@ -116,6 +116,14 @@ def test_batches_of_long_records_hold_fewer(monkeypatch):
     assert list(passes.batches(records, 9, torch.device("cuda"))) == [[0, 3, 5, 1, 4, 2, 6]]
 
 
+def test_batches_hold_more_than_their_size_where_there_is_room(monkeypatch):
+    monkeypatch.setitem(passes.ROOM, "cpu", 12)
+    records = [SimpleNamespace(ids=[0] * length) for length in (2, 2, 2, 2, 6, 6, 6)]
+    assert list(passes.batches(records, 2, CPU, numbers=lambda tokens: tokens)) == [[0, 1, 2, 3], [4, 5], [6]]
+    monkeypatch.setitem(passes.TOKENS, "cpu", 6)
+    assert list(passes.batches(records, 2, CPU, numbers=lambda tokens: 0)) == [[0, 1, 2], [3], [4], [5], [6]]
+
+
 def test_every_byte_of_the_weights_counts(model_folder, tmp_path):
     """A byte beyond the first MiB, under the same size and time of change."""
     weights, before = tmp_path / "model.safetensors", bytearray(3 << 20)
