@@ -18,6 +18,7 @@ from engine.cli import (
     bring,
     development,
     export_problem,
+    export_scores,
     influence,
     language,
     noisy_labels,
@@ -61,6 +62,7 @@ PANELS: Panels = {
     "Other programs and benchmarks": {
         "recipe": recipe.recipe,
         "bring": bring.bring,
+        "export-scores": export_scores.export_scores,
         "scorecard": declared("scorecard"),
         "leaderboard": declared("leaderboard"),
     },
