@@ -14,7 +14,6 @@ from engine.basics import plugins
 from engine.basics.environment import settle
 from engine.basics.errors import InvalidInput
 from engine.cli import (
-    at_scale,
     bring,
     development,
     export_problem,
@@ -24,6 +23,7 @@ from engine.cli import (
     noisy_labels,
     overview,
     own_data,
+    plan,
     recipe,
     recording,
     reproduce,
@@ -84,7 +84,7 @@ PANELS: Panels = {
     "Language models": {
         "attribute": language.attribute,
         "attribute-record": declared("applications.language.decomposition:TokensRequest"),
-        "at-scale": at_scale.at_scale,
+        "plan": plan.plan,
         "caches": language.caches,
     },
     "The paper": {

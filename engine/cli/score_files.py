@@ -77,8 +77,9 @@ def write_vouched(out: Path, content: bytes, record: Mapping[str, Any]) -> None:
 
 def read_vouched(path: Path, noun: str, problem: Problem | None, belong: str, hint: str
                  ) -> tuple[dict[str, Any], bytes]:
-    """(manifest, content) of a file that `write_vouched` wrote for this problem, or for any where there is none; belong,
-    hint: what is said where it is of another one, and what to do. Raises `InvalidInput` where the two do not fit."""
+    """(manifest, content) of a file that `write_vouched` wrote for this problem, or for any where there is none;
+    belong, hint: what is said where it is of another one, and what to do. Raises `InvalidInput` where the two do not
+    fit."""
     record, content = read_object(manifest_of(path)), read_whole(path, noun)
     files = record.get("files")
     written = [entry.get("sha256") for entry in files.values() if isinstance(entry, dict)] if isinstance(

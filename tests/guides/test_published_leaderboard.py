@@ -76,10 +76,10 @@ def test_what_is_said_of_the_choice():
 def test_what_is_said_of_the_network():
     record, words = manifest("leaderboard", "mlp-fashion"), " ".join(GUIDE.split())
     right = sum(run["query_accuracy"] for run in record["runs"]) / len(record["runs"])
-    assert f"which reads {right:.0%} of the queries right" in words and len(record["runs"]) == 3
+    assert f"which reads {right:.0%} of the queries right" in words
     source, sizes = record["spec"]["source"], record["spec"]["sizes"]
     assert (f"{source['n_train']} training examples, {source['n_candidates']} candidates, {source['n_queries']} "
-            f"queries, {sizes['models']} subsets of half of the candidates, 3 seeds, damping "
+            f"queries, {sizes['models']} subsets of half of the candidates, {len(record['runs'])} seeds, damping "
             f"{record['spec']['damping']}.") in words
     assert sizes["removed"] == [0.05] and sizes["fractions"] == [0.5] and 28 // source["pool"] == 7
 
