@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -44,13 +44,17 @@ def plan(
     scale = StudyScale(records, parameters, adapters, tokens, width, projection, checkpoints, queries, behaviors,
                        epochs, rate, devices, batch, price)
     costs = table(scale)
-    for row in costs.itertuples():
-        more = [f", {title} {value:.1e} bytes" for title, value in (
-            ("stores", row.kept_bytes), ("reads", row.read_bytes), ("holds", row.memory_bytes)) if value]
-        paid = f", costs {row.money:,.2f}" if price else ""
-        print(f"{row.part:<38}{row.operations:.1e} operations, {row.hours:,.3g} hours{''.join(more)}{paid}")
+    print(*map(_said, costs.itertuples()), sep="\n")
     print(f"Counted; hours on {devices:g} {'device' if devices == 1 else 'devices'} that do {rate:.1e} operations a "
           f"second each{f', as measured here with {measure}' if measure else ''}, without what is read from disk.")
     if out is not None:
         atomic_write(out, csv_text(costs))
         print(f"Written: {out}")
+
+
+def _said(row: Any) -> str:
+    """A part of a study in a line."""
+    more = [f", {title} {value:.1e} bytes" for title, value in (
+        ("stores", row.kept_bytes), ("reads", row.read_bytes), ("holds", row.memory_bytes)) if value]
+    paid = f", costs {row.money:,.2f}" if row.money else ""
+    return f"{row.part:<38}{row.operations:.1e} operations, {row.hours:,.3g} hours{''.join(more)}{paid}"

@@ -9,6 +9,7 @@ import io
 import json
 import zipfile
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 import torch
@@ -27,7 +28,7 @@ def bergson(scores: np.ndarray) -> bytes:
     declared = {"names": [name for pair in names for name in pair], "formats": ["float32", "bool"] * len(names),
                 "offsets": [PAIR * query + at for query in range(len(names)) for at in (0, 4)],
                 "itemsize": PAIR * len(names)}
-    table = np.zeros(scores.shape[1], np.dtype(declared))
+    table: Any = np.zeros(scores.shape[1], np.dtype(declared))
     for (score, written), row in zip(names, scores, strict=True):
         table[score], table[written] = np.nan_to_num(row), np.isfinite(row)
     info = {"attribute_tokens": False, "num_items": len(table), "num_rows": len(table), "num_scores": len(names),

@@ -25,7 +25,7 @@ def measured_rate(name: str, tokens: int, device: str = "cpu", clock: Clock = ti
     """Operations a second of gradients of records of about so many tokens, at most what the model reads at once: the
     best of three. Raises as `loading.load`."""
     model, encoder = adapted(name, device)
-    limit = getattr(model.config, "max_position_embeddings", tokens)
+    limit = model.config.get_text_config().to_dict().get("max_position_embeddings", 2 * tokens)
     batch = records(encoder, RECORDS, min(tokens, limit // 2))
     return int(batch.mask.sum()) * backward(*sizes(model)) / seconds(model, batch, clock)
 
