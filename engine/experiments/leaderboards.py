@@ -50,7 +50,7 @@ PRESETS = {
                          "that it runs, no evidence", 2, _settings(DIGITS, SMALL, 1.0)),
     "mlp-fashion": StudyPreset(
         "mlp-fashion", "A network of two layers: Fashion-MNIST at 7 × 7 pixels, 300 training examples, 100 candidates, "
-        "30 queries, 100 subsets of half of the candidates", 8, _settings(FASHION, HALVES, 0.5)),
+        "30 queries, 100 subsets of half of the candidates", 4, _settings(FASHION, HALVES, 0.5)),
     "cnn-cifar": StudyPreset(
         "cnn-cifar", "A convolutional network: CIFAR-10, 300 training examples, 40 candidates, 20 queries, 20 subsets "
         "of half of the candidates", 3, _settings(CIFAR, HALVES.model_copy(update={"candidates": 40, **FEWER}), 0.5)),

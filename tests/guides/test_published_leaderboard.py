@@ -67,6 +67,8 @@ def test_what_is_said_of_the_choice():
             f"steps, which reads it too, has {value(table, steps)}.",
             f"which read its end, have {min(ends)} to {max(ends)}.",
             f"reads no model, has {value(table, knn)}, GradSim {value(table, 'GradSim')}.",
+            f"an LDS of {value(table, 'TRAK')} with the default, {value(table, 'TRAK, ridge rule loo')} with the ridge",
+            f"and {cell(lds, 'TRAK, ridge rule gcv')} with that of generalised cross-validation.",
             f"agrees by {value(table, other, 'agreement')}, less than replay of the run itself "
             f"({value(table, replay, 'agreement')})."):
         assert said in words, said

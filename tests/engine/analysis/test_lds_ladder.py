@@ -56,7 +56,7 @@ def test_rungs_change_one_thing_at_a_time():
     listed = dict(steps(trak, "query_loss", own))
     assert list(listed) == ["dimension", "ridge_rule", "models", "approximation"], "its own question is of removals"
     assert [one.estimator for one in listed.values()] == [
-        "trak;dimension=2048", "trak;dimension=2048;ridge_rule=gcv", "trak;dimension=2048;ridge_rule=gcv;models=4",
+        "trak;dimension=2048", "trak;dimension=2048;ridge_rule=loo", "trak;dimension=2048;ridge_rule=loo;models=4",
         "exact"]
     source = Scoring.of("query_loss", {"kind": "infinitesimal"}, Replay(), "source")
     assert "question" not in dict(steps(source, "query_loss", own)), "its own question is that derivative"
