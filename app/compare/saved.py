@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from functools import partial
 from urllib.parse import urlsplit
 
 import streamlit as st
@@ -16,11 +17,14 @@ from app.widgets.frame.guard import guarded
 from app.widgets.jobs import job_panel
 from app.widgets.results import downloads, figures
 from app.widgets.words import glossary
+from app.widgets.words.labels import numbered
+from app.widgets.words.labels import short as short_labels
 from app.widgets.words.plain_text import sentence
 from engine.desk import shelves
 from engine.desk.analyses import Explanation
 from engine.desk.compared import Compared
 from engine.desk.datasets import title
+from engine.desk.notebook import notebook
 from engine.desk.shelves import Grid, Saved
 
 PAGE = "compare"
@@ -41,6 +45,12 @@ def keep(compared: Compared, names: Sequence[str], pair: tuple[int, int], chosen
         row.button("Save", type="primary", icon=":material/bookmark_add:", on_click=job_panel.act,
                    args=(_save, name, note, query, summary, _matrix(compared)))
         _report_button(row, compared, pair, name, note, query, summary, chosen_query)
+        with row:
+            again = partial(notebook, name, compared.ranked_sources, numbered(short_labels(compared.scorings)),
+                            compared.scorings, pair, link(query))
+            downloads.file_button("Download a notebook", again,
+                                  f"{figures.named(name)}.ipynb", "application/x-ipynb+json", "saved:notebook",
+                                  icon=":material/code:", help="Cells that compute this comparison again in Python.")
         glossary.caption("The link reopens this view for everyone with access to this server"
                          + (":" if all(scoring.route.computes for scoring in compared.scorings) else
                             ", where the files with the scores of other programs are stored:"))

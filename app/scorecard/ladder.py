@@ -21,10 +21,10 @@ from engine.desk.analyses import LINEARITY, SCORE, Ladder, LadderRequest, Reques
 from engine.scoring.scoring import Scoring
 
 METHOD = "laddermethod"
-RUNGS = {SCORE: "the score", "seed": "training seed of the models", "behavior": "behavior", "settings": "settings",
-         "approximation": "approximation", "question": "intervention and process",
+RUNGS = {SCORE: "the score", "seed": "training seed of the models", "question": "intervention and process",
+         "dimension": "dimension of the projection", "rank": "rank of the projection", "models": "number of models",
          "size": "removal instead of a derivative", LINEARITY: "sums of single effects"}
-"""As the chart says it."""
+"""As the chart says it; others, such as settings, as they are called."""
 
 
 def show(chosen: ScorecardChoice) -> None:
@@ -63,11 +63,11 @@ def _scoring(method: str, chosen: ScorecardChoice) -> Scoring | None:
 
 def _ladder(ladder: Ladder, asked: Request, chosen: ScorecardChoice) -> None:
     measured = ladder.rungs.dropna(subset=["bar"])
-    spoken = "; ".join(f"{RUNGS[row.rung]} {row.bar:+.2f}" for row in measured.itertuples()).replace("-", "−")
+    spoken = "; ".join(f"{called(row.rung)} {row.bar:+.2f}" for row in measured.itertuples()).replace("-", "−")
     draw(way.waterfall, steps(measured), "linear datamodeling score", key="card:ladder-chart",
          alt=f"Waterfall from 0 to 1: {spoken}.")
     for row in ladder.rungs[ladder.rungs["note"] != ""].itertuples():
-        glossary.caption(f"Left out: {RUNGS[row.rung]}. {plain(row.note)}")
+        glossary.caption(f"Left out: {called(row.rung)}. {plain(row.note)}")
     chips.note(f"± 95% over queries of the paired differences; sampling the subsets adds ± {ladder.subsets:.2f} to the "
                "first bar")
     downloads.chart_extras("lds-ladder", ladder.rungs, [asked.computed[0]], charts=["card:ladder-chart"],
@@ -75,11 +75,15 @@ def _ladder(ladder: Ladder, asked: Request, chosen: ScorecardChoice) -> None:
                                                        "lds-ladder.csv", scoring=asked.computed[0]))
 
 
+def called(rung: str) -> str:
+    return RUNGS.get(rung, rung.replace("_", " "))
+
+
 def steps(rungs: pd.DataFrame) -> pd.DataFrame:
     """The rows of the waterfall: a bar a rung, and the models themselves from 0."""
     rows, at = [], 0.0
     for index, row in enumerate(rungs.itertuples()):
-        rows.append({"title": RUNGS[row.rung], "start": at, "end": at + row.bar, "change": row.bar, "letter": "",
+        rows.append({"title": called(row.rung), "start": at, "end": at + row.bar, "change": row.bar, "letter": "",
                      "said": card.with_half(row.bar, row.bar_ci95), "half": row.bar_ci95,
                      "color": way.WHOLE if index == 0 else way.MIXED})
         at += row.bar

@@ -5,8 +5,12 @@ Each rung changes one thing, and its bar is what that does to the LDS, measured 
     seed            models of another training, or with batches of their own → the recorded run, weight 0 for what is
                     not in the subset
     behavior        the behavior that the score reads → the one that the models are read by
-    settings        the approximation with four times the work, where it has a setting that costs work
+    checkpoints     those that a trajectory visits → all that the training stored
+    layers          the last layer alone → all layers
+    a setting       such as `dimension` of a projection, `iterations` or TRAK's `ridge_rule`, one after the other → four
+                    times the work, or the value that is declared as finer
     approximation   the approximation → the exact answer to its own question
+    damping         the damping of that question → a tenth of it, none where training has one optimum
     question        that question → the exact derivative of the training by the examples' weights
     size            that derivative → exact removal of single examples: a weight moved by 1, not by little
     linearity       the sum over single removals → the models trained without all of them at once, whose LDS is 1
@@ -34,13 +38,13 @@ from engine.analysis.scorecard.retrained import agreement_of_banks, jackknife_er
 from engine.analysis.subset_bank import Among, Draw, bank
 from engine.basics.errors import InvalidInput, Undifferentiable
 from engine.basics.options import Options
-from engine.basics.settings import GROWS, declared, parsed
+from engine.basics.settings import GROWS, Declared, declared, parsed
 from engine.basics.values import Count, Number, Seed
 from engine.estimators import configured, settings_of, written
 from engine.metrics.intervals import t_interval, t_quantile
 from engine.problems import Problem
 from engine.question.interventions import Infinitesimal, Remove
-from engine.question.processes import LocalResponse, Replay, Retrain
+from engine.question.processes import LocalResponse, Process, Replay, Retrain
 from engine.requests import OfCandidates
 from engine.requests.fields import StoredScoring
 from engine.scoring import cost
@@ -49,7 +53,9 @@ from engine.scoring.scoring import Scoring
 from engine.store.results import Store
 
 MORE = 4
-"""How many times the work of the default a setting gets."""
+"""How many times the work a setting gets."""
+LESS_DAMPED = 10
+"""How many times less the damping is."""
 SCORE, SEED, LINEARITY = "score", "seed", "linearity"
 
 
@@ -143,8 +149,12 @@ def steps(scoring: Scoring, behavior: str, problem: Problem) -> list[tuple[str, 
     derivative = LocalResponse() if problem.convex else Replay()
     same_behavior = Scoring.of(behavior, P, T, scoring.estimator)
     removal = Scoring(behavior=behavior, intervention=Remove(), process=Retrain())
-    listed = [("behavior", same_behavior), ("settings", _with_more_work(same_behavior)),
-              ("approximation", same_behavior.exact_answer),
+    visited = Scoring.of(behavior, P, _all_checkpoints(T, problem), scoring.estimator)
+    in_all_layers = Scoring.of(behavior, P, visited.process, scoring.route.all_layers or scoring.estimator)
+    finest = [("layers", in_all_layers), *_finer(in_all_layers)]
+    exact = finest[-1][1].exact_answer
+    listed = [("behavior", same_behavior), ("checkpoints", visited), *finest, ("approximation", exact),
+              ("damping", exact.model_copy(update={"process": _less_damped(exact.process, problem)})),
               ("question", Scoring(behavior=behavior, intervention=Infinitesimal(), process=derivative)),
               ("size", removal)]
     before, different = scoring, []
@@ -155,15 +165,37 @@ def steps(scoring: Scoring, behavior: str, problem: Problem) -> list[tuple[str, 
     return different
 
 
-def _with_more_work(scoring: Scoring) -> Scoring:
-    """The same estimator with four times the work, where it has a number that costs work in proportion."""
+def _all_checkpoints(process: Process, problem: Problem) -> Process:
+    """The same trajectory through all checkpoints that the training stored."""
+    values, stored = process.model_dump(), len(problem.checkpoints) if problem.stored_checkpoints else 0
+    fewer = values.get("fractions", "") or values.get("checkpoints", stored) < stored
+    return process.model_copy(update={"checkpoints": stored, "fractions": ""}) if stored and fewer else process
+
+
+def _less_damped(process: Process, problem: Problem) -> Process:
+    """The same response with less damping; a process without any as it is."""
+    own = process.model_dump().get("damping", 0.0)
+    return process.model_copy(update={"damping": 0.0 if problem.convex else own / LESS_DAMPED}) if own else process
+
+
+def _finer(scoring: Scoring) -> Iterator[tuple[str, Scoring]]:
+    """Setting -> the same estimator with this one and those before it finer."""
     name, given = parsed(scoring.estimator)
     settings = settings_of(configured(name), given)
-    growing: dict[str, Any] = {} if settings is None else {
-        one.name: min(MORE * getattr(settings, one.name), one.high) for one in declared(type(settings)).values()
-        if one.kind is int and one.cost.startswith(GROWS)}
-    more = dict(list(growing.items())[:1])
-    return Scoring.of(scoring.behavior, scoring.intervention, scoring.process, written({"name": name, **given, **more}))
+    for one in declared(type(settings)).values() if settings is not None else ():
+        value = _refined(one, getattr(settings, one.name))
+        if value is not None:
+            given = {**given, one.name: value}
+            yield one.name, Scoring.of(scoring.behavior, scoring.intervention, scoring.process,
+                                       written({"name": name, **given}))
+
+
+def _refined(setting: Declared, value: Any) -> Any:
+    """The finer value of a setting; None where it has none."""
+    if isinstance(setting.finer, str) and setting.finer:
+        return setting.finer if value == setting.default else None
+    factor = setting.finer or (MORE if setting.cost.startswith(GROWS) else 0)
+    return int(min(factor * value, setting.high or np.inf)) if factor and setting.kind is int else None
 
 
 def _scores(problem: Problem, scoring: Scoring, options: Options) -> np.ndarray:

@@ -21,12 +21,13 @@ EXCLUSIVE = 1e-9
 GROWS, FREE = "work in proportion", "none"
 
 
-def setting(default: Any, description: str, source: str, cost: str, **bounds: Any) -> Any:
+def setting(default: Any, description: str, source: str, cost: str, finer: float | str = "", **bounds: Any) -> Any:
     """A field of `Settings` or of a recipe. description: what it is, in a sentence. source: where the default is from;
-    `...` where there is none. cost: what a larger value, or another, costs. bounds: `ge`, `gt`, `le`, `lt` of a number.
-    """
+    `...` where there is none. cost: what a larger value, or another, costs. finer: the text that is closer to exact, or
+    by how much a number is multiplied for that, where this is no matter of work in proportion. bounds: `ge`, `gt`,
+    `le`, `lt` of a number."""
     return Field(default, description=f"{description} Default: {source}. Cost: {cost}.",
-                 json_schema_extra={"source": source, "cost": cost}, **bounds)
+                 json_schema_extra={"source": source, "cost": cost, **({"finer": finer} if finer else {})}, **bounds)
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,7 @@ class Declared:
     options: tuple[str, ...]
     source: str
     cost: str
+    finer: float | str = ""
 
     @property
     def label(self) -> str:
@@ -66,7 +68,7 @@ def _declared(name: str, schema: Mapping[str, Any]) -> Declared:
     low, high = (schema.get(bound, schema[without] - sign * EXCLUSIVE if without in schema else None)
                  for bound, without, sign in (("minimum", "exclusiveMinimum", -1), ("maximum", "exclusiveMaximum", 1)))
     return Declared(name, kind, schema.get("default"), schema.get("description", ""), low, high,
-                    tuple(schema.get("enum", ())), schema["source"], schema["cost"])
+                    tuple(schema.get("enum", ())), schema["source"], schema["cost"], schema.get("finer", ""))
 
 
 class Settings(Value):

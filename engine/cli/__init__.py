@@ -14,15 +14,16 @@ from engine.basics import plugins
 from engine.basics.environment import settle
 from engine.basics.errors import InvalidInput
 from engine.cli import (
-    at_scale,
     bring,
     development,
     export_problem,
+    export_scores,
     influence,
     language,
     noisy_labels,
     overview,
     own_data,
+    plan,
     recipe,
     recording,
     reproduce,
@@ -61,6 +62,7 @@ PANELS: Panels = {
     "Other programs and benchmarks": {
         "recipe": recipe.recipe,
         "bring": bring.bring,
+        "export-scores": export_scores.export_scores,
         "scorecard": declared("scorecard"),
         "leaderboard": declared("leaderboard"),
     },
@@ -82,7 +84,7 @@ PANELS: Panels = {
     "Language models": {
         "attribute": language.attribute,
         "attribute-record": declared("applications.language.decomposition:TokensRequest"),
-        "at-scale": at_scale.at_scale,
+        "plan": plan.plan,
         "caches": language.caches,
     },
     "The paper": {

@@ -75,16 +75,18 @@ def write_vouched(out: Path, content: bytes, record: Mapping[str, Any]) -> None:
     write_together({out: content, manifest_of(out): json_text({**record, "files": files})})
 
 
-def read_vouched(path: Path, noun: str, problem: Problem, belong: str, hint: str) -> tuple[dict[str, Any], bytes]:
-    """(manifest, content) of a file that `write_vouched` wrote for this problem; belong, hint: what is said where it
-    is of another one, and what to do. Raises `InvalidInput` where the two do not fit."""
+def read_vouched(path: Path, noun: str, problem: Problem | None, belong: str, hint: str
+                 ) -> tuple[dict[str, Any], bytes]:
+    """(manifest, content) of a file that `write_vouched` wrote for this problem, or for any where there is none;
+    belong, hint: what is said where it is of another one, and what to do. Raises `InvalidInput` where the two do not
+    fit."""
     record, content = read_object(manifest_of(path)), read_whole(path, noun)
     files = record.get("files")
     written = [entry.get("sha256") for entry in files.values() if isinstance(entry, dict)] if isinstance(
         files, dict) else []
     if hashlib.sha256(content).hexdigest() not in written:
         raise InvalidInput(f"`{path}` is not the file that its manifest `{manifest_of(path).name}` describes; {hint}.")
-    if record.get("data") != problem.fingerprint:
+    if problem is not None and record.get("data") != problem.fingerprint:
         raise InvalidInput(f"{belong}, with the same options.")
     return record, content
 
@@ -116,7 +118,12 @@ def manifest_of(out: Path) -> Path:
     return out.with_suffix(".json")
 
 
-def _read(path: Path, problem: Problem) -> Scores:
+def read_any_scores(path: Path) -> Scores:
+    """Scores of a file whatever problem they are of. Raises as `read_scores`."""
+    return _read(path, None)
+
+
+def _read(path: Path, problem: Problem | None) -> Scores:
     record, content = read_vouched(
         path, "score file", problem, f"The scores in `{path}` belong to another problem than --data; give the problem "
                                      "that they were imported for", "import the scores again")

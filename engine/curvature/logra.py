@@ -29,7 +29,7 @@ class LograSettings(Settings):
     rank: Count = setting(
         RANK, "Numbers that each side of a layer's gradient is projected to; their square a layer.",
         "this program, for small networks (64 in Choe et al. 2024)",
-        "memory with its fourth power, time with its sixth", ge=1, le=256)
+        "memory with its fourth power, time with its sixth", finer=2, ge=1, le=256)
 
     @property
     def effort(self) -> float:

@@ -41,7 +41,7 @@ COSINE_LAST_LAYER = Estimator(
     "cosine_last_layer", "cosine of last-layer gradients", False,
     "The inner product of the gradients in the last linear layer, divided by their lengths.",
     SOURCE, routes={"one_step": closed_form(one_step)}, needs=("features",), unfit_interventions=("auxiliary",),
-    departures={"add_occurrence": (LAST_LAYER, NORMALISED)}, cost=GRADIENTS,
+    departures={"add_occurrence": (LAST_LAYER, NORMALISED)}, cost=GRADIENTS, all_layers="cosine",
     named=(Named("ntk_loss_gradients", "NTK (cosine of loss gradients)", CODE, SOURCE,
                  "add_occurrence", "one_step", label="NTK (loss gradients)", reads=False, of_own_class=True,
                  note="Cosine of the loss gradients of the last layer."),),

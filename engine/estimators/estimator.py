@@ -54,7 +54,8 @@ class Estimator:
     the same keys -> (network, φ (b, F), μ (b, F), process) -> (b,), how it scores candidates of representations φ with
     the mean representation μ of queries of their own class. settings: what of its approximation can be chosen, as
     keyword arguments of its routes; None where nothing can. computes: whether its scores are computed here, not read.
-    proper: whether its title is a name of its own, which sentences leave as it is written.
+    proper: whether its title is a name of its own, which sentences leave as it is written. all_layers: of one that
+    reads the last layer alone, the estimator that does the same in all.
     """
 
     name: str
@@ -74,6 +75,7 @@ class Estimator:
     settings: type[Settings] | None = None
     computes: bool = True
     proper: bool = False
+    all_layers: str = ""
     cost: Cost = field(kw_only=True, repr=False)
 
     @property

@@ -75,7 +75,7 @@ NTK_LAST_LAYER = Estimator(
     "ntk_last_layer", "tangent kernel, last layer", False,
     "The tangent kernel of the last linear layer alone.",
     "Jacot et al. 2018; Hanawa et al. 2021", routes={"one_step": closed_form(last_layer)},
-    needs=("features",), unfit_interventions=("add_occurrence",), cost=GRADIENTS,
+    needs=("features",), unfit_interventions=("add_occurrence",), cost=GRADIENTS, all_layers="ntk",
     pooled_by_class={("auxiliary", "one_step"): by_class},
     named=(similarity("ntk_last_layer", "Tangent kernel, last layer", "Hanawa et al. 2021", "NTK"),),
 )

@@ -44,5 +44,6 @@ REPRESENTER = Estimator(
     "The example's term in the last layer's expansion over the training set.",
     "Yeh et al. 2018", routes={"one_step": closed_form(expanded)}, needs=("last_layer",),
     unfit_interventions=("auxiliary",), departures={"add_occurrence": (LAST_LAYER,)}, cost=GRADIENTS,
+    all_layers="first_order",
     named=(named.gradient("representer", "Representer points", "Yeh et al. 2018", behavior="query_logit"),),
 )

@@ -54,7 +54,7 @@ class TrakSettings(Settings):
         RIDGE, "λ as a fraction of the mean nonzero eigenvalue of ΦᵀΦ.", "this program", FREE, gt=0, le=1e6)
     ridge_rule: Literal["fixed", "gcv", "loo"] = setting(
         RULE, "Whether λ is `ridge`, or the one of 37 with which the features predict the training margins best: by "
-        "generalised cross-validation, or leaving each example out.", "this program", FREE)
+        "generalised cross-validation, or leaving each example out.", "this program", FREE, finer="loo")
     models: Count = setting(
         1, "Models M over which kernels and 1 − p are averaged.", "this program, for its cost",
         "work in proportion, and a training a further model of `trained`", ge=1, le=1_000)

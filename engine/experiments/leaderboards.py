@@ -27,12 +27,12 @@ from engine.models.catalogue import model_title
 from engine.problems import ProblemSource, build_cached
 from engine.store.results import Result
 
-NUMERICS = 1
+NUMERICS = 2
 SMALL = Sizes(candidates=20, models=10, fractions=(0.5,), queries=2, removed=(0.1,), seeds=2, top=5)
-HALVES = Sizes(candidates=60, models=50, fractions=(0.5,), queries=5, removed=(0.05,), seeds=2, top=10)
+HALVES = Sizes(candidates=100, models=100, fractions=(0.5,), queries=15, removed=(0.05,), seeds=2, top=10)
 DIGITS = {"dataset": "digits", "model": "mlp", "n_train": 60, "n_queries": 6, "n_candidates": 20,
           "recipe": {"epochs": 10, "batch_size": 30, "learning_rate": 0.05, "momentum": 0.9, "checkpoints": 3}}
-FASHION = {"dataset": "fashion_mnist", "model": "mlp", "pool": 4, "n_train": 200, "n_queries": 20, "n_candidates": 60,
+FASHION = {"dataset": "fashion_mnist", "model": "mlp", "pool": 4, "n_train": 300, "n_queries": 30, "n_candidates": 100,
            "recipe": {"epochs": 15, "batch_size": 50, "learning_rate": 0.05, "momentum": 0.9, "checkpoints": 5}}
 CIFAR = {"dataset": "cifar10", "model": "cnn", "n_train": 300, "n_queries": 20, "n_candidates": 40,
          "recipe": {"epochs": 10, "batch_size": 50, "learning_rate": 0.02, "momentum": 0.9, "checkpoints": 5}}
@@ -44,13 +44,13 @@ def _settings(source: Mapping[str, Any], sizes: Sizes, damping: float) -> dict[s
     return {"numerics": NUMERICS, "source": source, "sizes": sizes.model_dump(mode="json"), "damping": damping}
 
 
-FEWER = {"models": 20}
+FEWER = {"models": 20, "queries": 5}
 PRESETS = {
     "small": StudyPreset("small", "A network of two layers: 60 digits, 20 candidates, 6 queries, 10 subsets: a check "
                          "that it runs, no evidence", 2, _settings(DIGITS, SMALL, 1.0)),
     "mlp-fashion": StudyPreset(
-        "mlp-fashion", "A network of two layers: Fashion-MNIST at 7 × 7 pixels, 200 training examples, 60 candidates, "
-        "20 queries, 50 subsets of half of the candidates", 3, _settings(FASHION, HALVES, 0.5)),
+        "mlp-fashion", "A network of two layers: Fashion-MNIST at 7 × 7 pixels, 300 training examples, 100 candidates, "
+        "30 queries, 100 subsets of half of the candidates", 4, _settings(FASHION, HALVES, 0.5)),
     "cnn-cifar": StudyPreset(
         "cnn-cifar", "A convolutional network: CIFAR-10, 300 training examples, 40 candidates, 20 queries, 20 subsets "
         "of half of the candidates", 3, _settings(CIFAR, HALVES.model_copy(update={"candidates": 40, **FEWER}), 0.5)),

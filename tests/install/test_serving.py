@@ -1,10 +1,12 @@
 """The files for a server name only what there is: variables, options of Streamlit, extras, commands."""
 
 import re
+import subprocess
 import tomllib
 from pathlib import Path
 
 import pytest
+import yaml
 from streamlit import config
 
 from engine.cli import COMMANDS
@@ -25,6 +27,16 @@ def test_variables_options_and_commands_exist(path):
         assert set(command) & set(COMMANDS), command
     for extra in set(re.findall(r"/source\[(\w+)\]", text)):
         assert extra in tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+
+
+def test_recipes_for_clusters_parse_and_start_the_worker_with_options_that_it_has():
+    batch, sky = (ROOT / "assets" / "install" / f"whichfluence.{name}" for name in ("sbatch", "sky.yaml"))
+    assert subprocess.run(["bash", "-n", str(batch)], check=False).returncode == 0
+    task = yaml.safe_load(sky.read_text("utf-8"))
+    assert {"resources", "setup", "run"} <= set(task) and task["num_nodes"] == 1
+    worker = (ROOT / "engine" / "worker.py").read_text("utf-8")
+    for line in re.findall(r"engine\.worker (.*) &", batch.read_text("utf-8") + task["run"]):
+        assert all(f'"{option}"' in worker for option in re.findall(r"--[a-z-]+", line))
 
 
 def test_the_secrets_are_all_that_a_provider_needs():

@@ -27,6 +27,7 @@ import pandas as pd
 
 from engine.analysis.datamodels import linear_datamodeling_score
 from engine.analysis.leaderboard.chunks import WHY, reasons
+from engine.analysis.leaderboard.questions import method_of
 from engine.analysis.scorecard.benchmark import CEILING, Sizes
 from engine.analysis.scorecard.card import CEILING_TITLE
 from engine.analysis.scorecard.retrained import agreement_of_banks, jackknife_error
@@ -36,7 +37,6 @@ from engine.metrics.detection import recall_at, reciprocal_rank
 from engine.metrics.intervals import t_interval, t_quantile
 from engine.metrics.subsets import over_known
 from engine.scoring import codes
-from engine.scoring.named import NAMED
 from engine.scoring.scoring import Scoring
 
 MEGABYTE = 1e6
@@ -87,7 +87,7 @@ def _with_answers(scored: Mapping[str, Scoring], arrays: Mapping[str, np.ndarray
 
 def _of_method(name: str, scoring: Scoring, asked: Sequence[Scoring], sizes: Sizes, subsets: Sequence[str],
                arrays: Mapping[str, np.ndarray]) -> Iterator[dict[str, Any]]:
-    named, missing = NAMED[name], reasons(arrays)
+    named, missing = method_of(name), reasons(arrays)
     first = {"method": name, "title": named.title, "family": named.row, "spec": codes.encode(scoring)}
     if name in missing:
         yield {**first, **_cell("agreement", note=missing[name])}

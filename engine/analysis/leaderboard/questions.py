@@ -4,24 +4,37 @@ against."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from engine.analysis.scorecard.tail_patch import ETA
-from engine.estimators import ESTIMATORS
+from engine.estimators import configured
 from engine.problems import Problem
 from engine.problems.causal import ANSWERS
 from engine.question.behaviors import BEHAVIORS
 from engine.question.processes import Trajectory
-from engine.scoring.named import NAMED, OF_TOKENS
+from engine.scoring.named import NAMED, OF_TOKENS, NamedMethod
 from engine.scoring.scoring import Scoring
 
 DAMPING = 0.01
 """Of a local response."""
+VARIANTS = ("trak;ridge_rule=gcv", "trak;ridge_rule=loo")
+"""Named methods with settings other than their defaults that decide the ranking."""
+
+
+def method_of(name: str) -> NamedMethod:
+    """A named method, or one with settings, as `trak;ridge_rule=gcv`. Raises `InvalidInput` for others."""
+    plain, _, settings = name.partition(";")
+    method = NAMED[plain]
+    if not settings:
+        return method
+    estimator = f"{method.estimator};{settings}"
+    return replace(method, name=name, title=configured(estimator).title, estimator=estimator)
 
 
 def answering(problem: type[Problem]) -> list[str]:
-    """The named methods that have an answer on problems of a class, in sensible time."""
-    return [name for name, method in NAMED.items() if method.answers(problem.kind)
-            and ESTIMATORS[method.estimator].offered(problem, method.implied().process.kind)]
+    """The named methods and `VARIANTS` that have an answer on problems of a class, in sensible time."""
+    return [name for name in (*NAMED, *VARIANTS) if (method := method_of(name)).answers(problem.kind)
+            and configured(method.estimator).offered(problem, method.implied().process.kind)]
 
 
 def behavior_of(behavior: str, problem: type[Problem]) -> str:
@@ -36,7 +49,8 @@ def scorings(problem: type[Problem], names: Sequence[str], behavior: str, dampin
     trajectory visits."""
     similar = ANSWERS[0] if problem.reads == "tokens" else "query_logit"
     settings = {"damping": 0.0 if problem.convex else damping, "checkpoints": checkpoints}
-    return {name: NAMED[name].implied(behavior if NAMED[name].reads else similar, ETA, **settings) for name in names}
+    methods = {name: method_of(name) for name in names}
+    return {name: one.implied(behavior if one.reads else similar, ETA, **settings) for name, one in methods.items()}
 
 
 def visited(problem: Problem) -> int:

@@ -7,7 +7,7 @@ from scipy.stats import spearmanr
 from engine.analysis.lds_ladder import LadderRequest, steps
 from engine.analysis.subset_bank import Draw, bank
 from engine.basics.errors import InvalidInput
-from engine.question.processes import Replay
+from engine.question.processes import LocalResponse, Replay
 from engine.scoring.compute import compute
 from engine.scoring.scoring import Scoring
 from engine.store.results import Store
@@ -54,12 +54,27 @@ def test_rungs_change_one_thing_at_a_time():
     own = network()
     trak = Scoring.of("query_loss", {"kind": "remove"}, {"kind": "retrain"}, "trak")
     listed = dict(steps(trak, "query_loss", own))
-    assert list(listed) == ["settings", "approximation"], "its own question is that of single removals"
-    assert listed["settings"].estimator == "trak;dimension=2048"
+    assert list(listed) == ["dimension", "ridge_rule", "models", "approximation"], "its own question is of removals"
+    assert [one.estimator for one in listed.values()] == [
+        "trak;dimension=2048", "trak;dimension=2048;ridge_rule=loo", "trak;dimension=2048;ridge_rule=loo;models=4",
+        "exact"]
     source = Scoring.of("query_loss", {"kind": "infinitesimal"}, Replay(), "source")
     assert "question" not in dict(steps(source, "query_loss", own)), "its own question is that derivative"
     lissa = Scoring.of("query_loss", {"kind": "infinitesimal"}, {"kind": "local_response", "damping": 0.1}, "lissa")
-    assert dict(steps(lissa, "query_loss", own))["settings"].estimator == "lissa;iterations=200"
+    listed = dict(steps(lissa, "query_loss", own))
+    assert listed["iterations"].estimator == "lissa;iterations=200"
+    assert listed["damping"].process == LocalResponse(damping=0.01) and listed["damping"].exact
+
+
+def test_rungs_of_layers_and_checkpoints():
+    own = network(checkpoints=2)
+    last = Scoring.of("query_loss", {"kind": "add_occurrence"}, {"kind": "one_step", "eta": 0.1}, "representer")
+    assert dict(steps(last, "query_loss", own))["layers"].estimator == "first_order"
+    trajectory = {"kind": "trajectory", "eta": 0.1, "checkpoints": 1}
+    tracin = Scoring.of("query_loss", {"kind": "add_occurrence"}, trajectory, "first_order")
+    listed = dict(steps(tracin, "query_loss", own))
+    assert listed["checkpoints"].process.checkpoints == 2
+    assert listed["checkpoints"].estimator == "first_order"
 
 
 def test_a_baseline_has_no_ladder():

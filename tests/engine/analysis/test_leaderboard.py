@@ -8,6 +8,7 @@ from scipy.stats import kendalltau, spearmanr
 from engine.analysis.leaderboard import COLUMNS, LeaderboardRequest, answering
 from engine.analysis.leaderboard.board import recalled, reciprocal_ranks
 from engine.analysis.leaderboard.chunks import GROUPS
+from engine.analysis.leaderboard.questions import VARIANTS, method_of, scorings
 from engine.analysis.scorecard.benchmark import CEILING, Case, Sizes
 from engine.analysis.scorecard.retrained import removed
 from engine.analysis.scorecard.tail_patch import patched
@@ -116,10 +117,19 @@ def test_a_network_has_ceilings_of_another_seed_and_what_cannot_be_said_has_its_
 
 def test_every_method_that_answers_for_a_kind_is_on_it():
     for kind in (SoftmaxProblem, ModuleProblem):
-        assert set(answering(kind)) == {name for name, method in NAMED.items() if method.answers(kind.kind)}
+        named = {name for name, method in NAMED.items() if method.answers(kind.kind)}
+        assert set(answering(kind)) == named | {one for one in VARIANTS if one.partition(";")[0] in named}
     assert "influence_function" not in answering(CausalProblem), "its Hessian takes too long"
     with pytest.raises(InvalidInput, match="`bm25` is not defined for softmax"):
         LeaderboardRequest(methods=("bm25",)).of_problem(problem(n=12))
+
+
+def test_a_variant_is_the_named_method_with_its_settings():
+    own = network()
+    one = scorings(ModuleProblem, VARIANTS, "query_loss")["trak;ridge_rule=gcv"]
+    assert one == NAMED["trak"].implied("query_loss").model_copy(update={"estimator": "trak;ridge_rule=gcv"})
+    assert method_of(VARIANTS[0]).title != method_of("trak").title == NAMED["trak"].title
+    assert np.isfinite(compute(own, one)[0].values).all()
 
 
 def test_memory_is_that_of_the_block_alone():

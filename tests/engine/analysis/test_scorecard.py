@@ -57,11 +57,11 @@ def case(tmp_path_factory):
     return Case(small, SOME, "query_loss", SIZES, Store(tmp_path_factory.mktemp("store")))
 
 
-def network(later=0, classes=3, hidden=True):
+def network(later=0, classes=3, hidden=True, checkpoints=1):
     def build():
         return nn.Sequential(nn.Linear(5, 4), nn.Tanh(), nn.Linear(4, classes)) if hidden else nn.Linear(5, classes)
 
-    recipe = Recipe(epochs=2, batch_size=6, learning_rate=0.2, checkpoints=1)
+    recipe = Recipe(epochs=2, batch_size=6, learning_rate=0.2, checkpoints=checkpoints)
     torch.manual_seed(0)
     given = *arrays(n=20, classes=classes), range(12)
     found = ModuleProblem(build(), *given, recipe=recipe, build=build, seed=3, l2=1e-3)

@@ -24,8 +24,9 @@ def test_doctor_tells_what_is_found(capsys, monkeypatch, tmp_path):
 
 def test_costs_at_scale_are_told_and_written(capsys, tmp_path):
     out = tmp_path / "costs.csv"
-    assert main(["at-scale", "--records", "1e9", "--devices", "1000", "--out", str(out)]) == 0
+    assert main(["plan", "--records", "1e9", "--devices", "1000", "--out", str(out)]) == 0
     shown = capsys.readouterr().out
-    assert "Computed, not measured" in shown and "stores 2.6e+14 bytes" in shown
+    assert "Counted; hours on 1000 devices" in shown and "stores 2.6e+14 bytes" in shown and ", costs " not in shown
+    assert main(["plan", "--price", "2.5"]) == 0 and ", costs 229.59" in capsys.readouterr().out
     assert out.read_text().startswith("part,operations,kept_bytes")
-    assert main(["at-scale", "--records", "0"]) == 2 and "give a positive number" in capsys.readouterr().err
+    assert main(["plan", "--records", "0"]) == 2 and "give a positive number" in capsys.readouterr().err

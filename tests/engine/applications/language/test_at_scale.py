@@ -1,17 +1,19 @@
 """Counted costs against what PyTorch counts in a pass, and against the bytes of a cache."""
 
 import re
+import time
 from pathlib import Path
 
 import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from engine.applications.language import gradients
+from engine.applications.language import gradients, rates
 from engine.applications.language.at_scale import StudyScale, costs, table
 from engine.applications.language.attribution import Attribution, Setting
 from engine.basics.errors import InvalidInput
 from engine.models.causal import lora
+from engine.models.causal.catalogue import EMBEDDED_MODEL
 from engine.models.causal.readouts import mean_response_likelihood
 
 
@@ -54,6 +56,33 @@ def test_all_is_in_proportion():
     assert cost(ten, "gradients of queries") == cost(one, "gradients of queries")
     shared = table(StudyScale(devices=8))
     assert (shared.hours * 8).tolist() == pytest.approx(shared.device_hours.tolist())
+
+
+def test_memory_is_that_of_weights_activations_and_what_a_method_holds():
+    scale = StudyScale(parameters=12 * 4096.0 ** 2 * 36, batch=2, tokens=100)  # 36 layers
+    held = 2 * scale.parameters + 2 * 100 * 34 * 36 * 4096
+    assert cost(scale, "training").memory == pytest.approx(held + 16 * scale.adapters)
+    assert cost(scale, "DataInf").memory == pytest.approx(held + (4 * 2 + 4 * 400) * scale.adapters)
+    assert cost(scale, "TRAK").memory == 4 * 400 * 4096 + 16 * 4096 ** 2
+
+
+def test_money_is_that_of_all_devices():
+    frame = table(StudyScale(devices=8, price=2.5))
+    assert frame.money.tolist() == pytest.approx((frame.hours * 8 * 2.5).tolist())
+
+
+@pytest.mark.slow
+def test_a_measured_rate_foretells_hours_within_a_factor_of_two():
+    """The rate of eight records, and the time of others: more of them, of another length."""
+    clock = time.process_time
+    rate = rates.measured_rate(EMBEDDED_MODEL, 40, clock=clock)
+    model, encoder = rates.adapted(EMBEDDED_MODEL, "cpu")
+    batch = rates.records(encoder, 24, 20)
+    frozen, adapters = rates.sizes(model)
+    scale = StudyScale(records=len(batch.ids), parameters=frozen, adapters=adapters, rate=rate, checkpoints=1,
+                       tokens=batch.ids.shape[1])
+    planned = table(scale).set_index("part").hours["gradients of records"] * 3600
+    assert 0.5 < rates.seconds(model, batch, clock) / planned < 2
 
 
 def test_the_guide_tells_what_is_counted():
