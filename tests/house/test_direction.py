@@ -6,6 +6,7 @@ loss falls by 1.9.
 
 import ast
 import re
+from functools import cache
 
 import pytest
 
@@ -26,16 +27,18 @@ SOURCES = sorted(path for room in ("app", "pages", "engine") for path in (ROOT /
 TEXTS = [ROOT / "README.md", *sorted((ROOT / "assets" / "guides").glob("*.md"))]
 
 
+@cache
 def said(path):
     """(line, text) of every text in a module; what an f-string fills in stands in braces."""
-    tree = ast.parse(path.read_text())
-    parts = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
-    for node in ast.walk(tree):
+    nodes, texts = list(ast.walk(ast.parse(path.read_text()))), []
+    parts = {id(part) for node in nodes if isinstance(node, ast.JoinedStr) for part in node.values}
+    for node in nodes:
         if isinstance(node, ast.JoinedStr):
-            yield node.lineno, "".join(part.value if isinstance(part, ast.Constant) else
-                                       f"{{{ast.unparse(part.value)}}}" for part in node.values)
+            texts.append((node.lineno, "".join(part.value if isinstance(part, ast.Constant) else
+                                               f"{{{ast.unparse(part.value)}}}" for part in node.values)))
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in parts:
-            yield node.lineno, node.value
+            texts.append((node.lineno, node.value))
+    return texts
 
 
 def untrue(text):

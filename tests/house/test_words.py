@@ -5,18 +5,21 @@ import pytest
 from tests.house import words
 from tests.house.words import Passage
 
-TEXTS = list(words.texts())
+
+@pytest.fixture(scope="module")
+def texts():
+    return list(words.texts())
 
 
 @pytest.mark.parametrize("rule", [words.dialect, words.long_sentences, words.numerals])
-def test_what_a_reader_meets_keeps_the_rule(rule):
-    assert len(TEXTS) > 3_000
-    faults = [fault for text in TEXTS for fault in rule(text)]
+def test_what_a_reader_meets_keeps_the_rule(rule, texts):
+    assert len(texts) > 3_000
+    faults = [fault for text in texts for fault in rule(text)]
     assert not faults, "\n".join(faults)
 
 
-def test_every_exemption_is_needed():
-    everything = "\n".join(text.words for text in words.texts())
+def test_every_exemption_is_needed(texts):
+    everything = "\n".join(text.words for text in texts)
     assert [exempt for exempt in words.EXEMPT if exempt not in everything] == []
 
 

@@ -70,7 +70,7 @@ def test_errors_of_a_smooth_training_shrink_with_the_change(found):
 
 
 def test_a_rough_training_turns_its_derivative_more():
-    problem = network(kinked, Recipe(epochs=40, batch_size=2, learning_rate=0.5, momentum=0.9))
+    problem = network(kinked, Recipe(epochs=20, batch_size=2, learning_rate=0.5, momentum=0.9))
     turned = dict(smoothness(problem, "query_loss", Replay(), Options()))
     rough = LinearRange("query_loss", reach(problem, "query_loss", Replay(), (1e-2,)))
     assert min(turned.values()) < 0.9 and not rough.linear and rough.sentence.startswith("Not smooth: ")

@@ -41,7 +41,7 @@ def test_the_job_finds_what_the_check_finds(source):
 
 
 def test_a_run_without_a_derivative_says_why():
-    process = Replay(eta=50, steps=2_000)
+    process = Replay(eta=50, steps=200)
     request = LinearRangeRequest(candidates=1, process=process)
     run_job(request.name, request.of(SOFTMAX).payload)
     assert "diverged" in Desk().ask(request.of(SOFTMAX))
