@@ -4,6 +4,7 @@ read as functions of their parameters."""
 from __future__ import annotations
 
 import copy
+from collections import defaultdict
 from collections.abc import Collection, Mapping
 
 from torch import Tensor, nn
@@ -48,14 +49,19 @@ def copied(module: nn.Module) -> nn.Module:
 
 
 def by_names(state: Mapping[str, Tensor], names: Collection[str]) -> Mapping[str, Tensor]:
-    """A state by the names of a module: without what wrappers and trainers put into all of them, such as `module.`,
-    `_orig_mod.` or `model.`; as it is where none would fit then either."""
+    """A state by the names of a module: without what wrappers and trainers put in front of them, such as `module.`,
+    `_orig_mod.` or `model.`, and what these hold beside the module; as it is where none would fit then either."""
     own = set(names)
     renamed = {key if key in own else ".".join(part for part in key.split(".") if part not in WITHIN): value
                for key, value in state.items()}
     while renamed and not own & renamed.keys():
-        heads = {key.partition(".")[0] for key in renamed}
-        if len(heads) > 1 or not all("." in key for key in renamed):
+        within = defaultdict[str, dict[str, Tensor]](dict)
+        for key, value in renamed.items():
+            head, dot, rest = key.partition(".")
+            if dot:
+                within[head][rest] = value
+        whole = [inner for inner in within.values() if own <= inner.keys()] if len(within) > 1 else [*within.values()]
+        if len(whole) != 1:
             return state
-        renamed = {key.partition(".")[2]: value for key, value in renamed.items()}
+        renamed = whole[0]
     return renamed

@@ -162,7 +162,7 @@ def _read(files: ModelFiles, dtype: torch.dtype, spread: bool) -> tuple[Any, Any
     with _hub(files), _quiet():
         revision = _options(files)
         tokenizer = AutoTokenizer.from_pretrained(files.source, **revision)
-        options: dict[str, Any] = {**revision, "device_map": "auto"} if spread else revision
+        options = {**revision, "device_map": "auto"} if spread else revision
         model: Any
         model, info = AutoModelForCausalLM.from_pretrained(files.source, dtype=dtype, output_loading_info=True,
                                                            **options)
@@ -179,7 +179,7 @@ def _adapted(files: ModelFiles, model: Any, tokenizer: Any) -> tuple[Any, Any]:
 
     with _hub(files), _quiet():
         if any((Path(files.source) / file).is_file() for file in TOKENIZERS):
-            tokenizer = AutoTokenizer.from_pretrained(files.source)
+            tokenizer = AutoTokenizer.from_pretrained(files.source, **_options(files))
         return PeftModel.from_pretrained(model, files.source, is_trainable=True).eval(), tokenizer
 
 
@@ -215,10 +215,11 @@ def _config(files: ModelFiles) -> Any:
         return AutoConfig.from_pretrained(files.source, **_options(files))
 
 
-def _options(files: ModelFiles) -> dict[str, str]:
-    """The revision to load: the one that was fetched, so that it is the one of `identity`."""
+def _options(files: ModelFiles) -> dict[str, Any]:
+    """The revision to load: the one that was fetched, so that it is the one of `identity`. No code of a repository is
+    run, and nobody is asked whether it should be."""
     revision = None if files.local else _revision(files)
-    return {"revision": revision} if revision else {}
+    return {"trust_remote_code": False, **({"revision": revision} if revision else {})}
 
 
 def _check_tokenizer(name: str, files: ModelFiles) -> None:

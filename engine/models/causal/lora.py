@@ -45,8 +45,10 @@ def attach(model: Any, recipe: FineTuning, options: Mapping[str, Any] | None = N
     head = model.get_output_embeddings()
     maps = sorted({name.rpartition(".")[2] for name, module in model.named_modules()
                    if isinstance(module, nn.Linear) and module is not head})
+    routers = [name for name, module in model.named_modules()  # of experts, which return several tensors
+               if isinstance(module, nn.Linear) and type(module).forward is not nn.Linear.forward]
     given = {"r": recipe.rank, "lora_dropout": recipe.dropout, "target_modules": targets, "lora_alpha": recipe.scaling,
-             **(options or {})}
+             "exclude_modules": routers or None, **(options or {})}
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FutureWarning)  # what PEFT asks transformers by an old name
