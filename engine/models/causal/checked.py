@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -41,6 +42,8 @@ def check_reading(reader: TokenReader, rows: Tensor, encoded: Sequence[Encoded])
     near = NEAR_NARROW if is_narrow(reader.model) else NEAR
     for pass_outputs in ours:
         for row, here, there in zip(chosen, pass_outputs.tolist(), alone, strict=True):
+            if not math.isfinite(there):
+                raise InvalidInput(f"The model gives record {row} no finite likelihood; check its weights.")
             if not abs(here - there) <= near * max(1.0, abs(there)):
                 raise InvalidInput("This model reads records otherwise here than alone by plain transformers: record "
                                    f"{row} has {here:.6g} nats a token here and {there:.6g} alone. Its kind of "

@@ -174,13 +174,20 @@ def _read(files: ModelFiles, dtype: torch.dtype, spread: bool) -> tuple[Any, Any
 
 def _adapted(files: ModelFiles, model: Any, tokenizer: Any) -> tuple[Any, Any]:
     """The model with the adapters of a folder, and their own tokenizer where it holds one."""
-    from peft import PeftModel
+    from peft import PeftModel, get_peft_model_state_dict
+    from safetensors import safe_open
     from transformers import AutoTokenizer
 
     with _hub(files), _quiet():
         if any((Path(files.source) / file).is_file() for file in TOKENIZERS):
             tokenizer = AutoTokenizer.from_pretrained(files.source, **_options(files))
-        return PeftModel.from_pretrained(model, files.source, is_trainable=True).eval(), tokenizer
+        adapted = PeftModel.from_pretrained(model, files.source, is_trainable=True).eval()
+        with safe_open(Path(files.source) / WEIGHTS, "pt") as file:
+            lacks = get_peft_model_state_dict(adapted, save_embedding_layers=False).keys() - set(file.keys())
+    if lacks:
+        raise InvalidInput(f"The adapters `{files.name}` lack {len(lacks):,} of the weights that their configuration "
+                           f"names, such as `{min(lacks)}`; save them again with PEFT.")
+    return adapted, tokenizer
 
 
 def identity(name: str) -> dict[str, str]:

@@ -230,7 +230,7 @@ def written(rows, head="u,v,label"):
     ("marks.csv", FRAME.drop(columns="label").assign(cat=[1, 0] * 12, dog=[0, 1] * 12).to_csv(index=False), "one-hot"),
     ("gap.csv", written("{k},,{c}", "u,split,label"), "is empty in some rows"),
     ("columns.json", FRAME.to_json(), r"orient=\"records\""), ("split.json", FRAME.to_json(orient="split"), "orient"),
-    ("lists.ndjson", FRAME.assign(label=[["lo"], ["hi"]] * 12).to_json(orient="records", lines=True), "lists or objects"),
+    ("lists.ndjson", FRAME.assign(label=[["lo"], ["hi"]] * 12).to_json(orient="records", lines=True), "lists or obj"),
     ("blank.ndjson", FRAME.assign(label=[" ", "hi"] * 12).to_json(orient="records", lines=True), "empty in 12 of 24")])
 def test_a_table_that_could_be_read_wrongly_is_refused(name, content, said, tmp_path):
     with pytest.raises(InvalidInput, match=said):
