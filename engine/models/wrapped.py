@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping
 
 from torch import Tensor, nn
+from torch.jit import ScriptModule
 from torch.nn.parameter import is_lazy
 
 from engine.basics.errors import InvalidInput
@@ -30,7 +31,7 @@ def copied(module: nn.Module) -> nn.Module:
     module = unwrapped(module)
     for name, part in module.named_modules():
         kind, where = type(part).__name__, f"the layer `{name}`" if name else "the model"
-        if kind.endswith("ScriptModule") or kind in INNER and type(part).__module__.startswith("torch."):
+        if isinstance(part, ScriptModule) or kind in INNER and type(part).__module__.startswith("torch."):
             raise InvalidInput(f"{where.capitalize()} is a `{kind}`, through which no gradient of an example can be "
                                "taken; give the module that it was made of.")
         if lazy := next((own for own, value in part.named_parameters(recurse=False) if is_lazy(value)), ""):
