@@ -40,6 +40,7 @@ from engine.problems.candidates import Arraylike, Examples, Shared, Units
 from engine.problems.memory import ProblemMemory
 from engine.problems.problem import Problem, pick_device
 from engine.problems.rounding import rounded
+from engine.problems.tried import tried
 from engine.question.class_behaviors import soft_margin_signal
 from engine.question.likelihood import doubt
 from engine.question.processes import Replay, Trajectory
@@ -163,23 +164,7 @@ class ModuleProblem(Problem):
         if self.queries.shape[1:] != self.x.shape[1:]:
             raise InvalidInput(f"Training inputs have the shape {tuple(self.x.shape[1:])} and queries "
                                f"{tuple(self.queries.shape[1:])}; give both the same.")
-        try:
-            with self.network.lock, torch.enable_grad():
-                logits: Any = self.network.logits(self.queries[:2], self.network.theta.clone().requires_grad_())
-        except (RuntimeError, ValueError, TypeError, IndexError) as error:
-            reason = " ".join(str(error).split())[:160]
-            raise InvalidInput(f"The model does not take inputs of shape {tuple(self.queries.shape[1:])}: {reason}"
-                               ) from None
-        if not isinstance(logits, Tensor):
-            raise InvalidInput(f"The model returns a {type(logits).__name__}; let it return class logits, (2, C) for "
-                               "two inputs.")
-        if logits.ndim != 2:
-            raise InvalidInput(f"The model returns shape {tuple(logits.shape)} for two inputs; let it return class "
-                               "logits, (2, C).")
-        classes = logits.shape[1]
-        if not logits.requires_grad:
-            raise InvalidInput("The outputs have no gradient by the parameters that count, as under `torch.no_grad`, "
-                               "`detach` or `argmax`; let the model return what these are taken of.")
+        classes = tried(self.network, self.queries[:2]).shape[1]
         if (least := int(min(self.y.min(), self.query_labels.min()))) < 0:
             raise InvalidInput(f"There is the label {least}; number the classes from 0, and leave out examples that "
                                "have none.")

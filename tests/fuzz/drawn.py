@@ -110,7 +110,8 @@ TURN = st.fixed_dictionaries({}, optional={
 TALK = st.lists(TURN, max_size=4) | st.sampled_from(ODD)
 OBJECT = st.fixed_dictionaries({}, optional={
     "messages": TALK, "conversations": TALK, "history": st.lists(st.lists(WORDS, max_size=2), max_size=2),
-    "system": WORDS, "context": WORDS, "question": WORDS, "instruction": WORDS, "input": WORDS, "output": WORDS, "prompt": WORDS | TALK, "response": WORDS,
+    "system": WORDS, "context": WORDS, "question": WORDS, "instruction": WORDS, "input": WORDS, "output": WORDS,
+    "prompt": WORDS | TALK, "response": WORDS,
     "completion": WORDS | TALK, "chosen": WORDS | TALK, "id": st.sampled_from(ODD), "label": WORDS, "answer": WORDS,
     "spans": st.dictionaries(st.sampled_from(["answer", "explanation", "other"]), st.lists(
         st.integers(-2, 30), max_size=3), max_size=2) | st.sampled_from(ODD),
