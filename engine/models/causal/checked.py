@@ -31,7 +31,8 @@ def check_reading(reader: TokenReader, rows: Tensor, encoded: Sequence[Encoded])
     Raises `InvalidInput` with both numbers where they differ, and where the model cannot pass over a record.
     """
     lengths = [len(item.ids) for item in encoded]
-    _check_positions(reader.model.config.to_dict(), lengths)
+    config: Any = reader.model.config
+    _check_positions(config.to_dict(), lengths)
     chosen = sorted({lengths.index(max(lengths)), lengths.index(min(lengths))})
     try:
         ours, alone = _read(reader, rows[chosen], [encoded[row] for row in chosen])
