@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from pathlib import Path
 from typing import Any, cast
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset, IterableDataset, RandomSampler, SequentialSampler
@@ -34,6 +35,10 @@ def examples(source: Any, noun: str) -> tuple[Tensor, Tensor]:
         batches: Iterable[Any] = _loaded(source, noun)
     elif isinstance(source, IterableDataset):
         batches = DataLoader(source, batch_size=BATCH)
+    elif isinstance(source, tuple) and len(source) == 2 and all(isinstance(one, Tensor | np.ndarray) for one in source
+                                                                ) and len(source[0]) != len(source[1]):
+        raise InvalidInput(f"The {noun} has {len(source[0]):,} inputs and {len(source[1]):,} labels; give one label an "
+                           "input.")
     elif _is_pair(source):
         return _inputs(source[0]), _tensor(source[1])
     elif isinstance(source, Dataset) or (hasattr(source, "__getitem__") and hasattr(source, "__len__")):
@@ -86,15 +91,24 @@ def _rows(loader: DataLoader, noun: str) -> Sequence[int]:
 def _read(dataset: Any, rows: Sequence[int], join: Any, noun: str) -> Iterator[Any]:
     """Batches of a map-style dataset, each example of the first batch read twice."""
     for start in range(0, len(rows), BATCH):
-        batch = join([dataset[row] for row in rows[start:start + BATCH]])
+        batch = _joined(join, [dataset[row] for row in rows[start:start + BATCH]], noun)
         if not start:
-            repeated = join([dataset[row] for row in rows[:BATCH]])
+            repeated = _joined(join, [dataset[row] for row in rows[:BATCH]], noun)
             if not all(torch.equal(one, other) for one, other in zip(pair(batch, noun), pair(repeated, noun),
                                                                      strict=True)):
                 raise InvalidInput(f"The {noun} gives another example when the same one is read twice, as a random "
                                    "transform does; give it without random transforms, or a dataset of examples that "
                                    "were transformed once.")
         yield batch
+
+
+def _joined(join: Any, given: list[Any], noun: str) -> Any:
+    try:
+        return join(given)
+    except (RuntimeError, TypeError) as error:
+        raise InvalidInput(f"The examples of the {noun} do not make one batch ({' '.join(str(error).split())[:120]}); "
+                           "give tensors of one shape (pictures by `ToTensor`), or a DataLoader with its "
+                           "`collate_fn`.") from error
 
 
 def pair(batch: Any, noun: str) -> tuple[Tensor, Tensor]:
@@ -151,10 +165,16 @@ def slots(source: Any) -> Slots:
 
 
 def _tensor(values: Any) -> Tensor:
+    given = values.to_numpy() if hasattr(values, "to_numpy") else values  # a frame or a series of pandas
+    if isinstance(given, np.ndarray):
+        given = given.astype(given.dtype.newbyteorder("="), copy=False)
     try:
-        return values.detach() if isinstance(values, Tensor) else torch.as_tensor(values)
+        held = given.detach().to_dense() if isinstance(given, Tensor) else torch.as_tensor(given)
     except (TypeError, ValueError, RuntimeError):
         raise InvalidInput(f"A {type(values).__name__} is no array of numbers; give tensors or NumPy arrays.") from None
+    if held.is_complex():
+        raise InvalidInput("An array holds complex numbers; give their parts as real ones.")
+    return held
 
 
 def is_path(source: Any) -> bool:

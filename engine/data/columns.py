@@ -54,6 +54,10 @@ def label_column(frame: pd.DataFrame, chosen: str = "") -> tuple[str, str]:
         return named, f"The labels are the column `{named[:60]}`, by its name; choose another one if they are not."
     fitting = [one for one in frame.columns if one != find(frame, NAMES) and one != find(frame, SPLITS)
                and _is_like_classes(frame[one])]
+    marks = [one for one in fitting if frame[one].isin([0, 1]).all()]
+    if len(marks) > 1 and (frame[marks].sum(axis=1) == 1).all():
+        raise UnclearLabels(f"Of {_listed(frame[marks])} one is 1 in every row, as of classes that are one-hot; write "
+                            "the name of the class into one column `label`, or choose a column.", frame)
     texts = [one for one in fitting if frame[one].dtype.kind not in "iu"]
     last = frame.columns[-1] if len(frame.columns) else None
     guess = texts[0] if len(texts) == 1 else last if last in fitting else None

@@ -20,9 +20,12 @@ NUMBERS, DATES, CATEGORIES, TEXTS, LISTS, EMPTY, NAMES = (
 DAY_FORMATS = {"ISO8601": "", "%d.%m.%Y": "", "%m/%d/%Y": "the month before the day",
                "%d/%m/%Y": "the day before the month"}
 """How dates are written -> what is said of it."""
-MISSING = ("", "?", "-", "–", "—", "n.a.", "N/A", "missing")
-"""What people write into an empty cell of a column of numbers, beside what pandas takes as empty."""
-WRITTEN = re.compile(r"[$€£¥]? ?[+-]?(\d{1,3}(,\d{3})+|\d+)?(\.\d+)?([eE][+-]?\d+)? ?[%€]?")
+MISSING = ("", "?", "-", "–", "—", "n.a.", "N/A", "missing", "#DIV/0!", "#VALUE!", "#REF!", "#NUM!", "#NAME?")
+"""What people and Excel write into an empty cell of a column of numbers, beside what pandas takes as empty."""
+MARKS = ",'’ \u00a0\u202f"
+"""What stands between thousands."""
+WRITTEN = re.compile(rf"[$€£¥]? ?[+−-]?(\d{{1,3}}([{MARKS}]\d{{3}})+|\d+)?(\.\d+)?([eE][+-]?\d+)? ?[%€]?")
+LIST = re.compile(r"\[[-+.,\deE\s]+\]")
 MOST_CATEGORIES, MOST_WORDS, WORDS_OF_A_TEXT = 50, 200, 4.0
 
 
@@ -92,18 +95,30 @@ def _kinds(frame: pd.DataFrame) -> dict[str, str]:
 
 def _numbers_as_written(frame: pd.DataFrame) -> tuple[pd.DataFrame, tuple[str, ...]]:
     """Columns of texts that are numbers as people write them (`1,234`, `12%`, `$5`, `?` for an empty cell) as numbers,
-    and which these are, as a sentence."""
-    read = {}
+    or lists of numbers as programs print them as lists, and which the former are, as a sentence."""
+    import pandas as pd
+
+    read, lists = dict[str, Any](), dict[str, Any]()
     for column in frame.columns:
         texts = frame[column].dropna()
         if not len(texts) or not all(isinstance(value, str) for value in texts) or _is_numeric(texts):
             continue
         known = texts[~texts.str.strip().isin(MISSING)].str.strip()
         if len(known) and known.map(lambda text: bool(WRITTEN.fullmatch(text) and re.search(r"\d", text))).all():
-            plain = known.str.replace(r"[$€£¥%, ]", "", regex=True).astype(np.float64)
+            plain = known.str.replace("−", "-").str.replace(rf"[$€£¥%{MARKS}]", "", regex=True).astype(np.float64)
             read[column] = plain.reindex(frame.index)
+        elif len(known) == len(frame) and all(rows := [_list(text) for text in known]):
+            lists[column] = pd.Series(rows, frame.index)
     said = f"{_names(list(read))} {'is' if len(read) == 1 else 'are'} read as numbers, without the signs around them."
-    return frame.assign(**read), (said,) if read else ()
+    return frame.assign(**read, **lists), (said,) if read else ()
+
+
+def _list(text: str) -> list[float]:
+    """The numbers of a list as Python and NumPy print it; none where it is something else."""
+    try:
+        return [float(word) for word in text[1:-1].replace(",", " ").split()] if LIST.fullmatch(text) else []
+    except ValueError:
+        return []
 
 
 def _ambiguous(dates: pd.DataFrame) -> tuple[str, ...]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import csv
 import io
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from engine.basics import delimited
@@ -109,12 +111,42 @@ def _text(content: bytes, max_bytes: int) -> ReadTable:
     if b"\0" in text:
         raise InvalidInput("The table is not a text file, despite its name; save it as CSV in UTF-8.")
     names = pd.read_csv(io.BytesIO(text), nrows=0, encoding="utf-8-sig").columns
+    _check_heading(text)
     as_text = {name: str for name in names if name.strip().casefold() in AS_TEXT}
     frame = pd.read_csv(io.BytesIO(text), dtype=as_text, encoding="utf-8-sig", skipinitialspace=True)
     frame.columns = frame.columns.str.strip()
-    if not isinstance(frame.index, pd.RangeIndex):
+    return ReadTable(_named(frame), said)
+
+
+def _check_heading(text: bytes) -> None:
+    """Raises `InvalidInput` for rows that are wider than the row of names, two columns of one name, and cells that only
+    spaces separate."""
+    rows = csv.reader(io.StringIO(text[:delimited.SAMPLE].decode("utf-8-sig", "ignore"), newline=""))
+    first, second, *_ = [[cell.strip() for cell in row] for row in islice(filter(None, rows), 2)] + [[], []]
+    if len(second) > len(first):
         raise InvalidInput("The rows of the table have more cells than its first row has names; name every column.")
-    return ReadTable(frame.rename(columns={"Unnamed: 0": "id"} if "id" not in frame else {}), said)
+    if len(first) == 1 and 1 < len(first[0].split()) <= len("".join(second).split()):
+        raise InvalidInput("The table has one column, whose cells hold several words; put commas, semicolons or tabs "
+                           "between its cells.")
+    named = [name for name in first if name]
+    if twice := next((name for name in named if named.count(name) > 1), None):
+        raise InvalidInput(f"The table has two columns `{twice[:60]}`; give each a name of its own.")
+
+
+def _named(frame: pd.DataFrame) -> pd.DataFrame:
+    """Without the numbers of rows that programs write beside an `id`, or twice; a first column without a name is `id`.
+
+    Raises `InvalidInput` for another column without a name that is not empty, as below a title.
+    """
+    unnamed = [column for column in frame.columns if column.startswith("Unnamed: ") and frame[column].notna().any()]
+    counts = [column for column in unnamed if frame[column].dtype.kind in "iu" and (
+        frame[column].diff().dropna() == 1).all()]
+    if "id" not in frame and "Unnamed: 0" in unnamed:
+        return _named(frame.rename(columns={"Unnamed: 0": "id"}))
+    if odd := next((column for column in unnamed if column not in counts), None):
+        raise InvalidInput(f"Column {frame.columns.get_loc(odd) + 1} of the table has no name; put a row with a name "
+                           "for every column right above the data.")
+    return frame.drop(columns=counts)
 
 
 def _json(content: bytes, max_bytes: int) -> ReadTable:
@@ -128,6 +160,9 @@ def _json(content: bytes, max_bytes: int) -> ReadTable:
         for number, line in enumerate(text.split("\n"), 1) if line and not line.isspace()]
     if not all(isinstance(row, dict) for row in rows):
         raise InvalidInput("Some rows of the table are not objects; write one object per row.")
+    if len(rows) == 1 and any(isinstance(value, (list, dict)) for value in rows[0].values()):
+        raise InvalidInput("The table is one object; write a list of objects, one a row, for instance with pandas' "
+                           "`to_json(orient=\"records\")`.")
     return ReadTable(pd.DataFrame(rows))
 
 

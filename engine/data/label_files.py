@@ -131,6 +131,11 @@ def _read(tree: Tree, name: str, known: _Known, strict: bool) -> tuple[list[Row]
             raise InvalidInput(f"`{name}` names pictures, but none of its columns is certainly the label column; name "
                                "it `label`.") from None
         return None
+    if others[label].map(lambda value: isinstance(value, (list, dict))).any():
+        if strict:
+            raise InvalidInput(f"`{name}` names pictures, but its column `{str(label)[:60]}` holds lists or objects, "
+                               "no classes; write one text or number a row.")
+        return None
     split = columns.find(others.drop(columns=label), columns.SPLITS)
     usual = "" if columns.find(others, columns.LABELS[:1]) == label else f" (files in `{column}`, labels in `{label}`)"
     return *_rows(frame, (column, label, split), _split_of_name(name), folder, known), usual

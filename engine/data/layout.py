@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from pathlib import PurePosixPath
 
 from engine.basics.errors import InvalidInput
@@ -93,10 +94,24 @@ def split_level(folders: Iterable[tuple[str, ...]]) -> int | None:
     return 1 if TRAIN in second and None not in second and len(second) > 1 else None
 
 
+def _unclear(folders: Iterable[tuple[str, ...]]) -> tuple[str, str] | None:
+    """(a split with training examples, what lies beside it under no name of a split), of which both hold the same
+    folders, two at least; None where there is no such."""
+    within = defaultdict[str, set[str]](set)
+    for own in folders:
+        if len(own) > 1:
+            within[own[0]].add(own[1])
+    return next(((name, other) for name in within if split_of(name) == TRAIN for other in within
+                 if other != name and len(within[name] & within[other]) > 1), None)
+
+
 def by_folders(files: Sequence[str]) -> FolderLayout:
     """The class of a picture is the folder that it lies in, the outermost one of several beside that of its split."""
-    parts = {file: PurePosixPath(file).parts[:-1] for file in files}
+    parts = {file: tuple(name for name, _ in groupby(PurePosixPath(file).parts[:-1])) for file in files}
     level = split_level(parts.values())
+    if level is None and (pair := _unclear(parts.values())):
+        raise InvalidInput(f"`{pair[0]}` and `{pair[1]}` hold folders of the same names, so that they are no classes, "
+                           f"and `{pair[1]}` is no name of a split; call it `test`, or take it out.")
     if level is None and all(map(split_of, tops := {own[0] for own in parts.values() if own})) and len(tops) > 1:
         return FolderLayout((), tuple((file, "in no class folder") for file in files))
     rows, left_out = [], []

@@ -19,6 +19,8 @@ ANSWERS = ("response", "completion", "output", "answer", "chosen")
 ROLES = {"user": "User", "human": "User", "prompter": "User", "assistant": "Assistant", "gpt": "Assistant",
          "model": "Assistant", "bot": "Assistant", "chatgpt": "Assistant", "system": "System",
          "developer": "System", "tool": "Tool", "function": "Tool"}
+UNREAD = ("tool_calls", "function_call", "reasoning_content", "thinking")
+"""What a template may write of a message beside its text."""
 _OWN = frozenset(FIELDS)
 
 BY_KEY = {"answer": ("answer", "final_answer", "label", "target", "answerKey"),
@@ -72,7 +74,7 @@ def records_of(data: Mapping[str, Any], turns: Turns = "last") -> Iterator[dict[
         used |= {key for key in (*SYSTEM, "history") if key in data}
         talk = data[next(iter(used & set(TALKS)))] if used & set(TALKS) else [
             {"role": "user", "content": pairs[-1].prompt}, {"role": "assistant", "content": pairs[-1].response}]
-        pairs = _turns([*before, *talk])[-len(pairs):]
+        pairs = _turns([*(one for one in before if not _same(one, talk[0])), *talk])[-len(pairs):]
     own = {key: data[key] for key in FIELDS if key in data and key not in used}
     if isinstance(own.get("id"), int) and not isinstance(own["id"], bool):
         own["id"] = str(own["id"])
@@ -100,6 +102,11 @@ def _before(data: Mapping[str, Any]) -> list[dict[str, str]]:
                       for role, words in zip(("user", "assistant"), pair, strict=True)] if paired else [])
 
 
+def _same(one: Mapping[str, str], first: Mapping[str, Any]) -> bool:
+    """Whether the first turn of a conversation says what a key of its own says too."""
+    return one == {"role": first.get("role", first.get("from")), "content": first.get("content", first.get("value"))}
+
+
 def _pairs(data: Mapping[str, Any]) -> tuple[set[str], list[Exchange]]:
     """(the keys that are read, every prompt with its response)."""
     talk = next((key for key in TALKS if isinstance(data.get(key), list)), None)
@@ -117,7 +124,9 @@ def _pairs(data: Mapping[str, Any]) -> tuple[set[str], list[Exchange]]:
     if isinstance(data[question], list):
         reply = data[answer] if isinstance(data[answer], list) else [{"role": "assistant", "content": data[answer]}]
         return {question, answer}, _turns([*data[question], *reply])
-    return {question, answer}, [Exchange(_text(data[question]), _text(data[answer]))]
+    context = [data["context"]] if isinstance(data.get("context"), str) and data["context"] else []
+    return {question, answer, *(["context"] if context else [])}, [
+        Exchange("\n\n".join([_text(data[question]), *context]), _text(data[answer]))]
 
 
 def _text(value: Any) -> Any:
@@ -144,8 +153,12 @@ def _turns(talk: Sequence[Any]) -> list[Exchange]:
         speaker = ROLES.get(role.casefold())
         if speaker is None:
             raise InvalidInput(f"a message has the role `{role[:30]}`; use user, assistant or system.")
+        if unread := next((key for key in UNREAD if one.get(key)), None):
+            raise InvalidInput(f"a message has `{unread}`, which is not read; write it into the text of the message, "
+                               "or leave it out.")
         words = _text(one.get("content", one.get("value", one.get("text"))))
-        if speaker == "Assistant" and said and one.get("weight") != 0:  # no loss is taken of an answer of weight zero
+        trained = one.get("weight") != 0 and one.get("train") is not False  # no loss is taken of other answers
+        if speaker == "Assistant" and said and trained:
             plain = len(said) == 1 and said[0][0] != "Assistant"
             pairs.append(Exchange(said[0][1], words) if plain else Exchange(
                 "\n\n".join(f"{who}: {what}" for who, what in said), words,

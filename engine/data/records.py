@@ -18,7 +18,7 @@ from pydantic_core import from_json
 from engine.basics.errors import InvalidInput
 from engine.basics.strict_json import parse_json
 from engine.basics.values import Count, Sparse, canonical_json
-from engine.data.record_forms import Turns, is_record, records_of
+from engine.data.record_forms import QUESTIONS, TALKS, Turns, is_record, records_of
 
 SPANS = ("answer", "explanation")
 
@@ -145,7 +145,9 @@ def parse_content(content: bytes, name: str = "The file", turns: Turns = "last",
 
 
 def _listed(data: Any, name: str) -> list[Any]:
-    """A list of records, or the only list of the object that holds it."""
+    """A list of records, or the only list of the object that holds it; of an object that is one record, that one."""
+    if isinstance(data, dict) and not data.keys().isdisjoint((*TALKS, *QUESTIONS, "instruction")):
+        return [data]
     lists = [data] if isinstance(data, list) else [value for value in data.values() if isinstance(value, list)]
     if len(lists) != 1:
         raise InvalidInput(f"{name} is one object with {len(lists)} lists; write a list of records, or one record a "

@@ -7,8 +7,9 @@ import re
 TRAIN, VAL, TEST = "train", "val", "test"
 _NAMES = {TRAIN: ("train", "training"), VAL: ("val", "valid", "validation", "dev"), TEST: ("test", "testing", "eval")}
 _SPLIT = {name: split for split, names in _NAMES.items() for name in names}
-_FORM = re.compile(rf"({'|'.join(sorted(_SPLIT, key=len, reverse=True))})[ _-]*(set|data|images?|imgs?|split|\d{{4}})?")
-"""`train`, and as people write it beside: `train2017`, `training_set`, `val-images`."""
+_FORM = re.compile(rf"(?:.*[ _-])?({'|'.join(sorted(_SPLIT, key=len, reverse=True))})"
+                   r"[ _-]*(set|data|images?|imgs?|split|\d+)?")
+"""`train`, and as people write it beside: `train2017`, `training_set`, `val-images`, `seg_train`."""
 
 
 def split_of(name: object) -> str | None:

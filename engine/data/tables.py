@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+from unicodedata import normalize
 
 import numpy as np
 
@@ -37,15 +38,19 @@ class LabelledTable:
     said: tuple[str, ...]
 
     @property
+    def labels(self) -> list[str]:
+        """The label of every row, in composed letters (NFC) and without blanks around it."""
+        return [_label(value) for value in self.frame[self.label]]
+
+    @property
     def names(self) -> tuple[str, ...]:
         """The name of every row: that of its column, else its number. Raises `InvalidInput` for two alike."""
         if self.named is None:
             return tuple(f"row {row}" for row in range(len(self.frame)))
         names = tuple(str(value) for value in self.frame[self.named])
         if len(set(names)) < len(names):
-            raise InvalidInput(f"The column `{self.named[:60]}` names two rows alike; give every row its " "own name.")
+            raise InvalidInput(f"The column `{self.named[:60]}` names two rows alike; give every row its own name.")
         return names
-
 
     @property
     def used(self) -> list[str]:
@@ -67,7 +72,7 @@ def rows_beside(path: Path, origin: Path, trained: np.ndarray, label: str = ""
     if missing := [one for one in table.used if one not in new.frame]:
         raise InvalidInput(f"`{path.name}` has no column `{missing[0][:60]}`, which the training table has; give the "
                            "same columns.")
-    labels = [str(value) for value in table.frame[table.label]]
+    labels = table.labels
     classes = tuple(sorted(set(labels)))
     train = _splits(table.frame, table.split, np.array([classes.index(one) for one in labels]), classes)[0]
     frame = pd.concat([table.frame[table.used], new.frame[table.used]], ignore_index=True)
@@ -81,7 +86,7 @@ def rows_beside(path: Path, origin: Path, trained: np.ndarray, label: str = ""
     if not np.array_equal(x[train], trained):
         raise InvalidInput(f"The columns of `{path.name}` hold other kinds of values than those of the training table; "
                            "give numbers, texts and dates as it does.")
-    return x[len(table.frame):], [str(value) for value in new.frame[table.label]], new.names
+    return x[len(table.frame):], new.labels, new.names
 
 
 def load_table(path: Path, *, name: str = "table", title: str = "Your table", max_bytes: int = MAX_BYTES,
@@ -96,7 +101,7 @@ def load_table(path: Path, *, name: str = "table", title: str = "Your table", ma
     table = read_table(path, max_bytes, label)
     frame = table.frame
     given = frame[table.label]
-    labels = [str(value) for value in given]
+    labels = table.labels
     classes = tuple(sorted(set(labels)))
     if columns.are_measured(given) and len(classes) > min(columns.MOST_CLASSES, len(given) // 2):
         raise columns.UnclearLabels(f"The column `{table.label[:60]}` holds {len(classes):,} different numbers, no "
@@ -133,16 +138,23 @@ def read_table(path: Path, max_bytes: int = MAX_BYTES, label: str = "") -> Label
     column, how = columns.label_column(frame, label)
     if not len(frame):
         raise InvalidInput("The table has no rows below the names of its columns; give one row an example.")
-    if frame[column].isna().any():
-        raise columns.UnclearLabels(f"The column `{column[:60]}` is empty in {int(frame[column].isna().sum()):,} of "
-                                    f"{len(frame):,} rows; fill it in every row, leave those rows out, or choose "
-                                    "another column.", frame)
+    if frame[column].map(lambda value: isinstance(value, (list, dict, bytes, np.ndarray))).any():
+        raise columns.UnclearLabels(f"The column `{column[:60]}` holds lists or objects, no labels; write one text or "
+                                    "number a row, or choose another column.", frame)
+    if empty := int((frame[column].isna() | frame[column].map(_label).eq("")).sum()):
+        words = ", or says `NA`, `None` or the like," if path.suffix.lower() in (".csv", ".tsv") else ""
+        raise columns.UnclearLabels(f"The column `{column[:60]}` is empty{words} in {empty:,} of {len(frame):,} rows; "
+                                    "fill it in every row, leave those rows out, or choose another column.", frame)
     split = columns.find(frame, columns.SPLITS)
     if split is not None and split.casefold() != columns.SPLITS[0] and not frame[split].map(split_of).notna().all():
         split = None
     named = columns.find(frame.drop(columns=column), columns.NAMES)
     said = tuple(filter(None, (read.said, how)))
     return LabelledTable(frame, column, split if split != column else None, named, said)
+
+
+def _label(value: object) -> str:
+    return normalize("NFC", str(value)).strip()
 
 
 def _splits(frame: pd.DataFrame, column: str | None, y: np.ndarray, classes: tuple[str, ...]
@@ -152,7 +164,8 @@ def _splits(frame: pd.DataFrame, column: str | None, y: np.ndarray, classes: tup
         split = np.array([split_of(value) or "" for value in frame[column]])
         if (odd := split == "").any():
             value = str(frame[column].iloc[int(odd.argmax())])[:40]
-            raise InvalidInput(f"The column `{column[:60]}` says `{value}`; use `train`, `val` and `test` only.")
+            says = "is empty in some rows" if frame[column].isna().iloc[int(odd.argmax())] else f"says `{value}`"
+            raise InvalidInput(f"The column `{column[:60]}` {says}; use `train`, `val` and `test` only.")
         train, test = np.flatnonzero(split == TRAIN), np.flatnonzero(split != TRAIN)
         if missing := sorted(set(range(len(classes))) - set(y[train].tolist())):
             raise InvalidInput(f"The class `{classes[missing[0]]}` has no training row; add one, or leave it out.")

@@ -78,6 +78,9 @@ def read_torch(content: bytes, wanted: Wanted) -> Table:
         saved = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
     if isinstance(saved, list | tuple) and saved and all(
             isinstance(one, torch.Tensor) and one.shape == saved[0].shape for one in saved):
+        if any(not one.is_floating_point() for one in saved):
+            raise InvalidInput("The file holds several tensors, one of whole numbers, as the indices of the most "
+                               "influential examples; save the scores of all examples alone.")
         saved = torch.stack(list(saved))  # one a checkpoint
     named = saved if isinstance(saved, Mapping) else {wanted.key: saved}
     tensors = {str(name): value for name, value in named.items() if isinstance(value, torch.Tensor)}

@@ -24,7 +24,7 @@ from engine.external.table import Table, Wanted
 
 READERS: dict[str, Callable[[bytes, Wanted], Table]] = {
     ".npy": read_npy, ".npz": read_npz, ".safetensors": read_safetensors, ".parquet": read_parquet, ".csv": read_csv,
-    ".zip": read_zipped, ".pt": read_torch, ".pth": read_torch, ".mmap": read_npy}
+    ".tsv": read_csv, ".zip": read_zipped, ".pt": read_torch, ".pth": read_torch, ".mmap": read_npy}
 """TRAK writes npy files that are called `.mmap`."""
 IN_FOLDERS = ("pairwise_scores.safetensors", "*/pairwise_scores.safetensors", "scores/*.mmap")
 """Where kronfluence and TRAK write scores below the folder that they are given."""

@@ -20,8 +20,9 @@ from engine.external.header_row import NAMES, Numbering, is_number, judge, said
 from engine.external.names import by_ids, in_file_order, numbered, required
 from engine.external.table import Table, Wanted
 
-LONG = {"query": ("query", "query_index", "test", "test_index"),
-        "candidate": ("candidate", "train", "train_index", "example", "index"),
+LONG = {"query": ("query", "query_index", "query_id", "test", "test_index", "test_id"),
+        "candidate": ("candidate", "candidate_index", "candidate_id", "train", "train_index", "train_id", "example",
+                      "index"),
         "score": ("score", "scores", "influence", "value", "attribution")}
 INDEX = ("index", "id", "record")
 """What else the first column of a wide table is called where it names the rows."""

@@ -124,8 +124,10 @@ def _damaged(path: Path, error: Exception) -> str:
 
 
 def _check_fit(own: Mapping[str, Tensor], state: Mapping[str, Tensor], name: str) -> None:
-    faults = {
-        "lacks": [key for key in own if key not in state and not key.endswith(OPTIONAL)],
+    there = {own[key].data_ptr() for key in own if key in state and not is_lazy(own[key])}
+    faults = {  # weights that are tied are saved once
+        "lacks": [key for key in own if key not in state and not key.endswith(OPTIONAL)
+                  and (is_lazy(own[key]) or own[key].data_ptr() not in there)],
         "has the unknown": sorted(key for key in state if key not in own),
         "has other shapes for": [f"{key} {tuple(state[key].shape)} instead of {tuple(own[key].shape)}"
                                  for key in own if key in state and not is_lazy(own[key])

@@ -28,7 +28,7 @@ def pack(inputs: Mapping[str, Tensor]) -> Tensor:
         raise InvalidInput("The named inputs hold different numbers of examples, or there are none; give one row an "
                            "example in each.")
     for name, value in inputs.items():
-        if not value.is_floating_point() and value.numel() and int(value.abs().max()) > LARGEST:
+        if not value.is_floating_point() and value.numel() and value.double().abs().max() > LARGEST:
             raise InvalidInput(f"The input `{name}` holds whole numbers above {LARGEST:,}, which are rounded here; "
                                "give smaller ones.")
     return torch.cat([value.flatten(1).double() if value.ndim > 1 else value[:, None].double()

@@ -4,9 +4,11 @@ read as functions of their parameters."""
 from __future__ import annotations
 
 import copy
+from collections import defaultdict
 from collections.abc import Collection, Mapping
 
 from torch import Tensor, nn
+from torch.jit import ScriptModule
 from torch.nn.parameter import is_lazy
 
 from engine.basics.errors import InvalidInput
@@ -29,7 +31,7 @@ def copied(module: nn.Module) -> nn.Module:
     module = unwrapped(module)
     for name, part in module.named_modules():
         kind, where = type(part).__name__, f"the layer `{name}`" if name else "the model"
-        if kind.endswith("ScriptModule") or kind in INNER and type(part).__module__.startswith("torch."):
+        if isinstance(part, ScriptModule) or kind in INNER and type(part).__module__.startswith("torch."):
             raise InvalidInput(f"{where.capitalize()} is a `{kind}`, through which no gradient of an example can be "
                                "taken; give the module that it was made of.")
         if lazy := next((own for own, value in part.named_parameters(recurse=False) if is_lazy(value)), ""):
@@ -48,14 +50,19 @@ def copied(module: nn.Module) -> nn.Module:
 
 
 def by_names(state: Mapping[str, Tensor], names: Collection[str]) -> Mapping[str, Tensor]:
-    """A state by the names of a module: without what wrappers and trainers put into all of them, such as `module.`,
-    `_orig_mod.` or `model.`; as it is where none would fit then either."""
+    """A state by the names of a module: without what wrappers and trainers put in front of them, such as `module.`,
+    `_orig_mod.` or `model.`, and what these hold beside the module; as it is where none would fit then either."""
     own = set(names)
     renamed = {key if key in own else ".".join(part for part in key.split(".") if part not in WITHIN): value
                for key, value in state.items()}
     while renamed and not own & renamed.keys():
-        heads = {key.partition(".")[0] for key in renamed}
-        if len(heads) > 1 or not all("." in key for key in renamed):
+        within = defaultdict[str, dict[str, Tensor]](dict)
+        for key, value in renamed.items():
+            head, dot, rest = key.partition(".")
+            if dot:
+                within[head][rest] = value
+        whole = [inner for inner in within.values() if own <= inner.keys()] if len(within) > 1 else [*within.values()]
+        if len(whole) != 1:
             return state
-        renamed = {key.partition(".")[2]: value for key, value in renamed.items()}
+        renamed = whole[0]
     return renamed

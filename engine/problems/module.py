@@ -40,6 +40,7 @@ from engine.problems.candidates import Arraylike, Examples, Shared, Units
 from engine.problems.memory import ProblemMemory
 from engine.problems.problem import Problem, pick_device
 from engine.problems.rounding import rounded
+from engine.problems.tried import tried
 from engine.question.class_behaviors import soft_margin_signal
 from engine.question.likelihood import doubt
 from engine.question.processes import Replay, Trajectory
@@ -160,18 +161,15 @@ class ModuleProblem(Problem):
             if len(x) != len(y) or len(y) == 0:
                 raise InvalidInput(f"There are {len(x):,} {name} inputs and {len(y):,} {name} labels; give one label "
                                    "an input, and at least one.")
-        try:
-            logits = self.network.predict(self.queries[:2])
-        except (RuntimeError, ValueError, TypeError, IndexError) as error:
-            reason = " ".join(str(error).split())[:160]
-            raise InvalidInput(f"The model does not take inputs of shape {tuple(self.queries.shape[1:])}: {reason}"
-                               ) from None
-        if logits.ndim != 2:
-            raise InvalidInput(f"The model returns shape {tuple(logits.shape)} for two inputs; let it return class "
-                               "logits, (2, C).")
-        classes = logits.shape[1]
+        if self.queries.shape[1:] != self.x.shape[1:]:
+            raise InvalidInput(f"Training inputs have the shape {tuple(self.x.shape[1:])} and queries "
+                               f"{tuple(self.queries.shape[1:])}; give both the same.")
+        classes = tried(self.network, self.queries[:2]).shape[1]
+        if (least := int(min(self.y.min(), self.query_labels.min()))) < 0:
+            raise InvalidInput(f"There is the label {least}; number the classes from 0, and leave out examples that "
+                               "have none.")
         top = int(max(self.y.max(), self.query_labels.max()))
-        if top >= classes or int(min(self.y.min(), self.query_labels.min())) < 0:
+        if top >= classes:
             raise InvalidInput(f"The labels go up to {top}, but the model has {classes} classes; use a model with "
                                f"at least {top + 1} outputs, and number the classes from 0.")
         return classes

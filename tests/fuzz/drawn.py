@@ -34,10 +34,12 @@ CELLS = {
     "times": st.datetimes(timezones=st.none() | st.timezones()).map(lambda time: time.isoformat()),
     "categories": st.sampled_from(["red", "green", "blue", ""]),
     "flags": st.sampled_from(["true", "False", "yes", "1"]),
-    "texts": st.text(max_size=12), "nothing": st.just(""), "codes": st.sampled_from(["007", "7", "1e5", "0x1", "NaN"])}
-HEADS = st.sampled_from(["label", "Target", "split", "id", "name", "x", "y", "date", "price €", "", "a", "x"])
+    "texts": st.text(max_size=12), "nothing": st.just(""), "codes": st.sampled_from(["007", "7", "1e5", "0x1", "NaN"]),
+    "cells of programs": st.sampled_from(["#REF!", "\u22121", "1'000", "[1, 2]", "[1. 2.]", "[]", "[a]", "A\u0308 "])}
+HEADS = st.sampled_from(["label", "Target", "split", "id", "name", "x", "y", "date", "price €", "", "a", "x",
+                         "Unnamed: 0"])
 SPLITS = st.sampled_from(["train", "Training", "val", "valid", "validation", "dev", "test", "testing", "eval", "TEST",
-                          "extra", ".hidden", "__MACOSX", ".ipynb_checkpoints", "train/train"])
+                          "extra", "seg_train", "seg_test", ".hidden", "__MACOSX", ".ipynb_checkpoints", "train/train"])
 CLASSES = st.sampled_from(["cat", "dog", "Stra\u00dfe", "A\u0308", "\u00c4", "0", "a/b", "con", " "])
 
 
@@ -104,11 +106,12 @@ ROLES = st.sampled_from(["user", "assistant", "system", "human", "gpt", "tool", 
 TURN = st.fixed_dictionaries({}, optional={
     "role": ROLES, "from": ROLES, "content": WORDS | st.lists(st.fixed_dictionaries(
         {"type": st.sampled_from(["text", "image"])}, optional={"text": WORDS}), max_size=2),
-    "value": WORDS, "weight": st.sampled_from(ODD)})
+    "value": WORDS, "weight": st.sampled_from(ODD), "train": st.sampled_from(ODD), "tool_calls": st.sampled_from(ODD)})
 TALK = st.lists(TURN, max_size=4) | st.sampled_from(ODD)
 OBJECT = st.fixed_dictionaries({}, optional={
     "messages": TALK, "conversations": TALK, "history": st.lists(st.lists(WORDS, max_size=2), max_size=2),
-    "system": WORDS, "instruction": WORDS, "input": WORDS, "output": WORDS, "prompt": WORDS | TALK, "response": WORDS,
+    "system": WORDS, "context": WORDS, "question": WORDS, "instruction": WORDS, "input": WORDS, "output": WORDS,
+    "prompt": WORDS | TALK, "response": WORDS,
     "completion": WORDS | TALK, "chosen": WORDS | TALK, "id": st.sampled_from(ODD), "label": WORDS, "answer": WORDS,
     "spans": st.dictionaries(st.sampled_from(["answer", "explanation", "other"]), st.lists(
         st.integers(-2, 30), max_size=3), max_size=2) | st.sampled_from(ODD),
@@ -161,6 +164,7 @@ def score_files(draw: Any) -> tuple[str, bytes]:
         (".npz", lambda file: np.savez(file, scores=made[0], candidates=labels, queries=labels[:2])),
         (".pt", lambda file: torch.save(tensors["scores"], file)), (".pt", lambda file: torch.save(tensors, file)),
         (".pth", lambda file: torch.save(list(tensors.values()), file)),
+        (".pt", lambda file: torch.save((torch.arange(made[0].size), torch.ones(made[0].size)), file)),
         (".safetensors", lambda file: file.write(save_tensors(tensors)))]))
     return suffix, _written(write)
 

@@ -49,3 +49,9 @@ def test_what_does_not_fit_is_said(model, data):
         wf.problem(model, ({**inputs, "input_ids": inputs["input_ids"] + 2**25}, y), data)
     with pytest.raises(wf.InvalidInput, match="Named inputs go with a trained module alone"):
         wf.problem(model, data, data, build=lambda: model)
+
+
+def test_a_mask_of_booleans_is_packed():
+    from engine.models.named_inputs import pack
+
+    assert torch.equal(pack({"mask": torch.tensor([[True, False]])}), torch.tensor([[1.0, 0.0]], dtype=torch.float64))

@@ -1,6 +1,7 @@
 """Own models and data in every form that people hold them in are one problem, with the same scores."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from torch import nn
@@ -52,6 +53,8 @@ TRAIN = {
     "dataset": lambda: TensorDataset(X, Y), "subset": lambda: Subset(TensorDataset(X, Y), range(40)),
     "dictionaries": Dictionaries, "stream": Stream, "loader": lambda: DataLoader(TensorDataset(X, Y), batch_size=7),
     "shuffled loader": lambda: DataLoader(TensorDataset(X, Y), batch_size=7, shuffle=True),
+    "frame": lambda: (pd.DataFrame(X.numpy()), pd.Series(Y.numpy())), "sparse": lambda: (X.to_sparse(), Y),
+    "other byte order": lambda: (X.numpy().astype(">f4"), Y.numpy().astype(">i8")),
     "stream loader": lambda: DataLoader(Stream(), batch_size=9), "pairs": lambda: list(zip(X, Y, strict=True)),
 }
 
@@ -71,10 +74,37 @@ def test_every_form_of_the_data_has_the_same_scores(form, model, expected):
     (lambda: (X, Y), {"candidates": [0, 40]}, "among 0 to 39"),
     (lambda: (X, Y), {"candidates": [0.5]}, "whole numbers"),
     (lambda: (X, Y), {"parameters": "nothing"}, "nothing"),
+    (lambda: (X, Y[:-1]), {}, "has 40 inputs and 39 labels"),
+    (lambda: (X.to(torch.complex64), Y), {}, "complex numbers"),
+    (lambda: (X[:, :4], Y), {}, r"shape \(4,\) and queries \(6,\)"),
+    (lambda: (X, torch.where(Y == 0, -100, Y)), {}, "the label -100"),
+    (lambda: [(X[row][:3 + row % 2], Y[row]) for row in range(40)], {}, "do not make one batch"),
+    (lambda: [(nn.Identity(), 0)] * 4, {}, "do not make one batch"),
 ])
 def test_what_does_not_fit_is_refused_in_a_sentence(train, options, said, model):
     with pytest.raises(wf.InvalidInput, match=said):
         wf.problem(model, train(), (X[:5], Y[:5]), **options)
+
+
+class Odd(nn.Linear):
+    def __init__(self, turn):
+        super().__init__(6, 3)
+        self.turn = turn
+
+    def forward(self, x):
+        return self.turn(super().forward(x))
+
+
+@pytest.mark.parametrize(("made", "said"), [
+    (lambda: Odd(torch.Tensor.detach), "no gradient by the parameters that count"),
+    (lambda: Odd(lambda logits: nn.functional.one_hot(logits.argmax(1), 3).float()), "no gradient"),
+    (lambda: Odd(lambda logits: {"logits": logits}), "returns a dict"),
+    (lambda: Odd(lambda logits: (logits, 1)), "returns a tuple"),
+    (lambda: torch.jit.trace(nn.Linear(6, 3), X), "TopLevelTracedModule")])
+@pytest.mark.filterwarnings("ignore")
+def test_a_module_without_differentiable_logits_is_refused(made, said):
+    with pytest.raises(wf.InvalidInput, match=said):
+        wf.problem(made(), (X, Y), (X[:5], Y[:5]))
 
 
 def test_softmax_regression_is_trained_to_its_optimum():

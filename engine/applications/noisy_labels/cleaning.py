@@ -148,7 +148,7 @@ def _table(data: NoisyData, result: Outcome, decisions: Mapping[int, Decision]) 
     labels = {row: result.labels[file] for row, file in enumerate(table.names) if file in result.labels}
     files, y = (*dataset.files, *dataset.test_files), np.concatenate([dataset.y_train, dataset.y_test])
     before = {file: dataset.class_names[label] for file, label in zip(files, y, strict=True)}
-    given = [str(value) for value in table.frame[table.label]]
+    given = table.labels
     same = {row for row, label in labels.items() if before[table.names[row]] == label == given[row]}
     return rewritten(path.read_bytes(), path.suffix, table.label,
                      {row: None if row in same else label for row, label in labels.items()})

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -17,6 +18,8 @@ from engine.models.causal.readouts import mean_response_likelihood
 from engine.models.outputs_only import outputs_only
 from engine.question.token_behaviors import RESPONSE
 
+SCALED = ("dynamic", "longrope")
+"""Rotary positions that are scaled by the length of what is read."""
 NEAR, NEAR_NARROW = 1e-3, 5e-2
 """By how much the log-likelihood per token may differ, of its size or of 1 nat: of passes in bfloat16 by more."""
 
@@ -25,29 +28,56 @@ def check_reading(reader: TokenReader, rows: Tensor, encoded: Sequence[Encoded])
     """The log-likelihood per token of the longest and the shortest record, packed together, as scores and as trainings
     read it, against what plain transformers gives for each alone. rows (n, width): the packed records.
 
-    Raises `InvalidInput` with both numbers where they differ.
+    Raises `InvalidInput` with both numbers where they differ, and where the model cannot pass over a record.
     """
     lengths = [len(item.ids) for item in encoded]
+    config: Any = reader.model.config
+    _check_positions(config.to_dict(), lengths)
     chosen = sorted({lengths.index(max(lengths)), lengths.index(min(lengths))})
-    device, training = passes.device_of(reader.model), reader.training
-    reader.eval()
     try:
-        with outputs_only():
-            batch = reader.packing.unpack(rows[chosen].to(device))
-            ours = [mean_response_likelihood(passes.forward(reader.model, batch)[0], batch)]
-            if not is_narrow(reader.model):
-                ours.append(reader(rows[chosen].to(device))[:, RESPONSE])
-        with torch.no_grad(), passes.precision(reader.model, batch):
-            alone = [_alone(reader.model, encoded[row], device) for row in chosen]
-    finally:
-        reader.train(training)
+        ours, alone = _read(reader, rows[chosen], [encoded[row] for row in chosen])
+    except (AttributeError, TypeError, IndexError, ValueError, RuntimeError) as error:
+        raise InvalidInput(f"This model cannot pass over a record ({type(error).__name__}: "
+                           f"{' '.join(str(error).split())[:160]}); try it with transformers alone, and choose other "
+                           "maps as `targets` where adapters are attached.") from error
     near = NEAR_NARROW if is_narrow(reader.model) else NEAR
     for pass_outputs in ours:
         for row, here, there in zip(chosen, pass_outputs.tolist(), alone, strict=True):
+            if not math.isfinite(there):
+                raise InvalidInput(f"The model gives record {row} no finite likelihood; check its weights.")
             if not abs(here - there) <= near * max(1.0, abs(there)):
                 raise InvalidInput("This model reads records otherwise here than alone by plain transformers: record "
                                    f"{row} has {here:.6g} nats a token here and {there:.6g} alone. Its kind of "
                                    "attention, or of adapters, is not supported.")
+
+
+def _check_positions(config: Mapping[str, Any], lengths: Sequence[int]) -> None:
+    """Raises `InvalidInput` where how positions are encoded depends on the longest record of a batch."""
+    given = config.get("rope_parameters") or {}
+    kinds = [given, *(own for own in given.values() if isinstance(own, Mapping))]
+    for rope in kinds:
+        limit = (rope.get("original_max_position_embeddings") or config.get("original_max_position_embeddings")
+                 or config.get("max_position_embeddings") or max(lengths))
+        if rope.get("rope_type") in SCALED and max(lengths) > limit and min(lengths) < max(lengths):
+            raise InvalidInput(f"Records of this model have up to {max(lengths):,} tokens, and above {limit:,} its "
+                               f"positions (`{rope['rope_type']}`) depend on the longest record of a batch; shorten "
+                               "the records.")
+
+
+def _read(reader: TokenReader, rows: Tensor, encoded: Sequence[Encoded]) -> tuple[list[Tensor], list[float]]:
+    """(the log-likelihoods as scores and as trainings read them, those of each record alone)."""
+    device, training = passes.device_of(reader.model), reader.training
+    reader.eval()
+    try:
+        with outputs_only():
+            batch = reader.packing.unpack(rows.to(device))
+            ours = [mean_response_likelihood(passes.forward(reader.model, batch)[0], batch)]
+            if not is_narrow(reader.model):
+                ours.append(reader(rows.to(device))[:, RESPONSE])
+        with torch.no_grad(), passes.precision(reader.model, batch):
+            return ours, [_alone(reader.model, record, device) for record in encoded]
+    finally:
+        reader.train(training)
 
 
 def _alone(model: Any, record: Encoded, device: torch.device) -> float:

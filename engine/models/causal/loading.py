@@ -162,7 +162,7 @@ def _read(files: ModelFiles, dtype: torch.dtype, spread: bool) -> tuple[Any, Any
     with _hub(files), _quiet():
         revision = _options(files)
         tokenizer = AutoTokenizer.from_pretrained(files.source, **revision)
-        options: dict[str, Any] = {**revision, "device_map": "auto"} if spread else revision
+        options = {**revision, "device_map": "auto"} if spread else revision
         model: Any
         model, info = AutoModelForCausalLM.from_pretrained(files.source, dtype=dtype, output_loading_info=True,
                                                            **options)
@@ -174,13 +174,20 @@ def _read(files: ModelFiles, dtype: torch.dtype, spread: bool) -> tuple[Any, Any
 
 def _adapted(files: ModelFiles, model: Any, tokenizer: Any) -> tuple[Any, Any]:
     """The model with the adapters of a folder, and their own tokenizer where it holds one."""
-    from peft import PeftModel
+    from peft import PeftModel, get_peft_model_state_dict
+    from safetensors import safe_open
     from transformers import AutoTokenizer
 
     with _hub(files), _quiet():
         if any((Path(files.source) / file).is_file() for file in TOKENIZERS):
-            tokenizer = AutoTokenizer.from_pretrained(files.source)
-        return PeftModel.from_pretrained(model, files.source, is_trainable=True).eval(), tokenizer
+            tokenizer = AutoTokenizer.from_pretrained(files.source, **_options(files))
+        adapted = PeftModel.from_pretrained(model, files.source, is_trainable=True).eval()
+        with safe_open(Path(files.source) / WEIGHTS, "pt") as file:
+            lacks = get_peft_model_state_dict(adapted, save_embedding_layers=False).keys() - set(file.keys())
+    if lacks:
+        raise InvalidInput(f"The adapters `{files.name}` lack {len(lacks):,} of the weights that their configuration "
+                           f"names, such as `{min(lacks)}`; save them again with PEFT.")
+    return adapted, tokenizer
 
 
 def identity(name: str) -> dict[str, str]:
@@ -215,10 +222,11 @@ def _config(files: ModelFiles) -> Any:
         return AutoConfig.from_pretrained(files.source, **_options(files))
 
 
-def _options(files: ModelFiles) -> dict[str, str]:
-    """The revision to load: the one that was fetched, so that it is the one of `identity`."""
+def _options(files: ModelFiles) -> dict[str, Any]:
+    """The revision to load: the one that was fetched, so that it is the one of `identity`. No code of a repository is
+    run, and nobody is asked whether it should be."""
     revision = None if files.local else _revision(files)
-    return {"revision": revision} if revision else {}
+    return {"trust_remote_code": False, **({"revision": revision} if revision else {})}
 
 
 def _check_tokenizer(name: str, files: ModelFiles) -> None:

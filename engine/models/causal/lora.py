@@ -45,8 +45,9 @@ def attach(model: Any, recipe: FineTuning, options: Mapping[str, Any] | None = N
     head = model.get_output_embeddings()
     maps = sorted({name.rpartition(".")[2] for name, module in model.named_modules()
                    if isinstance(module, nn.Linear) and module is not head})
+    routers = [name for name, module in model.named_modules() if isinstance(module, nn.Linear) and not _is_map(module)]
     given = {"r": recipe.rank, "lora_dropout": recipe.dropout, "target_modules": targets, "lora_alpha": recipe.scaling,
-             **(options or {})}
+             "exclude_modules": routers or None, **(options or {})}
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FutureWarning)  # what PEFT asks transformers by an old name
@@ -58,6 +59,14 @@ def attach(model: Any, recipe: FineTuning, options: Mapping[str, Any] | None = N
     except (ValueError, TypeError) as error:
         raise InvalidInput(f"Adapters cannot be attached to `{recipe.targets}` of this model ({error}); name others of "
                            f"its maps as `targets` ({', '.join(maps[:12])}), or give the recipe `rank` 0.") from None
+
+
+def _is_map(module: nn.Linear) -> bool:
+    """Whether it returns one tensor, as some routers of experts that are linear maps do not."""
+    if type(module).forward is nn.Linear.forward:
+        return True
+    with torch.no_grad():
+        return isinstance(module(module.weight.new_zeros(1, module.in_features)), Tensor)
 
 
 @lru_cache(maxsize=64)
@@ -93,6 +102,11 @@ def layers(model: Any) -> list[AdaptedLayer]:
     """Every adapted layer, in the model's order."""
     return [AdaptedLayer(name, module.lora_A[ADAPTER], module.lora_B[ADAPTER]) for name, module in model.named_modules()
             if hasattr(module, "lora_A") and ADAPTER in getattr(module, "lora_A", {})]
+
+
+def is_adapted(model: Any) -> bool:
+    """Whether it has adapters of PEFT, of LoRA's or of another kind."""
+    return hasattr(model, "peft_config")
 
 
 def trained(model: Any) -> dict[str, nn.Parameter]:

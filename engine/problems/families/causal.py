@@ -120,7 +120,7 @@ class CausalFamily(Family):
 
         def problem(module: LearningReader, **how: Any) -> CausalProblem:
             check_reading(module, x_train, encoded[0])
-            usual = free_names(module) if lora.layers(model) else how.get("recipe", recipe).selection
+            usual = free_names(module) if lora.is_adapted(model) else how.get("recipe", recipe).selection
             chosen = usual if source.selection == ALL else lora.selection(module, source.selection)
             return CausalProblem(module, x_train, None, x_test[:len(sample.query_index)], None, sample.candidates,
                                  parameters=chosen, device=device, texts=texts, **how)
@@ -204,7 +204,7 @@ def _builder(model: nn.Module, recipe: FineTuning, packing: Packing, options: Ma
     is to have none, or has its own. options: as `lora.attach` has them."""
     def build() -> LearningReader:
         own = copy.deepcopy(model)
-        if lora.layers(own):
+        if lora.is_adapted(own):
             return LearningReader(own, packing)
         module = LearningReader(lora.attach(own, recipe, options) if recipe.rank else own, packing)
         lora.renew(module.model, torch.initial_seed())

@@ -13,7 +13,7 @@ GUIDES = [data.read(name) for name in data.GUIDES]
 QUERIES = {
     "find mislabelled images": "noisy-labels", "mislabeled data": "mislabelled-examples/arrays-with-wrong-labels",
     "wrong labels": "noisy-labels/how-many-are-wrong", "how do I use my own model": "python/your-own-model-and-data",
-    "my own data": "data/your-own-data", "reproduce the paper": "reproducing", "command line": "command-line",
+    "my own data": "data/bring-your-own-data", "reproduce the paper": "reproducing", "command line": "command-line",
     "jsonl records": "language-models/a-run-of-your-own", "table a6": "reproducing/recompute-a-table",
     "tracin checkpoints": "glossary/tracin", "TRAK": "glossary/trak", "EKFAC": "glossary/ek-fac",
     "influence functions": "glossary/influence-function", "leave one out": "glossary/leave-one-out",

@@ -54,7 +54,8 @@ def zip_of(files):
 @pytest.mark.parametrize(("train", "others"), [
     ("train", ["val"]), ("Training", ["VALID"]), ("train", ["validation", "testing"]), ("TRAIN", ["dev", "eval"]),
     ("train", ["val", "test"]), ("train2017", ["val2017"]), ("training_set", ["test_set"]),
-    ("train-images", ["val images"])])
+    ("train-images", ["val images"]), ("seg_train", ["seg_test"]), ("train", ["test1"]),
+    ("train/train", ["test/test"])])
 def test_splits_by_any_name_are_searched_and_asked_about(train, others, tmp_path):
     root = folder(tmp_path, listing(f"{train}/", *(f"{name}/" for name in others)))
     data = load_image_folder(root)
@@ -72,6 +73,20 @@ def test_splits_by_any_name_are_searched_and_asked_about(train, others, tmp_path
 def test_folders_of_classes_and_splits(files, classes, split):
     found = by_folders(files)
     assert {row.label for row in found.rows} == classes and {row.split for row in found.rows} == split
+
+
+@pytest.mark.parametrize("other", ["holdout", "unlabeled", "extra"])
+def test_a_folder_beside_train_that_is_no_split_is_no_class(other):
+    with pytest.raises(InvalidInput, match=f"`{other}` is no name of a split; call it `test`"):
+        by_folders(listing("train/", f"{other}/"))
+
+
+def test_annotations_of_objects_are_no_classes(tmp_path):
+    rows = [json.dumps({"file_name": f"{k}.png", "objects": {"categories": [k % 2]}}) for k in range(8)]
+    root = folder(tmp_path, [f"{k}.png" for k in range(8)])
+    (root / "metadata.jsonl").write_text("\n".join(rows))
+    with pytest.raises(InvalidInput, match="its column `objects` holds lists or objects, no classes"):
+        load_image_folder(root)
 
 
 def test_queries_without_anything_to_search_are_refused(tmp_path):

@@ -79,7 +79,7 @@ def test_forms_of_records(data, form, tmp_path):
 def test_an_object_over_several_lines_may_hold_the_list(tmp_path):
     (tmp_path / "r.json").write_text(json.dumps({"version": 1, "data": [{"prompt": ASK, "response": SAY}]}, indent=1))
     assert [record.response for record in read_jsonl(tmp_path / "r.json")] == [SAY]
-    (tmp_path / "r.json").write_text(json.dumps({"prompt": ASK, "response": SAY}, indent=1))
+    (tmp_path / "r.json").write_text(json.dumps({"version": 1}, indent=1))
     with pytest.raises(InvalidInput, match="is one object with 0 lists"):
         read_jsonl(tmp_path / "r.json")
 
@@ -172,6 +172,7 @@ def test_the_fast_reader_of_a_line_is_the_strict_one_or_silent(line):
     ({"instruction": "And 3?", "output": "6", "history": [["2 2?", "4"]]},
      "User: 2 2?\n\nAssistant: 4\n\nUser: And 3?", "6"),
     ({"instruction": "Sum", "context": "2 and 2", "response": "4"}, "Sum\n\n2 and 2", "4"),
+    ({"question": "Sum", "context": "2 and 2", "answer": "4"}, "Sum\n\n2 and 2", "4"),
     ({"messages": [{"role": "developer", "content": "short"}, {"role": "user", "content": "q"},
                    {"role": "assistant", "content": "a"}]}, "System: short\n\nUser: q", "a"),
     ({"messages": [{"role": "user", "content": "q"}, {"role": "assistant", "content": "a", "weight": 1},
@@ -180,3 +181,27 @@ def test_what_stands_before_the_question_in_keys_of_its_own_is_part_of_the_promp
     [record] = parse_lines([json.dumps(fields)])
     assert (record.prompt, record.response) == (prompt, response)
     assert not {key for key in record.metadata if fields[key] and key in ("system", "history", "context")}
+
+
+def talk(**answer):
+    return json.dumps({"system": "Be brief.", "messages": [
+        {"role": "system", "content": "Be brief."}, {"role": "user", "content": "a"},
+        {"role": "assistant", "content": "b", **answer}, {"role": "user", "content": "c"},
+        {"role": "assistant", "content": "d"}]})
+
+
+@pytest.mark.parametrize("key", ["tool_calls", "function_call", "reasoning_content", "thinking"])
+def test_what_a_template_would_write_beside_the_text_is_refused(key):
+    with pytest.raises(InvalidInput, match=f"a message has `{key}`, which is not read"):
+        parse_lines([talk(**{key: [{"name": "f"}]})])
+    assert len(parse_lines([talk(**{key: None})], "every")) == 2
+
+
+def test_a_system_turn_that_is_there_twice_is_read_once():
+    [record] = parse_lines([talk(train=False)], "every")
+    assert record.before_response == (("system", "Be brief."), ("user", "a"), ("assistant", "b"), ("user", "c"))
+
+
+def test_one_record_over_several_lines_is_a_record():
+    [record] = records.parse_content(json.dumps(json.loads(talk()), indent=1).encode())
+    assert record.response == "d"

@@ -215,3 +215,44 @@ def test_a_table_without_names_or_with_measurements_as_labels_is_refused(tmp_pat
         load_table(kept(tmp_path, "measured.csv", measured.encode()))
     counted = "0,1,2,label\n" + "\n".join(f"{i},{i % 3},{i * 2},{'ab'[i % 2]}" for i in range(12))
     assert load_table(kept(tmp_path, "counted.csv", counted.encode())).n_features == 3
+
+
+def written(rows, head="u,v,label"):
+    return "\n".join([head, *(row.format(k=k, c="ab"[k % 2]) for k, row in enumerate([rows] * 20))])
+
+
+@pytest.mark.parametrize(("name", "content", "said"), [
+    ("twice.csv", written("{k},{k},{c}", "u,u,label"), "two columns `u`"),
+    ("wide.csv", written("{k},{k},{c},"), "more cells than its first row has names"),
+    ("title.csv", "My data,,\n" + written("{k},{k},{c}"), "Column 2 of the table has no name"),
+    ("spaces.csv", written("{k} {k} {c}", "u v label"), "commas, semicolons or tabs"),
+    ("na.csv", written("{k},{k},NA"), "or says `NA`, `None` or the like, in 20 of 20 rows"),
+    ("marks.csv", FRAME.drop(columns="label").assign(cat=[1, 0] * 12, dog=[0, 1] * 12).to_csv(index=False), "one-hot"),
+    ("gap.csv", written("{k},,{c}", "u,split,label"), "is empty in some rows"),
+    ("columns.json", FRAME.to_json(), r"orient=\"records\""), ("split.json", FRAME.to_json(orient="split"), "orient"),
+    ("lists.ndjson", FRAME.assign(label=[["lo"], ["hi"]] * 12).to_json(orient="records", lines=True), "lists or obj"),
+    ("blank.ndjson", FRAME.assign(label=[" ", "hi"] * 12).to_json(orient="records", lines=True), "empty in 12 of 24")])
+def test_a_table_that_could_be_read_wrongly_is_refused(name, content, said, tmp_path):
+    with pytest.raises(InvalidInput, match=said):
+        load_table(kept(tmp_path, name, content.encode()))
+
+
+def test_labels_that_look_alike_are_one_class(tmp_path):
+    frame = FRAME.assign(label=["\u00c4", "A\u0308 ", " b", "b"] * 6)
+    frame.to_parquet(tmp_path / "t.parquet")
+    assert load_table(tmp_path / "t.parquet").class_names == ("b", "\u00c4")
+
+
+def test_numbers_of_rows_beside_an_id_are_no_features(tmp_path):
+    once = load_table(kept(tmp_path, "a.csv", FRAME.to_csv(index=False).encode()))
+    again = FRAME.reset_index(names="Unnamed: 0").to_csv().encode()
+    assert np.array_equal(load_table(kept(tmp_path, "b.csv", again)).raw_train, once.raw_train)
+
+
+@pytest.mark.parametrize(("cells", "values"), [
+    (["[1, 2.5]", "[3e1 -4]"] * 3, [[1, 2.5], [30, -4]] * 3), (["\u22121", "2"] * 3, [[-1], [2]] * 3),
+    (["1'000", "2\u202f500"] * 3, [[1000], [2500]] * 3), (["#DIV/0!", "3", "5"] * 2, [[4], [3], [5]] * 2)])
+def test_numbers_and_lists_as_programs_print_them(cells, values):
+    x = np.array(values, dtype=float)
+    read = features(pd.DataFrame({"a": cells}), np.arange(6)).x
+    np.testing.assert_allclose(read, (x - x.mean(0)) / x.std(0))

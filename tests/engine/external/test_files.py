@@ -211,6 +211,11 @@ def test_scores_of_few_bits_are_read(kind):
     np.testing.assert_array_equal(table.values, scores.double().numpy())
 
 
+def test_a_list_by_the_ids_of_both_sides_and_tabs_between_its_cells():
+    text = long(("test_id", "train_id", "score")).to_csv(index=False, sep="\t").encode()
+    np.testing.assert_allclose(read_table(io.BytesIO(text), "a.tsv").values, SCORES)
+
+
 FAULTY = {
     "objects.npy": (evil, "never unpickled"),
     "pickled.npy": (lambda: pickle.dumps([1.0]), "never unpickled|cannot be read"),
@@ -223,6 +228,7 @@ FAULTY = {
     "twice.csv": (lambda: b"query,candidate,score\n0,0,1\n0,0,2\n", "twice"),
     "holes.csv": (lambda: b"query,candidate,score\n0,0,1\n1,1,2\n", "no score for some pairs"),
     "model.bin": (lambda: b"", "not a supported score file"),
+    "top.pt": (lambda: saved((torch.arange(6), torch.ones(6))).getvalue(), "one of whole numbers, as the indices"),
 }
 
 

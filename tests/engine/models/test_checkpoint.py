@@ -191,3 +191,14 @@ def test_weights_in_float64_are_not_narrowed_unsaid(tmp_path):
     assert same(target, source) and target[0].weight.dtype == torch.float64
     again = load_checkpoint(module(), save_checkpoint(module().state_dict(), tmp_path / "narrow.safetensors"))
     assert again[0].weight.dtype == torch.float32
+
+
+def test_tied_weights_that_are_saved_once_are_all_there(tmp_path):
+    def tied():
+        model = nn.Sequential(nn.Linear(3, 3, bias=False), nn.Tanh(), nn.Linear(3, 3, bias=False))
+        model[2].weight = model[0].weight
+        return model
+
+    saved = tied()
+    save_file({"2.weight": saved[2].weight.data}, tmp_path / "a.safetensors")
+    assert same(load_checkpoint(tied(), tmp_path / "a.safetensors"), saved)

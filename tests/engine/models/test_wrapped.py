@@ -35,3 +35,18 @@ def test_what_is_no_function_of_its_parameters_is_refused(module, said):
 def test_a_parametrised_weight_is_copied():
     module, x = nn.Sequential(parametrizations.weight_norm(nn.Linear(4, 3))), torch.randn(2, 4)
     assert torch.equal(copied(module)(x), module(x))
+
+
+@pytest.mark.parametrize(("wrap", "beside"), [
+    (lambda key: f"module.{key}", {"n_averaged": torch.tensor(3)}),
+    (lambda key: f"model.{key}", {"criterion.weight": torch.ones(2), "metric.total": torch.tensor(1)}),
+    (lambda key: f"state.model.{key}", {})])
+def test_what_trainers_hold_beside_the_module_is_left_out(wrap, beside):
+    own = plain().state_dict()
+    assert by_names({wrap(key): value for key, value in own.items()} | beside, own).keys() == own.keys()
+
+
+def test_of_two_models_in_one_file_none_is_taken():
+    own = plain().state_dict()
+    both = {f"{head}.{key}": value for head in ("student", "teacher") for key, value in own.items()}
+    assert by_names(both, own) is both

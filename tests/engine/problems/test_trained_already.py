@@ -4,7 +4,7 @@ import json
 
 import pytest
 import torch
-from peft import LoraConfig, get_peft_model
+from peft import IA3Config, LoHaConfig, LoraConfig, get_peft_model
 from transformers import AutoModelForCausalLM
 
 import whichfluence as wf
@@ -87,6 +87,32 @@ def test_adapters_that_would_be_unpickled_are_refused(adapters):
     _, folder = adapters
     (folder / "adapter_model.safetensors").rename(folder / "adapter_model.bin")
     with pytest.raises(InvalidInput, match="no `adapter_model.safetensors`"):
+        loading.load(str(folder))
+
+
+@pytest.mark.parametrize("kind", [
+    IA3Config(target_modules=["k_proj", "down_proj"], feedforward_modules=["down_proj"], task_type="CAUSAL_LM"),
+    LoraConfig(r=2, target_modules=["embed_tokens"], task_type="CAUSAL_LM"),
+    LoHaConfig(r=2, target_modules=["q_proj"], task_type="CAUSAL_LM")], ids=["IA3", "embedding", "LoHa"])
+def test_adapters_of_other_kinds_are_what_is_trained(records, model_folder, kind, tmp_path):
+    torch.manual_seed(0)
+    model = get_peft_model(AutoModelForCausalLM.from_pretrained(model_folder), kind)
+    trained = {name: value for name, value in model.named_parameters() if value.requires_grad}
+    for parameter in trained.values():
+        parameter.data.add_(0.1 * torch.randn_like(parameter))
+    model.peft_config["default"].base_model_name_or_path = str(model_folder)
+    model.save_pretrained(tmp_path / "adapters")
+    found = problem(records, tmp_path / "adapters")
+    assert {name.removeprefix("model.") for name in found.network.names} == trained.keys()
+    assert torch.equal(found.theta, torch.cat([value.flatten() for value in trained.values()]))
+
+
+@pytest.mark.parametrize("dora", [False])
+def test_adapters_that_lack_weights_are_refused(adapters):
+    _, folder = adapters
+    config = json.loads((folder / "adapter_config.json").read_text())
+    (folder / "adapter_config.json").write_text(json.dumps({**config, "target_modules": ["q_proj", "k_proj"]}))
+    with pytest.raises(InvalidInput, match="lack .* of the weights that their configuration names"):
         loading.load(str(folder))
 
 

@@ -1,6 +1,7 @@
 """Every family of causal models reads, learns and differentiates records as plain transformers does, one by one."""
 
 import copy
+from contextlib import nullcontext
 from types import SimpleNamespace
 
 import pytest
@@ -8,8 +9,10 @@ import torch
 from transformers import AutoConfig, AutoModelForCausalLM
 
 from engine.applications.language import gradients
+from engine.basics.errors import InvalidInput
 from engine.gradients.per_example import loss_gradients
 from engine.models.causal import lora
+from engine.models.causal.checked import check_reading
 from engine.models.causal.encoding import Encoded, Encoder
 from engine.models.causal.learning import LearningReader
 from engine.models.causal.packed import Packing
@@ -116,6 +119,28 @@ def test_losses_and_gradients_are_those_of_each_record_alone(family, records, en
     for row, (_, slopes) in zip(found, right, strict=True):
         expected = torch.cat([slopes[name.removeprefix("model.")].flatten() for name in problem.network.names])
         assert (row - expected).norm() <= CLOSE * expected.norm()
+
+
+@pytest.mark.parametrize(("family", "more"), [
+    ("llama", {"rope_scaling": {"rope_type": "dynamic", "factor": 2.0, "rope_theta": 1e4}}),
+    ("phi3", {"original_max_position_embeddings": 8, "rope_scaling": {
+        "rope_type": "longrope", "short_factor": [1.0] * 4, "long_factor": [3.0] * 4, "rope_theta": 1e4}})])
+def test_positions_that_depend_on_the_batch_are_refused(family, more, records, encoder):
+    sizes = {**FAMILIES[family], "max_position_embeddings": 8, **more}
+    made = AutoModelForCausalLM.from_config(AutoConfig.for_model(family, vocab_size=VOCABULARY, **sizes)).eval()
+    for rows, refused in ((records, True), (records[1:2], False)):
+        packing = Packing.of(rows)
+        with pytest.raises(InvalidInput, match="depend on the longest") if refused else nullcontext():
+            check_reading(LearningReader(made, packing), packing.pack(encoder, rows), rows)
+
+
+def test_routers_of_experts_get_no_adapters(records, encoder):
+    sizes = {**EXPERTS, "intermediate_size_mlp": 48, "head_dim": 8, "pad_token_id": 0}
+    made = AutoModelForCausalLM.from_config(AutoConfig.for_model("llama4_text", vocab_size=VOCABULARY, **sizes))
+    packing = Packing.of(records)
+    reader = LearningReader(lora.attach(made, FineTuning(rank=2, scaling=4)).eval(), packing)
+    check_reading(reader, packing.pack(encoder, records), records)
+    assert not [layer.name for layer in lora.layers(reader) if "router" in layer.name]
 
 
 @pytest.mark.parametrize("family", [name for name in FAMILIES if name != UNADAPTED])

@@ -1,0 +1,32 @@
+"""A network tried on a few inputs: whether it returns class logits, which the parameters that count have slopes on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from engine.basics.errors import InvalidInput
+from engine.models.network import Network
+
+
+def tried(network: Network, x: Tensor) -> Tensor:
+    """The logits (b, C) of inputs x (b, …), which depend on θ. Raises `InvalidInput` for inputs that the module does
+    not take, for other outputs, and for outputs without a gradient."""
+    try:
+        with network.lock, torch.enable_grad():
+            logits: Any = network.logits(x, network.theta.clone().requires_grad_())
+    except (RuntimeError, ValueError, TypeError, IndexError) as error:
+        reason = " ".join(str(error).split())[:160]
+        raise InvalidInput(f"The model does not take inputs of shape {tuple(x.shape[1:])}: {reason}") from None
+    if not isinstance(logits, Tensor):
+        raise InvalidInput(f"The model returns a {type(logits).__name__}; let it return class logits, (2, C) for two "
+                           "inputs.")
+    if logits.ndim != 2:
+        raise InvalidInput(f"The model returns shape {tuple(logits.shape)} for two inputs; let it return class logits, "
+                           "(2, C).")
+    if not logits.requires_grad:
+        raise InvalidInput("The outputs have no gradient by the parameters that count, as under `torch.no_grad`, "
+                           "`detach` or `argmax`; let the model return what these are taken of.")
+    return logits
