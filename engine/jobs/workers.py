@@ -30,11 +30,11 @@ class Workers:
         self.root = shared_by(Path(root) if root is not None else home())
         self.database = Database(self.root / "queue.sqlite")
 
-    def alive(self) -> list[str]:
-        """The ids of workers that count as alive or are starting."""
+    def alive(self, within: float | None = None) -> list[str]:
+        """The ids of workers that count as alive (`heard`) or are starting."""
         with self.database.reading() as connection:
             rows = connection.execute("SELECT id FROM workers WHERE heartbeat BETWEEN ? AND ? AND note = ''",
-                                      heard(time.time())).fetchall()
+                                      heard(time.time(), within)).fetchall()
         return [row["id"] for row in rows]
 
     def trouble(self) -> str:
