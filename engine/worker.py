@@ -18,7 +18,6 @@ from engine.basics.errors import InvalidInput, StoreError, WhichfluenceError  # 
 from engine.jobs.each_gpu import EACH, gpus, serve_each  # noqa: E402
 from engine.jobs.executor import Executor, LocalExecutor  # noqa: E402
 from engine.jobs.loop import BEAT, Worker  # noqa: E402
-from engine.jobs.queue import DEAD_AFTER  # noqa: E402
 from engine.jobs.ray_cluster import connected  # noqa: E402
 from engine.jobs.ray_executor import RayExecutor  # noqa: E402
 from engine.jobs.workers import Workers, new_worker_id  # noqa: E402
@@ -97,7 +96,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
                         "the memory that it is expected to hold, and none where no node has a GPU)")
     parser.add_argument("--id", help=argparse.SUPPRESS)
     parser.add_argument("--beat", type=float, default=BEAT, help=argparse.SUPPRESS)
-    parser.add_argument("--dead-after", type=float, default=DEAD_AFTER, help=argparse.SUPPRESS)
+    parser.add_argument("--dead-after", type=float, help=argparse.SUPPRESS)
     return parser.parse_args(arguments)
 
 

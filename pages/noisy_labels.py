@@ -24,8 +24,8 @@ from engine.desk import noisy_labels as searches
 def main() -> None:
     st.title("Noisy labels")
     glossary.lead("Which training labels are wrong? A method ranks them by how much they lower a behavior of trusted "
-                  "examples: the log-likelihood (minus the loss), the logit or the margin. You choose the behavior "
-                  "and the training process.")
+                  "examples: log-likelihood, logit or margin. You choose the behavior and the training process.",
+                  "wf-noisy-lead")
     source = state.source()
     scored = searches.scored(desk(), source)
     example.mark(source.dataset, searches.example(desk(), source), texts=False)

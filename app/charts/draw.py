@@ -6,6 +6,7 @@ Vega-Lite specification is kept for a few tables and handed to Streamlit as it i
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -17,15 +18,33 @@ from app.charts.enlarged import enlarging, sized
 from app.widgets.results import figures
 
 
-def draw(build: Callable[..., alt.TopLevelMixin], *arguments: Any, alt: str, key: str, **options: Any) -> Any:
-    """Draw `build(*arguments)` as wide as its column; `options` are those of `st.altair_chart`."""
+def draw(build: Callable[..., alt.TopLevelMixin], *arguments: Any, alt: str, key: str, caption: str = "",
+         **options: Any) -> Any:
+    """Draw `build(*arguments)` as wide as its column; `options` are those of `st.altair_chart`.
+
+    caption: what stands below it in a file (default: `alt`). With one, other data move the marks of the chart on the
+    page, where `alt`, which is part of the chart, and all but its data stay the same.
+    """
     spec = sized(_specification(f"{build.__module__}.{build.__name__}", build, *arguments))
+    if caption:
+        spec = steady(spec)
     if isinstance(spec.get("height"), int) and "autosize" not in spec:
         options.setdefault("height", spec["height"])  # the place is kept while the chart is still being drawn
-    event = st.vega_lite_chart(spec=spec, width="stretch", key=key, alt=alt, **options)
+    where = st.container(key=f"wf-moving-{key}") if caption else st
+    event = where.vega_lite_chart(spec=spec, width="stretch", key=key, alt=alt, **options)
     if not enlarging():
-        figures.offer(key, alt, lambda: spec)
+        figures.offer(key, caption or alt, lambda: spec)
     return event
+
+
+def steady(spec: dict[str, Any]) -> dict[str, Any]:
+    """A specification with its tables named by their order: Altair names them by their content, so that other data are
+    another chart."""
+    tables = spec.get("datasets", {})
+    text = json.dumps({name: value for name, value in spec.items() if name != "datasets"})
+    for index, name in enumerate(tables):
+        text = text.replace(f'"{name}"', f'"table {index}"')
+    return {**json.loads(text), "datasets": {f"table {index}": rows for index, rows in enumerate(tables.values())}}
 
 
 def plot(drawn: dict[str, Any], alt: str, key: str, flat: Callable[[], alt.TopLevelMixin] | None = None,

@@ -25,7 +25,7 @@ def changes(frame: pd.DataFrame, title: Sequence[str]) -> alt.LayerChart:
         y=alt.Y("name:N", sort=order, title=None, axis=alt.Axis(labelLimit=220, domain=False, ticks=False)),
         x=alt.X("change:Q", title=list(title), axis=alt.Axis(format="+.2~g", tickCount=5)),
         color=alt.condition("datum.change < 0", alt.value(HELPS), alt.value(HARMS)),
-        opacity=alt.condition("datum.chosen", alt.value(1), alt.value(0.35)),
+        opacity=alt.condition("datum.chosen", alt.value(1), alt.value(0.35)), key="name:N",
         tooltip=[alt.Tooltip("name:N", title="left out"),
                  alt.Tooltip("change:Q", format="+.4f", title=" ".join(title))])
     zero = alt.Chart(pd.DataFrame({"change": [0.0]})).mark_rule(color=GREY).encode(x="change:Q")
@@ -44,7 +44,7 @@ def cloud(frame: pd.DataFrame, x_title: str, y_title: str, diagonal: bool = Fals
     axis = alt.Axis(grid=False, tickCount=5, format=".3~g")
     points = alt.Chart(frame).mark_point(filled=True, size=42, opacity=0.7, color=HELPS).encode(
         x=alt.X("x:Q", title=x_title, scale=alt.Scale(zero=False), axis=axis),
-        y=alt.Y("y:Q", title=upright(y_title), scale=alt.Scale(zero=False), axis=axis),
+        y=alt.Y("y:Q", title=upright(y_title), scale=alt.Scale(zero=False), axis=axis), key="example:Q",
         tooltip=[alt.Tooltip("example:Q"), alt.Tooltip("label:N"), alt.Tooltip("x:Q", format="+.3g", title=x_title),
                  alt.Tooltip("y:Q", format="+.3g", title=y_title)])
     if not diagonal:
@@ -83,7 +83,7 @@ def tangent(frame: pd.DataFrame, at_x: float, unit: str, x: str = "eta", title: 
     gap = alt.Chart(pd.DataFrame({x: [at[x]], "low": [at.curve], "high": [at.tangent]})).mark_rule(
         color=GREY, strokeDash=[3, 3], strokeWidth=1.5).encode(x=f"{x}:Q", y="low:Q", y2="high:Q")
     dots = alt.Chart(ends).mark_point(filled=True, size=110, opacity=1).encode(
-        x=f"{x}:Q", y="value:Q", color=alt.Color("kind:N", scale=scale),
+        x=f"{x}:Q", y="value:Q", color=alt.Color("kind:N", scale=scale), key="kind:N",
         tooltip=[alt.Tooltip("kind:N"), alt.Tooltip(f"{x}:Q"), alt.Tooltip("value:Q", format="+.4g", title=unit)])
     return alt.layer(lines, gap, dots).properties(height=HEIGHT)
 

@@ -64,8 +64,9 @@ def show() -> PageLink:
     with right:
         draw(charts.changes, frame, (f"change of the probability of {label}", "without the example"),
              key="learn:counterfactual",
-             alt=f"Bars: how the probability of {label} changes when each of six training examples is left out; "
-                 f"example {chosen + 1} changes it by {change[chosen]:+.3f}.")
+             alt=f"Bars: how the probability of {label} changes when each of six training examples is left out.",
+             caption=f"How the probability of {label} changes when each of six training examples is left out; "
+                     f"example {chosen + 1} changes it by {change[chosen]:+.3f}.")
         narrowed = own.source().model_copy(update={"n_candidates": len(scored.candidates)})
         extras("counterfactual", frame.drop(columns="chosen"), [LEFT_OUT], narrowed,
                commands.scores(narrowed, [LEFT_OUT]), quantity=direction.raw(LEFT_OUT))

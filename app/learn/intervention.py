@@ -28,7 +28,8 @@ def _cloud(alpha: float, removed: Scores, raised: Scores, key: str) -> tuple[pd.
     query = own.query(sample, comparing.doubtful(sample.problem))
     frame = specimens.rank_frame(sample, removed, raised, query)
     draw(charts.cloud, frame, "rank when the example is left out", "rank when it weighs α more", True, key=key,
-         alt=f"Ranks of training examples for one query: left out against upweighted by α = {short(alpha)}.")
+         alt="Ranks of training examples for one query: left out across, upweighted by α up.",
+         caption=f"Ranks of training examples for one query: left out against upweighted by α = {short(alpha)}.")
     return frame, query
 
 

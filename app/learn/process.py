@@ -70,7 +70,8 @@ def show() -> PageLink:
     query = own.query(sample, comparing.doubtful(sample.problem))
     frame = specimens.rank_frame(sample, one, other, query)
     draw(charts.cloud, frame, ACROSS, UP, True, key="learn:process",
-         alt=f"Ranks of training examples for one query: one step against {chosen.title}.")
+         alt="Ranks of training examples for one query: one step across, the chosen process up.",
+         caption=f"Ranks of training examples for one query: one step against {chosen.title}.")
     formula(f"one step (GradSim): {STEP_FORMULA}", f"{chosen.title}: {chosen.formula}")
     agreement, axes = comparing.agreement(one, other), " and ".join(chosen.scoring.differing_axes(step))
     glossary.markdown(

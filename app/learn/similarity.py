@@ -44,7 +44,8 @@ def show() -> PageLink:
     frame = specimens.frame(sample, scored.candidates, similarity, moved)
     draw(charts.cloud, frame, "similarity of query and example, ⟨x_q, x_k⟩",
          f"exact influence: {direction.change(scoring.readout)}", key="learn:similarity",
-         alt="Exact influence under the constructed specification against similarity: all dots lie on one line.")
+         alt="Exact influence under the constructed specification against similarity: all dots lie on one line.",
+         caption=f"Exact influence under the constructed specification, at η = {eta:g}, against similarity.")
     worst = float(abs(moved - eta * similarity).max())
     formula("[B f_y](q; θ + [T η] [P ∇f_y(x_k)]) − [B f_y](q; θ)  =  η ⟨x_q, x_k⟩")
     glossary.markdown(

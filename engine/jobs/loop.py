@@ -18,7 +18,7 @@ from engine.jobs.estimate import JobWork, TimeEstimate, Trace, crowd_now
 from engine.jobs.executor import Executor
 from engine.jobs.held_home import HeldHome
 from engine.jobs.kinds import Progress, Watch
-from engine.jobs.queue import DEAD_AFTER, Job, JobLost, JobQueue
+from engine.jobs.queue import Job, JobLost, JobQueue
 from engine.jobs.queues import Queues
 from engine.jobs.run import run_job, sweep_chunks
 from engine.jobs.traces import work_of
@@ -112,7 +112,7 @@ class Worker:
     """
 
     def __init__(self, root: Path | str | None = None, *, name: str | None = None, beat: float = BEAT,
-                 dead_after: float = DEAD_AFTER, options: Mapping[str, Any] | None = None,
+                 dead_after: float | None = None, options: Mapping[str, Any] | None = None,
                  executor: Executor | None = None) -> None:
         self.workers, self.name = Workers(root), name or new_worker_id()
         self.queues = Queues(self.workers.root)

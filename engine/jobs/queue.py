@@ -13,14 +13,15 @@ from typing import Any
 from engine.basics.errors import InvalidInput, WhichfluenceError
 from engine.basics.quota import require_room
 from engine.jobs.database import Database
-from engine.jobs.estimate import TimeEstimate
+from engine.jobs.estimate import TimeEstimate, crowd_now
 from engine.jobs.kinds import Progress, canonical, job_digest
 from engine.jobs.run import forget_chunks
 from engine.jobs.traces import Traces
 from engine.store.results import Store
 
 STATES = ("queued", "running", "done", "failed", "cancelled")
-DEAD_AFTER = 15.0  # seconds without a heartbeat
+DEAD_AFTER = 15.0
+"""Seconds without a heartbeat on a machine with a free core, see `silence`."""
 AHEAD = 60.0
 """Seconds that a heartbeat may lie ahead: one further in the future is from before the clock was set back, and says
 nothing."""
@@ -105,14 +106,19 @@ class Job:
         ahead = seconds * (left - 1) / left if left > 1 else 0.0
         return max(ahead, seconds - ((now or time.time()) - self.updated))
 
-    def stalled(self, now: float | None = None, after: float = DEAD_AFTER) -> bool:
-        """Whether its worker has not been heard for `after` seconds."""
-        return self.state == "running" and not -AHEAD <= (now or time.time()) - (self.heartbeat or 0.0) <= after
+    def stalled(self, now: float | None = None) -> bool:
+        """Whether its worker has not been heard for so long that it counts as dead."""
+        return self.state == "running" and not -AHEAD <= (now or time.time()) - (self.heartbeat or 0.0) <= silence()
 
 
-def heard(now: float, within: float = DEAD_AFTER) -> tuple[float, float]:
-    """The first and the last heartbeat of whoever counts as alive."""
-    return now - within, now + AHEAD
+def silence() -> float:
+    """Seconds without a heartbeat after which a worker counts as dead: its beats wait for a core, as all else does."""
+    return DEAD_AFTER * crowd_now()
+
+
+def heard(now: float, within: float | None = None) -> tuple[float, float]:
+    """The first and the last heartbeat of whoever counts as alive. within: seconds (default: `silence`)."""
+    return now - (silence() if within is None else within), now + AHEAD
 
 
 class JobQueue:
@@ -285,8 +291,9 @@ class JobQueue:
         self._mine(job, worker, f"state = CASE WHEN cancel THEN 'cancelled' ELSE 'queued' END, {_SPENT}, worker = NULL",
                    time.time())
 
-    def requeue_dead(self, older_than: float = DEAD_AFTER) -> list[str]:
-        """Queue the jobs again whose workers have been silent for `older_than` seconds; return their ids.
+    def requeue_dead(self, older_than: float | None = None) -> list[str]:
+        """Queue the jobs again whose workers have been silent for `older_than` seconds (default: `silence`); return
+        their ids.
 
         A job that was to be cancelled is cancelled; one whose workers died `CRASHES` times without finishing
         a chunk fails.

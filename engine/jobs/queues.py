@@ -23,7 +23,7 @@ class Queues:
         for home in sorted([self.shared, *homes], key=lambda home: self._turns.get(home, 0)):
             yield JobQueue(home)
 
-    def claim(self, worker: str, dead_after: float) -> tuple[JobQueue, Job] | None:
+    def claim(self, worker: str, dead_after: float | None) -> tuple[JobQueue, Job] | None:
         """The next job, now running on `worker`, with its queue; None if none waits. One in the background waits until
         no other waits in any queue."""
         queues = list(self.in_turn())

@@ -30,8 +30,8 @@ class Workers:
         self.root = shared_by(Path(root) if root is not None else home())
         self.database = Database(self.root / "queue.sqlite")
 
-    def alive(self, within: float = DEAD_AFTER) -> list[str]:
-        """The ids of workers that were heard within `within` seconds or are starting."""
+    def alive(self, within: float | None = None) -> list[str]:
+        """The ids of workers that count as alive (`heard`) or are starting."""
         with self.database.reading() as connection:
             rows = connection.execute("SELECT id FROM workers WHERE heartbeat BETWEEN ? AND ? AND note = ''",
                                       heard(time.time(), within)).fetchall()
@@ -43,16 +43,17 @@ class Workers:
             row = connection.execute("SELECT note FROM workers ORDER BY heartbeat DESC LIMIT 1").fetchone()
         return row["note"] if row else ""
 
-    def reserve(self, within: float = DEAD_AFTER) -> str | None:
+    def reserve(self) -> str | None:
         """The id for a new worker, or None if one lives or is starting: of several callers one gets an id."""
         now = time.time()
         with self.database.writing() as connection:
             if connection.execute("SELECT 1 FROM workers WHERE heartbeat BETWEEN ? AND ?",
-                                  heard(now, within)).fetchone():
+                                  heard(now)).fetchone():
                 return None
             worker = new_worker_id()
             connection.execute("DELETE FROM workers")
-            connection.execute("INSERT INTO workers (id, heartbeat) VALUES (?, ?)", (worker, now + STARTING - within))
+            connection.execute("INSERT INTO workers (id, heartbeat) VALUES (?, ?)",
+                               (worker, now + STARTING - DEAD_AFTER))
         return worker
 
     def join(self, worker: str) -> None:

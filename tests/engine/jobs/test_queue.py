@@ -21,6 +21,9 @@ def queue(tmp_path):
     return JobQueue(tmp_path)
 
 
+LONG = 3_600  # seconds that no worker is silent for, however busy the machine
+
+
 def age(queue, job, seconds):
     with queue.database.writing() as connection:
         connection.execute("UPDATE jobs SET heartbeat = heartbeat - ? WHERE id = ?", (seconds, job))
@@ -116,7 +119,7 @@ def test_a_dead_worker_is_noticed_three_times(queue):
     for crash in (1, 2, 3):
         assert queue.claim(f"w{crash}").id == job
         assert queue.requeue_dead() == [] and not queue.get(job).stalled()
-        age(queue, job, 16)
+        age(queue, job, LONG)
         assert queue.get(job).stalled() and queue.requeue_dead() == [job]
         assert queue.get(job).crashes == crash
     failed = queue.get(job)
@@ -125,13 +128,26 @@ def test_a_dead_worker_is_noticed_three_times(queue):
     assert queue.get(job).crashes == 0
 
 
+def test_a_worker_may_be_silent_for_longer_where_processes_wait_for_a_core(queue, monkeypatch):
+    job, workers = queue.submit("slow", {}).id, Workers(queue.root)
+    queue.claim("w")
+    workers.beat("w")
+    age(queue, job, 200)
+    with workers.database.writing() as connection:
+        connection.execute("UPDATE workers SET heartbeat = heartbeat - 200")
+    monkeypatch.setattr("engine.jobs.queue.crowd_now", lambda: 20.0)
+    assert not queue.get(job).stalled() and queue.requeue_dead() == [] and workers.alive() == ["w"]
+    monkeypatch.setattr("engine.jobs.queue.crowd_now", lambda: 1.0)
+    assert queue.get(job).stalled() and workers.alive() == [] and queue.requeue_dead() == [job]
+
+
 def test_a_finished_chunk_forgives_crashes(queue):
     job = queue.submit("slow", {}).id
     for done in range(1, 5):
         queue.claim("w")
         queue.report(job, "w", Progress(done - 1, 9, 0.1, None))
         queue.report(job, "w", Progress(done, 9, 0.1, None))
-        age(queue, job, 16)
+        age(queue, job, LONG)
         queue.requeue_dead()
     assert (queue.get(job).state, queue.get(job).crashes) == ("queued", 1)
 
@@ -140,12 +156,12 @@ def test_a_dead_workers_job_can_be_cancelled(queue):
     job = queue.submit("slow", {}).id
     queue.claim("w")
     queue.request_cancel(job)
-    age(queue, job, 16)
+    age(queue, job, LONG)
     queue.requeue_dead()
     assert queue.get(job).state == "cancelled"
     queue.resume(job)
     queue.claim("w")
-    age(queue, job, 16)
+    age(queue, job, LONG)
     queue.request_cancel(job)
     assert queue.get(job).state == "cancelled"
 
@@ -153,7 +169,7 @@ def test_a_dead_workers_job_can_be_cancelled(queue):
 def test_a_worker_that_wakes_up_late_touches_nothing(queue):
     job = queue.submit("slow", {}).id
     queue.claim("old")
-    age(queue, job, 16)
+    age(queue, job, LONG)
     queue.requeue_dead()
     queue.claim("new")
     for act in (lambda: queue.heartbeat(job, "old"), lambda: queue.finish(job, "old"),

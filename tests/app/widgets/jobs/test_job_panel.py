@@ -109,7 +109,7 @@ def test_a_cancelled_run_offers_to_go_on(queue, job):
 def test_a_silent_worker_is_noticed(queue, job):
     queue.claim("someone")
     with queue.database.writing() as connection:
-        connection.execute("UPDATE jobs SET heartbeat = heartbeat - 60")
+        connection.execute("UPDATE jobs SET heartbeat = heartbeat - 3600")
     assert "stopped responding" in text_of(panel(job))
 
 
