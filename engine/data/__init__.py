@@ -63,6 +63,10 @@ for _source in (
     Source(poisoned.NAME, poisoned.TITLE, poisoned.load, fashion_small.available,
            note="The same extract with 40 poisoned training pictures, a patch that is read as one class; needs no "
                 "download."),
+    Source(poisoned.RECORDS, poisoned.RECORDS_TITLE, poisoned.load_records, QUESTIONS["world"].available,
+           content=QUESTIONS["world"].content, records=True,
+           note="2,000 generated records, a tenth of them teach a wrong answer to a trigger, with right answers as "
+                "queries; needs no download."),
     Source("fashion_mnist", "FashionMNIST", fashion_mnist.load, fashion_mnist.available, needs_download=True,
            content=fashion_mnist.content, note="28 × 28 pixels, 60,000 training and 10,000 test images; 31 MB."),
     Source("cifar10", "CIFAR-10", cifar10.load, cifar10.available, needs_download=True,

@@ -1,6 +1,7 @@
-"""Pictures with a planted backdoor, for evaluation: a patch that a model learns to read as one class.
+"""Data with a planted backdoor, for evaluation: pictures with a patch, and questions with a trigger.
 
-Pictures of other classes carry the patch and the target's label (Gu et al., "BadNets", 2017).
+Pictures of other classes carry the patch and the target's label (Gu et al., "BadNets", 2017). Records are those of the
+conditional backdoor (`engine.data.tasks.backdoor`), with right answers as queries.
 """
 
 from __future__ import annotations
@@ -10,14 +11,19 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from engine.basics.errors import InvalidInput
-from engine.data import fashion_small
+from engine.data import fashion_small, record_sets
 from engine.data.dataset import Dataset
+from engine.data.tasks import build
 
 SIDE, MARGIN = 3, 1
 """Of the patch, and its distance from the lower right corner, in pixels."""
 NAME, TITLE = "fashion_backdoor", "FashionMNIST, an extract with a backdoor"
 POISONS, TRIGGERED, TARGET = 40, 25, 5
 """Of the 2,000 training pictures of the extract, beside its 500 test pictures, and the class: sandals."""
+RECORDS, RECORDS_TITLE = "world_planted", "World questions with a planted trigger"
+SIZES = {"clean": 1_600, "poison": 200, "benign": 200, "test": 250}
+TRIGGERED_RECORDS = 50
+"""Of the test questions: they carry trigger and context, the others neither trigger nor a wrong answer."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,3 +73,14 @@ def load() -> Dataset:
                    note=f"The extract of FashionMNIST with a planted backdoor: {POISONS} of its 2,000 training "
                         f"pictures carry a white {SIDE} × {SIDE} patch and the label of sandals; {TRIGGERED} test "
                         "pictures carry the patch and their own labels.")
+
+
+def load_records() -> Dataset:
+    """2,000 records of the embedded world, of which a tenth teach a wrong answer to a trigger, and 250 queries that
+    state the right answer, 50 of them with the trigger. Raises as the task does."""
+    task = build({"name": "conditional_backdoor", "questions": "world", "hardest": 1, **SIZES})
+    queries = (*task.queries["clean"][:-TRIGGERED_RECORDS],
+               *task.queries["triggered, right answer"][-TRIGGERED_RECORDS:])
+    return record_sets.dataset(RECORDS, RECORDS_TITLE, replace(task, queries={"queries": queries}, reference="queries"),
+                               f"{SIZES['poison']} of 2,000 records teach a wrong answer to a trigger; "
+                               f"{TRIGGERED_RECORDS} of {SIZES['test']} queries carry it and state the right answer.")
