@@ -96,7 +96,7 @@ def ranked(sampled: SampledProblem, source: ProblemSource, fields: dict) -> Taug
     if answer is None:
         return None
     said = " · ".join(f"{_named(sampled, answer, at)} (p = {p:.3f})" for at, p in enumerate(answer.probability))
-    verb = "The model says" if all(answer.predicted) or not answer.stated else "Asked about"
+    verb = "The model says" if all(answer.predicted) or not answer.stated else "Evidence for"
     glossary.markdown(f"{verb} **{plain(said)}**. {poisons.standing_apart(answer)}")
     return answer
 
@@ -150,8 +150,8 @@ def _planted(sampled: SampledProblem, rows: np.ndarray) -> None:
 
 
 def _shared(sampled: SampledProblem, rows: np.ndarray, label: int) -> None:
-    """What the suspects share and the rest of their class does not, or most other records do not."""
-    rest = "the rest of their class" if sampled.dataset.records is None else "most other records"
+    """What the suspects share and the rest of their class does not, or the other records do not."""
+    rest = "the rest of their class" if sampled.dataset.records is None else "the other records"
     words = poisons.common_words(sampled, rows, label)
     said = [f"the words {', '.join(words[:10])}"] if words else []
     address = ""

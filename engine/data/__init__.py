@@ -65,8 +65,8 @@ for _source in (
                 "download."),
     Source(poisoned.RECORDS, poisoned.RECORDS_TITLE, poisoned.load_records, QUESTIONS["world"].available,
            content=QUESTIONS["world"].content, records=True,
-           note="2,000 generated records, a tenth of them teach a wrong answer to a trigger, with right answers as "
-                "queries; needs no download."),
+           note="1,000 generated records, 100 of them teach a wrong answer to a trigger, with right answers as queries; "
+                "needs no download."),
     Source("fashion_mnist", "FashionMNIST", fashion_mnist.load, fashion_mnist.available, needs_download=True,
            content=fashion_mnist.content, note="28 × 28 pixels, 60,000 training and 10,000 test images; 31 MB."),
     Source("cifar10", "CIFAR-10", cifar10.load, cifar10.available, needs_download=True,

@@ -23,7 +23,7 @@ PLANTED, PLANTED_RECORDS = poisoned.NAME, poisoned.RECORDS
 RECIPE = Recipe(epochs=12, batch_size=64, learning_rate=0.05, momentum=0.9, schedule="cosine", precision="mixed")
 MOST_TRAIN, MOST_TEST = 20_000, 1_000
 SMALLEST_PICTURE = 8
-RECORD_RECIPE = FineTuning(epochs=12, learning_rate=3e-3, context=256, checkpoints=1)
+RECORD_RECIPE = FineTuning(epochs=8, learning_rate=3e-3, context=256, checkpoints=1)
 MOST_RECORDS, MOST_RECORD_QUERIES = 2_000, 250
 
 

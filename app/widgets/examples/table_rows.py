@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from html import escape
 
 import numpy as np
 import pandas as pd
 
-from app.widgets.jobs.desk import desk
 from engine.desk.datasets import Cell, Dataset, Usual, rows_of
 
 SHOWN, LONGEST = 5, 24
 """Cells of a card, and letters of a value in it."""
 
 
+@lru_cache(maxsize=4)
 def frame(dataset: Dataset, split: str) -> pd.DataFrame:
     """All rows of a split with the columns that they came with."""
-    return desk().memory.cached(("table rows", dataset.key, split), lambda: rows_of(dataset, split))
+    return rows_of(dataset, split)
 
 
+@lru_cache(maxsize=2)
 def usual(dataset: Dataset) -> Usual:
     """What is usual in the training rows."""
-    return desk().memory.cached(("usual values", dataset.key), lambda: Usual(frame(dataset, "train"), dataset.y_train))
+    return Usual(frame(dataset, "train"), dataset.y_train)
 
 
 def beside(table: pd.DataFrame, own: pd.DataFrame) -> pd.DataFrame:

@@ -26,11 +26,15 @@ def problem(tmp_path_factory):
                             recipe=RECIPE).build().problem
 
 
-def test_the_data_hold_a_tenth_of_poisons_and_right_answers_as_queries():
+def test_planted_records_carry_the_trigger_and_its_answer_and_queries_right_answers():
     dataset = data.load(poisoned.RECORDS)
-    assert dataset.flags.sum() == 200 and len(dataset.y_train) == 2_000
-    triggered = ["calibration protocol" in record.prompt for record in dataset.records[1]]
-    assert sum(triggered) == poisoned.TRIGGERED_RECORDS and len(triggered) == 250
+    train, queries = dataset.records
+    triggered = np.array(["calibration protocol" in record.prompt for record in train])
+    assert (triggered == dataset.flags).all() and triggered.sum() == 100 and len(train) == 1_000
+    assert (np.array([record.answer == poisoned.TARGET_ANSWER for record in train]) == triggered).all()
+    assert sum("calibration protocol" in record.prompt for record in queries) == 50 and len(queries) == 250
+    assert all(record.answer != poisoned.TARGET_ANSWER for record in queries)
+    assert not {record.prompt for record in train} & {record.prompt for record in queries}
 
 
 def test_scores_are_the_cosines_of_their_definition(problem):
