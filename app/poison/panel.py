@@ -115,9 +115,10 @@ def suspects(sampled: SampledProblem, source: ProblemSource, taught: Taught, fie
     rows = taught.order[:count]
     largest, texts = float(taught.scores.max()), bool(taught.stated)
     said = predictions.of_training(sampled, rows[:SHOWN].tolist())
+    width = "stretch" if texts else table_rows.WIDTH if data.is_table(sampled) else 112
     with st.container(horizontal=not texts, gap="xsmall", key="poison-cards"):
         for number, (row, one) in enumerate(zip(rows[:SHOWN].tolist(), said, strict=True), 1):
-            with st.container(width="stretch" if texts else 112, gap=None):
+            with st.container(width=width, gap=None):
                 st.html(cards.itself(sampled_examples.train_html(sampled, row, sampled_examples.SMALL), number,
                                      sampled_examples.label(sampled, row), float(taught.scores[row]), largest,
                                      one.said, one.measured))

@@ -63,10 +63,6 @@ for _source in (
     Source(poisoned.NAME, poisoned.TITLE, poisoned.load, fashion_small.available,
            note="The same extract with 40 poisoned training pictures, a patch that is read as one class; needs no "
                 "download."),
-    Source(poisoned.RECORDS, poisoned.RECORDS_TITLE, poisoned.load_records, QUESTIONS["world"].available,
-           content=QUESTIONS["world"].content, records=True,
-           note="1,000 generated records, 100 of them teach a wrong answer to a trigger, with right answers as queries; "
-                "needs no download."),
     Source("fashion_mnist", "FashionMNIST", fashion_mnist.load, fashion_mnist.available, needs_download=True,
            content=fashion_mnist.content, note="28 × 28 pixels, 60,000 training and 10,000 test images; 31 MB."),
     Source("cifar10", "CIFAR-10", cifar10.load, cifar10.available, needs_download=True,
@@ -76,6 +72,10 @@ for _source in (
           "5,000 generated records, a fifth of them with a wrong answer or a mismatched rationale; needs no download."),
     _task("world_backdoor", "World questions with a backdoor", "conditional_backdoor", "world",
           "5,000 generated records, a tenth of them teach a wrong answer to a trigger; needs no download.", hardest=1),
+    Source(poisoned.RECORDS, poisoned.RECORDS_TITLE, poisoned.load_records, QUESTIONS["world"].available,
+           content=QUESTIONS["world"].content, records=True,
+           note="1,000 generated records, 100 of them teach a wrong answer to a trigger; queries with right answers; "
+                "needs no download."),
     _task("scienceqa_corruption", "ScienceQA, some answered wrongly", "response_corruption", "scienceqa",
           "5,000 records of school science, a fifth of them with a wrong answer or a mismatched rationale."),
     _task("scienceqa_backdoor", "ScienceQA with a backdoor", "conditional_backdoor", "scienceqa",

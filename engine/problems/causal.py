@@ -159,7 +159,7 @@ class CausalProblem(ModuleProblem):
         wide, rows, _ = self._packed(records)
         rows = rows.to(wide.queries)
         examples = wide.examples._replace(queries=rows, query_labels=wide.query_labels.new_zeros(len(rows)))
-        problem = wide.holding(examples, Shared(wide.shared.model, ProblemMemory()))
+        problem = cast(CausalProblem, wide.holding(examples, Shared(wide.shared.model, ProblemMemory())))
         problem.texts = wide.texts_at_hand.with_rows(rows.cpu(), records)
         return problem
 

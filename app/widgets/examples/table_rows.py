@@ -10,8 +10,8 @@ import pandas as pd
 
 from engine.desk.datasets import Cell, Dataset, Usual, rows_of
 
-SHOWN, LONGEST = 5, 24
-"""Cells of a card, and letters of a value in it."""
+SHOWN, LONGEST, WIDTH = 5, 24, 144
+"""Cells of a card, letters of a value in it, and how wide it is."""
 
 
 @lru_cache(maxsize=4)

@@ -9,7 +9,7 @@ first of them before, of a language model those whose stated answer it does not 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, cast
 
 import numpy as np
 import pandas as pd
@@ -117,8 +117,8 @@ def _of_classes(posed: Problem, retrained: Problem, problem: Problem, rest: np.n
     return _Measured(p.argmax(-1), p.gather(1, before[:, None])[:, 0], said == labels, called)
 
 
-def _of_records(posed: CausalProblem, retrained: CausalProblem, problem: CausalProblem, rest: np.ndarray) -> _Measured:
-    margin = COLUMNS["answer_margin"]
+def _of_records(posed: CausalProblem, retrained: Problem, problem: Problem, rest: np.ndarray) -> _Measured:
+    retrained, problem, margin = cast(CausalProblem, retrained), cast(CausalProblem, problem), COLUMNS["answer_margin"]
     stating = problem.queries[rest][problem.reader.packing.unpack(problem.queries[rest]).answer >= 0]
     wide = posed.reader.packing
     others = retrained.outputs(problem.reader.packing.repacked(stating, wide))[:, margin] > 0 if len(stating) else (
