@@ -1,6 +1,7 @@
 r"""Which training records hold the evidence of a language model's response: by the words of their prompts.
 
-For a query q with the response r, f(q) is the log-probability of the stated answer, or, without one, of r per token.
+For a query q with the response r, f(q) is the logit of the stated answer, or, without one, the log-likelihood of r a
+token.
 With E_t the embedding that the model reads at position t of the prompt, Ē the mean embedding of the training prompts,
 and h_v(x) = 1 where token v is in the prompt of x, else 0:
 
@@ -30,7 +31,7 @@ from engine.models.causal.packed import NOTHING
 from engine.problems import CausalProblem
 from engine.question.token_behaviors import COLUMNS
 
-ANSWER, RESPONSE = COLUMNS["answer_log_probability"], COLUMNS["response_loss"]
+ANSWER, LOGIT, RESPONSE = (COLUMNS[name] for name in ("answer_log_probability", "answer_logit", "response_loss"))
 BATCH = 64
 
 
@@ -67,7 +68,7 @@ def as_answered(problem: CausalProblem, records: Sequence[Record]) -> list[Recor
 def _answered(problem: CausalProblem, record: Record) -> Record:
     stated = [with_answer(record, choice) for choice in record.choices]
     held = problem.with_queries(stated)
-    return stated[int(held.query_logits[:, COLUMNS["answer_logit"]].argmax())]
+    return stated[int(held.query_logits[:, LOGIT].argmax())]
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,7 +135,7 @@ def _read(problem: CausalProblem, row: Tensor) -> tuple[Tensor, Tensor]:
     finally:
         handle.remove()
     stated = problem.reader.packing.unpack(row[None]).answer[0] >= 0
-    return read[0], outputs[ANSWER if stated else RESPONSE]
+    return read[0], outputs[LOGIT if stated else RESPONSE]
 
 
 def _embedding(problem: CausalProblem) -> torch.nn.Embedding:
