@@ -86,7 +86,8 @@ def chosen_queries(sampled: SampledProblem, queries: Sequence[int]) -> None:
     with st.container(horizontal=True, gap="medium"):
         for query in (listed[index] for index in queries):
             glossary.html(cards.chosen_query(sampled_examples.query_html(sampled, query, 72), query.index, query.label,
-                                             query.predicted, query.prediction.measured), width="content")
+                                             query.predicted, query.prediction.measured,
+                                             sampled_examples.noun(sampled)), width="content")
 
 
 def ranked(sampled: SampledProblem, source: ProblemSource, fields: dict) -> Taught | None:
@@ -115,8 +116,8 @@ def suspects(sampled: SampledProblem, source: ProblemSource, taught: Taught, fie
     rows = taught.order[:count]
     largest, texts = float(taught.scores.max()), bool(taught.stated)
     said = predictions.of_training(sampled, rows[:SHOWN].tolist())
-    width = "stretch" if texts else table_rows.WIDTH if data.is_table(sampled) else 112
-    with st.container(horizontal=not texts, gap="xsmall", key="poison-cards"):
+    width = 260 if texts else table_rows.WIDTH if data.is_table(sampled) else 112
+    with st.container(horizontal=True, gap="xsmall", key="poison-cards"):
         for number, (row, one) in enumerate(zip(rows[:SHOWN].tolist(), said, strict=True), 1):
             with st.container(width=width, gap=None):
                 st.html(cards.itself(sampled_examples.train_html(sampled, row, sampled_examples.SMALL), number,
