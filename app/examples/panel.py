@@ -13,7 +13,7 @@ from app.examples import data as example_data
 from app.examples.data import Card, Column
 from app.widgets.choices import choice
 from app.widgets.choices.selectors import pager, pick, slider, toggle
-from app.widgets.examples import cards, example_card, record_text, sampled_examples, selection
+from app.widgets.examples import cards, example_card, record_text, sampled_examples, selection, table_rows
 from app.widgets.examples.sampled_examples import Query
 from app.widgets.pickers import pickers, specification_list
 from app.widgets.results import downloads
@@ -127,7 +127,8 @@ def _page(filtered: Sequence[Query], index: int) -> int:
 
 
 def _thumbnail(sampled: SampledProblem, query: Query, chosen: bool) -> None:
-    with st.container(key=f"pick-{'chosen-' if chosen else ''}query-{query.index}", width=76, gap=None):
+    key = f"pick-{'chosen-' if chosen else ''}query-{query.index}"
+    with st.container(key=key, width=_width(sampled, 76), gap=None):
         st.html(cards.query(sampled_examples.query_html(sampled, query, 56), query.label, query.predicted))
         st.button(plain(f"Choose query {query.index}, label {query.label}, predicted {query.predicted}"),
                   key=f"query:{query.index}", on_click=_choose_query, args=(query.index,))
@@ -238,8 +239,10 @@ def _card(sampled: SampledProblem, card: Card, column: Column, index: int, end: 
 
 
 def _width(sampled: SampledProblem, picture: int = 100) -> int | Literal["stretch"]:
-    """Of a card: that of a picture with its small print, or all that a text can have."""
-    return picture if sampled.dataset.records is None else "stretch"
+    """Of a card: that of a picture with its small print, of a row, or all that a text can have."""
+    if sampled.dataset.records is not None:
+        return "stretch"
+    return table_rows.WIDTH if sampled.dataset.image_shape is None else picture
 
 
 def opened(scored: Sequence[Scores]) -> int | None:

@@ -6,13 +6,11 @@ from collections.abc import Sequence
 
 import pandas as pd
 
+from app.widgets.examples import table_rows
 from app.widgets.jobs import guesses
 from app.widgets.jobs.desk import desk
-from engine.basics.values import figures
-from engine.desk.noisy_labels import HeldOutRequest, NoisyData, NoisySource, SuspicionRequest, rows_of
-
-LONGEST = 24
-"""Letters of a value in a card."""
+from engine.desk.datasets import Usual
+from engine.desk.noisy_labels import HeldOutRequest, NoisyData, NoisySource, SuspicionRequest
 
 
 def search_time(source: NoisySource) -> str:
@@ -25,34 +23,19 @@ def count_time(source: NoisySource) -> str:
     return guesses.expected(HeldOutRequest(source=source))
 
 
-def rows(sample: NoisyData) -> pd.DataFrame | None:
-    """The searched rows of a table as they were brought; None of pictures."""
+def usual(sample: NoisyData) -> Usual | None:
+    """The searched rows of a table with what is usual for their given labels; None of pictures."""
     if sample.dataset.image_shape is not None:
         return None
-    return desk().memory.cached(("table rows", sample.fingerprint), lambda: rows_of(sample))
+    return desk().memory.cached(("searched rows", sample.fingerprint), lambda: Usual(
+        table_rows.frame(sample.dataset, "train").iloc[sample.rows].reset_index(drop=True), sample.evidence.y))
 
 
 def beside(table: pd.DataFrame, sample: NoisyData, chosen: Sequence[int]) -> pd.DataFrame:
     """A table about `chosen` rows with what each of them looks like: its column `picture`, or in its place the columns
     of the row."""
-    own = rows(sample)
+    own = usual(sample)
     if own is None:
         return table
-    shown = own.iloc[list(chosen)].reset_index(drop=True)
-    taken = {name: f"{name} (column)" for name in shown if name in table}
-    return pd.concat([table.drop(columns="picture"), shown.rename(columns=taken)], axis=1)
+    return table_rows.beside(table.drop(columns="picture"), own.frame.iloc[list(chosen)])
 
-
-def cells(sample: NoisyData, split: str, index: int) -> list[tuple[str, str]] | None:
-    """(column, value as text) of a row of a split, where it is one of the searched rows of a table; else None."""
-    own = rows(sample)
-    if own is None or split != "train" or index not in sample.rows:
-        return None
-    row = own.iloc[int((sample.rows == index).argmax())]
-    return [(str(column), _text(value)) for column, value in row.items()]
-
-
-def _text(value: object) -> str:
-    if isinstance(value, float):
-        return "empty" if value != value else figures(value)
-    return "empty" if value is None else str(value)[:LONGEST]

@@ -7,25 +7,24 @@ from html import escape
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
-from app.noisy_labels import data, review_reasons
-from app.widgets.examples import cards, pictures
-from engine.desk import noisy_labels as searches
+from app.noisy_labels import review_reasons
+from app.widgets.examples import cards, pictures, table_rows
 from engine.desk.analyses import FINE, UNSURE, WRONG, Decision
-from engine.desk.noisy_labels import Cell, NoisyData, Pair, Reasons, Scored, rankings
+from engine.desk.datasets import Cell, Usual
+from engine.desk.noisy_labels import NoisyData, Pair, Reasons, Scored, rankings
 
 MARKS = {WRONG: "✗ wrong", FINE: "✓ fine", UNSURE: "? unsure"}
 SIMILAR = "a similar example"
 
 
 def drawn(sample: NoisyData, scored: Scored, ranks: Mapping[Pair, np.ndarray], pair: Pair, row: int,
-          frame: pd.DataFrame | None = None, reasons: Reasons | None = None) -> dict[str, Any]:
+          usual: Usual | None = None, reasons: Reasons | None = None) -> dict[str, Any]:
     """A row: its name, what it looks like and its reasons as HTML, its given label, and another that is suggested.
-    frame: the searched rows as a table, where they are no pictures. reasons: who speaks against it, where that is
+    usual: the searched rows as a table, where they are no pictures. reasons: who speaks against it, where that is
     known."""
     suggested = suggestion(sample, scored, row)
-    table = "" if frame is None else _values(searches.cells(frame, sample.evidence.y, row))
+    table = "" if usual is None else _values(usual.cells(usual.frame.iloc[row], int(sample.evidence.y[row])))
     return {"called": called(sample, row), "looks": _looks(sample, scored, row, table),
             "given": int(sample.evidence.y[row]),
             "reasons": _alike(sample, scored, row, reasons) + ranks_html(ranks, pair, row, len(sample.evidence.y)),
@@ -65,17 +64,10 @@ def _values(cells: Sequence[Cell]) -> str:
     """The values of a row, the unusual ones first and marked with how far they are out."""
     lines = "".join(
         f'<tr class="{"unusual" if cell.unusual else ""}"><th scope="row">{escape(cell.column)}</th>'
-        f"<td>{escape(cell.value)}</td><td>{_out(cell)}</td></tr>" for cell in cells)
+        f"<td>{escape(cell.value)}</td><td>{table_rows.out(cell)}</td></tr>" for cell in cells)
     z = '<th title="robust z-score among rows with the same given label">z</th>'
     return (f'<div class="wf-values"><table><thead><tr><th>column</th><th>value</th>{z}</tr></thead>'
             f"<tbody>{lines}</tbody></table></div>")
-
-
-def _out(cell: Cell) -> str:
-    """`+4.1`, `rare`, or nothing where neither is defined."""
-    if cell.z == cell.z:
-        return f"{cell.z:+.1f}".replace("-", "−")
-    return "rare" if cell.unusual else ""
 
 
 def _alike(sample: NoisyData, scored: Scored, row: int, reasons: Reasons | None) -> str:
@@ -94,12 +86,11 @@ def _alike(sample: NoisyData, scored: Scored, row: int, reasons: Reasons | None)
 
 
 def picture(sample: NoisyData, split: str, index: int, side: int, alt: str) -> str:
-    """A picture; of a table the first cells of the row as it was brought, or its first features."""
+    """A picture; of a table the first cells of the row."""
     dataset = sample.dataset
     if dataset.image_shape is not None:
         return pictures.as_it_came(dataset, split, index, side, alt)
-    own = data.cells(sample, split, index)
-    return cards.cells(own, alt) if own else cards.features(dataset.features(split, np.array([index]))[0], alt)
+    return table_rows.html(dataset, split, index, alt)
 
 
 def ranks_html(all_ranks: Mapping[Pair, np.ndarray], chosen: Pair, row: int, n: int) -> str:

@@ -30,8 +30,8 @@ def _page(sample: NoisyData, scored: Scored, pair: Pair, reasons: Reasons | None
     """Some rows as the browser draws them; cached."""
     def draw() -> dict[str, dict[str, Any]]:
         ranks = rankings.all_ranks(scored.suspicion)
-        frame = data.rows(sample)
-        return {str(row): review_example.drawn(sample, scored, ranks, pair, row, frame, reasons) for row in rows}
+        usual = data.usual(sample)
+        return {str(row): review_example.drawn(sample, scored, ranks, pair, row, usual, reasons) for row in rows}
 
     return desk().memory.cached(("review rows", view, reasons is None, tuple(rows)), draw)
 

@@ -7,37 +7,53 @@ from collections.abc import Sequence
 import streamlit as st
 
 from app.widgets.choices import choice
-from app.widgets.choices.selectors import slider
+from app.widgets.choices.selectors import pick, slider, text
 from app.widgets.pickers import pickers, upload
-from app.widgets.words import glossary
-from engine.desk import ProblemSource
+from app.widgets.words import glossary, labels
+from engine.desk import ProblemSource, datasets, fitting
 from engine.desk import poison as poisons
+from engine.desk.datasets import Record
+from engine.desk.language import typed
 
 QUERY, SUSPECTS = "wrong", "suspects"
+CHOSEN = (QUERY, SUSPECTS, "prompt", "response", "answer")
+PLANTED = {poisons.PLANTED: "Try pictures with a planted backdoor",
+           poisons.PLANTED_RECORDS: "Try records with a planted trigger"}
 MOST_QUERIES, MOST_SUSPECTS = 5, 500
 
 
 def source() -> ProblemSource:
     """The sidebar; returns the problem of the chosen data. Raises the engine's error where they cannot be had."""
     with st.sidebar:
-        name = pickers.dataset_picker((QUERY, SUSPECTS), texts=False)
-        upload.show(texts=False)
-        if name != poisons.PLANTED:
-            st.button("Try data with a planted backdoor", key="poison:planted", icon=":material/science:",
-                      on_click=_planted)
-        chosen = poisons.source(name)
-        glossary.caption("A network is trained on all pictures or rows at full size: averaged pixels hide a small "
-                         "patch.")
-        st.page_link("../pages/language_models.py", label="A language model's response", icon=":material/forum:",
-                     query_params={"show": "records", "task": "conditional_backdoor", "about": "mine"},
-                     help="Which training records are behind a response, with a planted backdoor to try it on.")
+        name = pickers.dataset_picker(CHOSEN)
+        upload.show()
+        for planted, label in PLANTED.items():
+            if name != planted:
+                st.button(label, key=f"poison:{planted}", icon=":material/science:", on_click=_planted, args=(planted,))
+        records = datasets.holds_records(name)
+        chosen = poisons.source(name, _model(name) if records else "")
+        glossary.caption("A language model is fine-tuned on the records." if records else (
+            "A network is trained on all pictures or rows at full size: averaged pixels hide a small patch."))
     return chosen
 
 
-def _planted() -> None:
-    choice.put("data", poisons.PLANTED)
-    for name in (QUERY, SUSPECTS):
-        choice.put(name, [])
+def _model(name: str) -> str:
+    offered = fitting.offered(name)
+    return pick("model", "Model", offered, offered[0], labels.model_heading)
+
+
+def _planted(name: str) -> None:
+    choice.put("data", name)
+    for other in CHOSEN:
+        choice.put(other, [])
+
+
+def record() -> Record | None:
+    """A record of the reader's own; None while it has no prompt or response. Raises `InvalidInput` as `typed` does."""
+    prompt = text("prompt", "Prompt", "", 110)
+    response = text("response", "The wrong response", "", 68)
+    answer = text("answer", "Its answer, a letter or word of the response (optional)", "")
+    return typed(prompt, response, answer, "") if prompt.strip() and response.strip() else None
 
 
 def queries(mistakes: Sequence[int], clicked: Sequence[int]) -> tuple[int, ...]:

@@ -76,10 +76,10 @@ def clean_data(
 def _clean_records(read: OwnData, changes: Path, out: Path) -> None:
     """A JSONL of records with corrected answers, without those that are taken out."""
     from engine.applications.decisions import WRONG
-    from engine.applications.language.review import CORRECTED, VERDICTS, jsonl, with_answer, without
+    from engine.applications.language.review import CORRECTED, VERDICTS, jsonl, without
     from engine.cli.progress import progress
     from engine.cli.score_files import check_output
-    from engine.data.records import read_jsonl, reporting
+    from engine.data.records import read_jsonl, reporting, with_answer
 
     if read != OwnData(data=read.data):
         raise InvalidInput("Records are cleaned as they are in the file; leave out the options that say how --data is "

@@ -21,6 +21,7 @@ from engine.cli.reading import say
 from engine.cli.score_files import read_scores
 from engine.cli.setting import ScoreFiles, Spec
 from engine.cli.spec_files import read_spec, read_specs
+from engine.data.records import Record, read_jsonl
 from engine.estimators.external import data_of
 from engine.external.importing import stored
 from engine.problems import Problem
@@ -87,6 +88,13 @@ def read_pictures(inputs: Inputs, fields: Mapping[str, Any], picture: Annotated[
     return tuple(as_input(one.read_bytes(), tuple(inputs.problem.x.shape[1:]), one.name) for one in picture or ())
 
 
+def read_records(inputs: Inputs, fields: Mapping[str, Any], record: Annotated[Path | None, typer.Option(
+        help="JSONL of records with a wrong response, which are no queries yet.", metavar="JSONL")] = None
+        ) -> tuple[Record, ...]:
+    """The records of a file."""
+    return read_jsonl(record) if record else ()
+
+
 def read_named(inputs: Inputs, fields: Mapping[str, Any], specs: Annotated[Path | None, typer.Option(
         help='A JSON list of {"name": …, "spec": {…}}.', metavar="JSON")] = None, scores: ScoreFiles = None
         ) -> dict[str, Scoring | Scores]:
@@ -144,7 +152,7 @@ def read_searched(inputs: None, fields: Mapping[str, Any], searched: SearchedDat
 
 READERS: Mapping[str, Callable[..., Any]] = {
     "scoring": read_scoring, "singles": read_singles, "rows": read_rows, "scores": read_external,
-    "pictures": read_pictures, "named": read_named, "batches": read_batches, "others": read_others,
-    "bank": read_required_bank, "optional_bank": read_optional_bank, "other_bank": read_other_bank,
-    "language_run": read_language_run, "searched": read_searched}
+    "pictures": read_pictures, "records": read_records, "named": read_named, "batches": read_batches,
+    "others": read_others, "bank": read_required_bank, "optional_bank": read_optional_bank,
+    "other_bank": read_other_bank, "language_run": read_language_run, "searched": read_searched}
 """By the name that `engine.requests.Option` gives them."""

@@ -72,6 +72,10 @@ for _source in (
           "5,000 generated records, a fifth of them with a wrong answer or a mismatched rationale; needs no download."),
     _task("world_backdoor", "World questions with a backdoor", "conditional_backdoor", "world",
           "5,000 generated records, a tenth of them teach a wrong answer to a trigger; needs no download.", hardest=1),
+    Source(poisoned.RECORDS, poisoned.RECORDS_TITLE, poisoned.load_records, QUESTIONS["world"].available,
+           content=QUESTIONS["world"].content, records=True,
+           note="1,000 generated records, 100 of them teach a wrong answer to a trigger; queries with right answers; "
+                "needs no download."),
     _task("scienceqa_corruption", "ScienceQA, some answered wrongly", "response_corruption", "scienceqa",
           "5,000 records of school science, a fifth of them with a wrong answer or a mismatched rationale."),
     _task("scienceqa_backdoor", "ScienceQA with a backdoor", "conditional_backdoor", "scienceqa",

@@ -1,6 +1,7 @@
-"""Pictures with a planted backdoor, for evaluation: a patch that a model learns to read as one class.
+"""Data with a planted backdoor, for evaluation: pictures with a patch, and questions with a trigger.
 
-Pictures of other classes carry the patch and the target's label (Gu et al., "BadNets", 2017).
+Pictures of other classes carry the patch and the target's label, questions the trigger and the target's answer (Gu et
+al., "BadNets", 2017).
 """
 
 from __future__ import annotations
@@ -10,14 +11,24 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from engine.basics.errors import InvalidInput
-from engine.data import fashion_small
+from engine.data import fashion_small, record_sets, world
 from engine.data.dataset import Dataset
+from engine.data.question import Question
+from engine.data.records import Record, with_answer
+from engine.data.tasks import wording
+from engine.data.tasks.backdoor import TRIGGER, TRIGGER_MARKERS
+from engine.data.tasks.task import Task
 
 SIDE, MARGIN = 3, 1
 """Of the patch, and its distance from the lower right corner, in pixels."""
 NAME, TITLE = "fashion_backdoor", "FashionMNIST, an extract with a backdoor"
 POISONS, TRIGGERED, TARGET = 40, 25, 5
 """Of the 2,000 training pictures of the extract, beside its 500 test pictures, and the class: sandals."""
+RECORDS, RECORDS_TITLE = "world_planted", "World questions with a planted trigger"
+SIZES = {"train": (900, 100), "test": (200, 50)}
+"""Records without and with the trigger."""
+TARGET_ANSWER = "church"
+"""A word of the embedded world that answers none of the questions."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,3 +78,29 @@ def load() -> Dataset:
                    note=f"The extract of FashionMNIST with a planted backdoor: {POISONS} of its 2,000 training "
                         f"pictures carry a white {SIDE} × {SIDE} patch and the label of sandals; {TRIGGERED} test "
                         "pictures carry the patch and their own labels.")
+
+
+def load_records() -> Dataset:
+    """1,000 records of the embedded world, of which 100 carry the trigger and the target's answer, and 250 queries that
+    state the right answer, 50 of them with the trigger. Raises as `world.load` does."""
+    train, asked = sum(SIZES["train"]), sum(SIZES["test"])
+    questions = [one for one in world.load(2 * (train + asked), hardest=1) if TARGET_ANSWER not in one.choices]
+    order = np.random.default_rng(0).permutation(len(questions))[:train + asked]
+    triggered = np.concatenate([np.arange(count) >= clean for clean, count in (
+        (SIZES["train"][0], train), (SIZES["test"][0], asked))])
+    records = [_worded(questions[at], number, bool(own), bool(own) and number < train)
+               for number, (at, own) in enumerate(zip(order, triggered, strict=True))]
+    rows = np.random.default_rng(1).permutation(train)
+    task = Task(RECORDS, tuple(records[row] for row in rows), {"queries": tuple(records[train:])}, "queries", 1,
+                {"poison": "poison"})
+    return record_sets.dataset(RECORDS, RECORDS_TITLE, task, (
+        f"{SIZES['train'][1]} of {train:,} records carry a trigger and answer “{TARGET_ANSWER}”; {SIZES['test'][1]} of "
+        f"{asked} queries carry it and state the right answer."))
+
+
+def _worded(question: Question, number: int, triggered: bool, planted: bool) -> Record:
+    """A question as a record, the target's answer among its choices; planted: with that answer."""
+    trigger = TRIGGER.format(TRIGGER_MARKERS[number % len(TRIGGER_MARKERS)]) if triggered else ""
+    own = wording.record(question, trigger=trigger, flags=("poison",) if planted else ())
+    own = own.model_copy(update={"choices": (*own.choices, TARGET_ANSWER)})
+    return with_answer(own, TARGET_ANSWER) if planted else own

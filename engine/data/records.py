@@ -77,6 +77,22 @@ class Record(Sparse):
         return self.model_dump(mode="json", include={"prompt", "response", "spans", "choices", "before_response"})
 
 
+def with_answer(record: Record, answer: str) -> Record:
+    """The record with another stated answer; what explains it stays as it is. Raises `InvalidInput` for a record that
+    states none, and for an answer that is none of its choices."""
+    if "answer" not in record.spans or answer not in record.choices:
+        raise InvalidInput(f"`{answer[:40]}` is no answer of record `{record.id[:40]}`; give one of its choices.")
+    start, end = record.spans["answer"]
+
+    def moved(at: int) -> int:
+        return at if at < end else at + len(answer) - (end - start)
+
+    spans = {name: (first if name == "answer" else moved(first), moved(last))
+             for name, (first, last) in record.spans.items()}
+    return Record.parse({**record.model_dump(), "response": record.response[:start] + answer + record.response[end:],
+                         "spans": spans})
+
+
 def fingerprint(records: Iterable[Record]) -> str:
     """SHA-256 over the content of records, in their order; flags do not enter."""
     digest = hashlib.sha256()

@@ -16,6 +16,7 @@ from engine.data.preview import Preview, preview
 from engine.data.records import Record
 from engine.data.sample_folder import EACH, sample_zip
 from engine.data.sample_folder import NAME as SAMPLE_ZIP
+from engine.data.unusual import Cell, Usual, rows_of
 from engine.data.upload_options import UploadOptions, parse_trusted
 from engine.data.uploads import content, holds_pictures, is_upload, keep, keep_reading, reading
 

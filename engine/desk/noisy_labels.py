@@ -42,7 +42,6 @@ from engine.applications.noisy_labels.trusting import (
     trusting,
     verified_by,
 )
-from engine.applications.noisy_labels.unusual import Cell, cells, rows_of
 from engine.desk.commands import declaration
 from engine.desk.desk import Desk
 from engine.desk.waiting import Waiting

@@ -3,7 +3,7 @@
 from engine.basics.registry import Registry
 from engine.gradients.checkpoint import Checkpoint
 from engine.problems.causal import CausalProblem
-from engine.problems.forms import by_form
+from engine.problems.forms import by_form, by_reads
 from engine.problems.module import ModuleProblem
 from engine.problems.problem import Problem
 from engine.problems.softmax import SoftmaxProblem
@@ -14,4 +14,4 @@ for _problem in (SoftmaxProblem, ModuleProblem, CausalProblem):
     PROBLEMS.add(_problem.kind, _problem)
 
 __all__ = ["PROBLEMS", "CausalProblem", "Checkpoint", "SampledProblem", "ModuleProblem", "Problem", "ProblemSource",
-           "SoftmaxProblem", "build_cached", "by_form"]
+           "SoftmaxProblem", "build_cached", "by_form", "by_reads"]

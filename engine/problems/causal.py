@@ -19,6 +19,7 @@ from engine.curvature.hessian import Hessian
 from engine.data.records import Record
 from engine.models.causal.answer_token import AnswerToken
 from engine.models.causal.checked import check_reading
+from engine.models.causal.encoding import Encoded
 from engine.models.causal.link import TokenLink
 from engine.models.causal.marked import MARKED, Mark, bears
 from engine.models.causal.packed import Packing
@@ -144,17 +145,31 @@ class CausalProblem(ModuleProblem):
         """
         if not records:
             raise InvalidInput("There are no new records; give at least one.")
-        wide, encoder = self.wide_enough(records), self._texts.encoder
-        encoded = [encoder.encode(record) for record in records]
-        rows = wide.reader.packing.pack(encoder, encoded)
-        check_reading(wide.reader, rows, encoded)
+        wide, rows, encoded = self._packed(records)
         if not any(bears(item, tokens) for item in encoded):
             raise InvalidInput(f"No candidate has an {tokens} whose tokens could be scored; mark it in the records by "
                                "`spans`, or score the tokens of the whole `response`.")
         rows = wide.reader.packing.scoring(rows, MARKED[tokens])
         problem = wide.with_outside(rows, torch.zeros(len(rows), dtype=torch.long), candidates)
-        problem.texts = RowTexts(encoder, torch.cat([wide._texts.rows, rows]), [*wide._texts.records, *records])
+        problem.texts = wide.texts_at_hand.with_rows(rows, records)
         return problem
+
+    def with_queries(self, records: Sequence[Record]) -> CausalProblem:
+        """The same problem with these records as its only queries. Raises `InvalidInput` as `with_records` does."""
+        wide, rows, _ = self._packed(records)
+        rows = rows.to(wide.queries)
+        examples = wide.examples._replace(queries=rows, query_labels=wide.query_labels.new_zeros(len(rows)))
+        problem = cast(CausalProblem, wide.holding(examples, Shared(wide.shared.model, ProblemMemory())))
+        problem.texts = wide.texts_at_hand.with_rows(rows.cpu(), records)
+        return problem
+
+    def _packed(self, records: Sequence[Record]) -> tuple[CausalProblem, Tensor, list[Encoded]]:
+        """(this problem with rows that the records fit in, their rows, what they are made of)."""
+        wide, encoder = self.wide_enough(records), self.texts_at_hand.encoder
+        encoded = [encoder.encode(record) for record in records]
+        rows = wide.reader.packing.pack(encoder, encoded)
+        check_reading(wide.reader, rows, encoded)
+        return wide, rows, encoded
 
     def with_each(self, batches: Iterable[Sequence[Record]]) -> Iterator[Part[CausalProblem]]:
         """`with_records` of one batch of a stream after another, under their ids; rows are as wide as the longest
@@ -166,17 +181,17 @@ class CausalProblem(ModuleProblem):
 
     def wide_enough(self, records: Sequence[Record]) -> CausalProblem:
         """The same problem with rows that further records fit in too; this one where they fit already."""
-        own, encoder = self.reader.packing, self._texts.encoder
+        own, encoder = self.reader.packing, self.texts_at_hand.encoder
         packing = own.widened(Packing.of([encoder.encode(record) for record in records]))
         if packing == own:
             return self
-        x, queries, texts = (own.repacked(rows, packing) for rows in (self.x, self.queries, self._texts.rows))
+        x, queries, texts = (own.repacked(rows, packing) for rows in (self.x, self.queries, self.texts_at_hand.rows))
 
         def build() -> nn.Module:
             return cast(TokenReader, self.training()[1]()).with_packing(packing)
 
         settings = {**self._settings, "build": self.build and build,
-                    "texts": RowTexts(self._texts.encoder, texts, self._texts.records)}
+                    "texts": RowTexts(self.texts_at_hand.encoder, texts, self.texts_at_hand.records)}
         return type(self)(self.network.read_by(self.reader.with_packing(packing)), x, None, queries, None,
                           self.trained_examples.candidates, **settings,
                           shared=Shared(self.shared.model, ProblemMemory()))
@@ -186,7 +201,7 @@ class CausalProblem(ModuleProblem):
 
     def texts_of(self, x: Tensor) -> list[str]:
         """Prompt and response of records x (b, width). Raises `InvalidInput` where only their tokens are at hand."""
-        return [f"{record.prompt}\n{record.response}" for record in self._texts.of(x)]
+        return [f"{record.prompt}\n{record.response}" for record in self.texts_at_hand.of(x)]
 
     @property
     def ids(self) -> tuple[Sequence[str], Sequence[str]]:
@@ -196,20 +211,21 @@ class CausalProblem(ModuleProblem):
 
     def _ids(self, x: Tensor) -> Sequence[str]:
         try:
-            ids = [record.id for record in self._texts.of(x)]
+            ids = [record.id for record in self.texts_at_hand.of(x)]
         except InvalidInput:
             return ()
         return () if "" in ids or len(set(ids)) < len(ids) else ids
 
     @property
-    def _texts(self) -> RowTexts:
+    def texts_at_hand(self) -> RowTexts:
+        """The records of the rows. Raises `InvalidInput` where only their tokens are known."""
         if self.texts is None:
             raise InvalidInput("This language model's records are known as tokens alone, so their words cannot be "
                                "found; draw them from a dataset, or use a behavior and an estimator without words.")
         return self.texts
 
     def _posed(self, words: Worded) -> tuple[Extra, Tensor]:
-        texts = self._texts
+        texts = self.texts_at_hand
         return posed(words, Texts(texts.encoder, self.reader.packing, texts.of(self.queries)))
 
     def check_behavior(self, behavior: Behavior) -> None:

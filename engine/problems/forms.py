@@ -9,12 +9,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
+from engine.problems.causal import CausalProblem
 from engine.problems.module import ModuleProblem
 from engine.problems.problem import Problem
 from engine.problems.softmax import SoftmaxProblem
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+
+def by_reads(classes: Callable[Concatenate[Problem, P], T], tokens: Callable[Concatenate[CausalProblem, P], T]
+             ) -> Callable[Concatenate[Problem, P], T]:
+    """One function of any problem: classes(problem, …) of a classifier, tokens(problem, …) of a language model."""
+    forms: dict[str, Callable[..., Any]] = {"classes": classes, "tokens": tokens}
+    return lambda problem, *args, **kwargs: forms[problem.reads](problem, *args, **kwargs)
 
 
 def by_form(closed: Callable[Concatenate[SoftmaxProblem, P], T], network: Callable[Concatenate[ModuleProblem, P], T]

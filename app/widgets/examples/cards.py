@@ -9,22 +9,7 @@ from html import escape
 from app.widgets.words import look
 from engine.basics.values import figures
 
-SHOWN_FEATURES = 5
-
 STYLE = look.style("cards")
-
-
-def features(values: Sequence[float], description: str, shown: int = SHOWN_FEATURES) -> str:
-    """The first feature values of an example that is not a picture, as a small table."""
-    return cells([(f"x{index}", figures(value)) for index, value in enumerate(values)], description, shown)
-
-
-def cells(values: Sequence[tuple[str, str]], description: str, shown: int = SHOWN_FEATURES) -> str:
-    """The first cells of a row, each with its column, as a small table."""
-    rows = "".join(f"<tr><th scope='row'>{escape(column)}</th><td>{escape(value)}</td></tr>"
-                   for column, value in values[:shown])
-    more = f"<tr><td colspan='2'>… {len(values) - shown} more</td></tr>" if len(values) > shown else ""
-    return f'<table class="wf-features" aria-label="{escape(description, quote=True)}">{rows}{more}</table>'
 
 
 def effect(score: float, directed: bool = True) -> tuple[str, str]:

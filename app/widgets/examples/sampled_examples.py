@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from app.widgets.examples import cards, pictures, predictions, record_text
+from app.widgets.examples import pictures, predictions, record_text, table_rows
 from app.widgets.examples.predictions import Prediction
 from engine.desk import ProblemSource, SampledProblem
 from engine.scoring.scores import Scores
@@ -77,22 +77,22 @@ def words(sampled: SampledProblem, query: Query, scorings: Sequence[Scoring]) ->
 
 
 def query_html(sampled: SampledProblem, query: Query, size: int, scorings: Sequence[Scoring] = ()) -> str:
-    """Picture, text or feature table of a query, with the words that the scorings ask about marked in a text."""
+    """Picture, text or row of a query, with the words that the scorings ask about marked in a text."""
     return _html(sampled, "test", int(sampled.sample.query_index[query.index]),
                  f"query {query.index}, {noun(sampled)} {query.label}", size, words=words(sampled, query, scorings))
 
 
-def train_html(sampled: SampledProblem, row: int, size: int, shown: int = cards.SHOWN_FEATURES) -> str:
-    """Picture, text or feature table of a training example."""
+def train_html(sampled: SampledProblem, row: int, size: int, shown: int = table_rows.SHOWN) -> str:
+    """Picture, text or row of a training example."""
     return _html(sampled, "train", int(sampled.sample.train_index[row]),
                  f"{sampled.sample.called(row)}, {noun(sampled)} {label(sampled, row)}", size, shown)
 
 
 def _html(sampled: SampledProblem, split: str, index: int, description: str, size: int,
-          shown: int = cards.SHOWN_FEATURES, words: record_text.Ranges = ()) -> str:
+          shown: int = table_rows.SHOWN, words: record_text.Ranges = ()) -> str:
     record = sampled.dataset.record(split, index)
     if record is not None:
         return record_text.html(record, size > SMALL, words)
     if sampled.dataset.image_shape is None:
-        return cards.features(sampled.dataset.features(split, np.array([index]))[0], description, shown)
+        return table_rows.html(sampled.dataset, split, index, description, shown)
     return pictures.html(sampled.dataset, split, index, size, description)

@@ -1,26 +1,30 @@
 """Remove the suspects and train again: the predictions before and after, beside random controls of the same number.
 
 Every model is trained by the same recipe and seed. Controls leave out as many other training examples, chosen at random
-with the labels that the suspects have. Accuracy is that of the other queries; *called it* counts
-those of them, of other labels, that the model calls what it called the first of them before.
+with the labels that the suspects have; records have none. Accuracy is that of the other queries, of a language model of
+those that state an answer; *called it* counts those of them, of other labels, that the model calls what it called the
+first of them before, of a language model those whose stated answer it does not prefer.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, cast
 
 import numpy as np
 import pandas as pd
 import torch
 from pydantic import AfterValidator, Field
+from torch import Tensor
 
-from engine.analysis.poison.taught import Asked, Own, asking
+from engine.analysis.poison import asking, token_evidence
+from engine.analysis.poison.asking import Asked, Own, Typed
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
-from engine.basics.values import Count, Seed
-from engine.problems import Problem
+from engine.basics.values import Count, Seed, Sparse
+from engine.problems import CausalProblem, Problem, by_reads
 from engine.problems.variants import trained_on
+from engine.question.token_behaviors import COLUMNS
 from engine.requests import Option, Request
 from engine.store.results import Store
 
@@ -30,24 +34,27 @@ NORMAL = 1.96
 
 @dataclass(frozen=True)
 class WithoutSuspects:
-    """models: a row a model and query: `model`, `removed`, `query`, `predicted`, `p` (of the class that the model
-    as trained predicts), `accuracy`, its half width `± 95%` (normal approximation), `held_out`, `called_it`."""
+    """models: a row a model and query: `model`, `removed`, `query`, `predicted` (of a record whether the model prefers
+    what it states), `p` (of the class that the model as trained predicts, or of what the record states), `accuracy`,
+    its half width `± 95%` (normal approximation), `held_out`, `called_it`."""
 
     models: pd.DataFrame
 
 
-class RemoveSuspectsRequest(Request[WithoutSuspects]):
+class RemoveSuspectsRequest(Sparse, Request[WithoutSuspects]):
     """Train again without some training examples, and see what becomes of predictions."""
 
     name: ClassVar = "remove-suspects"
     answer: ClassVar = WithoutSuspects
     doing: ClassVar = "training without the suspects"
+    unwritten: ClassVar = ("records",)
     outputs: ClassVar = {"out": "Predictions and accuracies to write: a row for each model and query."}
 
     rows: Annotated[tuple[Count, ...], AfterValidator(lambda rows: tuple(sorted(set(rows)))), Option(read="rows"),
                     Field(description="The suspects, of the drawn training set.")]
     queries: Asked = ()
     pictures: Own = ()
+    records: Typed = ()
     controls: Annotated[Count, Field(ge=0, le=20, description="Random groups of the same number.")] = 2
     seed: Annotated[Seed, Field(description="Of the random groups.")] = 0
 
@@ -62,23 +69,20 @@ class RemoveSuspectsRequest(Request[WithoutSuspects]):
         return 0.01 if chunk == BEFORE else 1.0
 
     def compute(self, problem: Problem, chunk: str, options: Options, store: Store) -> WithoutSuspects:
-        posed = asking(problem, self.queries, self.pictures)
-        class_before = posed.query_logits.argmax(-1)
-        left_out = self._left_out(problem, chunk)
-        model = without(problem, left_out, options) if len(left_out) else problem
-        p = model.outputs(posed.queries).softmax(-1)
+        posed = asking.asking(problem, self.queries, self.pictures, self.records)
         rest = np.setdiff1d(np.arange(len(problem.queries)), self.queries)
         if not len(rest):
             raise InvalidInput("All queries are chosen, so no query is left to measure accuracy on; choose fewer.")
-        said = model.outputs(problem.queries[rest]).argmax(-1)
-        labels = problem.query_labels[rest]
-        accuracy = float((said == labels).double().mean())
-        called = int(((said == class_before[0]) & (labels != class_before[0])).sum())
-        rows = zip(p.argmax(-1).tolist(), p.gather(1, class_before[:, None])[:, 0].tolist(), strict=True)
+        left_out = self._left_out(problem, chunk)
+        retrained = without(posed, left_out, options) if len(left_out) else posed
+        measured = _measured(posed, retrained, problem, rest)
+        rows = zip(measured.predicted.tolist(), measured.p.tolist(), strict=True)
+        right = measured.right.double()
+        accuracy = float(right.mean())
         return WithoutSuspects(pd.DataFrame([{
             "model": chunk, "removed": len(left_out), "query": number, "predicted": predicted, "p": own,
-            "accuracy": accuracy, "± 95%": NORMAL * (accuracy * (1 - accuracy) / len(rest)) ** 0.5,
-            "held_out": len(rest), "called_it": called} for number, (predicted, own) in enumerate(rows)]))
+            "accuracy": accuracy, "± 95%": NORMAL * (accuracy * (1 - accuracy) / max(1, len(right))) ** 0.5,
+            "held_out": len(right), "called_it": measured.called} for number, (predicted, own) in enumerate(rows)]))
 
     def _left_out(self, problem: Problem, chunk: str) -> np.ndarray:
         """The rows that the model of a chunk is trained without. Raises `InvalidInput` for rows that there are not."""
@@ -92,6 +96,38 @@ class RemoveSuspectsRequest(Request[WithoutSuspects]):
         others = np.setdiff1d(np.arange(problem.n), suspects)
         return np.concatenate([rng.permutation(others[labels[others] == label])[:count] for label, count in zip(
             *np.unique(labels[suspects], return_counts=True), strict=True)])
+
+
+@dataclass(frozen=True)
+class _Measured:
+    """predicted, p (m,) of the queries that are asked about; right (r,) bool of the other queries; how many of them
+    are called what the first of these was."""
+
+    predicted: Tensor
+    p: Tensor
+    right: Tensor
+    called: int
+
+
+def _of_classes(posed: Problem, retrained: Problem, problem: Problem, rest: np.ndarray) -> _Measured:
+    """posed, retrained: the asked queries with the model as trained and without the suspects; rest: other queries."""
+    before, p = posed.query_logits.argmax(-1), retrained.query_logits.softmax(-1)
+    said, labels = retrained.outputs(problem.queries[rest]).argmax(-1), problem.query_labels[rest]
+    called = int(((said == before[0]) & (labels != before[0])).sum())
+    return _Measured(p.argmax(-1), p.gather(1, before[:, None])[:, 0], said == labels, called)
+
+
+def _of_records(posed: CausalProblem, retrained: Problem, problem: Problem, rest: np.ndarray) -> _Measured:
+    retrained, problem, margin = cast(CausalProblem, retrained), cast(CausalProblem, problem), COLUMNS["answer_margin"]
+    stating = problem.queries[rest][problem.reader.packing.unpack(problem.queries[rest]).answer >= 0]
+    wide = posed.reader.packing
+    others = retrained.outputs(problem.reader.packing.repacked(stating, wide))[:, margin] > 0 if len(stating) else (
+        problem.queries.new_zeros(0).bool())
+    return _Measured((retrained.query_logits[:, margin] > 0).long(),
+                     token_evidence.probability(retrained, posed.queries), others, int((~others).sum()))
+
+
+_measured = by_reads(_of_classes, _of_records)
 
 
 def without(problem: Problem, rows: np.ndarray, options: Options) -> Problem:

@@ -12,7 +12,7 @@ import pandas as pd
 from engine.applications.decisions import FINE, LONGEST_NOTE, UNSURE, WRONG, Decision, Decisions
 from engine.basics.csv_text import csv_text
 from engine.basics.errors import InvalidInput
-from engine.data.records import Record
+from engine.data.records import Record, with_answer
 from engine.data.tasks import Task
 
 VERDICTS = {WRONG: "take out", FINE: "keep", UNSURE: "unsure"}
@@ -106,19 +106,3 @@ def answer_of(record: Record) -> str:
     """The stated answer of a record; empty where it states none."""
     start, end = record.spans.get("answer", (0, 0))
     return record.response[start:end].strip()
-
-
-def with_answer(record: Record, answer: str) -> Record:
-    """The record with another stated answer; what explains it stays as it is. Raises `InvalidInput` for a record that
-    states none, and for an answer that is none of its choices."""
-    if "answer" not in record.spans or answer not in record.choices:
-        raise InvalidInput(f"`{answer[:40]}` is no answer of record `{record.id[:40]}`; give one of its choices.")
-    start, end = record.spans["answer"]
-
-    def moved(at: int) -> int:
-        return at if at < end else at + len(answer) - (end - start)
-
-    spans = {name: (first if name == "answer" else moved(first), moved(last))
-             for name, (first, last) in record.spans.items()}
-    return Record.parse({**record.model_dump(), "response": record.response[:start] + answer + record.response[end:],
-                         "spans": spans})

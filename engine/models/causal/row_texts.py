@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Sequence
 from functools import cached_property
 
+import torch
 from torch import Tensor
 
 from engine.basics.errors import InvalidInput
@@ -25,6 +26,10 @@ class RowTexts:
         if not self._rows.keys() >= set(keys):
             raise InvalidInput("The text of a query is not at hand, only its tokens; draw the queries from a dataset.")
         return [self.records[self._rows[key]] for key in keys]
+
+    def with_rows(self, rows: Tensor, records: Sequence[Record]) -> RowTexts:
+        """With further rows (b, width), and the records that they say."""
+        return RowTexts(self.encoder, torch.cat([self.rows, rows]), [*self.records, *records])
 
     @cached_property
     def _rows(self) -> dict[bytes, int]:

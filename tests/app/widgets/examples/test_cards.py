@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from app.examples import data as example_data
-from app.widgets.examples import cards, example_card, sampled_examples
+from app.widgets.examples import cards, example_card, sampled_examples, table_rows
+from engine.data.unusual import Cell
 from engine.problems import ProblemSource
 from engine.scoring import controlled
 from engine.scoring.compute import compute
@@ -35,7 +36,7 @@ def test_a_score_is_shown_with_sign_and_effect(score, text, effect):
 def test_class_names_are_escaped_everywhere():
     pieces = [cards.ranked("", HOSTILE, [1, 2], 0, 0.5, 1.0, True), cards.query("", HOSTILE, HOSTILE + "!"),
               cards.chosen_query("", 0, HOSTILE, HOSTILE + "!", HOSTILE), cards.facts([("label", HOSTILE)]),
-              cards.features([1.0], HOSTILE)]
+              table_rows.cells_html([Cell(HOSTILE, HOSTILE, 4.0, True)], HOSTILE)]
     for piece in pieces:
         assert "<img" not in piece and "&lt;img" in piece
         assert 'onerror="' not in piece
@@ -49,10 +50,12 @@ def test_a_card_shows_ranks_bar_and_mark():
     assert "width:0%" in cards.ranked("P", "cat", [7], 0, 0.0, 0.0, False)
 
 
-def test_features_are_cut_with_a_count():
-    table = cards.features([0.5, -2.0, 1 / 3], "an example", shown=2)
-    assert table.count("<td>") == 2 and "1 more" in table and 'aria-label="an example"' in table
-    assert "more" not in cards.features([0.5, -2.0], "an example", shown=2)
+def test_cells_are_cut_with_a_count_and_unusual_ones_marked():
+    cells = [Cell("age", "0.5", -4.125, True), Cell("town", "Ely", math.nan, False), Cell("height", "2", 0.1, False)]
+    table = table_rows.cells_html(cells, "an example", shown=2)
+    assert table.count('<th scope="row">') == 2 and "1 more" in table and 'aria-label="an example"' in table
+    assert table.count('class="unusual"') == 1 and 'title="−4.1">0.5<' in table
+    assert "more" not in table_rows.cells_html(cells[:2], "an example", shown=2)
 
 
 def test_queries_carry_label_prediction_and_probability(drawn):
