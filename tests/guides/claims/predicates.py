@@ -342,6 +342,12 @@ def rationales_with_long_explanations() -> Found:
 
 
 @claim
+def long_explanations_by_the_papers_words() -> Found:
+    answers, rationales = concluded("embedded-long")["reversed-by-corruption"].clauses
+    return two(*answers.interval(), *rationales.interval()) if answers.seeds == 3 else False
+
+
+@claim
 def losses_and_signals_with_long_explanations() -> Found:
     own = auprc("figure-5-2", "embedded-long-authors").set_index(["corruption", "behavior", "method"])
     losses = [own.loc[("rationale", loss, method)] for loss in ("Response loss", "Explanation loss")
