@@ -18,7 +18,8 @@ def listed(findings: Sequence[Finding], without: Sequence[Statement], whose: str
     width = max((len(finding.verdict) for finding in findings), default=0)
     blocks = ["\n".join([f"{finding.verdict:<{width}}  {finding.sentence}",
                          *(f"{'':<{width}}  {line}" for line in _below(finding) if line)]) for finding in findings]
-    blocks += [f"{'not run':<{width}}  {in_our_names(statement.sentence, whose)}\n{'':<{width}}  {lacking(statement.needs[0], whose)}"
+    blocks += [f"{'not run':<{width}}  {in_our_names(statement.sentence, whose)}\n"
+               f"{'':<{width}}  {lacking(statement.needs[0], whose)}"
                for statement in without if findings or whose != conventions.AS_PAPER]
     return "\n\n".join([*blocks, wording.summary(findings, whose), *([wording.ADJUSTMENT] if findings else [])])
 
