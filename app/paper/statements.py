@@ -34,7 +34,7 @@ def _row(finding: Finding, others: Sequence[Finding], whose: str) -> str:
     address = cells_address(finding.statement.needs[0], finding.preset, whose)
     quiet += _by_other(finding, others, whose)
     return (f'<tr><th scope="row">{MARKS[finding.verdict]} {finding.verdict}{quiet}</th>'
-            f"<td>{escape(finding.statement.sentence)}<details><summary>{escape(_short(finding))}</summary>{lines}"
+            f"<td>{escape(finding.sentence)}<details><summary>{escape(_short(finding))}</summary>{lines}"
             f'<p><a href="{escape(address)}" target="_self">See its table</a></p></details></td></tr>')
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from engine.experiments import conventions, reproduction
+from engine.experiments.paper_numbers import in_our_names
 from engine.experiments.scoreboard import lacking
 from engine.experiments.statements import wording
 from engine.experiments.statements.statement import LEVEL, Clause, Finding, Statement, adjusted_level
@@ -15,9 +16,10 @@ def listed(findings: Sequence[Finding], without: Sequence[Statement], whose: str
     """Each finding as its verdict and sentence, with its origin, figure, comparisons and reason below; then the
     statements without results by these conventions, how many are which, and what decides."""
     width = max((len(finding.verdict) for finding in findings), default=0)
-    blocks = ["\n".join([f"{finding.verdict:<{width}}  {finding.statement.sentence}",
+    blocks = ["\n".join([f"{finding.verdict:<{width}}  {finding.sentence}",
                          *(f"{'':<{width}}  {line}" for line in _below(finding) if line)]) for finding in findings]
-    blocks += [f"{'not run':<{width}}  {statement.sentence}\n{'':<{width}}  {lacking(statement.needs[0], whose)}"
+    blocks += [f"{'not run':<{width}}  {in_our_names(statement.sentence, whose)}\n"
+               f"{'':<{width}}  {lacking(statement.needs[0], whose)}"
                for statement in without if findings or whose != conventions.AS_PAPER]
     return "\n\n".join([*blocks, wording.summary(findings, whose), *([wording.ADJUSTMENT] if findings else [])])
 
@@ -38,7 +40,7 @@ def as_data(findings: Sequence[Finding], whose: str) -> dict[str, Any]:
 
 def _finding(finding: Finding) -> dict[str, Any]:
     count = len(finding.clauses)
-    return {"statement": finding.statement.name, "sentence": finding.statement.sentence, "verdict": finding.verdict,
+    return {"statement": finding.statement.name, "sentence": finding.sentence, "verdict": finding.verdict,
             "needs": list(finding.statement.needs), "scale": finding.scale, "preset": finding.preset,
             "figure": finding.statement.figure, "why": finding.why, "n_comparisons": count,
             "level": LEVEL, "adjusted_level": adjusted_level(count) if count else None,

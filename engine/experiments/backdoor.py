@@ -41,7 +41,7 @@ DESK_REMOVALS = [["Random", "none"], ["RepSim", "none"], ["GradSim", "Answer log
 EMBEDDED = {"epochs": 12, "learning_rate": 3e-3, "batch": 16, "context": 256}
 """Chosen by attack success and accuracy alone, as the guide *Reproducing the paper* says; so are `DESK` and `GPU`."""
 LONG = EMBEDDED
-"""Not tried at this size yet."""
+"""Not tried at this size yet; on 2,500 of these records in batches of 32 it does not teach the attack."""
 DESK = {**language.PAPER_COUNTS_RECIPE, "epochs": 4, "learning_rate": 3e-3}
 GPU = {**language.PAPER_COUNTS_RECIPE, "epochs": 12}
 SETTINGS = {
@@ -64,7 +64,7 @@ TITLES = {"small": "80 short records, three epochs with learning rate 1e-3",
           "gpu": "5,000 ScienceQA records in the paper's counts, a model of 135 million parameters",
           "paper": "5,000 ScienceQA records as in Appendix A-2",
           "embedded": "5,000 records of the embedded world, in the paper's counts",
-          "embedded-long": response_corruption.TITLES["embedded-long"]}
+          "embedded-long": "5,000 records of the embedded world with up to five choices and long explanations"}
 TRAINING = {"corruption": 1.0, "backdoor": 0.9}
 """The tasks of Table A-11, and what a training takes of the time until its model is measured."""
 SEEDS = {"small": 2, "desk": 2, "gpu": 3, "paper": 3, "embedded": 3, "embedded-long": 3}

@@ -33,6 +33,16 @@ RENAMED: Mapping[str, Mapping[str, str]] = {
 Cell = Mapping[str, str]
 
 
+def in_our_names(text: str, whose: str) -> str:
+    """Words on behaviors as the paper names them, with the names that our tables have for what the authors' code
+    computes, capital or not; by the paper's words they stay as they are."""
+    if whose == AS_PAPER:
+        return text
+    for ours, papers in RENAMED["behavior"].items():
+        text = text.replace(papers, ours).replace(papers.lower(), ours.lower())
+    return text
+
+
 @dataclass(frozen=True)
 class AuthorsFile:
     """A file of the authors' results for one experiment. read: a row of it -> the columns that name the cell in our

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from engine.experiments.conventions import of_folder
 from engine.experiments.statements import STATEMENTS
 from engine.experiments.statements.findings import findings
 from engine.experiments.statements.statement import Finding
@@ -26,7 +27,8 @@ def manifest(name: str, preset: str = "desk") -> dict:
 
 def concluded(scale: str) -> dict[str, Finding]:
     """What a scale says of every statement that it is published for, by the statement's name."""
-    return {found.statement.name: found for found in findings(STATEMENTS.values()) if found.scale == scale}
+    judged = findings(STATEMENTS.values(), whose=of_folder(scale))
+    return {found.statement.name: found for found in judged if found.scale == scale}
 
 
 def rows(after: str, columns: int, guide: str = GUIDE) -> list[list[str]]:

@@ -2,10 +2,14 @@
 
 import re
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from engine.basics.sizes import spell_bytes
+from engine.data import tasks
+from engine.experiments import EXPERIMENTS, backdoor
+from engine.experiments.paper_numbers import cells
 from engine.experiments.statements.statement import CONTRADICTED, UNDECIDED
 from engine.metrics.intervals import t_interval
 from engine.metrics.seed_means import split
@@ -60,6 +64,26 @@ def test_detection_with_the_embedded_model(row):
     own = table[(table["metric"] == "AUPRC") & (table["method"] == row[1])].set_index("behavior")
     for name, cell in zip(BEHAVIORS, row[2:], strict=True):
         assert cell == f"{own.loc[name, 'mean']:.2f} ± {own.loc[name, 'ci95']:.2f}"
+
+
+LONG_BEHAVIORS = {"Answer logit": "Answer log-probability"}
+
+
+@pytest.mark.parametrize("row", rows("in brackets and chance at 0.10:", 6, REPRODUCING),
+                         ids=lambda row: " ".join(row[:2]))
+def test_corruption_with_long_explanations(row):
+    ours, theirs = published("figure-5-2", "embedded-long-authors"), cells(EXPERIMENTS["figure-5-2"])
+    theirs = theirs[theirs["model"] == "Qwen3-8B"]
+    own, paper = (table[(table["corruption"] == SOUGHT[row[0]][1]) & (table["metric"] == "AUPRC")
+                        & (table["method"] == row[1])].set_index("behavior") for table in (ours, theirs))
+    for name, cell in zip(BEHAVIORS, row[2:], strict=True):
+        assert cell == f"{with_interval(own.loc[LONG_BEHAVIORS.get(name, name)])} ({paper.loc[name, 'mean']:.2f})"
+
+
+def test_the_largest_attack_success_on_long_questions():
+    task = tasks.cached_task(backdoor.SETTINGS["embedded-long"]["task"])
+    hit = np.mean([1 / (len(record.choices) - 1) for record in task.queries["triggered"]])
+    assert f"would hit it for {hit:.2f} of the test prompts" in IN_ONE_LINE
 
 
 REMOVERS = {"random": ("Random", "none"), "an oracle": ("Oracle", "Harmful poison"), "RepSim": ("RepSim", "none"),

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
 from engine.experiments import EXPERIMENTS, collinear, publish
-from engine.experiments.conventions import AS_PAPER, KEY
+from engine.experiments.conventions import AS_PAPER, KEY, of_folder
 from engine.experiments.enough import PublishedEvidence
-from engine.experiments.paper_numbers import in_paper_names
+from engine.experiments.paper_numbers import in_our_names, in_paper_names
 from engine.experiments.statements.rows import Missing, TableRows
 from engine.experiments.statements.statement import Finding, Statement
 
@@ -62,8 +63,11 @@ def _finding(statement: Statement, scale: str, read: Callable[[str, str], Publis
         clauses = statement.clauses(_rows(given))
     except Missing as error:
         return Finding(statement, scale, preset, short=short, lacks=str(error))
-    alike = next(filter(None, (collinear.undecidable(one.manifest, statement.compared) for one in given.values())), "")
-    return Finding(statement, scale, preset, tuple(clauses), short, alike)
+    whose = of_folder(scale)
+    compared = [(in_our_names(first, whose), in_our_names(second, whose)) for first, second in statement.compared]
+    alike = next(filter(None, (collinear.undecidable(one.manifest, compared) for one in given.values())), "")
+    named = tuple(replace(clause, title=in_our_names(clause.title, whose)) for clause in clauses)
+    return Finding(statement, scale, preset, named, short, alike)
 
 
 def _rows(given: Mapping[str, PublishedEvidence]) -> dict[str, TableRows]:

@@ -19,6 +19,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from engine.experiments.conventions import of_folder
+from engine.experiments.paper_numbers import in_our_names
 from engine.experiments.statements.rows import TableRows
 from engine.metrics.intervals import t_interval
 
@@ -125,6 +127,11 @@ class Finding:
     clauses: tuple[Clause, ...] = ()
     short: str = ""
     lacks: str = ""
+
+    @property
+    def sentence(self) -> str:
+        """The statement's, with the behaviors by the names of what was computed."""
+        return in_our_names(self.statement.sentence, of_folder(self.scale))
 
     @property
     def verdict(self) -> str:

@@ -4,6 +4,9 @@ import pytest
 
 from engine.cli.reproduce_text import collinearity
 from engine.experiments import collinear
+from engine.experiments.conventions import AS_AUTHORS
+from engine.experiments.statements import STATEMENTS
+from engine.experiments.statements.findings import findings
 from engine.experiments.statements.statement import CONFIRMED, UNDECIDED
 from tests.engine.experiments.test_statements import of, put, row
 
@@ -44,6 +47,20 @@ def test_a_statement_on_collinear_behaviors_stays_undecided(tmp_path, cosine, ve
     finding, = of(tmp_path, "logit-beats-losses")
     assert finding.verdict == verdict and len(finding.clauses) == 2
     assert ("decides nothing" in finding.why) == (verdict == UNDECIDED) and not finding.short
+
+
+LOG_PROBABILITY = "Answer log-probability"
+
+
+@pytest.mark.parametrize(("near", "verdict"), [(LOG_PROBABILITY, UNDECIDED), (LOGIT, CONFIRMED)])
+def test_by_the_authors_code_it_is_the_log_probability_that_is_compared(tmp_path, near, verdict):
+    rows = [row(value, method="TracIn", behavior=behavior, metric="AUPRC")
+            for behavior, value in ((RESPONSE, 0.2), (EXPLANATION, 0.1), (LOGIT, 0.0), (LOG_PROBABILITY, 0.5))]
+    put(tmp_path, "table-5-2", rows, whose=AS_AUTHORS, seeds=[0, 1, 2],
+        runs=[{"behavior_cosines": [{"behaviors": [RESPONSE, near], "cosine": [0.99]}]}])
+    finding, = findings([STATEMENTS["logit-beats-losses"]], tmp_path, AS_AUTHORS)
+    assert finding.verdict == verdict and finding.clauses[0].interval()[0] == pytest.approx(0.3)
+    assert finding.sentence == "TracIn detects the poison better with the answer log-probability than with either loss."
 
 
 def test_the_command_prints_them():

@@ -244,14 +244,15 @@ def test_the_papers_sizes_are_its_preset():
 
 
 def test_the_embedded_model_runs_the_papers_sizes_on_its_own_world():
-    for study, name, more in ((backdoor, "table-5-2", {"hardest": 1}), (response_corruption, "figure-5-2", {})):
+    for study, name, more, sizes in ((backdoor, "table-5-2", {"hardest": 1}, {}),
+                                     (response_corruption, "figure-5-2", {}, response_corruption.LONG_SIZES)):
         settings = study.SETTINGS["embedded"]
         assert settings["task"] == {**study.SETTINGS["paper"]["task"], "questions": "world", **more}
         assert settings["model"] == catalogue.EMBEDDED_MODEL and EXPERIMENTS[name].presets["embedded"].seeds == 3
         assert not reproduction.missing_data(name, "embedded")
         longer = study.SETTINGS["embedded-long"]
         assert longer["model"] == catalogue.LONG_MODEL
-        assert longer["task"] == {**settings["task"], "questions": "world_long"}
+        assert longer["task"] == {**settings["task"], "questions": "world_long", **sizes}
     small, large = (LanguageStudy("conditional_backdoor", catalogue.EMBEDDED_MODEL, records, 0)
                     for records in (80, 5_000))
     assert small.setting.task["questions"] == "world" and small.setting.recipe == large.setting.recipe

@@ -7,7 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from engine.experiments import EXPERIMENTS, publish
+from engine.experiments import EXPERIMENTS, conventions, publish
+from engine.experiments.conventions import AS_PAPER
 from engine.experiments.statements import STATEMENTS, wording
 from engine.experiments.statements.findings import findings
 from engine.experiments.statements.rows import TableRows
@@ -31,14 +32,15 @@ def row(value, noise=NOISE, **named):
             "seed_means": " ".join(f"{one:.6f}" for one in values)}
 
 
-def put(folder, name, rows, preset="paper", **manifest):
+def put(folder, name, rows, preset="paper", whose=AS_PAPER, **manifest):
     """A published folder as `reproduce` leaves it."""
-    place = folder / name / preset
+    place = folder / name / conventions.folder(preset, whose)
     place.mkdir(parents=True)
     content = pd.DataFrame(rows).to_csv(index=False).encode()
     (place / publish.TABLE).write_bytes(content)
     files = {publish.TABLE: {"sha256": hashlib.sha256(content).hexdigest()}}
-    (place / publish.MANIFEST).write_text(json.dumps({"preset": preset, **manifest, "files": files}))
+    about = {"preset": preset, conventions.KEY: whose, **manifest, "files": files}
+    (place / publish.MANIFEST).write_text(json.dumps(about))
 
 
 def table_5_1(tracin=(0.35, 0.60, 0.47), lissa=(0.54, 0.42, 0.59), gradsim=(0.40, 0.34, 0.41), similarity=0.22):

@@ -9,7 +9,7 @@ import pandas as pd
 
 from engine.experiments import EXPERIMENTS, publish
 from engine.experiments.paper_numbers import cells
-from engine.experiments.statements.statement import CONFIRMED, UNDECIDED, Finding
+from engine.experiments.statements.statement import CONFIRMED, UNDECIDED, Clause, Finding
 from engine.metrics.intervals import t_interval
 from tests.guides import published as told
 from tests.guides.published import ROOT, by_seed, manifest, published
@@ -324,6 +324,43 @@ def corruption_with_the_embedded_model() -> Found:
     said = concluded("embedded")
     assert said["reversed-by-corruption"].verdict == said["similarity-takes-benign"].verdict == CONFIRMED
     return two(*said["similarity-takes-benign"].least.interval())
+
+
+def corrupted_with_long_explanations() -> tuple[Clause, Clause]:
+    """Wrong answers, and mismatched rationales, by the authors' code."""
+    answers, rationales = concluded("embedded-long-authors")["reversed-by-corruption"].clauses
+    return answers, rationales
+
+
+@claim
+def wrong_answers_with_long_explanations() -> Found:
+    answers, _ = corrupted_with_long_explanations()
+    theirs = cells(EXPERIMENTS["figure-5-2"])
+    mean = theirs[theirs["model"] == "Qwen3-8B"].groupby(["corruption", "metric", "behavior"])["mean"].mean()
+    mean = mean["answer", "AUPRC"]
+    return two(*answers.interval(), mean["Answer logit"] - mean["Explanation loss"]) if answers.holds else False
+
+
+@claim
+def rationales_with_long_explanations() -> Found:
+    _, rationales = corrupted_with_long_explanations()
+    mean, half = rationales.interval()
+    return two(-mean, half) if rationales.fails(2) else False
+
+
+@claim
+def long_explanations_by_the_papers_words() -> Found:
+    answers, rationales = concluded("embedded-long")["reversed-by-corruption"].clauses
+    return two(*answers.interval(), *rationales.interval()) if answers.seeds == 3 else False
+
+
+@claim
+def losses_and_signals_with_long_explanations() -> Found:
+    own = auprc("figure-5-2", "embedded-long-authors").set_index(["corruption", "behavior", "method"])
+    losses = [own.loc[("rationale", loss, method)] for loss in ("Response loss", "Explanation loss")
+              for method in ("GradSim", "LESS")]
+    answers, rationales = concluded("embedded-long-authors")["both-signals-help"].clauses
+    return all(row["mean"] + row["ci95"] < 0.1 for row in losses) and answers.holds and rationales.fails(2)
 
 
 @claim

@@ -62,6 +62,8 @@ TABLES = {
         f"test {PICTURES}test_removal_of_pictures_at_the_desk",
     "sought | estimator | response loss | explanation loss | answer logit | answer margin":
         f"test {LANGUAGE}test_corruption_with_smollm2_at_the_desk",
+    "sought | estimator | response loss | explanation loss | answer log-probability | answer margin":
+        f"test {LANGUAGE}test_corruption_with_long_explanations",
     "removed by | poison among the removed | attack success":
         f"test {LANGUAGE}test_removal_with_the_embedded_model",
     "estimator | response loss | explanation loss | answer logit | answer margin":
