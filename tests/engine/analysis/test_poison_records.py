@@ -1,7 +1,5 @@
 """What taught a language model's response: the ranking against its definition, and training without suspects."""
 
-import copy
-
 import numpy as np
 import pytest
 import torch
@@ -40,34 +38,29 @@ def test_planted_records_carry_the_trigger_and_its_answer_and_queries_right_answ
 
 
 def test_scores_are_the_cosines_of_their_definition(problem):
-    """Token by token, with the gradient by one embedding after the other from finite differences in float64."""
+    """Token by token, with the gradient by the embeddings that are given to the model in place of the record."""
     records = problem.texts_at_hand.of(problem.x[:1])
     posed = problem.with_queries(records)
     scores, _ = token_evidence.evidence(posed)
     encoder = problem.texts_at_hand.encoder
     prompts = [item.ids[:item.response] for item in map(encoder.encode, problem.texts_at_hand.of(problem.x))]
     item = encoder.encode(records[0])
-    model = copy.deepcopy(posed.network.module.model.get_base_model()).double()
+    model = posed.network.module.model
     embedding = model.get_input_embeddings().weight.detach()
     every = torch.tensor([token for prompt in prompts for token in prompt])
-    mean = embedding[every].mean(0)
-
-    def logit(embedded):
-        with torch.no_grad():
-            return float(model(inputs_embeds=embedded[None]).logits[0, item.answer - 1, item.ids[item.answer]])
-
-    whole = embedding[torch.tensor(item.ids)].double()
+    whole = embedding[torch.tensor(item.ids)].requires_grad_(True)
+    logit = model(inputs_embeds=whole[None]).logits[0, item.answer - 1, item.ids[item.answer]]
+    [gradient] = torch.autograd.grad(logit, whole)
+    own = (gradient * (whole - embedding[every].mean(0))).sum(1).tolist()
     holding = {token: np.mean([token in prompt for prompt in prompts]) for token in set(every.tolist())}
     e = dict.fromkeys(holding, 0.0)
-    for position, token in enumerate(item.ids[:item.response]):
+    for token, value in zip(item.ids[:item.response], own, strict=False):
         if token in e:
-            step = torch.zeros_like(whole)
-            step[position] = 1e-4 * (whole[position] - mean)
-            e[token] += (logit(whole + step) - logit(whole - step)) / 2e-4
+            e[token] += value
     e = np.array([max(0.0, value * (1 - holding[token])) for token, value in e.items()])
     for k in (0, 7, 39):
         h = np.array([(token in prompts[k]) - holding[token] for token in holding])
-        assert scores[0, k] == pytest.approx(e @ h / np.linalg.norm(e) / np.linalg.norm(h), abs=0.02)
+        assert scores[0, k] == pytest.approx(e @ h / np.linalg.norm(e) / np.linalg.norm(h), abs=1e-5)
 
 
 def test_a_query_is_asked_about_with_the_answer_that_the_model_prefers(problem):
