@@ -25,9 +25,9 @@ PAIR = 8
 def bergson(scores: np.ndarray) -> bytes:
     """A zip of `info.json` and `scores.bin` for scores (m, k); NaN is a score that was not written."""
     names = [(f"score_{query}", f"written_{query}") for query in range(len(scores))]
-    declared = {"names": [name for pair in names for name in pair], "formats": ["float32", "bool"] * len(names),
-                "offsets": [PAIR * query + at for query in range(len(names)) for at in (0, 4)],
-                "itemsize": PAIR * len(names)}
+    declared: Any = {"names": [name for pair in names for name in pair], "formats": ["float32", "bool"] * len(names),
+                     "offsets": [PAIR * query + at for query in range(len(names)) for at in (0, 4)],
+                     "itemsize": PAIR * len(names)}
     table: Any = np.zeros(scores.shape[1], np.dtype(declared))
     for (score, written), row in zip(names, scores, strict=True):
         table[score], table[written] = np.nan_to_num(row), np.isfinite(row)
