@@ -20,7 +20,7 @@ from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
 from engine.experiments import exact_language
 from engine.experiments.experiment import Experiment, StudyPreset
-from engine.experiments.paper_names import CHECKPOINTS, NAMES, READINGS, PaperName
+from engine.experiments.paper_names import CHECKPOINTS, CHECKPOINTS_AT, NAMES, READINGS, PaperName
 from engine.experiments.study import study
 from engine.jobs import Context, Output
 from engine.metrics import seed_means
@@ -37,7 +37,7 @@ WHOLE = "the whole path"
 SLOW = ("retrain", "local_search")
 """Processes that train for each candidate."""
 LANGUAGE_SOURCE = {**exact_language.SOURCE, "n_train": 300, "n_test": 100, "n_queries": 40, "n_candidates": 60,
-                "recipe": {**exact_language.RECIPE, "checkpoints": CHECKPOINTS}}
+                "recipe": {**exact_language.RECIPE, "checkpoints": CHECKPOINTS, "checkpoints_at": CHECKPOINTS_AT}}
 CONVEX_SOURCE = {"dataset": "digits", "n_train": 200, "n_queries": 20, "n_candidates": 60, "l2": 1e-3}
 NETWORK_SOURCE = {**CONVEX_SOURCE, "model": "mlp",
                 "recipe": {"epochs": 30, "batch_size": 50, "learning_rate": 0.02, "momentum": 0.9,

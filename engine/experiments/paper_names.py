@@ -22,8 +22,8 @@ LITERATURE, TEXT, CODE = "literature", "text", "code"
 READINGS: Mapping[str, str] = {LITERATURE: "the literature", TEXT: "the paper's text", CODE: "the authors' code"}
 LANGUAGE, NETWORK, CONVEX = CausalProblem.kind, ModuleProblem.kind, SoftmaxProblem.kind
 """The kinds of models on which readings are compared."""
-CHECKPOINTS = 3
-"""Of the trainings of the models on which readings are compared."""
+CHECKPOINTS, CHECKPOINTS_AT = 3, "0.33,0.66,1"
+"""How many, and of a language model after which fractions, the trainings store on which readings are compared."""
 REPOSITORY = "plumprc/Influence_Estimation at c201215"
 
 
@@ -106,7 +106,7 @@ for _name, _paper_name in {
                       "Appendix A-2", "tracin"),
         CODE: Meaning("Σ_t η(t) ⟨∇B(q; θ_t), ∇ℓ(z_k; θ_t)⟩, η(t) the rate at step t alone", RESPONSE, ONE_MORE,
                       "steps at 33%, 66% and 100% of the training", f"{REPOSITORY}: scoring.py", "tracin",
-                      fields={"fractions": "0.33,0.66,1", "weights": "step"})}),
+                      fields={"fractions": CHECKPOINTS_AT, "weights": "step"})}),
     "trak": PaperName("TRAK", "Without 1 − p and with a ridge of at least 0.01 it is an influence function by the "
                               "Fisher of projected gradients, or gradient similarity where these are small.", {
         LITERATURE: _TRAK,
