@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from engine.basics.errors import StoreError
-from engine.experiments import EXPERIMENTS, Experiment, StudyPreset, controlled, publish
+from engine.experiments import EXPERIMENTS, Experiment, StudyPreset, controlled, conventions, publish
 from engine.store.results import Store, digest_of
 
 KEYS = ["axis", "comparison", "parameter", "metric"]
@@ -142,4 +142,7 @@ def test_published_results_of_this_repository_match_their_manifests():
     for manifest in publish.RESULTS.glob("*/*/manifest.json"):
         name, preset = manifest.parts[-3:-1]
         table, record = publish.published(name, preset)
-        assert len(table) and record["command"].startswith(f"python -m engine reproduce {name} --preset {preset}")
+        whose = conventions.of_folder(preset)
+        command = f"python -m engine reproduce {name} --preset {preset.removesuffix(conventions.SUFFIX)}"
+        assert len(table) and record["command"].startswith(command)
+        assert record["command"].endswith(f" --as {whose}") == (whose != conventions.AS_PAPER)
