@@ -45,7 +45,7 @@ def question(lacking: Mapping[str, str] = MappingProxyType({}), ranges: Sequence
 def example() -> None:
     """What the page opens with, and one click to records of one's own."""
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="wf-shipped", width="content"):
-        example_line.tag("Published results, which come with the program.")
+        example_line.tag("Published results, part of the program.")
         st.button("My own records", key="language:own", icon=":material/upload:", type="tertiary",
                   on_click=state.own_records)
 

@@ -38,7 +38,7 @@ def tag(what: str) -> None:
 
 def sentence(dataset: str, run: Result | None, done: str = "Computed") -> str:
     """What the example is; of a run also that it was done beforehand, on what, and how long it took."""
-    title = f"{datasets.title(dataset)}, which comes with the program"
+    title = f"{datasets.title(dataset)}, part of the program"
     if run is None:
         return f"{title}."
     took, device = run.manifest["wall_seconds"], run.manifest["device"]
