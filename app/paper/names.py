@@ -30,7 +30,7 @@ def show() -> None:
 
 def _row(name: PaperName) -> str:
     lines = "".join(_reading(READINGS[reading], meaning) for reading, meaning in name.meanings.items())
-    said = "".join(f"<p>{escape(sentence)}</p>" for sentence in measured(name))
+    said = "".join(f"<br>{escape(sentence)}" for sentence in measured(name))
     return (f'<tr><th scope="row">{escape(name.title)}</th><td>{escape(name.note)}{said}'
             f"<details><summary>Formulas, B, P, T and sources</summary>{lines}</details></td></tr>")
 
