@@ -55,7 +55,7 @@ def _asked(at, started):
 
 def test_language_models_open_on_published_results_and_lead_to_own_records(home):
     at = sound(open("language_models"))
-    assert says(at, "Published results, which come with the program.")
+    assert says(at, "Published results, part of the program.")
     at = sound(at.button(key="language:own").click().run())
     assert at.query_params["show"] in ("records", ["records"]) and at.query_params["task"] in ("own", ["own"])
     assert at.file_uploader
