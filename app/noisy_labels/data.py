@@ -38,4 +38,3 @@ def beside(table: pd.DataFrame, sample: NoisyData, chosen: Sequence[int]) -> pd.
     if own is None:
         return table
     return table_rows.beside(table.drop(columns="picture"), own.frame.iloc[list(chosen)])
-

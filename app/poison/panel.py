@@ -136,10 +136,10 @@ def _command(name: str, source: ProblemSource, fields: dict, *words: str) -> str
     """What asks the same; None about a picture, whose file the page does not hold."""
     if fields.get("pictures"):
         return None
-    asked = [word for index in fields.get("queries", ()) for word in ("--wrong", str(index))]
+    wrong = [word for index in fields.get("queries", ()) for word in ("--wrong", str(index))]
     lines = "".join(f"{one.model_dump_json(exclude_defaults=True)}\n" for one in fields.get("records", ()))
     write = f"printf %s {shlex.quote(lines)} > record.jsonl\n" if lines else ""
-    return write + commands.of_problem(name, source, *words, *asked, *(["--record", "record.jsonl"] if lines else []),
+    return write + commands.of_problem(name, source, *words, *wrong, *(["--record", "record.jsonl"] if lines else []),
                                        "--out", f"{name}.csv")
 
 

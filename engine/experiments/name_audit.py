@@ -20,7 +20,8 @@ from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
 from engine.experiments import exact_language
 from engine.experiments.experiment import Experiment, StudyPreset
-from engine.experiments.paper_names import CHECKPOINTS, CHECKPOINTS_AT, NAMES, READINGS, PaperName
+from engine.experiments.language import CHECKPOINTS_AT
+from engine.experiments.paper_names import CHECKPOINTS, NAMES, READINGS, PaperName
 from engine.experiments.study import study
 from engine.jobs import Context, Output
 from engine.metrics import seed_means

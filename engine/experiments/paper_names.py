@@ -12,6 +12,7 @@ from itertools import combinations
 from typing import Any
 
 from engine.basics.registry import Registry
+from engine.experiments.language import CHECKPOINTS_AT
 from engine.problems import CausalProblem, ModuleProblem, SoftmaxProblem
 from engine.question.behaviors import BEHAVIORS
 from engine.question.processes import PROCESSES
@@ -22,8 +23,8 @@ LITERATURE, TEXT, CODE = "literature", "text", "code"
 READINGS: Mapping[str, str] = {LITERATURE: "the literature", TEXT: "the paper's text", CODE: "the authors' code"}
 LANGUAGE, NETWORK, CONVEX = CausalProblem.kind, ModuleProblem.kind, SoftmaxProblem.kind
 """The kinds of models on which readings are compared."""
-CHECKPOINTS, CHECKPOINTS_AT = 3, "0.33,0.66,1"
-"""How many, and of a language model after which fractions, the trainings store on which readings are compared."""
+CHECKPOINTS = 3
+"""How many the trainings store on which readings are compared; of a language model those of `CHECKPOINTS_AT`."""
 REPOSITORY = "plumprc/Influence_Estimation at c201215"
 
 
