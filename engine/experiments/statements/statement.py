@@ -22,13 +22,15 @@ import numpy as np
 from engine.experiments.conventions import of_folder
 from engine.experiments.paper_numbers import in_our_names
 from engine.experiments.statements.rows import TableRows
-from engine.metrics.intervals import t_interval
+from engine.metrics.intervals import t_interval, t_quantile
 
 CONFIRMED, CONTRADICTED, UNDECIDED = "confirmed", "contradicted", "undecided"
 LEVEL = 0.95
 ONE_SEED = ("One seed has no interval, and is one machine's: the same seed of a fine-tuning gives another model on "
             "another processor.")
 """What a result of one seed says."""
+MOST_SEEDS = 1_000
+"""Where counting the seeds that a decision takes ends."""
 
 
 def adjusted_level(clauses: int) -> float:
@@ -83,6 +85,16 @@ class Clause:
     def fails(self, clauses: int) -> bool:
         """Whether the interval at 1 − 0.05/clauses lies below; False where there is none."""
         return self.margin + self.interval(adjusted_level(clauses))[1] < 0
+
+    def seeds_to_decide(self, clauses: int) -> float:
+        """The least n ≥ 2 at which an interval of this mean m and deviation s leaves out `beyond`: t_{n−1} · s/√n < |m|,
+        at 95% where the mean lies above, else at 1 − 0.05/clauses; inf beyond `MOST_SEEDS`, NaN of one seed."""
+        level = LEVEL if self.margin > 0 else adjusted_level(clauses)
+        if self.seeds < 2:
+            return math.nan
+        spread = self.interval()[1] * math.sqrt(self.seeds) / t_quantile(self.seeds)
+        return next((float(n) for n in range(2, MOST_SEEDS + 1)
+                     if t_quantile(n, level) * spread / math.sqrt(n) < abs(self.margin)), math.inf)
 
     def outcome(self, clauses: int) -> str:
         """`holds`, `fails` or `open`, as one of so many."""
@@ -187,4 +199,16 @@ class Finding:
             return f"Too small to show the effect: {self.short}"
         if self.lacks:
             return self.lacks
-        return ONE_SEED if self.seeds == 1 else ""
+        if self.seeds == 1:
+            return ONE_SEED
+        return self._seeds_wanted if self.clauses and self.verdict == UNDECIDED else ""
+
+    @property
+    def _seeds_wanted(self) -> str:
+        """How many seeds would decide where mean and spread stay: the most of any clause, or the fewest of those whose
+        mean lies on the other side."""
+        count, against = len(self.clauses), [clause for clause in self.clauses if clause.margin < 0]
+        wanted = [clause.seeds_to_decide(count) for clause in against or self.clauses]
+        seeds = min(wanted) if against else max(wanted)
+        number = f"{seeds:.0f} seeds" if seeds <= MOST_SEEDS else f"more than {MOST_SEEDS:,} seeds"
+        return f"With this mean and spread {number} would {'contradict' if against else 'confirm'} it."

@@ -63,6 +63,21 @@ def test_raw_and_adjusted_interval_are_told_with_what_was_counted():
     assert alone.verdict == CONTRADICTED and wording.comparisons(alone)[0].endswith(": fails")
 
 
+def test_the_seeds_that_would_decide_are_the_fewest_that_do():
+    """Repeating the seeds' mean and deviation: one fewer leaves it open."""
+    statement, low, high = next(iter(STATEMENTS.values())), Clause.of("a", 0.05 + 10 * NOISE), Clause.of("b", 9 + NOISE)
+    for clause, level, word in ((low, 0.95, "confirm"), (Clause.of("c", -0.05 - 10 * NOISE), 0.975, "contradict")):
+        seeds = int(clause.seeds_to_decide(2))
+        halves = [stats.t.ppf((1 + level) / 2, n - 1) * np.std(clause.values, ddof=1) / np.sqrt(n)
+                  for n in (seeds, seeds - 1)]
+        assert halves[0] < 0.05 <= halves[1]
+        found = Finding(statement, "paper", "paper", (clause, high))
+        assert found.verdict == UNDECIDED and found.why == f"With this mean and spread {seeds} seeds would {word} it."
+    assert Finding(statement, "paper", "paper", (high,)).why == ""
+    endless = Finding(statement, "paper", "paper", (Clause.of("", 1e-6 + NOISE),))
+    assert endless.why == "With this mean and spread more than 1,000 seeds would confirm it."
+
+
 def test_equal_seeds_of_a_coarse_share_keep_the_spread_of_rounding():
     found = Finding(next(iter(STATEMENTS.values())), "paper", "paper", (Clause.of("", [0.25, 0.25], 0.5, grain=0.05),))
     half = stats.t.ppf(0.975, 1) * 0.05 / np.sqrt(12) / np.sqrt(2)
