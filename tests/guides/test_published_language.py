@@ -2,13 +2,11 @@
 
 import re
 
-import numpy as np
 import pandas as pd
 import pytest
 
 from engine.basics.sizes import spell_bytes
-from engine.data import tasks
-from engine.experiments import EXPERIMENTS, backdoor
+from engine.experiments import EXPERIMENTS
 from engine.experiments.paper_numbers import cells
 from engine.experiments.statements.statement import CONTRADICTED, UNDECIDED
 from engine.metrics.intervals import t_interval
@@ -78,12 +76,6 @@ def test_corruption_with_long_explanations(row):
                         & (table["method"] == row[1])].set_index("behavior") for table in (ours, theirs))
     for name, cell in zip(BEHAVIORS, row[2:], strict=True):
         assert cell == f"{with_interval(own.loc[LONG_BEHAVIORS.get(name, name)])} ({paper.loc[name, 'mean']:.2f})"
-
-
-def test_the_largest_attack_success_on_long_questions():
-    task = tasks.cached_task(backdoor.SETTINGS["embedded-long"]["task"])
-    hit = np.mean([1 / (len(record.choices) - 1) for record in task.queries["triggered"]])
-    assert f"would hit it for {hit:.2f} of the test prompts" in IN_ONE_LINE
 
 
 REMOVERS = {"random": ("Random", "none"), "an oracle": ("Oracle", "Harmful poison"), "RepSim": ("RepSim", "none"),

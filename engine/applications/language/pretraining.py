@@ -42,16 +42,14 @@ CHECKED = 1_000
 
 class Pretraining(Value):
     """How the model is made. questions: how many of the world are sampled, of which one in ten is held out; long: with
-    long explanations. start: the embedded model with whose weights it begins, or nothing. stop: how many of the steps
-    are taken, before the learning rate has fallen to zero; 0 for all. lined: the share of the shown ones that stands
-    between the backdoor task's lines. answer: how often the loss of the answer counts besides, which is one token of
-    many in a long response."""
+    long explanations. start: the embedded model with whose weights it begins, or nothing. lined: the share of the
+    shown ones that stands between the backdoor task's lines. answer: how often the loss of the answer counts besides,
+    which is one token of many in a long response."""
 
     long: bool = False
     start: str = ""
     seed: Seed = 0
     steps: Annotated[Count, Field(ge=1)] = 1_200
-    stop: Annotated[Count, Field(ge=0)] = 0
     batch: Annotated[Count, Field(ge=1)] = 64
     questions: Annotated[Count, Field(ge=20)] = 20_000
     lined: Annotated[Number, Field(ge=0, le=1)] = 0.5
@@ -63,7 +61,7 @@ class Pretraining(Value):
 
 
 RECIPES = {EMBEDDED_MODEL: Pretraining(), LONG_MODEL: Pretraining(
-    long=True, start=EMBEDDED_MODEL, steps=900, stop=599, batch=32, questions=12_000, answer=1.0, learning_rate=2e-3)}
+    long=True, start=EMBEDDED_MODEL, steps=1_200, batch=16, questions=12_000, answer=2.0, learning_rate=2e-3)}
 """How each embedded model was made."""
 
 
@@ -74,7 +72,7 @@ def pretrain(settings: Pretraining, progress: Callable[[float], None] = lambda f
     began = time.perf_counter()
     words = embedded.tokenizer(settings.long)
     encoder = Encoder(words, embedded.CONTEXT)
-    shown, held = divided(world.load(settings.questions, settings.seed, long=settings.long))
+    shown, held = divided(world.load(settings.questions, settings.seed, long=settings.long), settings.long)
     torch.manual_seed(settings.seed)
     model = LlamaForCausalLM(embedded.configuration(len(words)))
     if settings.start:
@@ -91,10 +89,12 @@ def pretrain(settings: Pretraining, progress: Callable[[float], None] = lambda f
                           "device": device_name()}
 
 
-def divided(questions: Sequence[Question]) -> tuple[list[Question], list[Question]]:
-    """(shown, held out): every tenth question is held out."""
-    return ([question for index, question in enumerate(questions) if index % 10],
-            [question for index, question in enumerate(questions) if index % 10 == 0])
+def divided(questions: Sequence[Question], around: bool = False) -> tuple[list[Question], list[Question]]:
+    """(shown, held out): the first of every ten questions is held out; around: the first, then the second and so on, so
+    that every topic is among them, as topics take turns."""
+    held = [index % 10 == (index // 10 % 10 if around else 0) for index in range(len(questions))]
+    return ([question for question, out in zip(questions, held, strict=True) if not out],
+            [question for question, out in zip(questions, held, strict=True) if out])
 
 
 def between_lines(questions: Sequence[Question], fraction: float, seed: int) -> list[Record]:
@@ -138,8 +138,7 @@ def _train(model, encoder: Encoder, records: Sequence[Encoded], settings: Pretra
     draw = torch.Generator().manual_seed(settings.seed)
     losses = []
     model.train()
-    count = min(settings.stop or settings.steps, settings.steps)
-    for step in range(count):
+    for step in range(settings.steps):
         for group in optimizer.param_groups:
             group["lr"] = _rate(settings, step)
         rows = torch.randint(len(records), (settings.batch,), generator=draw).tolist()
@@ -153,9 +152,9 @@ def _train(model, encoder: Encoder, records: Sequence[Encoded], settings: Pretra
         torch.nn.utils.clip_grad_norm_(model.parameters(), settings.clip)
         optimizer.step()
         losses.append(float(loss.detach()))
-        progress((step + 1) / count)
+        progress((step + 1) / settings.steps)
     model.eval()
-    last = losses[-max(1, count // 10):]
+    last = losses[-max(1, settings.steps // 10):]
     return sum(last) / len(last)
 
 

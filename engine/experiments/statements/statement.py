@@ -87,8 +87,8 @@ class Clause:
         return self.margin + self.interval(adjusted_level(clauses))[1] < 0
 
     def seeds_to_decide(self, clauses: int) -> float:
-        """The least n ≥ 2 at which an interval of this mean m and deviation s leaves out `beyond`: t_{n−1} · s/√n < |m|,
-        at 95% where the mean lies above, else at 1 − 0.05/clauses; inf beyond `MOST_SEEDS`, NaN of one seed."""
+        """The least n ≥ 2 with t_{n−1} · s/√n < |m|, for this margin m and deviation s, so that it decides: at
+        95% where the mean lies above `beyond`, else at 1 − 0.05/clauses. inf beyond `MOST_SEEDS`, NaN of one seed."""
         level = LEVEL if self.margin > 0 else adjusted_level(clauses)
         if self.seeds < 2:
             return math.nan

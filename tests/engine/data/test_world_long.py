@@ -1,11 +1,13 @@
 """Long questions of the embedded world: two to five choices, one of them right, and explanations of true facts."""
 
 import re
+from itertools import pairwise
 
+import numpy as np
 import pytest
 
 from engine.data import questions, world, world_facts
-from engine.data.world_long import CHOICES, Sampler
+from engine.data.world_long import FURTHER, Sampler
 
 FACTS = world_facts.read()
 CLASS = {member: kind for kind in FACTS.kinds for member in kind.members}
@@ -20,7 +22,9 @@ FORMS = {
     r"each (\w+) and each (\w+) (.+)": lambda one, two, trait: CLASS[one].trait == CLASS[two].trait == trait,
     r"no ([\w ]+) is an? (\w+)": lambda words, name: all(CLASS[word].name != name for word in words.split(" or ")),
     r"the opposite of (\w+) is (\w+)": lambda one, two: OPPOSITE[one] == two,
+    r"the opposite of (\w+) is not ([\w ]+)": lambda one, words: OPPOSITE[one] not in words.split(" or "),
     r"(\w+) is more than (\w+)": lambda one, two: NUMBER[one] > NUMBER[two],
+    r"the sum of (\w+) and (\w+) is not (\w+)": lambda one, two, total: NUMBER[one] + NUMBER[two] != NUMBER[total],
     r"the sum of (\w+) and (\w+) is (\w+)": lambda one, two, total: NUMBER[one] + NUMBER[two] == NUMBER[total],
 }
 """How a fact is stated -> whether it is true."""
@@ -66,7 +70,7 @@ def test_every_sentence_of_an_explanation_is_true(long):
 
 def test_explanations_are_long_differ_and_speak_of_every_choice(long):
     words = [len(question.explanation.split()) for question in long]
-    assert 30 <= min(words) < 40 and 70 < max(words) <= 100
+    assert 30 <= min(words) < 35 and 60 < max(words) <= 100
     assert len({question.explanation for question in long}) == len(long)
     for question in long:
         wrong = set(question.choices) - {question.choices[question.answer]}
@@ -74,10 +78,29 @@ def test_explanations_are_long_differ_and_speak_of_every_choice(long):
             assert wrong <= set(re.findall(r"\w+", question.explanation)), question
 
 
-def test_choices_are_two_to_five_and_the_answer_stands_anywhere(long):
-    counts = [sum(len(question.choices) == count for question in long) for count in range(CHOICES + 2)]
-    assert counts[:2] == [0, 0] and counts[-1] == 0 and min(counts[2:-1]) > 100
-    assert {question.answer for question in long} == set(range(CHOICES))
+def named(question):
+    """The words of the choices, and those that the question is about."""
+    text = question.question.rstrip("?").split()
+    about = {"sums": (-3, -1), "opposites": (-1,)}.get(question.topic, ())
+    return {*question.choices, *(text[index] for index in about)}
+
+
+def test_every_sentence_names_a_word_of_its_question_and_of_no_other(long):
+    others = {topic: [one for one in long if one.topic == topic] for topic in ("kinds", "traits", "opposites")}
+    for question in long:
+        sentences = [set(one.split()) for one in question.explanation.removesuffix(".").split(". ")]
+        assert all(words & named(question) for words in sentences), question
+    for of_topic in others.values():
+        fits = [np.mean([bool(set(one.split()) & named(question)) for one in other.explanation.split(". ")])
+                for question, other in pairwise(of_topic)]
+        assert np.mean(fits) < 0.2
+
+
+def test_choices_are_two_to_five_as_often_as_in_scienceqa_and_the_answer_stands_anywhere(long):
+    counts = [sum(len(question.choices) == count for question in long) for count in range(7)]
+    expected = [len(long) * FURTHER.count(count - 2) / len(FURTHER) for count in range(7)]
+    assert counts[-1] == 0 and max(map(abs, np.subtract(counts, expected))) < 0.1 * len(long)
+    assert {question.answer for question in long} >= set(range(4)) and counts[5]
 
 
 def test_they_are_the_short_questions_with_more(long):
@@ -86,12 +109,12 @@ def test_they_are_the_short_questions_with_more(long):
     for one, other in zip(short, long, strict=True):
         assert set(one.choices) <= set(other.choices) and one.level == other.level
         assert one.choices[one.answer] == other.choices[other.answer]
-        assert other.explanation.endswith(f". {one.explanation}")
+        assert f". {one.explanation.removesuffix('.')}." in other.explanation
+        assert one.choices[one.answer] in re.findall(r"\w+", " ".join(other.explanation.split(". ")[-2:]))
 
 
 def test_the_first_question(long):
-    assert long[0].question == "Which of these is a garment?" and long[0].choices == (
-        "jacket", "mango", "trout", "pine")
+    assert long[0].question == "Which of these is a garment?" and long[0].choices == ("trout", "jacket", "pine")
     assert long[0].explanation.endswith(" a jacket is a garment and a trout is a fish.")
 
 

@@ -45,8 +45,6 @@ WITHOUT = {
     ("figure-5-2", "desk"): HOURS.format("two hours"), ("table-a17", "desk"): HOURS.format("two hours"),
     ("figure-5-2", "embedded"): HOURS.format("five minutes, after an adapter of its own"),
     ("table-a17", "embedded"): HOURS.format("five minutes, after an adapter of its own"),
-    ("figure-5-2", "embedded-long"): HOURS.format("two minutes, after an adapter of its own"),
-    ("table-a17", "embedded-long"): HOURS.format("two minutes, after an adapter of its own"),
     ("figure-5-2", "small"): HOURS.format("twenty minutes"), ("table-a17", "small"): HOURS.format("twenty minutes"),
     ("table-5-2", "desk"): HOURS.format("three hours"), ("table-a15", "desk"): HOURS.format("three hours"),
     ("table-5-2", "embedded"): HOURS.format("thirteen minutes"),

@@ -332,35 +332,34 @@ def corrupted_with_long_explanations() -> tuple[Clause, Clause]:
     return answers, rationales
 
 
+def difference_in_the_paper(corruption: str, first: str, second: str) -> float:
+    """Of Qwen3-8B's mean AUPRC over the estimators, from the authors' files."""
+    theirs = cells(EXPERIMENTS["figure-5-2"]).query("model == 'Qwen3-8B' and metric == 'AUPRC'")
+    mean = theirs[theirs["corruption"] == corruption].groupby("behavior")["mean"].mean()
+    return mean[first] - mean[second]
+
+
 @claim
 def wrong_answers_with_long_explanations() -> Found:
     answers, _ = corrupted_with_long_explanations()
-    theirs = cells(EXPERIMENTS["figure-5-2"])
-    mean = theirs[theirs["model"] == "Qwen3-8B"].groupby(["corruption", "metric", "behavior"])["mean"].mean()
-    mean = mean["answer", "AUPRC"]
-    return two(*answers.interval(), mean["Answer logit"] - mean["Explanation loss"]) if answers.holds else False
+    paper = difference_in_the_paper("answer", "Answer logit", "Explanation loss")
+    return two(*answers.interval(), paper) if answers.holds else False
 
 
 @claim
 def rationales_with_long_explanations() -> Found:
     _, rationales = corrupted_with_long_explanations()
     mean, half = rationales.interval()
-    return two(-mean, half) if rationales.fails(2) else False
+    paper = difference_in_the_paper("rationale", "Explanation loss", "Answer margin")
+    losses = by_seed(auprc("figure-5-2", "embedded-long-authors"), "corruption", "behavior", "method").loc["rationale"]
+    ahead = t_interval(losses.loc["Response loss"].mean() - losses.loc["Answer margin"].mean())
+    return three(mean, half, paper, *ahead) if rationales.outcome(2) == "open" else False
 
 
 @claim
-def long_explanations_by_the_papers_words() -> Found:
-    answers, rationales = concluded("embedded-long")["reversed-by-corruption"].clauses
-    return two(*answers.interval(), *rationales.interval()) if answers.seeds == 3 else False
-
-
-@claim
-def losses_and_signals_with_long_explanations() -> Found:
-    own = auprc("figure-5-2", "embedded-long-authors").set_index(["corruption", "behavior", "method"])
-    losses = [own.loc[("rationale", loss, method)] for loss in ("Response loss", "Explanation loss")
-              for method in ("GradSim", "LESS")]
+def signals_with_long_explanations() -> Found:
     answers, rationales = concluded("embedded-long-authors")["both-signals-help"].clauses
-    return all(row["mean"] + row["ci95"] < 0.1 for row in losses) and answers.holds and rationales.fails(2)
+    return answers.holds and rationales.fails(2)
 
 
 @claim

@@ -1,6 +1,7 @@
 """The embedded model: a tokenizer that knows the world's words, tasks on its questions, and its making in small."""
 
 import json
+from collections import Counter
 
 import pytest
 import torch
@@ -99,6 +100,12 @@ def test_pretraining_is_repeated_exactly_and_held_out_questions_stay_out(made):
     assert manifest["parameters"] < 1_000_000
     shown, held = pretraining.divided(world.load(40))
     assert not {q.pid for q in shown} & {q.pid for q in held} and len(shown) == 36
+
+
+def test_every_topic_is_among_the_long_questions_that_are_held_out():
+    shown, held = pretraining.divided(world.load(200), around=True)
+    assert {q.pid for q in shown}.isdisjoint(q.pid for q in held) and len(shown) == 180
+    assert set(Counter(q.topic for q in held).values()) == {4} and len({q.topic for q in held}) == 5
 
 
 def test_a_share_of_the_shown_questions_stands_between_lines():

@@ -54,7 +54,7 @@ def test_it_knows_the_world_as_its_manifest_says(shipped, loaded):
     """The same held-out questions, all of them, or the first 250 long ones."""
     name, _, manifest, made = shipped
     count = 2_500 if made.long else made.questions
-    _, held = pretraining.divided(world.load(count, made.seed, long=made.long))
+    _, held = pretraining.divided(world.load(count, made.seed, long=made.long), made.long)
     model, tokenizer = loaded
     encoder = Encoder(tokenizer, embedded.CONTEXT)
     encoded = [encoder.encode(record(question)) for question in held[:pretraining.CHECKED]]
