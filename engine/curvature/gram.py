@@ -12,7 +12,7 @@ from torch import Tensor
 
 from engine.models.linear_solvers import by_factor
 
-COLUMNS = 4096
+COLUMNS = 1024
 Rows = Callable[[Tensor], Tensor]
 """Rows (m, k) -> rows (m, k), in float64."""
 
