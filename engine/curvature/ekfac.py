@@ -116,4 +116,4 @@ def _squared_gradients(g: Tensor, a: Tensor) -> Tensor:
 
 
 EKFAC = InverseHessian("ekfac", "EK-FAC", "George et al. 2018; Grosse et al. 2023", solve, (GaussNewton,),
-                       products=2, known=("Influence function (EK-FAC)", "Grosse et al. 2023", "EK-FAC"))
+                       products=2, factored=True, known=("Influence function (EK-FAC)", "Grosse et al. 2023", "EK-FAC"))
