@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -57,24 +58,28 @@ def attribute(
     new_candidates: Annotated[Path | None, typer.Option(
         help="Records (JSONL) outside the training data to score instead of the training records, by methods whose "
              "intervention adds an occurrence.", metavar="JSONL")] = None,
+    keep_gradients: Annotated[bool, typer.Option("--keep-gradients", help=(
+        "Leave the gradients on disk, for attribute-record, other queries and the page."))] = False,
     run: LanguageRun = LanguageRun(),
     machine: Machine = Machine(),
 ) -> None:
     """Fine-tune a language model, and score its training records for queries (resumable)."""
     from engine.applications.language.methods import METHODS
+    from engine.applications.language.trainings import caches_removed
     from engine.cli.score_files import check_output
 
     for path in filter(None, (out, by_query)):
         check_output(path, ".csv", inputs=tuple(filter(None, [new_candidates])))
     METHODS[method]
     request = run.request
-    if new_candidates:
-        if by_query or query is not None:
-            raise InvalidInput("Scores of each query are those of training records; leave out --new-candidates, or "
-                               "--by-query and --query.")
-        _attribute_new(request, new_candidates, out, machine)
-    else:
-        _attribute(request, out, by_query, (method, behavior, query), machine)
+    if new_candidates and (by_query or query is not None):
+        raise InvalidInput("Scores of each query are those of training records; leave out --new-candidates, or "
+                           "--by-query and --query.")
+    with nullcontext() if keep_gradients else caches_removed():
+        if new_candidates:
+            _attribute_new(request, new_candidates, out, machine)
+        else:
+            _attribute(request, out, by_query, (method, behavior, query), machine)
 
 
 def _attribute_new(request: AttributionRequest, records: Path, out: Path, machine: Machine) -> None:

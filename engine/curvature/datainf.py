@@ -88,5 +88,5 @@ def _gradients(problem: CurvedModule, options: Options) -> Iterator[Tensor]:
         yield loss_gradients(problem, rows, budget=options.budget // 4, check=options.check)
 
 
-DATAINF = InverseHessian("datainf", "DataInf", "Kwon et al. 2024", solve, (Hessian,), products=2,
+DATAINF = InverseHessian("datainf", "DataInf", "Kwon et al. 2024", solve, (Hessian,), products=2, factored=True,
                          known=("DataInf", "Kwon et al. 2024"))

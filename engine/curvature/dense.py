@@ -3,6 +3,7 @@ of a positive definite one, by conjugate gradients to a relative residual of 1e-
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
@@ -14,6 +15,7 @@ from engine.curvature.cg import solve as solved_by_cg
 from engine.curvature.hessian import Hessian
 from engine.curvature.operator import Operator
 from engine.curvature.solution import InverseHessian, Rounding, Solution
+from engine.models.linear_solvers import by_factor
 
 LIMIT = 4_000
 """Up to so many parameters the matrix is built (128 MB in float64) and factored."""
@@ -30,25 +32,24 @@ def dense(operator: Operator) -> Tensor:
 
 
 def solve(operator: Operator, rhs: Tensor) -> Solution:
-    """(H + δI)⁻¹ rhs by an LDLᵀ factorisation of the full matrix in float64; rhs (P, b).
+    """(H + δI)⁻¹ rhs by a factorisation of the full matrix in float64; rhs (P, b).
 
-    Where H + δI is indefinite, x solves the linear system all the same, but θ_D is no minimum of the objective, so
-    that x is not how an optimum moves: info["negative_curvature"] says so, with the smallest eigenvalue of H. H is kept
-    on the problem for every damping. Above LIMIT parameters `iterated` solves. Raises `InvalidInput` where the matrix
-    is singular.
+    It is Cholesky's, and LDLᵀ, at twice the time, where H + δI is indefinite. Then x solves the linear system all the
+    same, but θ_D is no minimum of the objective, so that x is not how an optimum moves: info["negative_curvature"] says
+    so, with the smallest eigenvalue of H. H is kept on the problem for every damping. Above LIMIT parameters `iterated`
+    solves. Raises `InvalidInput` where the matrix is singular.
     """
     if operator.size > LIMIT:
         return iterated(operator, rhs)
     hessian = operator.memo("dense_hessian", lambda: dense(operator.damped(0.0)))
     damped = hessian + operator.damping * torch.eye(len(hessian), dtype=hessian.dtype, device=hessian.device)
-    factored, pivots, info = torch.linalg.ldl_factor_ex(damped)
-    if info.item():
-        raise InvalidInput("The Hessian plus damping is singular; raise the damping or l2.")
-    x = torch.linalg.ldl_solve(factored, pivots, rhs.double())
+    inverse, definite = _inverse(damped)
+    x = inverse(rhs.double())
     off = rhs.double() - damped @ x
-    rounding = Rounding.of(partial(torch.linalg.ldl_solve, factored, pivots), off, x, damped.diagonal())
+    rounding = Rounding.of(inverse, off, x, damped.diagonal())
     fault = off.norm(dim=0) / rhs.double().norm(dim=0).clamp_min(1e-300)
-    facts = {"factored": 1.0, "tolerance": TOLERANCE, **_definiteness(operator, hessian, damped)}
+    negative = {"negative_curvature": 0.0} if definite else _negative_curvature(operator, hessian)
+    facts = {"factored": 1.0, "tolerance": TOLERANCE, **negative}
     return Solution(x.to(rhs.dtype), fault, fault < TOLERANCE, facts, rounding)
 
 
@@ -69,10 +70,19 @@ def iterated(operator: Operator, rhs: Tensor) -> Solution:
     return replace(solution, info={**solution.info, "smallest_eigenvalue": smallest})
 
 
-def _definiteness(operator: Operator, hessian: Tensor, damped: Tensor) -> dict[str, float]:
-    """Whether H + δI has a negative eigenvalue beyond rounding: where Cholesky fails, by the eigenvalues of H."""
-    if not torch.linalg.cholesky_ex(damped).info.item():
-        return {"negative_curvature": 0.0}
+def _inverse(damped: Tensor) -> tuple[Callable[[Tensor], Tensor], bool]:
+    """(H + δI)⁻¹ as a map of columns, and whether the matrix is positive definite."""
+    factor, failed = torch.linalg.cholesky_ex(damped)
+    if not failed.item():
+        return partial(by_factor, factor), True
+    factored, pivots, failed = torch.linalg.ldl_factor_ex(damped)
+    if failed.item():
+        raise InvalidInput("The Hessian plus damping is singular; raise the damping or l2.")
+    return partial(torch.linalg.ldl_solve, factored, pivots), False
+
+
+def _negative_curvature(operator: Operator, hessian: Tensor) -> dict[str, float]:
+    """Whether H + δI has a negative eigenvalue beyond rounding, by the eigenvalues of H."""
     values = operator.memo("dense_eigenvalues", lambda: torch.linalg.eigvalsh(hessian))
     rounding = 10 * len(values) ** 0.5 * torch.finfo(operator.dtype).eps * values.abs().max().item()
     smallest = values[0].item()

@@ -18,7 +18,7 @@ from torch import Tensor
 from engine.basics.options import Options
 from engine.curvature import kronecker
 from engine.curvature.gauss_newton import GaussNewton
-from engine.curvature.kronecker import Basis, KroneckerFactors, Point
+from engine.curvature.kronecker import Basis, Derivatives, KroneckerFactors, Point
 from engine.curvature.layers import CurvatureLayer, factored_layers
 from engine.curvature.model import CurvedModule
 from engine.curvature.solution import InverseHessian, Solution
@@ -27,9 +27,9 @@ from engine.curvature.solution import InverseHessian, Solution
 def solve(operator: GaussNewton, rhs: Tensor, *, columns: int | None = None) -> Solution:
     """EK-FAC (George et al. 2018; Grosse et al. 2023 for influence), rhs (P, b), as `kronecker.solved` says.
 
-    The factors are made once a problem, in two passes of C + 1 gradients' work an example (a third one where some
-    layer is not factored) and an eigendecomposition of side min(in, n·t) a layer, and serve every damping
-    and behavior.
+    The factors are made once a problem, in a pass of C + 1 gradients' work an example (two where its derivatives do not
+    fit in an eighth of the budget; one more where some layer is not factored) and an eigendecomposition of side
+    min(in, n·t) a layer, and serve every damping and behavior.
     """
     return kronecker.solved(operator, rhs, "EK-FAC", lambda: factors(operator.problem, operator.options), columns)
 
@@ -47,12 +47,13 @@ def factors_over(problems: Sequence[CurvedModule], options: Options) -> Kronecke
     """Of the mean Gauss–Newton matrix of several models that differ in θ_D alone."""
     points = [Point.of(problem) for problem in problems]
     weight = 1 / len(points)
-    moments = [_moments(point, options) for point in points]
+    derivatives = [Derivatives(point, options, options.budget // 8 // len(points)) for point in points]
+    moments = [_moments(own) for own in derivatives]
     bases = [(_input_basis(layer, _gathered([inputs[index] for inputs, _ in moments], layer)),
               _eigenvectors(weight * sum((g[index] for _, g in moments[1:]), start=moments[0][1][index])))
              for index, layer in enumerate(points[0].layers)]
     values = [torch.stack(each).mean(0) for each in
-              zip(*(_corrected(point, bases, options) for point in points), strict=True)]
+              zip(*(_corrected(own, bases) for own in derivatives), strict=True)]
     return KroneckerFactors(points[0].layers, tuple(Basis(a, g, v) for (a, g), v in zip(bases, values, strict=True)),
                             kronecker.diagonal_of(points, options))
 
@@ -62,24 +63,24 @@ def _gathered(moments: list[Tensor], layer: CurvatureLayer) -> Tensor:
     return sum(moments[1:], start=moments[0]) if len(moments[0]) == layer.inputs else torch.cat(moments)
 
 
-def _moments(point: Point, options: Options) -> tuple[list[Tensor], list[Tensor]]:
+def _moments(derivatives: Derivatives) -> tuple[list[Tensor], list[Tensor]]:
     """nA (in, in), or all ā_it themselves (n·t, in) where they are fewer, and G (out, out) a layer."""
-    problem, layers = point.problem, point.layers
+    problem, layers = derivatives.point.problem, derivatives.point.layers
     zeros = problem.theta.new_zeros
     few = [problem.n * t < layer.inputs
            for layer, t in zip(layers, kronecker.positions(problem, layers), strict=True)]
     gathered: list[list[Tensor] | Tensor] = [[] if each else zeros(layer.inputs, layer.inputs)
                                              for each, layer in zip(few, layers, strict=True)]
-    derivatives = [zeros(layer.outputs, layer.outputs) for layer in layers]
-    for seen, root in kronecker.passes(point, options):
-        for moments, inputs in zip(gathered, seen.inputs, strict=True):
-            rows = inputs.flatten(0, 1)
+    outputs = [zeros(layer.outputs, layer.outputs) for layer in layers]
+    for inputs, directions in derivatives:
+        for moments, a in zip(gathered, inputs, strict=True):
+            rows = a.flatten(0, 1)
             moments.append(rows) if isinstance(moments, list) else moments.addmm_(rows.T, rows)
-        for direction in root:
-            for g, derived in zip(derivatives, seen.pull(direction), strict=True):
-                rows = derived.flatten(0, 1)
-                g.addmm_(rows.T, rows, alpha=1 / problem.n)
-    return [torch.cat(moments) if isinstance(moments, list) else moments for moments in gathered], derivatives
+        for derived in directions:
+            for total, g in zip(outputs, derived, strict=True):
+                rows = g.flatten(0, 1)
+                total.addmm_(rows.T, rows, alpha=1 / problem.n)
+    return [torch.cat(moments) if isinstance(moments, list) else moments for moments in gathered], outputs
 
 
 def _input_basis(layer: CurvatureLayer, gathered: Tensor) -> Tensor:
@@ -95,14 +96,14 @@ def _eigenvectors(matrix: Tensor) -> Tensor:
     return torch.linalg.eigh(matrix.double()).eigenvectors.to(matrix.dtype)
 
 
-def _corrected(point: Point, bases: list[tuple[Tensor, Tensor]], options: Options) -> list[Tensor]:
+def _corrected(derivatives: Derivatives, bases: list[tuple[Tensor, Tensor]]) -> list[Tensor]:
     """Λ (out, in) a layer."""
-    problem = point.problem
+    problem = derivatives.point.problem
     values = [problem.theta.new_zeros(len(g), a.shape[1]) for a, g in bases]
-    for seen, root in kronecker.passes(point, options):
-        inputs = [a @ u for a, (u, _) in zip(seen.inputs, bases, strict=True)]
-        for direction in root:
-            for value, a, g, (_, u) in zip(values, inputs, seen.pull(direction), bases, strict=True):
+    for inputs, directions in derivatives:
+        turned = [a @ u for a, (u, _) in zip(inputs, bases, strict=True)]
+        for derived in directions:
+            for value, a, g, (_, u) in zip(values, turned, derived, bases, strict=True):
                 value += _squared_gradients(g @ u, a) / problem.n
     return values
 
@@ -115,4 +116,4 @@ def _squared_gradients(g: Tensor, a: Tensor) -> Tensor:
 
 
 EKFAC = InverseHessian("ekfac", "EK-FAC", "George et al. 2018; Grosse et al. 2023", solve, (GaussNewton,),
-                       products=2, known=("Influence function (EK-FAC)", "Grosse et al. 2023", "EK-FAC"))
+                       products=2, factored=True, known=("Influence function (EK-FAC)", "Grosse et al. 2023", "EK-FAC"))

@@ -51,5 +51,5 @@ def solve(operator: GaussNewton, rhs: Tensor, *, dimension: int = DIMENSION, col
     return projected.solved(operator, rhs, "FactGraSS", f"factgrass:{dimension}", sampler, columns)
 
 
-FACTGRASS = InverseHessian("factgrass", "FactGraSS", "Hu et al. 2025", solve, (GaussNewton,), products=2,
+FACTGRASS = InverseHessian("factgrass", "FactGraSS", "Hu et al. 2025", solve, (GaussNewton,), products=2, factored=True,
                            settings=FactgrassSettings, known=("FactGraSS", "Hu et al. 2025"))

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from engine.models.linear_solvers import by_factor
 
-COLUMNS = 4096
+COLUMNS = 1024
 Rows = Callable[[Tensor], Tensor]
 """Rows (m, k) -> rows (m, k), in float64."""
 
@@ -36,12 +36,13 @@ def inverse_of_features(phi: Tensor, damping: Tensor | float) -> Rows:
 
 def squared_norm(phi: Tensor) -> Tensor:
     """‖Φ‖² in float64."""
-    return torch.stack([part.square().sum() for part in _columns(phi)]).sum()
+    return torch.stack([part.square_().sum() for part in _columns(phi)]).sum()
 
 
 def _columns(phi: Tensor) -> Iterator[Tensor]:
-    """COLUMNS of Φ at a time in float64, so that it is never held in it."""
-    return (part.double() for part in phi.split(COLUMNS, 1))
+    """COLUMNS of Φ at a time in float64, one after another in the same memory, so that it is never held in it."""
+    room = phi.new_empty(len(phi), min(COLUMNS, phi.shape[1]), dtype=torch.float64)
+    return (room[:, :part.shape[1]].copy_(part) for part in phi.split(COLUMNS, 1))
 
 
 def inverse_of_gram(gram: Tensor, damping: Tensor | float) -> Rows:

@@ -12,8 +12,9 @@ diagonal of the Gauss–Newton matrix. Nothing is sampled while the classes are 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -116,9 +117,9 @@ def factors_by(problem: CurvedModule, key: str, second_moments: Callable[[Tensor
         point = Point.of(problem)
         summed = [(problem.theta.new_zeros(layer.outputs, layer.outputs).double(),
                    problem.theta.new_zeros(layer.inputs, layer.inputs).double()) for layer in point.layers]
-        for seen, root in passes(point, options):
-            for direction in root:
-                for (of_outputs, of_inputs), g, a in zip(summed, seen.pull(direction), seen.inputs, strict=True):
+        for inputs, directions in Derivatives(point, options):
+            for derived in directions:
+                for (of_outputs, of_inputs), g, a in zip(summed, derived, inputs, strict=True):
                     left, right = second_moments(g, a)
                     of_outputs.add_(left, alpha=1 / problem.n)
                     of_inputs.add_(right, alpha=1 / problem.n)
@@ -132,13 +133,42 @@ def factors_by(problem: CurvedModule, key: str, second_moments: Callable[[Tensor
     return KroneckerFactors(factored_layers(problem), *problem.memo(key, build))  # of the model's own modules
 
 
-def passes(point: Point, options: Options) -> Iterator[tuple[Captured, Iterator[Tensor]]]:
-    """A forward pass and the directions R_c (b, …) a chunk of training examples; nothing where no layer is factored."""
-    problem, layers = point.problem, point.layers
-    for rows in chunks_of(problem, layers, options):
-        options.check()
-        seen = captured(problem, layers, problem.x[rows])
-        yield seen, point.roots(rows, seen.logits)
+class Derivatives:
+    """ā (b, t, in) of every factored layer and, direction R_c after direction, g (b, t, out) of all of them, a chunk of
+    training examples at a time; nothing where no layer is factored.
+
+    hold: bytes. Where everything fits in them, it is held from the first iteration on; else, and by default, each
+    iteration takes a forward pass and a backward pass a direction.
+    """
+
+    def __init__(self, point: Point, options: Options, hold: int = 0) -> None:
+        self.point, self.options, self.room = point, options, hold
+        self.held: list[tuple[tuple[Tensor, ...], list[list[Tensor]]]] = []
+
+    def __iter__(self) -> Iterator[tuple[tuple[Tensor, ...], Iterable[list[Tensor]]]]:
+        if self.held:
+            yield from self.held
+            return
+        problem, layers = self.point.problem, self.point.layers
+        for rows in chunks_of(problem, layers, self.options):
+            self.options.check()
+            seen = captured(problem, layers, problem.x[rows])
+            directions: list[list[Tensor]] = []
+            self._hold(self.held, (seen.inputs, directions), seen.inputs)
+            yield seen.inputs, self._pulled(seen, rows, directions)
+
+    def _pulled(self, seen: Captured, rows: Tensor, directions: list[list[Tensor]]) -> Iterator[list[Tensor]]:
+        for direction in self.point.roots(rows, seen.logits):
+            derived = seen.pull(direction)
+            self._hold(directions, derived, derived)
+            yield derived
+
+    def _hold(self, into: list, value: Any, tensors: Iterable[Tensor]) -> None:
+        self.room -= sum(tensor.nbytes for tensor in tensors)
+        if self.room >= 0:
+            into.append(value)
+        else:
+            self.held.clear()
 
 
 def chunks_of(problem: CurvedModule, layers: tuple[CurvatureLayer, ...], options: Options) -> tuple[Tensor, ...]:

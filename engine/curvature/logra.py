@@ -50,5 +50,5 @@ def solve(operator: GaussNewton, rhs: Tensor, *, rank: int = RANK, columns: int 
     return projected.solved(operator, rhs, "LoGra", f"logra:{rank}", two_sided(rank), columns)
 
 
-LOGRA = InverseHessian("logra", "LoGra", "Choe et al. 2024", solve, (GaussNewton,), products=2, settings=LograSettings,
-                       known=("LoGra", "Choe et al. 2024"))
+LOGRA = InverseHessian("logra", "LoGra", "Choe et al. 2024", solve, (GaussNewton,), products=2, factored=True,
+                       settings=LograSettings, known=("LoGra", "Choe et al. 2024"))

@@ -44,4 +44,5 @@ def _eigenvalues(of_outputs: Tensor, of_inputs: Tensor) -> Tensor:
 
 
 SHAMPOO = InverseHessian("shampoo", "Shampoo", "Gupta et al. 2018; Morwani et al. 2024", solve, (GaussNewton,),
-                         products=2, known=("Influence function (Shampoo)", "Gupta et al. 2018", "Shampoo"))
+                         products=2, factored=True,
+                         known=("Influence function (Shampoo)", "Gupta et al. 2018", "Shampoo"))

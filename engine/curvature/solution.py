@@ -88,9 +88,10 @@ class InverseHessian:
     """A named solver: solve(operator, rhs (P, b)) -> Solution.
 
     needs: the operators that it can do with; a problem says which it has. exact: whether x is right to rounding.
-    products: what a column costs, in products with the curvature of all n examples, its residual included. iterates:
-    whether it multiplies by the operator again and again, in place of a form of its own. known: what the literature
-    calls influence functions by it, the source, and what the paper's tables call them; empty where it has no name.
+    products: what a column costs, in products with the curvature of all n examples, its residual included. factored:
+    whether one whose residual is not measured costs next to nothing. iterates: whether it multiplies by the operator
+    again and again, in place of a form of its own. known: what the literature calls influence functions by it, the
+    source, and what the paper's tables call them; empty where it has no name.
     unmeasured: the same without the residual, where that takes passes of its own. settings: the keyword arguments of
     `solve` that can be chosen; None where there are none.
     """
@@ -101,6 +102,7 @@ class InverseHessian:
     solve: Callable[..., Solution]
     needs: tuple[type[Operator], ...]
     exact: bool = False
+    factored: bool = False
     iterates: bool = False
     known: tuple[str, ...] = ()
     unmeasured: Callable[..., Solution] | None = None

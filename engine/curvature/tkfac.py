@@ -44,5 +44,5 @@ def _eigenvalues(of_outputs: Tensor, of_inputs: Tensor) -> Tensor:
     return torch.outer(of_outputs, of_inputs) / of_inputs.sum().clamp_min(torch.finfo(of_inputs.dtype).tiny)
 
 
-TKFAC = InverseHessian("tkfac", "TKFAC", "Gao et al. 2021", solve, (GaussNewton,), products=2,
+TKFAC = InverseHessian("tkfac", "TKFAC", "Gao et al. 2021", solve, (GaussNewton,), products=2, factored=True,
                        known=("Influence function (TKFAC)", "Gao et al. 2021", "TKFAC"))

@@ -81,10 +81,13 @@ def gradients(work: Work) -> Passes:
     return Passes(work.gradient * models * (work.candidates + work.queries), 2.0 * models)
 
 
-def products(each: float) -> Callable[[Work], Passes]:
-    """So many products with the curvature of all n examples a candidate."""
-    return lambda work: Passes(work.n * (work.gradient + CURVATURE * work.reach * (work.candidates * each + 4)),
-                               work.candidates * each / 4)
+def products(each: float, most: int | None = None) -> Callable[[Work], Passes]:
+    """So many products with the curvature of all n examples a candidate, or for `most` of the candidates."""
+    def passes(work: Work) -> Passes:
+        made = each * (work.candidates if most is None else min(most, work.candidates))
+        return Passes(work.n * (work.gradient + CURVATURE * work.reach * (made + 4)), made / 4)
+
+    return passes
 
 
 def through_steps(each: float) -> Callable[[Work], Passes]:

@@ -20,6 +20,7 @@ from engine.estimators.cost import Cost, products
 from engine.estimators.estimator import NOTHING, Estimator
 from engine.estimators.named import INFLUENCE, Named
 from engine.exact.local_response import linear_responses
+from engine.models.link import Link
 from engine.problems import ModuleProblem, Problem
 from engine.question.processes import LocalResponse
 
@@ -57,7 +58,7 @@ def influence_function(solver: InverseHessian) -> InfluenceFunction:
                      label="".join(label)) for title, source, *label in filter(None, [solver.known])],
         by_hessian=tuple(routes) if solver.iterates and GaussNewton not in solver.needs else (),
         pooled={} if solver.exact else {("infinitesimal", "local_response"): partial(pooled, solver)},
-        cost=Cost(products(solver.products)),
+        cost=Cost(products(solver.products, Link.measured if solver.factored else None)),
     )
 
 

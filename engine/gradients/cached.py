@@ -24,6 +24,8 @@ from engine.question.likelihood import LEAST_DOUBT
 from engine.question.processes import Trajectory
 
 T = TypeVar("T")
+BLOCK = 64
+"""Rows whose squares are held at once."""
 STREAM = 7
 """Sets the random scores apart from all else that a seed draws."""
 
@@ -141,7 +143,8 @@ class CachedFeatures:
 class CachedTerm:
     """weight · ⟨queries, records⟩ at the checkpoint of an index: queries(behavior) (m, k), records() (b, k).
 
-    inverse: a symmetric map, and lengths(behavior) (m,): by which gradients of queries became `queries`, if any.
+    inverse: a symmetric map by which gradients of queries became `queries`, if any. normalised: whether queries and
+    records count at length one.
     """
 
     checkpoint: int
@@ -149,7 +152,7 @@ class CachedTerm:
     queries: Callable[[str], np.ndarray]
     records: Callable[[], np.ndarray]
     inverse: Linear | None = None
-    lengths: Callable[[str], np.ndarray] | None = None
+    normalised: bool = False
 
     @property
     def count(self) -> int:
@@ -157,7 +160,11 @@ class CachedTerm:
 
     def scores(self, behavior: Behavior, labels: Tensor) -> Tensor:
         """(m, b)."""
-        return torch.from_numpy(self.weight * products(self.queries(behavior.name), self.records()))
+        records = self.records()
+        values = products(self._queries(behavior.name), records)
+        if self.normalised:  # afterwards, without a copy of all records
+            values /= lengths(records).T
+        return torch.from_numpy(self.weight * values)
 
     def errors(self, behavior: Behavior, labels: Tensor, enough: Tensor | None = None) -> Tensor:
         """(m, b): NaN, as no bound is stated."""
@@ -165,14 +172,19 @@ class CachedTerm:
 
     def direction(self, behavior: str, query: int | None = None) -> np.ndarray:
         """u (k,), where the score of a query, or by default their mean score, is ⟨u, record⟩."""
-        rows = np.asarray(self.queries(behavior))
+        rows = np.asarray(self._queries(behavior))
         return self.weight * (rows.mean(0, dtype=np.float64) if query is None else rows[query].astype(np.float64))
 
     def query_direction(self, behavior: str, query: int, record: int) -> np.ndarray:
         """v (k,), where the score of a query and a record is ⟨v, gradient of the query⟩; of a length, held."""
         row = np.asarray(self.records()[record], dtype=np.float64)
-        row = row if self.inverse is None else self.inverse(torch.from_numpy(row)[None])[0].numpy()
-        return self.weight * row / (1.0 if self.lengths is None else self.lengths(behavior)[query])
+        if self.normalised:
+            row = row / (lengths(row[None])[0] * lengths(self.queries(behavior)[query:query + 1])[0])
+        return self.weight * (row if self.inverse is None else self.inverse(torch.from_numpy(row)[None])[0].numpy())
+
+    def _queries(self, behavior: str) -> np.ndarray:
+        rows = self.queries(behavior)
+        return normalise(rows) if self.normalised else rows
 
 
 @dataclass(frozen=True)
@@ -189,11 +201,10 @@ class CachedGradients:
 
     def term(self, weight: float, *, normalised: bool = False, preconditioned: bool = False, divided: bool = False
              ) -> CachedTerm:
-        point, scaled = self.features.points[self.checkpoint], normalise if normalised else np.asarray
+        point = self.features.points[self.checkpoint]
         records = held(point.conditioned if preconditioned else point.divided if divided else point.gradients)
-        return CachedTerm(self.checkpoint, weight, lambda behavior: scaled(point.queries[behavior]),
-                          lambda: scaled(records[self.rows]), lengths=(
-                              lambda behavior: lengths(point.queries[behavior])[:, 0]) if normalised else None)
+        return CachedTerm(self.checkpoint, weight, lambda behavior: point.queries[behavior],
+                          lambda: records[self.rows], normalised=normalised)
 
 
 @dataclass(frozen=True)
@@ -254,5 +265,6 @@ def normalise(rows: np.ndarray) -> np.ndarray:
 
 def lengths(rows: np.ndarray) -> np.ndarray:
     """Of rows, (n, 1) float32; the least positive number of a zero row."""
-    norms = np.linalg.norm(np.asarray(rows, dtype=np.float32), axis=1, keepdims=True)
-    return np.maximum(norms, np.finfo(np.float32).tiny)
+    norms = [np.linalg.norm(np.asarray(rows[start:start + BLOCK], dtype=np.float32), axis=1, keepdims=True)
+             for start in range(0, max(1, len(rows)), BLOCK)]
+    return np.maximum(np.concatenate(norms), np.finfo(np.float32).tiny)

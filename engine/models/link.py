@@ -24,7 +24,7 @@ class Link(ABC):
     with the curvature of all n examples; None for all.
     """
 
-    measured: ClassVar[int | None] = None
+    measured: ClassVar[int | None] = 16
 
     @abstractmethod
     def outputs(self, x: Tensor, values: Mapping[str, Tensor]) -> Tensor:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 from engine.applications.language import stages
 from engine.applications.language.attribution import Attribution
-from engine.basics.errors import WhichfluenceError
+from engine.basics.errors import InvalidInput, WhichfluenceError
 from engine.data.tasks import TASKS
 from engine.jobs import JobQueue
 from engine.models.causal import catalogue, stored_trainings
@@ -41,6 +43,20 @@ def busy() -> set[str]:
 def delete(digest: str) -> int:
     """Remove a training that no job needs; returns its bytes. Raises `InvalidInput`."""
     return stored_trainings.delete(digest, busy())
+
+
+@contextmanager
+def caches_removed() -> Iterator[None]:
+    """What is cached of gradients within is removed at the end, but for trainings that others use; after an error it
+    stays, so that a repeated run resumes."""
+    before = set(stored_trainings.caches())
+    yield
+    made: dict[str, list[Path]] = {}
+    for folder, digest in set(stored_trainings.caches()) - before:
+        made.setdefault(digest, []).append(folder)
+    for digest, folders in made.items():
+        with suppress(InvalidInput):
+            stored_trainings.delete_caches(digest, folders, busy())
 
 
 def _settings(payload: Mapping[str, Any]) -> list[tuple[dict[str, Any], int]]:

@@ -28,7 +28,7 @@ class TokenLink(Link):
     """Of a `TokenReader` on packed records."""
 
     network: Network
-    measured: ClassVar[int | None] = 16
+    measured: ClassVar[int | None] = 1
 
     @property
     def packing(self) -> Packing:

@@ -17,7 +17,7 @@ from engine.models.causal.narrow import is_narrow
 from engine.models.causal.readouts import Logits
 from engine.models.causal.short import ROUNDING, can_be_short, read_shortly
 
-TOKENS = {"cpu": 4096, "cuda": 32768}
+TOKENS = {"cpu": 2048, "cuda": 32768}
 """The most tokens of a batch, by the type of its device: memory grows with them, and larger batches are no faster on a
 CPU. A GPU has the memory, and waits for the calls of short batches."""
 ROOM = {"cpu": 1 << 24, "cuda": 1 << 27}

@@ -14,7 +14,7 @@ import os
 import secrets
 import shutil
 import time
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -75,7 +75,7 @@ def describe(digest: str, description: Mapping[str, Any]) -> None:
 def trainings() -> list[StoredTraining]:
     """Every training of which something is on disk, the one used last first."""
     gradients: dict[str, int] = {}
-    for folder, digest in _caches():
+    for folder, digest in caches():
         gradients[digest] = gradients.get(digest, 0) + _size(folder)
     runs = {path.name for path in (_root() / "runs").glob("*") if path.is_dir()}
     trained = [StoredTraining(digest, _description(digest), _size(_root() / "runs" / digest), gradients.get(digest, 0),
@@ -91,6 +91,18 @@ def delete(digest: str, busy: Collection[str] = ()) -> int:
     training = next((training for training in trainings() if training.digest == digest), None)
     if training is None:
         raise InvalidInput(f"There is no training `{digest}` here; list them first.")
+    _remove(digest, [*(folder for folder, own in caches() if own == digest), _root() / "runs" / digest], busy)
+    return training.size
+
+
+def delete_caches(digest: str, folders: Collection[Path], busy: Collection[str] = ()) -> int:
+    """Remove some caches of a training; returns the bytes that they held. busy, raises: as `delete`."""
+    size = sum(map(_size, folders))
+    _remove(digest, folders, busy)
+    return size
+
+
+def _remove(digest: str, folders: Collection[Path], busy: Collection[str]) -> None:
     with disk_errors("the lock of a training"):
         _lock(digest).parent.mkdir(parents=True, exist_ok=True)
         file = _lock(digest).open("ab")
@@ -99,11 +111,10 @@ def delete(digest: str, busy: Collection[str] = ()) -> int:
             raise InvalidInput(f"The training `{digest}` is used by a run that is under way; cancel that run, or wait.")
         grave = home_folder() / "tmp" / f"deleted.{os.getpid()}.{secrets.token_hex(4)}"
         grave.mkdir(parents=True)
-        for folder in [*(folder for folder, own in _caches() if own == digest), _root() / "runs" / digest]:
+        for folder in folders:
             with suppress(FileNotFoundError):
                 os.rename(folder, grave / folder.name)  # whoever looks finds all of it or nothing
         shutil.rmtree(grave, ignore_errors=True)
-    return training.size
 
 
 def _root() -> Path:
@@ -114,11 +125,13 @@ def _lock(digest: str) -> Path:
     return _root() / "locks" / digest[:LENGTH]
 
 
-def _caches() -> Iterator[tuple[Path, str]]:
+def caches() -> list[tuple[Path, str]]:
     """(folder, digest of its training) of every cache whose manifest can be read."""
+    listed = []
     for path in sorted((_root() / "gradients").glob(f"*/{MANIFEST}")):
         with suppress(OSError, ValueError, KeyError, TypeError):
-            yield path.parent, json.loads(path.read_bytes())["identity"]["run"][:LENGTH]
+            listed.append((path.parent, json.loads(path.read_bytes())["identity"]["run"][:LENGTH]))
+    return listed
 
 
 def _description(digest: str) -> dict[str, Any]:

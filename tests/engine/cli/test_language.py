@@ -9,6 +9,7 @@ import pytest
 from engine.basics.errors import InvalidInput
 from engine.cli import main
 from engine.cli.language_run import LanguageRun, read_run
+from engine.models.causal import stored_trainings
 from tests.engine.cli.commands import one_line
 
 RUN = {"task": {"name": "response_corruption", "seed": 0, "clean": 4, "answer": 2, "rationale": 2, "validation": 2},
@@ -27,6 +28,7 @@ def test_scores_of_each_query_have_the_means_as_their_average_and_parts_add_up(r
     assert main(["attribute", "--run", run, "--out", "records.csv", "--by-query", "queries.csv", "--method", "gradsim",
                  "--behavior", "response_loss", "--query", "1"]) == 0
     shown = capsys.readouterr().out
+    assert not stored_trainings.caches()
     assert "support query 1 most by gradsim|response_loss" in shown
     records, queries = pd.read_csv("records.csv"), pd.read_csv("queries.csv")
     column = "gradsim|response_loss"
@@ -34,6 +36,7 @@ def test_scores_of_each_query_have_the_means_as_their_average_and_parts_add_up(r
     means = queries.groupby("record")[column].mean()
     assert means.tolist() == pytest.approx(records[column].tolist(), rel=1e-3, abs=1e-9)
     own = queries[queries["query"] == 1].set_index("record")[column]
+    assert main(["attribute", "--run", run, "--out", "again.csv", "--query", "0", "--keep-gradients"]) == 0
     best = records["id"][own.idxmax()]
     assert str(best) in shown.partition("support query 1")[2].splitlines()[2]
     assert main(["attribute-record", "--run", run, "--record", "3", "--query", "1", "--out", "tokens.csv", "--modules",

@@ -75,12 +75,26 @@ def test_corrected_eigenvalues_are_the_diagonal_in_an_orthogonal_basis(name, los
 def test_basis_diagonalises_the_covariances():
     p = problem("convolutions")
     made = ekfac.factors(p, Options())
-    found = ekfac._moments(kronecker.Point.of(p), Options())
+    found = ekfac._moments(kronecker.Derivatives(kronecker.Point.of(p), Options()))
     for a, g, basis in zip(*found, made.bases, strict=True):
         a = a if len(a) == a.shape[1] else a.T @ a
         for matrix, u in ((a, basis.inputs), (g, basis.outputs)):
             turned = u.T @ matrix @ u
             assert close(torch.diag(turned.diagonal()), turned, 1e-10)
+
+
+@pytest.mark.parametrize(("hold", "again"), [(0, True), (2_000, True), (1 << 30, False)])
+def test_derivatives_are_held_where_all_of_them_fit(hold, again, monkeypatch):
+    seen = []
+    monkeypatch.setattr(kronecker, "ROWS", {"cpu": 2})
+    monkeypatch.setattr(kronecker, "captured", lambda *given: seen.append(1) or captured(*given))
+    derivatives = kronecker.Derivatives(kronecker.Point.of(problem("convolutions")), Options(), hold)
+    first, second = ([(inputs, list(directions)) for inputs, directions in derivatives] for _ in range(2))
+    torch.testing.assert_close(first, second, rtol=0, atol=0)
+    before = seen.copy()
+    list(derivatives)
+    assert bool(len(seen) - len(before)) == again
+    assert bool(derivatives.held) != again
 
 
 def test_fewer_inputs_than_dimensions_give_the_same_inverse(monkeypatch):

@@ -70,6 +70,11 @@ def test_a_cheap_solver_is_cheaper_and_the_whole_hessian_is_dear():
     assert network.seconds([dense], **SIZES) > network.seconds([SOLVE], **SIZES)
 
 
+def test_a_factored_inverse_is_applied_to_more_candidates_for_next_to_nothing():
+    few, many = (network.seconds([response(solver="ekfac")], **{**SIZES, "candidates": count}) for count in (20, 400))
+    assert few < many < 2 * few
+
+
 def test_behaviors_share_their_models():
     behaviors = [removal_scoring("n-1"), Scoring.of("query_logit", LOO.intervention, LOO.process)]
     assert network.seconds(behaviors, **SIZES) < 1.1 * network.seconds([LOO], **SIZES)
