@@ -36,12 +36,14 @@ FASHION = {"dataset": "fashion_mnist", "model": "mlp", "pool": 4, "n_train": 300
            "recipe": {"epochs": 15, "batch_size": 50, "learning_rate": 0.05, "momentum": 0.9, "checkpoints": 5}}
 CIFAR = {"dataset": "cifar10", "model": "cnn", "n_train": 300, "n_queries": 20, "n_candidates": 40,
          "recipe": {"epochs": 10, "batch_size": 50, "learning_rate": 0.02, "momentum": 0.9, "checkpoints": 5}}
-RECORDS = {**LANGUAGE, "n_train": 96, "n_test": 60, "n_queries": 15, "n_candidates": 24,
-           "recipe": {**RECIPE, "epochs": 3, "checkpoints": 3}}
+RECORDS = {**LANGUAGE, "n_train": 48, "n_test": 60, "n_queries": 12, "n_candidates": 24,
+           "recipe": {**RECIPE, "epochs": 3, "batch": 8, "checkpoints": 3}}
+THIRTY = HALVES.model_copy(update={"candidates": 24, "models": 30, "queries": 3, "removed": (0.2,), "top": 5})
 
 
-def _settings(source: Mapping[str, Any], sizes: Sizes, damping: float) -> dict[str, Any]:
-    return {"numerics": NUMERICS, "source": source, "sizes": sizes.model_dump(mode="json"), "damping": damping}
+def _settings(source: Mapping[str, Any], sizes: Sizes, damping: float, **limits: float) -> dict[str, Any]:
+    return {"numerics": NUMERICS, "source": source, "sizes": sizes.model_dump(mode="json"), "damping": damping,
+            **limits}
 
 
 FEWER = {"models": 20, "queries": 5}
@@ -55,8 +57,8 @@ PRESETS = {
         "cnn-cifar", "A convolutional network: CIFAR-10, 300 training examples, 40 candidates, 20 queries, 20 subsets "
         "of half of the candidates", 3, _settings(CIFAR, HALVES.model_copy(update={"candidates": 40, **FEWER}), 0.5)),
     "records": StudyPreset(
-        "records", "The embedded language model: 96 training records, 24 candidates, 15 queries, 20 subsets of half of "
-        "the candidates", 3, _settings(RECORDS, HALVES.model_copy(update={"candidates": 24, **FEWER}), 0.01))}
+        "records", "The embedded language model: 48 training records, 24 candidates, 12 queries, 30 subsets of half of "
+        "the candidates", 3, _settings(RECORDS, THIRTY, 0.01, most_seconds=150.0))}
 
 
 def plan(payload: Mapping[str, Any]) -> list[str]:
@@ -74,7 +76,8 @@ def request_of(payload: Mapping[str, Any], seed: int) -> LeaderboardRequest:
     source = ProblemSource.parse({**settings["source"], "seed": seed})
     sizes = Sizes.parse({**settings["sizes"], "seed": seed})
     methods = tuple(settings.get("methods") or answering(source.problem_class))
-    return LeaderboardRequest(sizes=sizes, damping=settings["damping"], methods=methods).of(source)
+    limits = {name: settings[name] for name in ("damping", "most_seconds") if name in settings}
+    return LeaderboardRequest(sizes=sizes, methods=methods, **limits).of(source)
 
 
 def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
