@@ -36,9 +36,9 @@ FASHION = {"dataset": "fashion_mnist", "model": "mlp", "pool": 4, "n_train": 300
            "recipe": {"epochs": 15, "batch_size": 50, "learning_rate": 0.05, "momentum": 0.9, "checkpoints": 5}}
 CIFAR = {"dataset": "cifar10", "model": "cnn", "n_train": 300, "n_queries": 20, "n_candidates": 40,
          "recipe": {"epochs": 10, "batch_size": 50, "learning_rate": 0.02, "momentum": 0.9, "checkpoints": 5}}
-RECORDS = {**LANGUAGE, "n_train": 48, "n_test": 60, "n_queries": 12, "n_candidates": 24,
+RECORDS = {**LANGUAGE, "n_train": 32, "n_test": 60, "n_queries": 10, "n_candidates": 20,
            "recipe": {**RECIPE, "epochs": 3, "batch": 8, "checkpoints": 3}}
-THIRTY = HALVES.model_copy(update={"candidates": 24, "models": 30, "queries": 3, "removed": (0.2,), "top": 5})
+OF_RECORDS = HALVES.model_copy(update={"candidates": 20, "models": 24, "queries": 2, "removed": (0.2,), "top": 4})
 
 
 def _settings(source: Mapping[str, Any], sizes: Sizes, damping: float, **limits: float) -> dict[str, Any]:
@@ -57,8 +57,8 @@ PRESETS = {
         "cnn-cifar", "A convolutional network: CIFAR-10, 300 training examples, 40 candidates, 20 queries, 20 subsets "
         "of half of the candidates", 3, _settings(CIFAR, HALVES.model_copy(update={"candidates": 40, **FEWER}), 0.5)),
     "records": StudyPreset(
-        "records", "The embedded language model: 48 training records, 24 candidates, 12 queries, 30 subsets of half of "
-        "the candidates", 3, _settings(RECORDS, THIRTY, 0.01, most_seconds=150.0))}
+        "records", "The embedded language model: 32 training records, 20 candidates, 10 queries, 24 subsets of half of "
+        "the candidates", 3, _settings(RECORDS, OF_RECORDS, 0.01, most_seconds=100.0))}
 
 
 def plan(payload: Mapping[str, Any]) -> list[str]:
