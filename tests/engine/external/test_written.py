@@ -20,6 +20,7 @@ from engine.models.causal.packed import Packing
 from engine.problems import CausalProblem
 from engine.question.specification import Specification
 from engine.scoring.compute import compute
+from engine.scoring.scoring import Scoring
 from tests.benchmarks.as_they_write import tiny
 from tests.engine.single_thread import one_thread  # noqa: F401
 
@@ -68,3 +69,13 @@ def test_scores_of_a_language_model_by_bergson_are_told_by_what_is_computed_here
 def test_self_influence_is_one_score_for_each_example():
     table = read_table(WRITTEN / "captum_self.pt")
     assert table.values.shape == (1, 12) and np.isfinite(table.values).all()
+
+
+@pytest.mark.parametrize(("file", "tokens"), [("bergson_gradients", 3), ("dattri_llm.npy", 1)])
+def test_products_of_gradients_are_theirs(language, file, tokens):
+    """⟨∇ℓ_q, ∇ℓ_k⟩ over the same linear maps. bergson 2.5.1 sums a loss over the tokens of a response, dattri-llm 0.1.0
+    takes their mean, as we do."""
+    ours = compute(language, [Scoring.of("response_loss", {"kind": "add_occurrence"}, {
+        "kind": "one_step", "eta": 1.0}, "first_order")])[0].scored
+    theirs = read_table(WRITTEN / file).values.T / tokens**2
+    assert np.abs(theirs - ours).max() <= 1e-6 * np.abs(ours).max()
