@@ -23,7 +23,8 @@ what it returns."""
 FILES = {"captum": ("captum.pt", "captum_self.pt"), "dattri": ("dattri.pt",), "pydvl": ("pydvl.npy",),
          "kronfluence": ("by_kronfluence/study/scores_pairwise/pairwise_scores.safetensors",),
          "trak": ("by_trak/scores/queries.mmap",), "dattri_llm": ("dattri_llm.npy",),
-         **dict.fromkeys(("bergson", "bergson_gradients"), ("run/scores/info.json", "run/scores/scores.bin"))}
+         **dict.fromkeys(("bergson", "bergson_gradients", "bergson_magic"),
+                         ("run/scores/info.json", "run/scores/scores.bin"))}
 LLAMA = r"""
 import json
 import os
@@ -70,8 +71,14 @@ BERGSON = {
     "bergson_gradients": [
         {"build": {"index_cfg": _index("run/query", "queries.jsonl"), "preprocess_cfg": {}}},
         {"score": {"index_cfg": _index("run/scores", "train.jsonl"), "preprocess_cfg": {},
-                   "score_cfg": {"query_path": "run/query"}}}]}
-"""What bergson computes, by the name of the folder in `written`: EK-FAC, and products of gradients."""
+                   "score_cfg": {"query_path": "run/query"}}}],
+    "bergson_magic": [{"magic": {
+        **{name: value for name, value in _index("run", "train.jsonl").items() if name != "token_batch_size"},
+        "optimizer": "sgd", "adam_beta1": 0.95, "weight_decay": 0.0, "batch_size": 24, "num_epochs": 3,
+        "lr_schedule": {"lr": 0.5, "lr_scheduler_type": "constant"}, "save_mode": "all",
+        "query": {"dataset": "queries.jsonl", "aggregation": "none", **COLUMNS}}}]}
+"""What bergson computes, by the name of the folder in `written`: EK-FAC, products of gradients, and MAGIC on three steps
+on all records, with momentum by the name of Adam's."""
 RUN_BERGSON = """
 subprocess.run([Path(sys.executable).with_name("bergson"), "./config.yaml"], check=True,
                env={**os.environ, "HF_HUB_OFFLINE": "1", "CUDA_VISIBLE_DEVICES": ""})
