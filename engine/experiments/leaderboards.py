@@ -1,7 +1,7 @@
 r"""Leaderboards as published evidence: every named method on one training problem, means over seeds.
 
 A seed draws the data, the training, the subsets and the random groups. What is published is the mean over queries of a
-seed, then over seeds with its 95% t interval.
+seed, then over seeds with its 95% t interval; of a single seed that over its queries.
 """
 
 from __future__ import annotations
@@ -104,13 +104,16 @@ def finish(payload: Mapping[str, Any], chunks: Mapping[str, Result], context: Co
 
 
 def over_seeds(boards: list[pd.DataFrame]) -> pd.DataFrame:
-    """A row a cell: the mean of the seeds' means with its 95% t interval over seeds, and the mean of the intervals
-    over queries and over the draw of subsets. note: of the first seed that has one."""
+    """A row a cell: the mean of the seeds' means with its 95% t interval over seeds, of a single seed that over its
+    queries, and the mean of the intervals over queries and over the draw of subsets. note: of the first seed that has
+    one."""
     rows = []
     for names, own in pd.concat(boards).groupby(KEYS, sort=False, dropna=False):
+        queries = _mean(own["ci95"])
         rows.append({**dict(zip(KEYS, names, strict=True)), **seed_means.summary(own["mean"]),
+                     **({"ci95": queries} if len(boards) == 1 else {}),
                      "n_queries": int(own["n_queries"].iloc[0]), "n_dropped": int(own["n_dropped"].sum()),
-                     "ci95_queries": _mean(own["ci95"]), "ci95_subsets": _mean(own["ci95_subsets"]),
+                     "ci95_queries": queries, "ci95_subsets": _mean(own["ci95_subsets"]),
                      "note": next(filter(None, own["note"]), "")})
     return pd.DataFrame(rows)
 
@@ -128,7 +131,8 @@ STUDY = study("leaderboards", plan, run_chunk, finish, weight)
 LEADERBOARD = Experiment(
     "leaderboard", "Leaderboard: every method under its own question, the others, LDS, tail patch, removal, time and "
     "memory", STUDY.name, PRESETS, lambda tables: tables["board"], tuple(KEYS), None,
-    "Not in the paper. Means over queries of a seed, then over seeds, ± over seeds. `agreement` is Kendall's τ with "
+    "Not in the paper. Means over queries of a seed, then over seeds, ± over seeds (over queries where there is one "
+    "seed). `agreement` is Kendall's τ with "
     "the exact answer of the question in `against`; `own` marks the question that a method answers. Rows of "
     "`another_seed` are what the exact answer of another training seed has. CPU seconds and memory are those of one "
     "thread of the machine named here, with nothing shared between methods.")

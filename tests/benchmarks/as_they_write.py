@@ -77,8 +77,8 @@ BERGSON = {
         "optimizer": "sgd", "adam_beta1": 0.95, "weight_decay": 0.0, "batch_size": 24, "num_epochs": 3,
         "lr_schedule": {"lr": 0.5, "lr_scheduler_type": "constant"}, "save_mode": "all",
         "query": {"dataset": "queries.jsonl", "aggregation": "none", **COLUMNS}}}]}
-"""What bergson computes, by the name of the folder in `written`: EK-FAC, products of gradients, and MAGIC on three steps
-on all records, with momentum by the name of Adam's."""
+"""What bergson computes, by the name of the folder in `written`: EK-FAC, products of gradients, and MAGIC on three
+steps on all records, with momentum by the name of Adam's."""
 RUN_BERGSON = """
 subprocess.run([Path(sys.executable).with_name("bergson"), "./config.yaml"], check=True,
                env={**os.environ, "HF_HUB_OFFLINE": "1", "CUDA_VISIBLE_DEVICES": ""})
