@@ -54,14 +54,15 @@ def language_problem(model: nn.Module, tokenizer: Any, train: Any, queries: Any,
 
 
 def records(source: Any, noun: str) -> tuple[Record, ...]:
-    """The records of a list of dictionaries, or of a JSONL file; `noun` names them in sentences. Raises `InvalidInput`.
-    """
+    """The records of a list of dictionaries, a `datasets.Dataset` of them, or a JSONL file; `noun` names them in
+    sentences. Raises `InvalidInput`."""
     if isinstance(source, str | Path):
         return read_jsonl(source)
-    if not isinstance(source, Sequence) or not source:
+    rows = hasattr(source, "__getitem__") and hasattr(source, "__len__") and not isinstance(source, Mapping)
+    if not rows or not len(source):
         raise InvalidInput(f"The {noun} of a language model is a {type(source).__name__}; give a list of dictionaries "
                            "with `prompt` and `response`, or the path of a JSONL file.")
-    return tuple(record for index, one in enumerate(source) for record in (
+    return tuple(record for index, one in enumerate(source[row] for row in range(len(source))) for record in (
         [one] if isinstance(one, Record) else
         [Record.parse({"id": str(index), **form}) for form in records_of(_mapping(one, noun))]))
 

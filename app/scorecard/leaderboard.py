@@ -20,6 +20,7 @@ from engine.scoring import codes
 NAME, SELECTED, BY = "leaderboard", "board", "boardby"
 OWN = "own"
 """The board of the model at hand, among those that are published."""
+ONE_DRAW = "± is a 95% interval over queries, of one draw of data, training and subsets."
 TWO_DIGITS = ("agreement", "lds", "lds_other", "recall", "mrr")
 
 
@@ -38,8 +39,9 @@ def show(chosen: ScorecardChoice) -> None:
         return
     result = published.reproduction(NAME, name)
     assert result is not None, "it was listed"
-    glossary.caption(f"± is a 95% interval over {int(result.table['n_seeds'].iloc[0])} seeds, each a draw of data, "
-                     "training and subsets. CPU seconds, of all threads together, and memory are those of "
+    seeds = int(result.table["n_seeds"].iloc[0])
+    glossary.caption((f"± is a 95% interval over {seeds} seeds, each a draw of data, training and subsets."
+                      if seeds > 1 else ONE_DRAW) + " CPU seconds, of all threads together, and memory are those of "
                      f"{plain(str(result.manifest['device']))}.")
     tables(result.table)
     downloads.chart_extras(f"{NAME}-{name}", result.table, command=str(result.manifest["command"]))
@@ -58,7 +60,7 @@ def _own(chosen: ScorecardChoice) -> None:
         return
     board = job_panel.beside(answer)
     if board is not None:
-        glossary.caption("± is a 95% interval over queries, of one draw of data, training and subsets.")
+        glossary.caption(ONE_DRAW)
         tables(board.board)
         sizes, narrowed = asked.sizes, chosen.source.model_copy(update={"n_candidates": asked.sizes.candidates})
         downloads.chart_extras(NAME, board.board, command=commands.of_problem(

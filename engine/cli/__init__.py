@@ -16,6 +16,7 @@ from engine.basics.errors import InvalidInput
 from engine.cli import (
     bring,
     development,
+    export_dataset,
     export_problem,
     export_scores,
     influence,
@@ -80,6 +81,7 @@ PANELS: Panels = {
         "what-if-labels": noisy_labels.what_if_labels,
         "near-duplicates": declared("applications.noisy_labels.duplicates:DuplicatesRequest"),
         "clean-data": own_data.clean_data,
+        "export-dataset": export_dataset.export_dataset,
     },
     "Language models": {
         "attribute": language.attribute,

@@ -16,7 +16,7 @@ from engine.basics.own_files import OwnFiles, Stored
 from engine.basics.sizes import spell_bytes
 from engine.basics.strict_json import parse_object
 from engine.basics.values import canonical_json
-from engine.data import embeddings, record_sets
+from engine.data import embeddings, hub_folder, record_sets
 from engine.data.dataset import Dataset
 from engine.data.frames import READERS
 from engine.data.image_folder import load_image_folder
@@ -175,10 +175,14 @@ def reading(name: str) -> UploadOptions:
 
 
 def keep_path(path: Path, **read_as: Any) -> str:
-    """`keep` for the path of a file, or the folder of an image folder. Raises as `keep` does, and `MissingData` where
-    nothing is there."""
+    """`keep` for the path of a file, the folder of an image folder, or that of a dataset of the hub. Raises as `keep`
+    does, and `MissingData` where nothing is there."""
     if not path.exists():
         raise MissingData(f"There is no file or folder `{path}`; check the path.")
+    if path.is_dir() and hub_folder.is_dataset(path):
+        content, called = hub_folder.packed(path, MOST_BYTES)
+        content.seek(0)
+        return keep(content, called, **read_as)
     if path.is_dir():
         return keep(packed(path, MOST_BYTES), f"{path.name or 'folder'}.zip", **read_as)
     try:

@@ -1,7 +1,7 @@
 r"""Leaderboards as published evidence: every named method on one training problem, means over seeds.
 
 A seed draws the data, the training, the subsets and the random groups. What is published is the mean over queries of a
-seed, then over seeds with its 95% t interval.
+seed, then over seeds with its 95% t interval; of a single seed that over its queries.
 """
 
 from __future__ import annotations
@@ -36,12 +36,14 @@ FASHION = {"dataset": "fashion_mnist", "model": "mlp", "pool": 4, "n_train": 300
            "recipe": {"epochs": 15, "batch_size": 50, "learning_rate": 0.05, "momentum": 0.9, "checkpoints": 5}}
 CIFAR = {"dataset": "cifar10", "model": "cnn", "n_train": 300, "n_queries": 20, "n_candidates": 40,
          "recipe": {"epochs": 10, "batch_size": 50, "learning_rate": 0.02, "momentum": 0.9, "checkpoints": 5}}
-RECORDS = {**LANGUAGE, "n_train": 96, "n_test": 60, "n_queries": 15, "n_candidates": 24,
-           "recipe": {**RECIPE, "epochs": 3, "checkpoints": 3}}
+RECORDS = {**LANGUAGE, "n_train": 32, "n_test": 60, "n_queries": 10, "n_candidates": 20,
+           "recipe": {**RECIPE, "epochs": 3, "batch": 8, "checkpoints": 3}}
+OF_RECORDS = HALVES.model_copy(update={"candidates": 20, "models": 24, "queries": 2, "removed": (0.2,), "top": 4})
 
 
-def _settings(source: Mapping[str, Any], sizes: Sizes, damping: float) -> dict[str, Any]:
-    return {"numerics": NUMERICS, "source": source, "sizes": sizes.model_dump(mode="json"), "damping": damping}
+def _settings(source: Mapping[str, Any], sizes: Sizes, damping: float, **limits: float) -> dict[str, Any]:
+    return {"numerics": NUMERICS, "source": source, "sizes": sizes.model_dump(mode="json"), "damping": damping,
+            **limits}
 
 
 FEWER = {"models": 20, "queries": 5}
@@ -55,8 +57,8 @@ PRESETS = {
         "cnn-cifar", "A convolutional network: CIFAR-10, 300 training examples, 40 candidates, 20 queries, 20 subsets "
         "of half of the candidates", 3, _settings(CIFAR, HALVES.model_copy(update={"candidates": 40, **FEWER}), 0.5)),
     "records": StudyPreset(
-        "records", "The embedded language model: 96 training records, 24 candidates, 15 queries, 20 subsets of half of "
-        "the candidates", 3, _settings(RECORDS, HALVES.model_copy(update={"candidates": 24, **FEWER}), 0.01))}
+        "records", "The embedded language model: 32 training records, 20 candidates, 10 queries, 24 subsets of half of "
+        "the candidates", 3, _settings(RECORDS, OF_RECORDS, 0.01, most_seconds=100.0))}
 
 
 def plan(payload: Mapping[str, Any]) -> list[str]:
@@ -74,7 +76,8 @@ def request_of(payload: Mapping[str, Any], seed: int) -> LeaderboardRequest:
     source = ProblemSource.parse({**settings["source"], "seed": seed})
     sizes = Sizes.parse({**settings["sizes"], "seed": seed})
     methods = tuple(settings.get("methods") or answering(source.problem_class))
-    return LeaderboardRequest(sizes=sizes, damping=settings["damping"], methods=methods).of(source)
+    limits = {name: settings[name] for name in ("damping", "most_seconds") if name in settings}
+    return LeaderboardRequest(sizes=sizes, methods=methods, **limits).of(source)
 
 
 def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
@@ -101,13 +104,16 @@ def finish(payload: Mapping[str, Any], chunks: Mapping[str, Result], context: Co
 
 
 def over_seeds(boards: list[pd.DataFrame]) -> pd.DataFrame:
-    """A row a cell: the mean of the seeds' means with its 95% t interval over seeds, and the mean of the intervals
-    over queries and over the draw of subsets. note: of the first seed that has one."""
+    """A row a cell: the mean of the seeds' means with its 95% t interval over seeds, of a single seed that over its
+    queries, and the mean of the intervals over queries and over the draw of subsets. note: of the first seed that has
+    one."""
     rows = []
     for names, own in pd.concat(boards).groupby(KEYS, sort=False, dropna=False):
+        queries = _mean(own["ci95"])
         rows.append({**dict(zip(KEYS, names, strict=True)), **seed_means.summary(own["mean"]),
+                     **({"ci95": queries} if len(boards) == 1 else {}),
                      "n_queries": int(own["n_queries"].iloc[0]), "n_dropped": int(own["n_dropped"].sum()),
-                     "ci95_queries": _mean(own["ci95"]), "ci95_subsets": _mean(own["ci95_subsets"]),
+                     "ci95_queries": queries, "ci95_subsets": _mean(own["ci95_subsets"]),
                      "note": next(filter(None, own["note"]), "")})
     return pd.DataFrame(rows)
 
@@ -125,7 +131,8 @@ STUDY = study("leaderboards", plan, run_chunk, finish, weight)
 LEADERBOARD = Experiment(
     "leaderboard", "Leaderboard: every method under its own question, the others, LDS, tail patch, removal, time and "
     "memory", STUDY.name, PRESETS, lambda tables: tables["board"], tuple(KEYS), None,
-    "Not in the paper. Means over queries of a seed, then over seeds, ± over seeds. `agreement` is Kendall's τ with "
+    "Not in the paper. Means over queries of a seed, then over seeds, ± over seeds (over queries where there is one "
+    "seed). `agreement` is Kendall's τ with "
     "the exact answer of the question in `against`; `own` marks the question that a method answers. Rows of "
     "`another_seed` are what the exact answer of another training seed has. CPU seconds and memory are those of one "
     "thread of the machine named here, with nothing shared between methods.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import subprocess
 import zipfile
 from pathlib import Path
@@ -21,8 +22,10 @@ WRITES = {
 what it returns."""
 FILES = {"captum": ("captum.pt", "captum_self.pt"), "dattri": ("dattri.pt",), "pydvl": ("pydvl.npy",),
          "kronfluence": ("by_kronfluence/study/scores_pairwise/pairwise_scores.safetensors",),
-         "trak": ("by_trak/scores/queries.mmap",), "bergson": ("run/scores/info.json", "run/scores/scores.bin")}
-BERGSON = """
+         "trak": ("by_trak/scores/queries.mmap",), "dattri_llm": ("dattri_llm.npy",),
+         **dict.fromkeys(("bergson", "bergson_gradients", "bergson_magic"),
+                         ("run/scores/info.json", "run/scores/scores.bin"))}
+LLAMA = r"""
 import json
 import os
 import subprocess
@@ -50,18 +53,58 @@ for name, count in (("train", 24), ("queries", 4)):
     rows = [{"prompt": " ".join(draw.choice(WORDS, 4)), "completion": " ".join([*draw.choice(WORDS, 2), "<eos>"])}
             for _ in range(count)]
     Path(f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-data = {"prompt_column": "prompt", "completion_column": "completion"}
-config = {"steps": [{"ekfac": {
-    "index_cfg": {"run_path": "run", "model": "./model", "precision": "fp32", "token_batch_size": 64,
-                  "data": {"dataset": "train.jsonl", **data}, "distributed": {"nproc_per_node": 1}},
-    "hessian_cfg": {"method": "kfac", "ev_correction": True, "use_dataset_labels": True},
-    "score_cfg": {}, "preprocess_cfg": {},
-    "hessian_pipeline_cfg": {"query": {"dataset": "queries.jsonl", "aggregation": "none", **data}}}}]}
-Path("config.yaml").write_text(json.dumps(config))
+"""
+"""Programs for language models score one of one layer, made here, for 4 records of 24."""
+COLUMNS = {"prompt_column": "prompt", "completion_column": "completion"}
+
+
+def _index(run: str, records: str) -> dict:
+    return {"run_path": run, "model": "./model", "precision": "fp32", "token_batch_size": 64,
+            "data": {"dataset": records, **COLUMNS}, "distributed": {"nproc_per_node": 1}}
+
+
+BERGSON = {
+    "bergson": [{"ekfac": {
+        "index_cfg": _index("run", "train.jsonl"), "score_cfg": {}, "preprocess_cfg": {},
+        "hessian_cfg": {"method": "kfac", "ev_correction": True, "use_dataset_labels": True},
+        "hessian_pipeline_cfg": {"query": {"dataset": "queries.jsonl", "aggregation": "none", **COLUMNS}}}}],
+    "bergson_gradients": [
+        {"build": {"index_cfg": _index("run/query", "queries.jsonl"), "preprocess_cfg": {}}},
+        {"score": {"index_cfg": _index("run/scores", "train.jsonl"), "preprocess_cfg": {},
+                   "score_cfg": {"query_path": "run/query"}}}],
+    "bergson_magic": [{"magic": {
+        **{name: value for name, value in _index("run", "train.jsonl").items() if name != "token_batch_size"},
+        "optimizer": "sgd", "adam_beta1": 0.95, "weight_decay": 0.0, "batch_size": 24, "num_epochs": 3,
+        "lr_schedule": {"lr": 0.5, "lr_scheduler_type": "constant"}, "save_mode": "all",
+        "query": {"dataset": "queries.jsonl", "aggregation": "none", **COLUMNS}}}]}
+"""What bergson computes, by the name of the folder in `written`: EK-FAC, products of gradients, and MAGIC on three
+steps on all records, with momentum by the name of Adam's."""
+RUN_BERGSON = """
 subprocess.run([Path(sys.executable).with_name("bergson"), "./config.yaml"], check=True,
                env={**os.environ, "HF_HUB_OFFLINE": "1", "CUDA_VISIBLE_DEVICES": ""})
 """
-"""bergson scores language models: EK-FAC over the linear maps of a tiny one, made here, for 4 records of 24."""
+DATTRI_LLM = """
+from dattri_llm.attribution.algorithm import TracInAttributor
+from dattri_llm.attribution.arguments import AttributionArguments
+from dattri_llm.gradient.hooks import HookManagerConfig
+from dattri_llm.task import AttributionTask
+from transformers import AutoTokenizer
+
+tokenizer = AutoTokenizer.from_pretrained("model")
+
+
+def rows(name):
+    for one in map(json.loads, Path(name).read_text().splitlines()):
+        ids = torch.tensor(tokenizer(f"{one['prompt']} {one['completion']}")["input_ids"])
+        yield {"input_ids": ids, "labels": ids.where(torch.arange(len(ids)) >= len(one["prompt"].split()), -100)}
+
+
+one_by_one = AttributionArguments(output_dir="run", per_device_train_batch_size=1, per_device_eval_batch_size=1)
+tracin = TracInAttributor(one_by_one, task=AttributionTask(None, LlamaForCausalLM.from_pretrained("model").float()))
+scores = tracin.attribute(list(rows("train.jsonl")), list(rows("queries.jsonl")),
+                          hook_config=HookManagerConfig(linear_io=["_proj$"]))
+np.save("dattri_llm.npy", scores.agnostic_matrix()[1].numpy())
+"""
 
 
 def tiny():
@@ -71,9 +114,13 @@ def tiny():
 
 def write(name: str, python: Path | str, folder: Path) -> list[Path]:
     """Run a library in an environment of its own; returns the files that it wrote. Raises `CalledProcessError`."""
-    if name == "bergson":
+    if name in BERGSON:
         script = folder / "write.py"
-        script.write_text(BERGSON)
+        script.write_text(LLAMA + RUN_BERGSON)
+        (folder / "config.yaml").write_text(json.dumps({"steps": BERGSON[name]}))
+    elif name == "dattri_llm":
+        script = folder / "write.py"
+        script.write_text(LLAMA + DATTRI_LLM)
     else:
         with zipfile.ZipFile(io.BytesIO(SCORE_RECIPES[name].packed(tiny(), "softmax"))) as archive:
             archive.extractall(folder)

@@ -1,5 +1,5 @@
 """The recipes, run with the real programs on softmax regression and on the last layer of a network of FashionMNIST;
-what they write is brought, and compared with the exact answer to its claim."""
+what they write is imported, and compared with the exact answer to its claim."""
 
 import importlib.util
 import io
@@ -9,9 +9,9 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from engine.external.claim import agreement_with, bring
 
 from engine.analysis.explanation import explain
+from engine.external import importing
 from engine.external.files import read_table
 from engine.external.matching import QUERIES
 from engine.external.reading import preview
@@ -42,7 +42,7 @@ def problem(request):
 
 
 @pytest.mark.parametrize("name", SCORE_RECIPES)
-def test_the_script_of_a_recipe_runs_and_its_scores_are_brought(name, problem, tmp_path):
+def test_the_script_of_a_recipe_runs_and_its_scores_are_imported(name, problem, tmp_path):
     (model, problem), recipe = problem, SCORE_RECIPES[name]
     python = PEERS[name] if name in PEERS and PEERS[name].exists() else Path(sys.executable)
     if python == Path(sys.executable) and importlib.util.find_spec(name) is None:
@@ -55,11 +55,13 @@ def test_the_script_of_a_recipe_runs_and_its_scores_are_brought(name, problem, t
 
     table, reference = read_table(tmp_path / recipe.written), compute(problem, recipe.claim)[0]
     seen = preview(problem, table, reference)
-    brought = bring(problem, table, recipe.claim.specification, name, QUERIES, 1)
-    found = agreement_with(reference, brought, METRICS)["kendall_tau"]
-    why = explain(problem, brought, STEP)
+    held = importing.matched(problem, table, QUERIES)
+    scoring = importing.scoring_of(held, recipe.claim.specification, name, "plus")
+    imported = importing.scores_of(problem, held, scoring)
+    found = importing.agreement_with(reference, imported, METRICS)["kendall_tau"]
+    why = explain(problem, imported, STEP)
     print(f"\n{name} on {model}: τ = {found.mean:.3f} ± {found.ci95:.3f} with the exact answer to its claim, sign "
-          f"{'told' if seen.certain else 'not told'} by the data; against one exact step: {why.sentence}")
+          f"{'decided' if seen.certain else 'not decided'} by the data; against one exact step: {why.sentence}")
     least = LEAST[name][list(SOURCES).index(model)]
     assert found.mean > least and seen.certain == (least > 0)
-    assert not seen.certain or (seen.likely.axes, seen.likely.sign) == (QUERIES, 1)
+    assert not seen.certain or (seen.likely.axes, seen.likely.sign) == (QUERIES, "plus")

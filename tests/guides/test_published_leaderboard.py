@@ -1,5 +1,6 @@
 """The guide *Choosing a method* reads from the published leaderboard, and from nothing else."""
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -8,12 +9,16 @@ from engine.scoring.named import NAMED
 from tests.guides.published import ROOT, manifest, published, rows
 
 GUIDE = (ROOT / "assets" / "guides" / "choosing-a-method.md").read_text(encoding="utf-8")
-BOARD, LOO = "means ± 95% t interval over seeds:", "query_loss/remove/retrain"
-TABLE = rows(BOARD, 6, GUIDE)
+LOO = "query_loss/remove/retrain"
+NETWORK, RECORDS = "mlp-fashion", "records"
+TABLES = {NETWORK: rows("means ± 95% t interval over seeds:", 6, GUIDE),
+          RECORDS: rows("first look; ± is a 95% t interval over queries:", 5, GUIDE)}
+SIZES = ("{n_train} training {noun}, {n_candidates} candidates, {n_queries} queries, {models} subsets of half of the "
+         "candidates, {seeds}damping {damping}.")
 
 
-def board() -> pd.DataFrame:
-    return published("leaderboard", "mlp-fashion", keep_default_na=False, na_values={"mean": [""], "ci95": [""]})
+def board(preset: str = NETWORK) -> pd.DataFrame:
+    return published("leaderboard", preset, keep_default_na=False, na_values={"mean": [""], "ci95": [""]})
 
 
 def column(table: pd.DataFrame, name: str, against: str = "") -> pd.DataFrame:
@@ -28,18 +33,21 @@ def cell(own: pd.DataFrame, title: str) -> str:
     return f"{own.loc[title, 'mean']:.2f} ± {own.loc[title, 'ci95']:.2f}".replace("-", "−")
 
 
-@pytest.mark.parametrize("row", TABLE, ids=lambda row: row[0])
-def test_every_cell_is_that_of_the_published_board(row):
-    table = board()
+@pytest.mark.parametrize(("preset", "row"), [(preset, row) for preset, table in TABLES.items() for row in table],
+                         ids=lambda part: part if isinstance(part, str) else part[0])
+def test_every_cell_is_that_of_the_published_board(preset, row):
+    table = board(preset)
     own = table[(table["column"] == "agreement") & (table["own"] == True)].set_index("title")  # noqa: E712
-    parts = [own, column(table, "agreement", LOO), *(column(table, name) for name in ("lds", "lds_other", "qld"))]
-    assert row[1:] == [cell(part, row[0]) for part in parts]
+    loo = LOO if preset == NETWORK else LOO.replace("query", "response")
+    parts = [own, column(table, "agreement", loo), *(column(table, name) for name in ("lds", "lds_other", "qld"))]
+    assert row[1:] == [cell(part, row[0]) for part in parts][:len(row) - 1]
 
 
-def test_the_table_leaves_no_method_out_and_is_in_the_order_of_its_lds():
-    titles = [row[0] for row in TABLE]
-    assert sorted(titles) == sorted(board()["title"].unique())
-    lds = [float(row[3].partition(" ")[0].replace("−", "-")) for row in TABLE if row[3] != "—"]
+@pytest.mark.parametrize("preset", TABLES)
+def test_the_table_leaves_no_method_out_and_is_in_the_order_of_its_lds(preset):
+    titles = [row[0] for row in TABLES[preset]]
+    assert sorted(titles) == sorted(board(preset)["title"].unique())
+    lds = [float(row[3].partition(" ")[0].replace("−", "-")) for row in TABLES[preset] if row[3] != "—"]
     assert lds == sorted(lds, reverse=True)
 
 
@@ -75,14 +83,40 @@ def test_what_is_said_of_the_choice():
     assert lds.loc[knn, "mean"] >= lds.loc["GradSim", "mean"]
 
 
+def test_what_is_said_of_the_language_model():
+    table, words = board(RECORDS), " ".join(GUIDE.split())
+    lds = column(table, "lds").dropna(subset=["mean"])
+    run = ["SOURCE", "Data value embedding", "TracIn over all steps", "TracIn", "LESS"]
+    others = lds.drop(index=[*run, "Leave-one-out"])["mean"]
+    assert list(lds["mean"].drop(index="Leave-one-out").nlargest(5).index) == run
+    highest = lds.loc[others.idxmax()]
+    assert np.mean(lds.loc[run, "mean"] - lds.loc[run, "ci95"] < highest["mean"] + highest["ci95"]) > 0.5
+    replay = column(table, "agreement", LOO.replace("query", "response")).loc["Replay (metagradient)", "mean"]
+    numbers = {title: f"{lds.loc[title, 'mean']:.2f}".replace("-", "−") for title in lds.index}
+    for said in (f"TracIn and LESS have an LDS of {numbers['LESS']} to {numbers['SOURCE']}, every other approximation "
+                 f"at most {others.max():.2f}; most of these intervals overlap.",
+                 f"leave-one-out by {replay:.2f}, and has an LDS of {numbers['Replay (metagradient)']}.",
+                 f"The LDS of BM25 is {numbers['BM25']}, that of text embeddings {numbers['Text embeddings']}, that of "
+                 f"a random order {cell(lds, 'Random')}."):
+        assert said in words, said
+    refused = table[table["title"] == "Influence function (Gauss–Newton CG)"]
+    assert refused["note"].str.startswith("It would take about").all() and refused["mean"].isna().all()
+
+
+@pytest.mark.parametrize(("preset", "noun", "seeds"), [(NETWORK, "examples", "4 seeds, "), (RECORDS, "records", "")])
+def test_the_sizes_are_those_of_the_boards(preset, noun, seeds):
+    record, words = manifest("leaderboard", preset), " ".join(GUIDE.split())
+    spec = record["spec"]
+    assert SIZES.format(noun=noun, seeds=seeds, **spec["source"], models=spec["sizes"]["models"],
+                        damping=spec["damping"]) in words
+    assert len(record["runs"]) == int(seeds[:1] or 1) and spec["sizes"]["fractions"] == [0.5]
+
+
 def test_what_is_said_of_the_network():
     record, words = manifest("leaderboard", "mlp-fashion"), " ".join(GUIDE.split())
     right = sum(run["query_accuracy"] for run in record["runs"]) / len(record["runs"])
     assert f"which reads {right:.0%} of the queries right" in words
     source, sizes = record["spec"]["source"], record["spec"]["sizes"]
-    assert (f"{source['n_train']} training examples, {source['n_candidates']} candidates, {source['n_queries']} "
-            f"queries, {sizes['models']} subsets of half of the candidates, {len(record['runs'])} seeds, damping "
-            f"{record['spec']['damping']}.") in words
     assert sizes["removed"] == [0.05] and sizes["fractions"] == [0.5] and 28 // source["pool"] == 7
 
 

@@ -7,6 +7,7 @@ import torch
 import whichfluence as wf
 from engine import data
 from engine.models.causal import loading
+from whichfluence import language
 
 STEP = wf.Specification("response_loss", wf.AddOccurrence(), wf.OneStep(eta=1e-4))
 RECORDS = [{"prompt": record.prompt, "response": record.response}
@@ -27,6 +28,20 @@ def test_records_are_scored_by_the_users_model(language_model):
     assert wf.compare({"exact": exact, "first order": first}).tau("exact", "first order") > 0.9
     np.testing.assert_allclose(first.values, exact.values, atol=0.05 * np.abs(exact.values).max())
     assert all(torch.equal(before[name], value) for name, value in model.state_dict().items())
+
+
+class Rows:
+    """As `datasets.Dataset` holds them, which is no `Sequence`."""
+
+    def __len__(self):
+        return len(RECORDS)
+
+    def __getitem__(self, row):
+        return RECORDS[row]
+
+
+def test_a_dataset_of_dictionaries_is_one_of_records():
+    assert language.records(Rows(), "training data") == language.records(RECORDS, "training data")
 
 
 def test_it_asks_for_the_tokenizer_and_for_records(language_model):

@@ -42,6 +42,15 @@ def test_a_reason_of_one_seed_is_kept_and_a_missing_value_counts_for_no_mean():
     assert row["mean"] == 0.5 and row["note"] == "why" and np.isnan(row["ci95_subsets"])
 
 
+def test_of_a_single_seed_the_interval_is_that_over_its_queries():
+    keys = dict.fromkeys(KEYS, "") | {"own": False}
+    cell = {**keys, "mean": 0.5, "ci95": 0.1, "n_queries": 4, "n_dropped": 0, "ci95_subsets": np.nan, "note": ""}
+    [alone] = leaderboards.over_seeds([pd.DataFrame([cell])]).to_dict("records")
+    [two] = leaderboards.over_seeds([pd.DataFrame([cell]), pd.DataFrame([{**cell, "mean": 0.7}])]).to_dict("records")
+    assert (alone["ci95"], alone["n_seeds"], two["ci95_queries"]) == (0.1, 1, 0.1)
+    assert two["ci95"] == pytest.approx(12.706 * 0.1, rel=1e-4)
+
+
 @pytest.mark.parametrize("preset", leaderboards.PRESETS.values(), ids=lambda preset: preset.name)
 def test_presets_hold_every_method_that_answers(preset):
     payload = leaderboards.LEADERBOARD.payload(preset.name)

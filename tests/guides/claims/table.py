@@ -42,6 +42,10 @@ TABLES = {
         "test_trak_of_the_authors_code_is_an_influence_function_by_the_empirical_fisher",
     "method | own question | leave-one-out | LDS, same seed | LDS, another seed | QLD":
         "test tests/guides/test_published_leaderboard.py::test_every_cell_is_that_of_the_published_board",
+    "method | own question | leave-one-out | LDS, same seed | LDS, another seed":
+        "test tests/guides/test_published_leaderboard.py::test_every_cell_is_that_of_the_published_board",
+    "program | what | here | largest difference, of the largest":
+        "test tests/engine/external/test_written.py::test_metagradients_are_bergsons",
     "τ, its whole interval | pairs in the same order | word":
         "test tests/engine/metrics/test_in_words.py::test_the_guide_has_these_ranges_and_words",
     "method | τ, exact step | linear datamodeling score":
