@@ -141,19 +141,17 @@ class CachedFeatures:
 class CachedTerm:
     """weight · ⟨queries, records⟩ at the checkpoint of an index: queries(behavior) (m, k), records() (b, k).
 
-    inverse: a symmetric map, and lengths(behavior) (m,): by which gradients of queries became `queries`, if any.
+    count: b. inverse: a symmetric map, and lengths(behavior) (m,): by which gradients of queries became `queries`, if
+    any.
     """
 
     checkpoint: int
     weight: float
     queries: Callable[[str], np.ndarray]
     records: Callable[[], np.ndarray]
+    count: int
     inverse: Linear | None = None
     lengths: Callable[[str], np.ndarray] | None = None
-
-    @property
-    def count(self) -> int:
-        return len(self.records())
 
     def scores(self, behavior: Behavior, labels: Tensor) -> Tensor:
         """(m, b)."""
@@ -192,7 +190,7 @@ class CachedGradients:
         point, scaled = self.features.points[self.checkpoint], normalise if normalised else np.asarray
         records = held(point.conditioned if preconditioned else point.divided if divided else point.gradients)
         return CachedTerm(self.checkpoint, weight, lambda behavior: scaled(point.queries[behavior]),
-                          lambda: scaled(records[self.rows]), lengths=(
+                          lambda: scaled(records[self.rows]), len(self.features.candidates[self.rows]), lengths=(
                               lambda behavior: lengths(point.queries[behavior])[:, 0]) if normalised else None)
 
 
@@ -230,7 +228,8 @@ class CachedEvents:
         def queries(behavior: str) -> np.ndarray:
             return inverse(torch.from_numpy(np.asarray(last.queries[behavior], dtype=np.float64))).numpy()
 
-        return CachedTerm(len(self.held.points) - 1, -weight, queries, lambda: last.gradients[self.rows], inverse)
+        return CachedTerm(len(self.held.points) - 1, -weight, queries, lambda: last.gradients[self.rows],
+                          len(self.held.candidates[self.rows]), inverse)
 
 
 def held(values: np.ndarray | None) -> np.ndarray:

@@ -12,7 +12,7 @@ from pydantic import Field
 from engine.analysis.protocols import PROTOCOLS
 from engine.analysis.scorecard import card, reasons
 from engine.analysis.scorecard.benchmark import BENCHMARKS, CEILING, Benchmark, Case, Sizes, removal, running
-from engine.analysis.scorecard.method import defined, fitting, method_of
+from engine.analysis.scorecard.method import card_method, defined, fitting
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
 from engine.problems import Problem, ProblemSource
@@ -133,7 +133,7 @@ class ScorecardRequest(Request[Scorecard]):
 
 def check(problem: type[Problem], methods: Sequence[str], benchmarks: Sequence[str] = ()) -> None:
     """Raises `InvalidInput` for methods that have no answer for a model, and benchmarks that cannot be run on it."""
-    for name in [method_of(name).name for name in methods]:
+    for name in [card_method(name).name for name in methods]:
         if not defined(name, problem):
             raise InvalidInput(_undefined(name, problem, fitting(problem)))
     for name in benchmarks:
