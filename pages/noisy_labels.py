@@ -28,7 +28,7 @@ def main() -> None:
                   "wf-noisy-lead")
     source = state.source()
     scored = searches.scored(desk(), source)
-    example.mark(source.dataset, searches.example(desk(), source), texts=False)
+    example.mark(source.dataset, desk().example(searches.SuspicionRequest(source=source)), texts=False)
     own_data.show(source, scored is not None)
     with st.spinner("Reading the data"):
         sample = searches.sampled(desk(), source)

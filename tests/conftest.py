@@ -1,5 +1,6 @@
 """What holds for every test: a home of its own, few threads, and no deadline for a busy machine."""
 
+import gc
 import os
 import shutil
 import tempfile
@@ -13,6 +14,8 @@ os.environ["OMP_WAIT_POLICY"] = "passive"
 if "PYTEST_XDIST_WORKER" in os.environ:  # processes side by side; read when torch and BLAS are first loaded
     for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
         os.environ[variable] = "1"
+
+gc.disable()  # until all tests are collected: what imports and items make stays
 
 settings.register_profile("whichfluence", deadline=None)
 settings.load_profile("whichfluence")
@@ -31,7 +34,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: (item.path not in long, -tests[item.path], item.path))
 
 
+def pytest_collection_finish() -> None:
+    """What is there now is never looked through again for what could be freed: it is most of all objects."""
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
+    gc.enable()
+
+
 def pytest_unconfigure(config: pytest.Config) -> None:
+    gc.unfreeze()  # libraries count what is left of theirs at the end
     shutil.rmtree(getattr(config, "whichfluence_home", ""), ignore_errors=True)
 
 

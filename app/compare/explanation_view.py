@@ -12,6 +12,7 @@ from app.charts import way
 from app.charts.draw import draw
 from app.widgets.frame.theme import AXIS_COLORS
 from app.widgets.words import chips, glossary
+from engine.basics.values import capital
 from engine.desk.analyses import ERROR_A, ERROR_B, LEAST_SLACK, SEED, Contribution, Explanation
 from engine.metrics.agreement import METRICS
 
@@ -135,6 +136,6 @@ def brackets(explanation: Explanation) -> list[str]:
     for cause in mixed:
         low, high = explanation.bracket(cause)
         title = explanation.titles[cause]
-        sentences.append(f"{title[0].upper()}{title[1:]}: between {low:.0%} and {high:.0%} of the path; no exact "
+        sentences.append(f"{capital(title)}: between {low:.0%} and {high:.0%} of the path; no exact "
                          "scores separate it from the causes listed with it.")
     return [*sentences, *explanation.by_order]

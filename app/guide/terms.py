@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
+from engine.basics.values import capital
 from engine.desk.analyses import BENCHMARKS, PROTOCOLS
 from engine.metrics.agreement import FURTHER, METRICS
 from engine.question.behaviors import BEHAVIORS
@@ -111,7 +112,7 @@ def _section(heading: str, entries: list[GlossaryEntry]) -> str:
     texts = "\n\n".join(" ".join(filter(None, [f"*{one.kind}.*" if one.kind else "", one.text])) for one in entries)
     also = {name for key, name in ALIASES.items() if key in (heading, *(one.heading for one in entries))}
     known = f"\n\nAlso: {'; '.join(sorted(also))}." if also else ""
-    return f"\n## {heading[:1].upper()}{heading[1:]}\n\n{texts}{known}\n"
+    return f"\n## {capital(heading)}\n\n{texts}{known}\n"
 
 
 def _entries() -> Iterator[GlossaryEntry]:

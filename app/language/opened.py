@@ -22,8 +22,6 @@ from engine.desk.language import (
     Study,
     changed,
     contributions,
-    shade,
-    shaded,
 )
 
 
@@ -31,7 +29,7 @@ def show(wanted: Study, tables: Mapping[str, pd.DataFrame], row: int, ranking: R
     """The text on the left, the ranks and the layers on the right. query: whose scores are shown, if not their mean."""
     st.html(record_text.STYLE)
     st.html(record_html.STYLE)
-    more = shaded(desk(), wanted, row, query)
+    more = desk().known(wanted.tokens_of(row, query))
     apart = more.tables if isinstance(more, Attributed) else {}
     left, right = st.columns([3, 2], gap="large")
     with left:
@@ -112,6 +110,6 @@ def _take_apart(wanted: Study, row: int, query: int | None, more: Attributed | W
         job_panel.watch(more)
     else:
         st.button("Decompose its score", key=f"language:shade:{row}", icon=":material/gradient:",
-                  on_click=job_panel.act, args=(shade, desk(), wanted, row, query),
+                  on_click=job_panel.act, args=(desk().start, wanted.tokens_of(row, query)),
                   help="Which tokens, layers and attention heads it comes from. A run of its own; its training and "
                        "gradients are there already.")

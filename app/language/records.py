@@ -25,12 +25,7 @@ from engine.desk.language import (
     Attributed,
     Ranking,
     Study,
-    attribute,
-    attributed,
-    missing_questions,
     of_query,
-    score_by_query,
-    scored_by_query,
 )
 
 FLAGS = {"answer": "wrong answer", "rationale": "foreign explanation", "poison": "poison", "benign": "benign trigger"}
@@ -49,7 +44,7 @@ def show(wanted: Study, estimator: str, behavior: str) -> None:
 
 def _run(wanted: Study) -> Attributed | None:
     """A finished run; where there is none, how long it takes and a button, or how far it is."""
-    run = attributed(desk(), wanted)
+    run = desk().known(wanted.request)
     if isinstance(run, Attributed):
         return run
     if run is not None:
@@ -61,10 +56,10 @@ def _run(wanted: Study) -> Attributed | None:
         glossary.markdown("**This has not been computed yet.** It fine-tunes the model and caches gradients: "
                           f"{guesses.expected(wanted.request)}.{larger} You can close the browser meanwhile, and "
                           "cancel and resume.")
-        if lacking := missing_questions(wanted):
+        if lacking := wanted.missing:
             st.warning(lacking, icon=":material/folder_off:")
         st.button("Start", type="primary", icon=":material/play_arrow:", key="language:start",
-                  on_click=job_panel.act, args=(attribute, desk(), wanted))
+                  on_click=job_panel.act, args=(desk().start, wanted.request))
     return None
 
 
@@ -106,14 +101,14 @@ def _records(wanted: Study, run: Attributed, estimator: str, behavior: str) -> N
 
 def _by_query(wanted: Study) -> Attributed | None:
     """The scores of each query; where they are not there, a button that computes them, or how far they are."""
-    each = scored_by_query(desk(), wanted)
+    each = desk().known(wanted.by_query)
     if isinstance(each, Attributed):
         return each
     if isinstance(each, Waiting):
         job_panel.watch(each)
         return None
     st.button("Score each query by itself", type="primary", icon=":material/play_arrow:", key="language:each",
-              on_click=job_panel.act, args=(score_by_query, desk(), wanted),
+              on_click=job_panel.act, args=(desk().start, wanted.by_query),
               help="A run of its own, once for all queries; its training and gradients are there already.")
     return None
 

@@ -191,7 +191,7 @@ def _trained(study: Study) -> Study:
     """The study with the chosen recipe."""
     usual = study.usual_recipe
     with st.expander("Training", icon=":material/tune:"):
-        recipe_picker.show(recipe_picker.TEXTS, usual, language.trained_on(study), columns=4)
+        recipe_picker.show(recipe_picker.TEXTS, usual, study.trained_on, columns=4)
     chosen = recipe_picker.chosen(recipe_picker.TEXTS, usual)
     return study if chosen == usual else replace(study, recipe=chosen)
 

@@ -24,7 +24,8 @@ def show(source: NoisySource, sample: NoisyData) -> HeldOut | None:
         job_panel.watch(answer)
     elif answer is None:
         st.button("Estimate how many are wrong", key="count", icon=":material/functions:", on_click=job_panel.act,
-                  args=(searches.start_count, desk(), source), help=f"It takes {data.count_time(source)}.")
+                  args=(desk().start, searches.HeldOutRequest(source=source)),
+                  help=f"It takes {data.count_time(source)}.")
     else:
         count = answer.count.sentence(len(sample.rows))
         glossary.caption(f"Confident learning counts **{count}** as wrong. {MISJUDGED}")

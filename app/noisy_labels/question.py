@@ -5,13 +5,13 @@ from __future__ import annotations
 from html import escape
 
 from app.widgets.words import chips
-from engine.desk.noisy_labels import Pair, method_of, scoring_of
+from engine.desk.noisy_labels import Pair, label_method, scoring_of
 
 
 def question(pair: Pair, against: Pair | None = None) -> str:
     """What a pair asks, with its axes as chips where it estimates an influence; beside another one, what differs is
     marked."""
-    method, scoring = method_of(pair), scoring_of(pair)
+    method, scoring = label_method(pair), scoring_of(pair)
     if method is None:
         return ""
     if scoring is None or method.over is None:

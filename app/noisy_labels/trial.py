@@ -11,14 +11,14 @@ from app.widgets.jobs.desk import desk
 from app.widgets.results import downloads
 from app.widgets.words import glossary
 from engine.desk import noisy_labels as searches
-from engine.desk.noisy_labels import NoisySource, Pair, Scored, Trial
+from engine.desk.noisy_labels import NoisySource, Pair, Scored, Trial, TrialRequest
 
 SHOWN = ("method", "behavior", "AUPRC", "AUROC", "weight")
 
 
 def weighed(source: NoisySource, scored: Scored) -> Scored:
     """The search with the consensus as a finished trial weighs it; as it is without one."""
-    tried = searches.trial(desk(), source)
+    tried = desk().known(TrialRequest(source=source))
     if not isinstance(tried, Trial):
         return scored
     return dataclasses.replace(scored, suspicion=tried.with_consensus(scored.suspicion))
@@ -26,12 +26,12 @@ def weighed(source: NoisySource, scored: Scored) -> Scored:
 
 def show(source: NoisySource, scored: Scored, pair: Pair) -> None:
     """What the trial recommends, or the button that starts it."""
-    tried = searches.trial(desk(), source)
+    tried = desk().known(TrialRequest(source=source))
     if tried is None:
         glossary.caption("Which method to trust differs from data to data. A trial flips 5% of these "
                          "labels, of examples that look right, and measures which method finds them.")
         st.button("Run a trial on these data", key="try", icon=":material/science:", on_click=job_panel.act,
-                  args=(searches.start_trial, desk(), source))
+                  args=(desk().start, TrialRequest(source=source)))
     elif (answer := job_panel.beside(tried, "The trial has no answer: ")) is not None:
         first = searches.by_trial(scored.suspicion, answer)
         if first is not None:

@@ -7,6 +7,7 @@ from html import escape
 import streamlit as st
 
 from app.widgets.words import glossary
+from engine.basics.values import capital
 from engine.desk.paper_names import NAMES, READINGS, Meaning, PaperName, lacking, measured
 
 HEIGHT = 460
@@ -38,5 +39,5 @@ def _row(name: PaperName) -> str:
 def _reading(title: str, meaning: Meaning) -> str:
     axes = " · ".join(f"{axis}: {words}" for axis, words in (
         ("B", meaning.behavior), ("P", meaning.intervention), ("T", meaning.process)))
-    return (f"<p><b>{escape(title[0].upper() + title[1:])}</b> <code>{escape(meaning.formula)}</code><br>{escape(axes)}"
+    return (f"<p><b>{escape(capital(title))}</b> <code>{escape(meaning.formula)}</code><br>{escape(axes)}"
             f'<span class="wf-second wf-quiet">{escape(meaning.source)}</span></p>')

@@ -10,20 +10,17 @@ from app.paper import rows as paper_rows
 from app.widgets.choices.selectors import pick, segments
 from app.widgets.jobs import reproductions
 from app.widgets.words import glossary
+from engine.basics.values import capital
 from engine.desk import datasets, models
 from engine.desk.published import AS_PAPER, EXPERIMENTS, FULL, Published, conventions, reproduction, scales
 
 
 def choose_conventions() -> str:
     """By which reading of the paper our numbers are computed."""
-    return segments("as", "Reading of the paper", list(conventions.TITLES), AS_PAPER, _capital,
+    return segments("as", "Reading of the paper", list(conventions.TITLES), AS_PAPER,
+                    lambda whose: capital(conventions.TITLES[whose]),
                     help="The paper's words are what its text says; the authors' code is what their public code does "
                          "where it departs from them.")
-
-
-def _capital(whose: str) -> str:
-    title = conventions.TITLES[whose]
-    return title[0].upper() + title[1:]
 
 
 def choose_experiment() -> str:
@@ -40,7 +37,7 @@ def choose_preset(name: str, whose: str) -> str:
                     if reproduction(name, preset, reading) is not None), order[0])
     chosen = segments("preset", "Scale", order, default, reproductions.scale_title)
     title = presets[chosen].title
-    glossary.caption(f"{title[0].upper()}{title[1:]}. A full run has {reproductions.seeds(name, chosen)}.")
+    glossary.caption(f"{capital(title)}. A full run has {reproductions.seeds(name, chosen)}.")
     return chosen
 
 

@@ -8,6 +8,7 @@ from app.runs import state
 from app.widgets.jobs import reproductions
 from app.widgets.jobs.desk import desk
 from app.widgets.words import glossary
+from engine.basics.values import capital
 from engine.desk.published import EXPERIMENTS, studies
 
 
@@ -25,7 +26,7 @@ def _offer(name: str, preset: str, model: str | None, whose: str) -> None:
     chosen = EXPERIMENTS[name].presets[preset]
     cost = reproductions.cost(name, preset, model, whose)
     glossary.caption(
-        f"{chosen.title[0].upper()}{chosen.title[1:]}. {reproductions.seeds(name, preset).capitalize()}; {cost.text}. "
+        f"{capital(chosen.title)}. {reproductions.seeds(name, preset).capitalize()}; {cost.text}. "
         "You can close the browser; after cancelling, a run resumes with its finished parts.")
     lacking = studies.missing_data(name, preset)
     if lacking:

@@ -34,17 +34,17 @@ def show(chosen: ScorecardChoice) -> None:
                      "is measured on the same subsets.")
     names = [name for name in card_methods(chosen.source.problem_class) if _scoring(name, chosen) is not None]
     name = pick(METHOD, "Method", names, "gradsim", lambda one: card_method(one).title)
-    asked = of_choice(chosen, name)
-    answer = desk().known(asked)
+    request = of_choice(chosen, name)
+    answer = desk().known(request)
     if answer is None:
         st.button("Measure the ladder", icon=":material/play_arrow:", key="card:ladder", on_click=job_panel.act,
-                  args=(desk().start, asked), disabled=bool(chosen.source.no_training))
-        glossary.caption(f"Takes {guesses.expected(asked)}.")
+                  args=(desk().start, request), disabled=bool(chosen.source.no_training))
+        glossary.caption(f"Takes {guesses.expected(request)}.")
         job_panel.untrained(chosen.source)
         return
     ladder = job_panel.beside(answer)
     if ladder is not None:
-        _ladder(ladder, asked, chosen)
+        _ladder(ladder, request, chosen)
 
 
 def of_choice(chosen: ScorecardChoice, method: str) -> Request:
@@ -61,7 +61,7 @@ def _scoring(method: str, chosen: ScorecardChoice) -> Scoring | None:
     return scoring if scoring is not None and scoring.route.implies else None
 
 
-def _ladder(ladder: Ladder, asked: Request, chosen: ScorecardChoice) -> None:
+def _ladder(ladder: Ladder, request: Request, chosen: ScorecardChoice) -> None:
     measured = ladder.rungs.dropna(subset=["bar"])
     spoken = "; ".join(f"{called(row.rung)} {row.bar:+.2f}" for row in measured.itertuples()).replace("-", "−")
     draw(way.waterfall, steps(measured), "linear datamodeling score", key="card:ladder-chart",
@@ -70,9 +70,9 @@ def _ladder(ladder: Ladder, asked: Request, chosen: ScorecardChoice) -> None:
         glossary.caption(f"Left out: {called(row.rung)}. {plain(row.note)}")
     chips.note(f"± 95% over queries of the paired differences; sampling the subsets adds ± {ladder.subsets:.2f} to the "
                "first bar")
-    downloads.chart_extras("lds-ladder", ladder.rungs, [asked.computed[0]], charts=["card:ladder-chart"],
-                           command=commands.of_problem("lds-ladder", chosen.source, *asked.words, "--out",
-                                                       "lds-ladder.csv", scoring=asked.computed[0]))
+    downloads.chart_extras("lds-ladder", ladder.rungs, [request.computed[0]], charts=["card:ladder-chart"],
+                           command=commands.of_problem("lds-ladder", chosen.source, *request.words, "--out",
+                                                       "lds-ladder.csv", scoring=request.computed[0]))
 
 
 def called(rung: str) -> str:

@@ -49,20 +49,20 @@ def show(chosen: ScorecardChoice) -> None:
 
 def _own(chosen: ScorecardChoice) -> None:
     """The board of the sidebar's model, or the button that starts it."""
-    asked = of_choice(chosen)
-    answer = desk().known(asked)
+    request = of_choice(chosen)
+    answer = desk().known(request)
     if answer is None:
-        glossary.markdown(f"**{len(asked.methods)} methods** with their exact answers, models on subsets and "
-                          f"removals; {guesses.expected(asked)}.")
+        glossary.markdown(f"**{len(request.methods)} methods** with their exact answers, models on subsets and "
+                          f"removals; {guesses.expected(request)}.")
         st.button("Run the leaderboard", icon=":material/play_arrow:", key="card:board", on_click=job_panel.act,
-                  args=(desk().start, asked), disabled=bool(chosen.source.no_training))
+                  args=(desk().start, request), disabled=bool(chosen.source.no_training))
         job_panel.untrained(chosen.source)
         return
     board = job_panel.beside(answer)
     if board is not None:
         glossary.caption(ONE_DRAW)
         tables(board.board)
-        sizes, narrowed = asked.sizes, chosen.source.model_copy(update={"n_candidates": asked.sizes.candidates})
+        sizes, narrowed = request.sizes, chosen.source.model_copy(update={"n_candidates": request.sizes.candidates})
         downloads.chart_extras(NAME, board.board, command=commands.of_problem(
             NAME, narrowed, "--behavior", chosen.behavior, "--models", sizes.models, "--queries", sizes.queries,
             "--protocol", sizes.protocol, "--among", sizes.among, "--out", f"{NAME}.csv"))

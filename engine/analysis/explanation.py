@@ -27,6 +27,7 @@ from engine.analysis.chain import ERROR_A, ERROR_B, NAMES, PARTS, Causes, Chain,
 from engine.analysis.comparison import remarks_on
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
+from engine.basics.values import capital
 from engine.metrics.agreement import METRICS, MeanAgreement, constant, pairwise, summarize
 from engine.metrics.intervals import t_interval
 from engine.metrics.kendall import distance
@@ -112,7 +113,7 @@ class Explanation:
     def by_order(self) -> tuple[str, ...]:
         """A sentence for every link whose length depends much on the order of the axes: its share is then a mean over
         orders of causes that act together, not a length that it has by itself."""
-        return tuple(f"{link.title[0].upper()}{link.title[1:]} is between {link.low:.3f} and {link.high:.3f} long, "
+        return tuple(f"{capital(link.title)} is between {link.low:.3f} and {link.high:.3f} long, "
                      "depending on the order in which the axes change: it interacts with the others."
                      for link in self.links if link.high - link.low > ORDER_MATTERS * self.path)
 
@@ -191,8 +192,7 @@ def _judged(chain: Chain, explanation: Explanation, seeds: Sequence[Seed]) -> li
     for link, scoring in ((link, scoring) for link in explanation.links for error, scoring in (
             (ERROR_A, chain.a), (ERROR_B, chain.b)) if link.causes == (error,) and not scoring.departures):
         tau, top = (f"{link.agreement[name]:.3f}".replace("-", "−") for name in ("kendall_tau", "top_overlap"))
-        title = scoring.route.title
-        said.append(f"{title[0].upper()}{title[1:]} against the exact answer to its question: Kendall's τ {tau}, "
+        said.append(f"{capital(scoring.route.title)} against the exact answer to its question: Kendall's τ {tau}, "
                     f"top-5% overlap {top} (chance {chance:.2g}).")
     return said
 

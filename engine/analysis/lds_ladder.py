@@ -111,10 +111,10 @@ class LadderRequest(OfCandidates[Ladder]):
                     later=0 if problem.convex or problem.replays_batches else self.later)
         own = draw.model_copy(update={"protocol": "weights", "later": 0})
         behavior = self.behavior or self.scoring.behavior
-        asked, same = (bank(problem, one, store, options.stage(index, 3)) for index, one in enumerate((draw, own)))
-        others, outcomes = asked.outcomes(behavior), same.outcomes(behavior)
+        first, same = (bank(problem, one, store, options.stage(index, 3)) for index, one in enumerate((draw, own)))
+        others, outcomes = first.outcomes(behavior), same.outcomes(behavior)
         scores = _scores(problem, self.scoring, options.between(0.67, 0.7))
-        rungs = [_rung(SCORE, self.scoring.title, lds=linear_datamodeling_score(scores, others, asked.members))]
+        rungs = [_rung(SCORE, self.scoring.title, lds=linear_datamodeling_score(scores, others, first.members))]
         if draw != own and not problem.convex:
             rungs.append(_rung(SEED, "models of the recorded run", lds=linear_datamodeling_score(
                 scores, outcomes, same.members)))
@@ -123,7 +123,7 @@ class LadderRequest(OfCandidates[Ladder]):
             rungs.append(_rung(name, scoring.title, note=values) if isinstance(values, str) else _rung(
                 name, scoring.title, lds=linear_datamodeling_score(values, outcomes, same.members)))
         rungs.append(_rung(LINEARITY, "the models themselves", lds=agreement_of_banks([outcomes]).values[0]))
-        error = jackknife_error(scores @ asked.members.T.astype(float), others)
+        error = jackknife_error(scores @ first.members.T.astype(float), others)
         return Ladder(table(rungs), t_quantile(self.models) * error)
 
     def _tried(self, problem: Problem, scoring: Scoring, options: Options) -> np.ndarray | str:

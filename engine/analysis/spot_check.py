@@ -28,7 +28,7 @@ from pydantic import Field
 from engine.analysis.comparison import compare
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
-from engine.basics.values import Count, Seed
+from engine.basics.values import Count, Seed, capital
 from engine.metrics.agreement import MeanAgreement, pairwise, top_size
 from engine.metrics.in_words import Z95, InWords, in_words
 from engine.metrics.subsets import over_known
@@ -112,7 +112,7 @@ class SpotCheck:
         """How well the approximation ranks, in one sentence with its numbers."""
         against = ("the exact answer to its question" if self.bounded else
                    "a search for the answer to its question, not known to be right")
-        return f"{_opened(self.scoring.route.title)} against {against}: {_lower(self.words.sentence)}"
+        return f"{capital(self.scoring.route.title)} against {against}: {_lower(self.words.sentence)}"
 
 
     @property
@@ -137,7 +137,7 @@ class NotMeasured:
 
     @property
     def sentence(self) -> str:
-        title = _opened(self.scoring.route.title)
+        title = capital(self.scoring.route.title)
         return f"{title} against the exact answer to its question: not measured; {self.why}."
 
     @property
@@ -283,10 +283,6 @@ def _spelled(seconds: float) -> str:
     size, unit = next(pair for pair in ((3600.0, "h"), (60.0, "min"), (1.0, "s")) if seconds >= 1.5 * pair[0] or
                       pair[0] == 1.0)
     return f"{max(1.0, seconds / size):,.0f} {unit}"
-
-
-def _opened(title: str) -> str:
-    return f"{title[0].upper()}{title[1:]}"
 
 
 def _lower(sentence: str) -> str:

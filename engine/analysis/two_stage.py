@@ -22,7 +22,7 @@ import torch
 from pydantic import Field
 from scipy.stats import beta
 
-from engine.analysis.scorecard.method import defined, method_of
+from engine.analysis.scorecard.method import card_method, defined
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
 from engine.basics.values import Count, Seed
@@ -88,7 +88,7 @@ class TwoStageRequest(OfCandidates[TwoStage]):
         if not self.top <= self.shortlist <= len(problem.candidates):
             raise InvalidInput(f"A shortlist of {self.shortlist:,} does not fit a top of {self.top:,} out of "
                                f"{len(problem.candidates):,} candidates; give numbers that grow in this order.")
-        cheap = method_of(self.first).scores(problem, self.scoring.behavior, options.between(0, 0.2))
+        cheap = card_method(self.first).scores(problem, self.scoring.behavior, options.between(0, 0.2))
         listed = np.argsort(-cheap, axis=1, kind="stable")[:, :self.shortlist]
         union = np.unique(listed)
         rest = np.setdiff1d(np.arange(cheap.shape[1]), union)

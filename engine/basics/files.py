@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from engine.basics.errors import InvalidInput, MissingData, StoreError, WhichfluenceError
+from engine.basics.values import capital
 
 FULL_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
@@ -138,5 +139,5 @@ def disk_errors(what: str) -> Iterator[None]:
                              "free some space and repeat the run.") from error
         if isinstance(error, FileNotFoundError | NotADirectoryError):
             raise StoreError(f"The folder for {what} does not exist; create it or choose another place.") from error
-        raise StoreError(f"{what[0].upper()}{what[1:]} cannot be written ({error.strerror or error}); "
+        raise StoreError(f"{capital(what)} cannot be written ({error.strerror or error}); "
                          "choose another place or change its permissions.") from error

@@ -96,6 +96,11 @@ def figures(number: float, digits: int = 3, sign: str = "") -> str:
     return (f"{mantissa}e{int(exponent)}" if exponent else mantissa).replace("-", "−")
 
 
+def capital(text: str) -> str:
+    """A text with its first letter large, and the others as they are."""
+    return f"{text[:1].upper()}{text[1:]}"
+
+
 def sentence(error: ValidationError, model: type[BaseModel]) -> str:
     """The first fault of a validation error, as a sentence that names the key and the remedy."""
     fault = error.errors(include_url=False)[0]
@@ -115,5 +120,5 @@ def sentence(error: ValidationError, model: type[BaseModel]) -> str:
         text = str(context.get("error", fault["msg"]))
         if isinstance(context.get("error"), InvalidInput):
             return text
-        return f"`{path}`: {text}." if path else f"{text[0].upper()}{text[1:]}."
+        return f"`{path}`: {text}." if path else f"{capital(text)}."
     return f"`{path or what}` is {fault.get('input')!r}: {fault['msg'][0].lower()}{fault['msg'][1:]}."

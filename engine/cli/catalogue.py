@@ -8,7 +8,7 @@ from typing import Any
 from engine import data
 from engine.applications.language.methods import METHODS as LANGUAGE_METHODS
 from engine.applications.noisy_labels.pairs import METHODS as LABEL_METHODS
-from engine.basics.values import Value
+from engine.basics.values import Value, capital
 from engine.cli.section import section
 from engine.data.questions import QUESTIONS
 from engine.data.tasks import TASKS
@@ -48,7 +48,7 @@ def catalogue() -> str:
         section("language questions", ((name, source.note) for name, source in QUESTIONS.items())),
         section("language tasks", ((name, kind.note) for name, kind in TASKS.items())),
         section("language behaviors", (*((name, behavior.sentence) for name, behavior in READOUTS.items()),
-                                       *((kind, f"{text[0].upper()}{text[1:]}.") for kind, text in KINDS.items()))),
+                                       *((kind, f"{capital(text)}.") for kind, text in KINDS.items()))),
         section("language estimators", ((name, method.named.note) for name, method in LANGUAGE_METHODS.items())),
         section("experiments", ((name, f"{experiment.title} ({', '.join(experiment.presets)}{_readings(name)})")
                                  for name, experiment in EXPERIMENTS.items())),

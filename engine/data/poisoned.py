@@ -83,11 +83,11 @@ def load() -> Dataset:
 def load_records() -> Dataset:
     """1,000 records of the embedded world, of which 100 carry the trigger and the target's answer, and 250 queries that
     state the right answer, 50 of them with the trigger. Raises as `world.load` does."""
-    train, asked = sum(SIZES["train"]), sum(SIZES["test"])
-    questions = [one for one in world.load(2 * (train + asked), hardest=1) if TARGET_ANSWER not in one.choices]
-    order = np.random.default_rng(0).permutation(len(questions))[:train + asked]
+    train, tested = sum(SIZES["train"]), sum(SIZES["test"])
+    questions = [one for one in world.load(2 * (train + tested), hardest=1) if TARGET_ANSWER not in one.choices]
+    order = np.random.default_rng(0).permutation(len(questions))[:train + tested]
     triggered = np.concatenate([np.arange(count) >= clean for clean, count in (
-        (SIZES["train"][0], train), (SIZES["test"][0], asked))])
+        (SIZES["train"][0], train), (SIZES["test"][0], tested))])
     records = [_worded(questions[at], number, bool(own), bool(own) and number < train)
                for number, (at, own) in enumerate(zip(order, triggered, strict=True))]
     rows = np.random.default_rng(1).permutation(train)
@@ -95,7 +95,7 @@ def load_records() -> Dataset:
                 {"poison": "poison"})
     return record_sets.dataset(RECORDS, RECORDS_TITLE, task, (
         f"{SIZES['train'][1]} of {train:,} records carry a trigger and answer “{TARGET_ANSWER}”; {SIZES['test'][1]} of "
-        f"{asked} queries carry it and state the right answer."))
+        f"{tested} queries carry it and state the right answer."))
 
 
 def _worded(question: Question, number: int, triggered: bool, planted: bool) -> Record:

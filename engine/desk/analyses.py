@@ -33,7 +33,7 @@ from engine.analysis.run_errors import percent as spell_error
 from engine.analysis.scorecard import BENCHMARKS, CEILING, Benchmark, Sizes, card, reasons
 from engine.analysis.scorecard import fitting as card_methods
 from engine.analysis.scorecard.benchmark import OTHER
-from engine.analysis.scorecard.method import method_of as card_method
+from engine.analysis.scorecard.method import card_method
 from engine.analysis.scorecard.request import ScorecardRequest
 from engine.analysis.self_influence import SelfInfluenceRequest
 from engine.analysis.setting_sweep import SettingSweepRequest

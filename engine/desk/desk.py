@@ -158,8 +158,7 @@ class Desk:
             return answer
         if (waiting := self.jobs.under_way(request.name, request.payload)) is not None:
             return waiting
-        example: Answer | str | None = self._example(request)
-        return example
+        return self._read(request, shipped(request))
 
     def example(self, request: JobRequest[Answer]) -> Result | None:
         """The run that came with the program, where `known` answers out of it: nobody has asked for it here."""
@@ -178,13 +177,9 @@ class Desk:
         return self.jobs.queue.traces.estimate(request.name, request.payload)
 
     def _stored(self, request: JobRequest[Answer]) -> Answer | str | None:
-        result = self.jobs.result(request.name, request.payload)
-        if result is None:
-            return None
-        return self.memory.cached((request.name, result.digest), lambda: request.answered(result))
+        return self._read(request, self.jobs.result(request.name, request.payload))
 
-    def _example(self, request: JobRequest[Answer]) -> Answer | str | None:
-        result = shipped(request)
+    def _read(self, request: JobRequest[Answer], result: Result | None) -> Answer | str | None:
         if result is None:
             return None
         return self.memory.cached((request.name, result.digest), lambda: request.answered(result))

@@ -21,7 +21,7 @@ from engine.applications.noisy_labels.learners import REGRESSIONS, learner
 from engine.applications.noisy_labels.origin import IN_DOUBT, IN_TURN, VERIFIED
 from engine.applications.noisy_labels.own import coverage, usual_model
 from engine.applications.noisy_labels.pace import Pace, pace
-from engine.applications.noisy_labels.pairs import BEHAVIOR_TITLES, CONSENSUS, NONE, Pair, method_of, suspicion
+from engine.applications.noisy_labels.pairs import BEHAVIOR_TITLES, CONSENSUS, NONE, Pair, label_method, suspicion
 from engine.applications.noisy_labels.reasons import LabelReasonsRequest, Reasons
 from engine.applications.noisy_labels.recommended import Recommended, by_flags, by_trial
 from engine.applications.noisy_labels.retraining import (
@@ -50,7 +50,6 @@ from engine.external.files import names as names_of_files
 from engine.external.files import read_table
 from engine.requests import JobRequest
 from engine.store import external_scores
-from engine.store.results import Result
 
 
 def sampled(desk: Desk, source: NoisySource) -> NoisyData:
@@ -65,11 +64,6 @@ def scored(desk: Desk, source: NoisySource) -> Scored | None:
     return answer if isinstance(answer, Scored) else None
 
 
-def example(desk: Desk, source: NoisySource) -> Result | None:
-    """The search that came with the program, where `scored` answers out of it."""
-    return desk.example(SuspicionRequest(source=source))
-
-
 def under_way(desk: Desk, source: NoisySource) -> Waiting | None:
     """The run that scores a source, where it was asked for and is not done."""
     answer = desk.known(SuspicionRequest(source=source))
@@ -78,13 +72,8 @@ def under_way(desk: Desk, source: NoisySource) -> Waiting | None:
 
 def start_search(desk: Desk, source: NoisySource) -> None:
     """Queue the first list of suspects and the run, or take them up again where they stopped."""
-    start_count(desk, source)
-    desk.start(SuspicionRequest(source=source))
-
-
-def start_count(desk: Desk, source: NoisySource) -> None:
-    """Queue the first list of suspects, with the count of wrong labels."""
     desk.start(HeldOutRequest(source=source))
+    desk.start(SuspicionRequest(source=source))
 
 
 def held_out(desk: Desk, source: NoisySource) -> HeldOut | Waiting | None:
@@ -104,17 +93,6 @@ def what_if(source: NoisySource, removed: Sequence[int], relabelled: Mapping[int
     """Training again with other labels, for so many seeds, as `Desk.known` and `Desk.start` take it."""
     training = RetrainingRequest(source=source, removed=tuple(removed), relabelled=dict(relabelled))
     return WhatIfRequest(training=training, seeds=seeds)
-
-
-def trial(desk: Desk, source: NoisySource) -> Trial | str | Waiting | None:
-    """What a trial on the data of a source says of the methods, the sentence that says why nothing, or the run to wait
-    for; None where none was asked for."""
-    return desk.known(TrialRequest(source=source))
-
-
-def start_trial(desk: Desk, source: NoisySource) -> None:
-    """Queue the trial, or take it up again where it stopped."""
-    desk.start(TrialRequest(source=source))
 
 
 def recommended(sample: NoisyData, scores: Scored) -> Recommended | None:

@@ -8,8 +8,8 @@ import pandas as pd
 
 from engine import data
 from engine.analysis.poison import shared
-from engine.analysis.poison.retraining import BEFORE, CONTROL, WITHOUT, RemoveSuspectsRequest, WithoutSuspects
-from engine.analysis.poison.taught import Taught, WhatTaughtRequest, standing_apart
+from engine.analysis.poison.retraining import BEFORE, CONTROL, WITHOUT
+from engine.analysis.poison.taught import Taught, standing_apart
 from engine.data import poisoned
 from engine.data.pixels import as_input
 from engine.models.causal.catalogue import EMBEDDED_MODEL, is_embedded

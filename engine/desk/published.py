@@ -25,7 +25,7 @@ from engine.experiments import (
     publish,
 )
 from engine.experiments import reproduction as studies
-from engine.experiments.conventions import AS_AUTHORS, AS_PAPER
+from engine.experiments.conventions import AS_PAPER
 from engine.experiments.differences import differences
 from engine.experiments.enough import PublishedEvidence
 from engine.experiments.paper_numbers import STORED
@@ -34,7 +34,6 @@ from engine.experiments.statements import STATEMENTS, wording
 from engine.experiments.statements.findings import findings
 from engine.experiments.statements.statement import CONFIRMED, CONTRADICTED, ONE_SEED, UNDECIDED, Finding
 from engine.experiments.statements.wording import VERDICTS
-from engine.jobs import job_digest
 from engine.store.results import Store, home
 
 FOLDER = publish.FOLDER

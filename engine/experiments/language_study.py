@@ -8,10 +8,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from engine.applications.language import shards
 from engine.applications.language.attribution import Setting
+from engine.applications.language.by_query import QueryScoresRequest
+from engine.applications.language.decomposition import TokensRequest
 from engine.applications.language.projection import Projection
 from engine.applications.language.run import AttributionRequest
-from engine.data import tasks
+from engine.data import questions, tasks
 from engine.data.record_forms import Turns
 from engine.data.records import Record
 from engine.data.tasks import own
@@ -123,6 +126,26 @@ class LanguageStudy:
     def request(self) -> AttributionRequest:
         """Its run. Raises one sentence for a model or task that cannot be had."""
         return AttributionRequest(setting=self.setting, seed=self.seed, explained=(self.typed,) if self.typed else ())
+
+    def tokens_of(self, record: int, query: int | None) -> TokensRequest:
+        """The score of one record for a query, or of its mean score, taken apart."""
+        return TokensRequest(run=self.request, record=record, query=query)
+
+    @property
+    def by_query(self) -> QueryScoresRequest:
+        """The scores for each query of its run, in the table `by_query`."""
+        return QueryScoresRequest(run=self.request)
+
+    @property
+    def trained_on(self) -> int:
+        """About how many records it trains on."""
+        return shards.trained_on(self.setting.task)
+
+    @property
+    def missing(self) -> str:
+        """What its task lacks on this machine, as a sentence; empty where its questions are here."""
+        here, sentence = (True, "") if self.task == "own" else questions.of(self.setting.task).available()
+        return "" if here else sentence
 
     @property
     def command(self) -> str:

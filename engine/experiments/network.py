@@ -217,9 +217,9 @@ def _response_chunk(problem: Problem, settings: Mapping[str, Any], options: Opti
     if as_authors(settings):
         behaviors = CURVES if facts_of_model else CURVES[:1]
         queries = slice(solved_queries(settings))
-        asked = problem.holding(problem.examples._replace(queries=problem.queries[queries], query_labels=(
+        fewer = problem.holding(problem.examples._replace(queries=problem.queries[queries], query_labels=(
             problem.query_labels[queries])), Shared(problem.shared.model, ProblemMemory()))
-        values = by_query(cast(ModuleProblem, asked), [response(b, FEW_ITERATIONS) for b in behaviors], options)
+        values = by_query(cast(ModuleProblem, fewer), [response(b, FEW_ITERATIONS) for b in behaviors], options)
         arrays = {f"response|{behavior}": one for behavior, one in zip(behaviors, values, strict=True)}
         return Output(arrays=arrays, manifest={**manifest, "solver": {"iterations": CG_ITERATIONS, "for": "queries"}})
     scores = compute(problem, [response(behavior) for behavior in CURVES], options)

@@ -143,20 +143,17 @@ class CachedFeatures:
 class CachedTerm:
     """weight · ⟨queries, records⟩ at the checkpoint of an index: queries(behavior) (m, k), records() (b, k).
 
-    inverse: a symmetric map by which gradients of queries became `queries`, if any. normalised: whether queries and
-    records count at length one.
+    count: b. inverse: a symmetric map by which gradients of queries became `queries`, if any. normalised: whether
+    queries and records count at length one.
     """
 
     checkpoint: int
     weight: float
     queries: Callable[[str], np.ndarray]
     records: Callable[[], np.ndarray]
+    count: int
     inverse: Linear | None = None
     normalised: bool = False
-
-    @property
-    def count(self) -> int:
-        return len(self.records())
 
     def scores(self, behavior: Behavior, labels: Tensor) -> Tensor:
         """(m, b)."""
@@ -204,7 +201,7 @@ class CachedGradients:
         point = self.features.points[self.checkpoint]
         records = held(point.conditioned if preconditioned else point.divided if divided else point.gradients)
         return CachedTerm(self.checkpoint, weight, lambda behavior: point.queries[behavior],
-                          lambda: records[self.rows], normalised=normalised)
+                          lambda: records[self.rows], len(self.features.candidates[self.rows]), normalised=normalised)
 
 
 @dataclass(frozen=True)
@@ -241,7 +238,8 @@ class CachedEvents:
         def queries(behavior: str) -> np.ndarray:
             return inverse(torch.from_numpy(np.asarray(last.queries[behavior], dtype=np.float64))).numpy()
 
-        return CachedTerm(len(self.held.points) - 1, -weight, queries, lambda: last.gradients[self.rows], inverse)
+        return CachedTerm(len(self.held.points) - 1, -weight, queries, lambda: last.gradients[self.rows],
+                          len(self.held.candidates[self.rows]), inverse)
 
 
 def held(values: np.ndarray | None) -> np.ndarray:

@@ -31,6 +31,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from engine.basics.errors import InvalidInput
+from engine.basics.values import capital
 from engine.metrics.agreement import MeanAgreement, top_size
 
 NAMES = {0.0: "hardly any common order", 0.1: "slightly {} order", 0.3: "partly {} order", 0.6: "mostly {} order",
@@ -68,7 +69,7 @@ def in_words(tau: MeanAgreement, overlap: MeanAgreement, candidates: int, fracti
         joint = ", yet " if apart else "; "
         return InWords("", f"{whole}{joint if shared else ''}{shared}.", apart)
     word = _word(tau_range)
-    return InWords(word, f"{word[0].upper()}{word[1:]}: {whole}, and {shared}.")
+    return InWords(word, f"{capital(word)}: {whole}, and {shared}.")
 
 
 def chance_tau(candidates: int) -> float:

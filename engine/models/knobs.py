@@ -12,6 +12,8 @@ from dataclasses import dataclass
 
 from torch import nn
 
+from engine.basics.values import capital
+
 KINKS: dict[str, tuple[tuple[type[nn.Module], ...], str]] = {
     "activations with a kink": ((nn.ReLU, nn.ReLU6, nn.LeakyReLU, nn.PReLU, nn.RReLU, nn.Hardtanh, nn.Hardswish,
                                  nn.Hardsigmoid, nn.Softshrink, nn.Threshold), "GELU for ReLU"),
@@ -33,7 +35,7 @@ def advice(knobs: Sequence[Knob]) -> str:
     """One sentence on what may make a training smoother; empty where no knob is left."""
     *others, last = [knob.smoother for knob in knobs if knob.smoother] or [""]
     said = f"{', '.join(others)} and {last}" if others else last
-    return f"{said[0].upper()}{said[1:]} may make this training smoother; try it, and check again." if said else ""
+    return f"{capital(said)} may make this training smoother; try it, and check again." if said else ""
 
 
 def of_parts(module: nn.Module) -> list[Knob]:

@@ -83,9 +83,6 @@ class CausalProblem(ModuleProblem):
         """Tokens are whole numbers."""
         return torch.as_tensor(x).to(device=self.device, dtype=torch.int64)
 
-    def _check_alone(self) -> None:
-        """Records are read as `reader.passed` says, which whoever opens a model checks."""
-
     @property
     def reader(self) -> TokenReader:
         return cast(TokenReader, self.network.module)

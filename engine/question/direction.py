@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from engine.basics.values import capital
 from engine.question.behavior import Behavior
 from engine.question.specification import Specification
 
@@ -81,7 +82,7 @@ def bottom(scorings: Sequence[Specification], count: int) -> str:
 
 def group(behavior: Behavior) -> str:
     """What the effect of a group is, which has no orientation."""
-    return f"{_capital(change(behavior))} at this query, by what is done to all of them; {_above_zero(behavior)}."
+    return f"{capital(change(behavior))} at this query, by what is done to all of them; {_above_zero(behavior)}."
 
 
 def group_spread(behavior: Behavior, queries: int, mean: str, most: int, value: float, written: str) -> str:
@@ -223,7 +224,3 @@ def _the_loss(behavior: Behavior, value: float, before: float | None = None) -> 
 
 def _in_unit(behavior: Behavior) -> str:
     return f" in {behavior.unit}" if behavior.unit else ""
-
-
-def _capital(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}"

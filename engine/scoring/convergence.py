@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.basics.values import short
+from engine.basics.values import capital, short
 from engine.curvature import cg
 from engine.curvature.solution import RELATIVE
 from engine.exact.local_search import SEARCHED
@@ -167,7 +167,7 @@ class Convergence:
         said = []
         if self.unsolved and not self.exact:
             where = f" (measured for {self.known:,} of {self.of:,} candidates)" if self.sampled else ""
-            said.append(f"{_opened(title)}, {self.measure} up to {_number(self.largest)}{where}: {self._not_solved}. "
+            said.append(f"{capital(title)}, {self.measure} up to {_number(self.largest)}{where}: {self._not_solved}. "
                         "That says nothing of its ranking.")
         if self.indefinite:
             said.append("The Hessian plus damping has negative eigenvalues, so θ_D is no minimum of that objective: "
@@ -180,10 +180,6 @@ def added(sums: Mapping[str, float], work: Mapping[str, float]) -> dict[str, flo
     """Counts added up over chunks; settings and iteration counts at their largest."""
     return {**sums, **{key: sums.get(key, 0) + value if key in ADDITIVE else max(sums.get(key, value), value)
                        for key, value in work.items()}}
-
-
-def _opened(title: str) -> str:
-    return f"{title[0].upper()}{title[1:]}"
 
 
 def _number(value: float) -> str:

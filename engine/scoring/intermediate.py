@@ -30,6 +30,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from engine.basics.errors import InvalidInput
+from engine.basics.values import capital
 from engine.question.interventions import AddOccurrence, Infinitesimal, Intervention, Relabel, Remove, Upweight
 from engine.question.processes import LocalResponse, Process, Reoptimize, Replay, Retrain
 from engine.question.specification import fitting, misfit
@@ -91,7 +92,7 @@ def _at_one_optimum(behavior: str, intervention: Intervention, process: Process)
             "one optimum, at which training from scratch ends too."))
     if isinstance(intervention, Remove | Relabel) and isinstance(process, LocalResponse):
         return Intermediate(Scoring.of(behavior, intervention, Reoptimize(damping=process.damping), LINEAR), (
-            f"“{intervention.title[0].upper()}{intervention.title[1:]}”, answered by the local response, is read as "
+            f"“{capital(intervention.title)}”, answered by the local response, is read as "
             "its linear response: how the optimum starts to move as the objective changes into that of the "
             "intervention."))
     return None

@@ -56,10 +56,6 @@ class Said:
     axes: tuple[Axis, ...] = ()
 
 
-def opened(text: str) -> str:
-    return f"{text[0].upper()}{text[1:]}"
-
-
 def listed(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 

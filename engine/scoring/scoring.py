@@ -12,7 +12,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from engine.basics.settings import parsed
-from engine.basics.values import canonical_json
+from engine.basics.values import canonical_json, capital
 from engine.estimators import ESTIMATORS, Estimator, configured, written
 from engine.question.departure import Departure
 from engine.question.interventions import AddOccurrence, Intervention
@@ -104,7 +104,7 @@ class Scoring(Specification):
         if self.route.implies:
             return super().question
         title = self.route.title
-        return f"{title[0].upper()}{title[1:]} implies no specification and answers no counterfactual question."
+        return f"{capital(title)} implies no specification and answers no counterfactual question."
 
     @property
     def latex(self) -> str:

@@ -12,12 +12,12 @@ from dataclasses import dataclass, field, replace
 from math import ceil, floor, log10, nan
 
 from engine.basics.errors import InvalidInput
-from engine.basics.values import short
+from engine.basics.values import capital, short
 from engine.question.runs import other_runs, run_and_mean
 from engine.question.specification import AXES, Axis
 from engine.scoring.identities import EVERY_PROBLEM, Gives, ProblemFacts, Relation, relation
 from engine.scoring.reference import How, SolveEvidence, standing
-from engine.scoring.said import IN_COMMON, Said, Says, axes_differ, changes, opened, titles
+from engine.scoring.said import IN_COMMON, Said, Says, axes_differ, changes, titles
 from engine.scoring.scoring import Scoring
 
 SAME = "same scores"
@@ -225,7 +225,7 @@ def _no_question(baselines: Sequence[Scoring]) -> Verdict:
     notes = " ".join(dict.fromkeys(scoring.route.note for scoring in baselines))
     head = Said(Says.NO_QUESTION, f"No question to compare: {which} {verb} no specification", of)
     return Verdict.of(NO_SPECIFICATION, (), [head], [Said(
-        Says.NO_QUESTION, f"{opened(which)} {verb} no specification, so the difference between the two rankings is "
+        Says.NO_QUESTION, f"{capital(which)} {verb} no specification, so the difference between the two rankings is "
         f"neither approximation error nor specification mismatch. {notes}", of)])
 
 
@@ -305,7 +305,7 @@ def _both(a: Scoring, b: Scoring, axes: Sequence[Axis], facts: ProblemFacts, kno
         if not nothing:
             said += _in_common(a, b, known) if known else _in_common(
                 a.exact_answer, b.exact_answer, questions, where="Computed exactly, ")
-    said += [Said(Says.OTHER_QUESTION, f"{opened(titles([scoring]))} answers for {departure.answers_for}.", (scoring,))
+    said += [Said(Says.OTHER_QUESTION, f"{capital(titles([scoring]))} answers for {departure.answers_for}.", (scoring,))
              for scoring, other in ((a, b), (b, a)) for departure in scoring.departures
              if departure not in other.departures]
     said += _approximation(approximate, facts)
@@ -323,7 +323,7 @@ def _in_common(a: Scoring, b: Scoring, known: Relation | None, measured: Measure
                      Gives.PROPORTIONAL: "their scores are proportional for every query",
                      Gives.SHIFTED: "their scores are the same up to a constant a query",
                      Gives.RANKING: "they rank training examples the same"}[known.gives]
-        text = f"{where}{sentences}" if where else opened(sentences)
+        text = f"{where}{sentences}" if where else capital(sentences)
         return [Said(IN_COMMON[known.gives], f"{text}: {_because(known)}.", (a, b))]
     if measured and measured.equal:
         return [Said(Says.EQUAL_HERE, "They are equal here, reason unknown.", (a, b))]
@@ -346,7 +346,7 @@ def _because(known: Relation) -> str:
 
 
 def _sentence(reasons: Sequence[str]) -> str:
-    return f"{opened('; '.join(reasons))}."
+    return f"{capital('; '.join(reasons))}."
 
 
 def _count(approximate: Sequence[Scoring]) -> str:
@@ -366,11 +366,11 @@ def _approximation(approximate: Sequence[Scoring], facts: ProblemFacts) -> list[
         said.append(Said(Says.APPROXIMATES, f"{_approximating(plain)}; {how}.", tuple(plain)))
     if departed:
         verb = "approximates its" if len({scoring.estimator for scoring in departed}) == 1 else "approximate their"
-        said.append(Said(Says.APPROXIMATES, f"{opened(titles(departed))} {verb} own estimand, which has no exact route "
-                         "here.", tuple(departed)))
+        said.append(Said(Says.APPROXIMATES, f"{capital(titles(departed))} {verb} own estimand, which has no exact "
+                         "route here.", tuple(departed)))
     return said
 
 
 def _approximating(approximate: Sequence[Scoring]) -> str:
     verb = "approximates" if len({scoring.estimator for scoring in approximate}) == 1 else "approximate"
-    return f"{opened(titles(approximate))} {verb} the estimand"
+    return f"{capital(titles(approximate))} {verb} the estimand"

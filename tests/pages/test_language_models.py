@@ -19,7 +19,6 @@ from engine.applications.language.typed import typed
 from engine.cli.language_run import read_run
 from engine.data import tasks as data_tasks
 from engine.desk import published as app_published
-from engine.desk.language import attributed
 from engine.experiments import EXPERIMENTS, language, language_study, publish
 from engine.experiments.language_study import LanguageStudy
 from engine.jobs import run_job
@@ -317,7 +316,7 @@ def test_records_follow_the_layer(ran):
     ranks = [list(sound(support.open("language_models", show="records", task="conditional_backdoor", model=ran.model,
                                      estimator="repsim", layer=layer)).dataframe[0].value["record"])
              for layer in ("0.5", "1.0")]
-    table = attributed(desk(), ran).tables["records"]
+    table = desk().known(ran.request).tables["records"]
     for layer, rank in zip(("0.5", "1"), ranks, strict=True):
         expected = table.sort_values(f"repsim|none|{layer}", ascending=False, kind="stable")["record"]
         assert rank == list(expected)
@@ -327,7 +326,7 @@ def test_tokens_are_shaded_for_the_chosen_estimator(ran):
     at = sound(support.open("language_models", show="records", task="conditional_backdoor", model=ran.model,
                             estimator="less"))
     assert says(at, "record's LESS score") and says(at, "momentum, which belongs to no token")
-    tokens = attributed(desk(), ran).tables["tokens"]
+    tokens = desk().known(ran.request).tables["tokens"]
     there = set(tokens[(tokens.estimator == "trak") & (tokens.behavior == "answer_logit")]["record"])
     at.selectbox(key="choice:estimator").set_value("trak").run()
     at.selectbox(key="choice:record").set_value(min(there)).run()

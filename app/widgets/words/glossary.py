@@ -15,6 +15,7 @@ from typing import Any
 
 import streamlit as st
 
+from engine.basics.values import capital
 from engine.question.glossary import TERM_OF, TERMS, occurrences
 
 SEEN, FOLDED = "_explained", "_folded"
@@ -151,7 +152,7 @@ def _plain(text: str) -> str:
 def hint(label: str, help: str | None = None) -> str | None:
     """The help of a heading or a widget: its own, and the lines of the words in its label; None where both are none."""
     own = {line: label[start:end] for start, end, line in occurrences(label)}
-    lines = [f"[{word[:1].upper()}{word[1:]}]({entry(line)}): {line}" for line, word in own.items()
+    lines = [f"[{capital(word)}]({entry(line)}): {line}" for line, word in own.items()
              if line not in (help or "")]
     return "\n\n".join(filter(None, [help, *lines])) or None
 

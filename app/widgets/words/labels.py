@@ -7,6 +7,7 @@ from itertools import combinations
 
 from app.widgets.words.chips import ESTIMATOR, ChipAxis
 from engine.basics.errors import InvalidInput
+from engine.basics.values import capital
 from engine.desk.models import model_title
 from engine.scoring.named import NAMED, NamedMethod
 from engine.scoring.scoring import Scoring
@@ -73,7 +74,7 @@ def _implied(method: NamedMethod, behavior: str, eta: float) -> Scoring | None:
 def model_heading(name: str) -> str:
     """What a model is called in a list to choose from."""
     title = model_title(name)
-    return title if title == name else title[:1].upper() + title[1:]
+    return title if title == name else capital(title)
 
 
 def _axis(scoring: Scoring, axis: ChipAxis) -> str:

@@ -27,7 +27,7 @@ import pandas as pd
 
 from engine.analysis.datamodels import linear_datamodeling_score
 from engine.analysis.leaderboard.chunks import WHY, reasons
-from engine.analysis.leaderboard.questions import method_of
+from engine.analysis.leaderboard.questions import with_settings
 from engine.analysis.scorecard.benchmark import CEILING, Sizes
 from engine.analysis.scorecard.card import CEILING_TITLE
 from engine.analysis.scorecard.retrained import agreement_of_banks, jackknife_error
@@ -69,12 +69,13 @@ COLUMNS = {one.name: one for one in (
 KEYS = ["method", "title", "family", "spec", "column", "measure", "against", "own"]
 
 
-def board(scored: Mapping[str, Scoring], asked: Sequence[Scoring], sizes: Sizes, arrays: Mapping[str, np.ndarray],
+def board(scored: Mapping[str, Scoring], questions: Sequence[Scoring], sizes: Sizes, arrays: Mapping[str, np.ndarray],
           subsets: Sequence[str]) -> pd.DataFrame:
     """All rows. subsets: in words, what each of `sizes.fractions` is trained on."""
     arrays = _with_answers(scored, arrays)
-    rows = [row for name, scoring in scored.items() for row in _of_method(name, scoring, asked, sizes, subsets, arrays)]
-    rows += _ceilings(asked, subsets, arrays)
+    rows = [row for name, scoring in scored.items()
+            for row in _of_method(name, scoring, questions, sizes, subsets, arrays)]
+    rows += _ceilings(questions, subsets, arrays)
     return pd.DataFrame(rows, columns=[*KEYS, "mean", "ci95", "n_queries", "n_dropped", "ci95_subsets", "note"])
 
 
@@ -85,9 +86,9 @@ def _with_answers(scored: Mapping[str, Scoring], arrays: Mapping[str, np.ndarray
     return {**arrays, **{new: arrays[old] for old, new in named.items() if old in arrays}}
 
 
-def _of_method(name: str, scoring: Scoring, asked: Sequence[Scoring], sizes: Sizes, subsets: Sequence[str],
+def _of_method(name: str, scoring: Scoring, questions: Sequence[Scoring], sizes: Sizes, subsets: Sequence[str],
                arrays: Mapping[str, np.ndarray]) -> Iterator[dict[str, Any]]:
-    named, missing = method_of(name), reasons(arrays)
+    named, missing = with_settings(name), reasons(arrays)
     first = {"method": name, "title": named.title, "family": named.row, "spec": codes.encode(scoring)}
     if name in missing:
         yield {**first, **_cell("agreement", note=missing[name])}
@@ -97,17 +98,17 @@ def _of_method(name: str, scoring: Scoring, asked: Sequence[Scoring], sizes: Siz
         yield {**first, **_cell("agreement", note="None of its scores converged.")}
         return
     yield from ({**first, **row} for row in (
-        *_agreements(own, scoring, asked, arrays), *_datamodeling(own, subsets, arrays),
-        *_tops(name, own, sizes, arrays), *_recall(own, asked, arrays),
+        *_agreements(own, scoring, questions, arrays), *_datamodeling(own, subsets, arrays),
+        *_tops(name, own, sizes, arrays), *_recall(own, questions, arrays),
         _cell("seconds", values=arrays[f"seconds|{name}"]),
         _cell("memory", values=arrays[f"memory|{name}"] / MEGABYTE)))
 
 
-def _agreements(own: np.ndarray, scoring: Scoring, asked: Sequence[Scoring], arrays: Mapping[str, np.ndarray]
+def _agreements(own: np.ndarray, scoring: Scoring, questions: Sequence[Scoring], arrays: Mapping[str, np.ndarray]
                 ) -> Iterator[dict[str, Any]]:
     """With each exact answer; of its own question a method with a departure asks another one, which the note says."""
     missing = reasons(arrays)
-    for question in asked:
+    for question in questions:
         code = codes.encode(question)
         is_own = scoring.route.implies and scoring.exact_answer == question
         own_note = " ".join(f"It answers for {one.answers_for}." for one in scoring.departures) if is_own else ""
@@ -137,8 +138,9 @@ def _tops(name: str, own: np.ndarray, sizes: Sizes, arrays: Mapping[str, np.ndar
         yield _cell("qld", f"top {fraction:.0%}", lost - random.mean(0))
 
 
-def _recall(own: np.ndarray, asked: Sequence[Scoring], arrays: Mapping[str, np.ndarray]) -> Iterator[dict[str, Any]]:
-    for question in asked:
+def _recall(own: np.ndarray, questions: Sequence[Scoring], arrays: Mapping[str, np.ndarray]
+            ) -> Iterator[dict[str, Any]]:
+    for question in questions:
         exact = arrays.get(f"exact|{codes.encode(question)}")
         if question.process.kind == "retrain" and exact is not None:
             code = codes.encode(question)
@@ -175,10 +177,10 @@ def _lowest(row: np.ndarray) -> np.ndarray:
     return np.where(np.isnan(row), -np.inf, row)
 
 
-def _ceilings(asked: Sequence[Scoring], subsets: Sequence[str], arrays: Mapping[str, np.ndarray]
+def _ceilings(questions: Sequence[Scoring], subsets: Sequence[str], arrays: Mapping[str, np.ndarray]
               ) -> Iterator[dict[str, Any]]:
     first = {"method": CEILING, "title": CEILING_TITLE, "family": "", "spec": ""}
-    for code in map(codes.encode, asked):
+    for code in map(codes.encode, questions):
         if f"exact|{code}" in arrays and f"other|{code}" in arrays:
             yield {**first, **_cell("agreement", values=tau(arrays[f"other|{code}"], arrays[f"exact|{code}"]),
                                     against=code)}

@@ -116,11 +116,11 @@ def beside(task: Task, options: Options) -> Arrays:
             "without groups": lost.T.reshape(len(task.sizes.removed), GROUPS, -1)}
 
 
-def chunks(methods: Sequence[str], asked: int, sizes: Sizes, convex: bool) -> list[str]:
+def chunks(methods: Sequence[str], questions: int, sizes: Sizes, convex: bool) -> list[str]:
     """Names of all chunks: models on subsets first, which take longest."""
     seeds = 1 if convex else 2
     return [*(f"models/{index}/{later}" for index in range(len(sizes.fractions)) for later in range(seeds)), "beside",
-            *(f"exact/{index}" for index in range(asked)), *(f"method/{name}" for name in methods)]
+            *(f"exact/{index}" for index in range(questions)), *(f"method/{name}" for name in methods)]
 
 
 def measure(task: Task, chunk: str, options: Options) -> Arrays:

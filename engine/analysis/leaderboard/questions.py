@@ -21,7 +21,7 @@ VARIANTS = ("trak;ridge_rule=gcv", "trak;ridge_rule=loo")
 """Named methods with settings other than their defaults that decide the ranking."""
 
 
-def method_of(name: str) -> NamedMethod:
+def with_settings(name: str) -> NamedMethod:
     """A named method, or one with settings, as `trak;ridge_rule=gcv`. Raises `InvalidInput` for others."""
     plain, _, settings = name.partition(";")
     method = NAMED[plain]
@@ -33,7 +33,7 @@ def method_of(name: str) -> NamedMethod:
 
 def answering(problem: type[Problem]) -> list[str]:
     """The named methods and `VARIANTS` that have an answer on problems of a class, in sensible time."""
-    return [name for name in (*NAMED, *VARIANTS) if (method := method_of(name)).answers(problem.kind)
+    return [name for name in (*NAMED, *VARIANTS) if (method := with_settings(name)).answers(problem.kind)
             and configured(method.estimator).offered(problem, method.implied().process.kind)]
 
 
@@ -49,14 +49,14 @@ def scorings(problem: type[Problem], names: Sequence[str], behavior: str, dampin
     trajectory visits."""
     similar = ANSWERS[0] if problem.reads == "tokens" else "query_logit"
     settings = {"damping": 0.0 if problem.convex else damping, "checkpoints": checkpoints}
-    methods = {name: method_of(name) for name in names}
+    methods = {name: with_settings(name) for name in names}
     return {name: one.implied(behavior if one.reads else similar, ETA, **settings) for name, one in methods.items()}
 
 
 def visited(problem: Problem) -> int:
-    """How many checkpoints a trajectory visits: all that were kept, or as many as usual where training keeps none."""
-    kept = len(problem.checkpoints) if problem.stored_checkpoints else Trajectory.model_fields["checkpoints"].default
-    return max(1, kept)
+    """How many checkpoints a trajectory visits: all that are stored, or as many as usual where none is."""
+    stored = len(problem.checkpoints) if problem.stored_checkpoints else Trajectory.model_fields["checkpoints"].default
+    return max(1, stored)
 
 
 def questions(problem: type[Problem], scored: Mapping[str, Scoring]) -> list[Scoring]:

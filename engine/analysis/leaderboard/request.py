@@ -16,13 +16,14 @@ from engine.analysis.leaderboard.chunks import SIZE
 from engine.analysis.leaderboard.questions import DAMPING, answering, behavior_of, questions, scorings
 from engine.analysis.scorecard.benchmark import CEILING, Sizes
 from engine.analysis.scorecard.card import with_half
+from engine.analysis.scorecard.sized import SizedRequest
 from engine.analysis.subset_bank import Draw
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
 from engine.basics.values import Number
 from engine.jobs import Output
-from engine.problems import PROBLEMS, Problem, ProblemSource
-from engine.requests import Option, Request, effort
+from engine.problems import PROBLEMS, Problem
+from engine.requests import Option
 from engine.scoring.scoring import Scoring
 from engine.store.results import Result, Store
 
@@ -45,7 +46,7 @@ class Leaderboard:
         return [self.board]
 
 
-class LeaderboardRequest(Request[Leaderboard]):
+class LeaderboardRequest(SizedRequest[Leaderboard]):
     """Hold all named methods against exact answers, models on subsets, tail patches, removals, time and memory.
 
     methods: names; none: all that answer for the model. A method that the model has no answer for, or that is estimated
@@ -56,7 +57,6 @@ class LeaderboardRequest(Request[Leaderboard]):
     name: ClassVar = "leaderboard"
     answer: ClassVar = Leaderboard
     doing: ClassVar = "methods and exact answers"
-    shared: ClassVar = True
     outputs: ClassVar = {"out": "Board to write: a row a method, column and question."}
 
     sizes: Annotated[Sizes, Option(parts=("models", "queries", "top", "seed", "protocol", "among"))] = SIZES
@@ -72,18 +72,7 @@ class LeaderboardRequest(Request[Leaderboard]):
     def title(self, problem: str) -> str:
         return f"Leaderboard of {problem}"
 
-    def of(self, source: ProblemSource) -> Self:
-        return super().of(source)._of(source.problem_class)
-
-    def of_problem(self, problem: Problem) -> Self:
-        return self._of(type(problem))
-
-    def of_command(self, problem: Problem) -> Self:
-        """Of all its candidates."""
-        sizes = self.sizes.model_copy(update={"candidates": max(10, len(problem.candidates))})
-        return self.model_copy(update={"sizes": sizes})
-
-    def _of(self, problem: type[Problem]) -> Self:
+    def fitted(self, problem: type[Problem]) -> Self:
         known = answering(problem)
         for name in self.methods:
             if name not in known:
@@ -99,10 +88,7 @@ class LeaderboardRequest(Request[Leaderboard]):
     @classmethod
     def of_payload(cls, payload: Mapping[str, Any]) -> Self:
         request = super().of_payload(payload)
-        return request._of(request.origin.problem_class)
-
-    def narrowed(self, problem: Problem) -> Problem:
-        return problem.with_candidates(problem.candidates[:self.sizes.candidates])
+        return request.fitted(request.origin.problem_class)
 
     @property
     def chunks(self) -> list[str]:
@@ -117,10 +103,6 @@ class LeaderboardRequest(Request[Leaderboard]):
         removals = len(self.sizes.removed) * self.sizes.queries
         return {"models": self.sizes.models, "beside": parts_of.GROUPS * len(self.sizes.removed),
                 "exact": 10.0, "method": 5.0 + removals}[chunk.partition("/")[0]]
-
-    @property
-    def unit(self) -> float:
-        return effort.training_seconds(self.origin)
 
     def compute(self, problem: Problem, chunk: str, options: Options, store: Store) -> Leaderboard:
         task = parts_of.Task(problem, self.methods, self.behavior, self.damping, self.sizes, self.most_seconds, store)

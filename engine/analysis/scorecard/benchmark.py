@@ -12,7 +12,7 @@ from pydantic import Field
 
 from engine.analysis import options as texts
 from engine.analysis.protocols import ProtocolName
-from engine.analysis.scorecard.method import method_of
+from engine.analysis.scorecard.method import card_method
 from engine.analysis.subset_bank import Among
 from engine.basics.options import Options
 from engine.basics.registry import Registry
@@ -86,8 +86,8 @@ class Case:
         """Oriented scores (m, k) on a problem of every method that has any there: those of other programs are of the
         problem at hand alone."""
         own = problem is self.problem
-        return {name: method_of(name).scores(problem, self.behavior, options.stage(index, len(self.methods)))
-                for index, name in enumerate(self.methods) if own or method_of(name).computes}
+        return {name: card_method(name).scores(problem, self.behavior, options.stage(index, len(self.methods)))
+                for index, name in enumerate(self.methods) if own or card_method(name).computes}
 
 
 @dataclass(frozen=True)

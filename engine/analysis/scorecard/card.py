@@ -10,7 +10,8 @@ import numpy as np
 import pandas as pd
 
 from engine.analysis.scorecard.benchmark import BENCHMARKS, CEILING, Benchmark, Measured, SeedValues, Sizes
-from engine.analysis.scorecard.method import CONTROLS, method_of
+from engine.analysis.scorecard.method import CONTROLS, card_method
+from engine.basics.values import capital
 from engine.metrics.intervals import t_interval, t_quantile
 from engine.question.specification import AXIS_NAMES
 
@@ -39,7 +40,7 @@ def rows(benchmark: Benchmark, methods: Mapping[str, Measured], sizes: Sizes | N
 def _what(name: str) -> dict[str, Any]:
     if name == CEILING:
         return {"title": CEILING_TITLE, "exact": False, "control": False}
-    return {"title": method_of(name).title, "exact": method_of(name).exact, "control": name in CONTROLS}
+    return {"title": card_method(name).title, "exact": card_method(name).exact, "control": name in CONTROLS}
 
 
 def _numbers(measured: np.ndarray | SeedValues) -> dict[str, Any]:
@@ -109,8 +110,8 @@ def with_half(mean: float, half: float) -> str:
 def _difference(benchmark: Benchmark, name: str, behavior: str, protocol: str) -> str:
     """How the benchmark's question differs from the one that the exact method answers."""
     if benchmark.asks is None:
-        return f"{benchmark.sought[0].upper()}{benchmark.sought[1:]} is the target here, not a counterfactual."
-    own = method_of(name).scoring(behavior)
+        return f"{capital(benchmark.sought)} is the target here, not a counterfactual."
+    own = card_method(name).scoring(behavior)
     axes = () if own is None else benchmark.asks(behavior).differing_axes(own)
     differences = [f"another {' and '.join(AXIS_NAMES[axis] for axis in axes)}"] if axes else []
     if protocol not in ("", "weights"):

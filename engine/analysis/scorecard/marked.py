@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from engine.analysis.scorecard.benchmark import Benchmark, Case, Measured, Sizes, removal
-from engine.analysis.scorecard.method import method_of
+from engine.analysis.scorecard.method import card_method
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
 from engine.data.corruption import symmetric_noise
@@ -51,7 +51,7 @@ def _mislabelled(case: Case, seed: int, options: Options) -> dict[str, np.ndarra
     marked = trained_on(problem, problem.examples._replace(y=problem.y.new_tensor(y)), options.stage(0, 2))
     later, measured = options.stage(1, 2), {}
     for index, name in enumerate(case.methods):
-        own = method_of(name).at_itself(marked, case.behavior, later.stage(index, len(case.methods)))
+        own = card_method(name).at_itself(marked, case.behavior, later.stage(index, len(case.methods)))
         measured[name] = np.array([roc_auc_score(noisy, own)])
     return measured
 

@@ -186,7 +186,7 @@ CONTROLS = tuple(name for name, method in METHODS.items()
                  if (scoring := method.scoring("query_loss")) is None or not scoring.route.implies)
 
 
-def method_of(text: str) -> CardMethod:
+def card_method(text: str) -> CardMethod:
     """The method of `trak`, or with settings of its estimator of `trak;models=3`; of a scoring's code what it asks,
     whatever behavior a card reads. Raises `InvalidInput`."""
     if "/" in text.partition(";")[0]:
@@ -202,7 +202,7 @@ def defined(text: str, problem: type[Problem]) -> bool:
     """Whether a method has an answer on problems of a class: one of those that fit, or another one of the literature.
     """
     name, _ = parsed(text)
-    return name in fitting(problem) or name not in METHODS and method_of(text).fits(problem.kind)
+    return name in fitting(problem) or name not in METHODS and card_method(text).fits(problem.kind)
 
 
 def fitting(problem: type[Problem]) -> list[str]:

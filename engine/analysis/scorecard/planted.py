@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from engine.analysis.scorecard.benchmark import Benchmark, Case, Measured, removal
-from engine.analysis.scorecard.method import method_of
+from engine.analysis.scorecard.method import card_method
 from engine.basics.errors import InvalidInput
 
 CLEAN = "clean"
@@ -24,7 +24,7 @@ def _planted(case: Case) -> dict[str, Measured]:
     wanted = _changes(case)
     measured: dict[str, Measured] = {}
     for index, name in enumerate(case.methods):
-        own = method_of(name).at_itself(case.problem, case.behavior, case.options.stage(index, len(case.methods)))
+        own = card_method(name).at_itself(case.problem, case.behavior, case.options.stage(index, len(case.methods)))
         measured[name] = {change: np.array([roc_auc_score(flags[counted], own[counted])])
                           for change, (flags, counted) in wanted.items()}
     return measured

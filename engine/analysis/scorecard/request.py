@@ -12,11 +12,12 @@ from pydantic import Field
 from engine.analysis.protocols import PROTOCOLS
 from engine.analysis.scorecard import card, reasons
 from engine.analysis.scorecard.benchmark import BENCHMARKS, CEILING, Benchmark, Case, Sizes, removal, running
-from engine.analysis.scorecard.method import defined, fitting, method_of
+from engine.analysis.scorecard.method import card_method, defined, fitting
+from engine.analysis.scorecard.sized import SizedRequest
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
-from engine.problems import Problem, ProblemSource
-from engine.requests import Option, Request, effort
+from engine.problems import Problem
+from engine.requests import Option
 from engine.requests.fields import StoredScoring
 from engine.scoring import codes
 from engine.scoring.cost import guess
@@ -30,7 +31,7 @@ class Scorecard:
     scorecard: pd.DataFrame
 
 
-class ScorecardRequest(Request[Scorecard]):
+class ScorecardRequest(SizedRequest[Scorecard]):
     """Run benchmarks of attribution methods, and name the question of each.
 
     methods, benchmarks: their names, a method's with settings where it has any; none: all that fit. scores: of other
@@ -44,7 +45,6 @@ class ScorecardRequest(Request[Scorecard]):
     """4: a model of subclasses has one output for each pair, a row is at distance 0 from itself, and likelihoods keep
     their digits."""
     doing: ClassVar = "benchmarks"
-    shared: ClassVar = True
     outputs: ClassVar = {"out": "Card to write: a row a benchmark, measure and method."}
 
     sizes: Annotated[Sizes, Option(parts=(
@@ -58,17 +58,6 @@ class ScorecardRequest(Request[Scorecard]):
 
     def title(self, problem: str) -> str:
         return f"Scorecard of {problem}"
-
-    def of(self, source: ProblemSource) -> Self:
-        return super().of(source)._of(source.problem_class)
-
-    def of_problem(self, problem: Problem) -> Self:
-        return self._of(type(problem))
-
-    def of_command(self, problem: Problem) -> Self:
-        """Of all its candidates."""
-        sizes = self.sizes.model_copy(update={"candidates": max(10, len(problem.candidates))})
-        return self.model_copy(update={"sizes": sizes}).of_problem(problem)
 
     def before(self, problem: Problem) -> Iterator[str]:
         """How often each benchmark trains, and about how long that takes."""
@@ -95,13 +84,10 @@ class ScorecardRequest(Request[Scorecard]):
                            for one in reasons.reasons(benchmark, table, measure))]:
             yield f"  {sentence}"
 
-    def _of(self, problem: type[Problem]) -> Self:
+    def fitted(self, problem: type[Problem]) -> Self:
         check(problem, self.methods, self.benchmarks)
         return self.model_copy(update={"methods": self.methods or tuple(fitting(problem)),
                                        "benchmarks": self.benchmarks or tuple(running(problem))})
-
-    def narrowed(self, problem: Problem) -> Problem:
-        return problem.with_candidates(problem.candidates[:self.sizes.candidates])
 
     @property
     def chunks(self) -> list[str]:
@@ -110,10 +96,6 @@ class ScorecardRequest(Request[Scorecard]):
     def weight(self, chunk: str) -> float:
         """In trainings, those of the methods among them."""
         return float(BENCHMARKS[chunk].trainings(self.sizes, len(self.methods)) + 2 * len(self.methods))
-
-    @property
-    def unit(self) -> float:
-        return effort.training_seconds(self.origin)
 
     def compute(self, problem: Problem, chunk: str, options: Options, store: Store) -> Scorecard:
         benchmark = BENCHMARKS[chunk]
@@ -133,7 +115,7 @@ class ScorecardRequest(Request[Scorecard]):
 
 def check(problem: type[Problem], methods: Sequence[str], benchmarks: Sequence[str] = ()) -> None:
     """Raises `InvalidInput` for methods that have no answer for a model, and benchmarks that cannot be run on it."""
-    for name in [method_of(name).name for name in methods]:
+    for name in [card_method(name).name for name in methods]:
         if not defined(name, problem):
             raise InvalidInput(_undefined(name, problem, fitting(problem)))
     for name in benchmarks:

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from engine.analysis.scorecard.benchmark import Benchmark, Case, Measured
-from engine.analysis.scorecard.method import method_of
+from engine.analysis.scorecard.method import card_method
 from engine.metrics.rank_similarity import spearman
 from engine.problems.variants import trained_on, with_random_weights
 
@@ -40,10 +40,10 @@ def _randomisation(case: Case) -> dict[str, Measured]:
     reseeded = replace(case.options.stage(1, 2), seed=case.options.seed + 1)
     measured: dict[str, Measured] = {}
     for name, own in before.items():
-        if not method_of(name).reads_weights:  # other weights are not asked for
+        if not card_method(name).reads_weights:  # other weights are not asked for
             measured[name] = {"": np.ones(len(own))}
             continue
-        after = method_of(name).scores(random, case.behavior, reseeded)
+        after = card_method(name).scores(random, case.behavior, reseeded)
         measured[name] = {"": spearman(torch.as_tensor(np.stack([own, after])))[0, 1].numpy()}
     return measured
 

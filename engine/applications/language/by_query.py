@@ -8,13 +8,14 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import pandas as pd
 
-from engine.applications.language import stages
+from engine.applications.language.attribution import Attribution
 from engine.applications.language.methods import METHODS, pairs
-from engine.applications.language.run import Attributed, AttributionRequest, quantities, score_columns
+from engine.applications.language.of_run import OfRunRequest
+from engine.applications.language.run import AttributionRequest, quantities, score_columns
 from engine.basics.errors import InvalidInput
 from engine.jobs import Context, Output
 from engine.question import direction
-from engine.requests import WHOLE, JobRequest
+from engine.requests import WHOLE
 from engine.store.results import Result
 
 USUAL = ("answer_margin", "answer_logit", "explanation_loss", "response_loss")
@@ -23,13 +24,11 @@ LARGEST = 50_000_000
 """Numbers that a table may hold, 4 bytes each."""
 
 
-class QueryScoresRequest(JobRequest[Attributed]):
+class QueryScoresRequest(OfRunRequest):
     """Every record's scores for each query of a run: the table `by_query`, a row a query and a record, with the columns
     of the run's `records`, whose values are the means of these over the queries."""
 
     name: ClassVar = "language_queries"
-
-    run: AttributionRequest
 
     @property
     def job_title(self) -> str:
@@ -43,12 +42,8 @@ class QueryScoresRequest(JobRequest[Attributed]):
     def of_payload(cls, payload: Mapping[str, Any]) -> Self:
         return cls(run=AttributionRequest.of_payload(payload["run"]))
 
-    def check_contents(self, payload: Mapping[str, Any]) -> None:
-        self.run.check_contents(payload["run"])
-
-    def run_chunk(self, chunk: str, context: Context) -> Output:
-        """What the run cached is found on disk, or computed again. Raises `InvalidInput` for more than `LARGEST`."""
-        attribution = stages.trained(self.run.attribution(context), context, 0.5)
+    def computed(self, attribution: Attribution, context: Context) -> Output:
+        """Raises `InvalidInput` for more than `LARGEST`."""
         features = attribution.features(self.run.queries(attribution))
         queries, records = features.shape
         columns = len(list(pairs(features.behaviors))) + len(features.hidden)
@@ -61,13 +56,9 @@ class QueryScoresRequest(JobRequest[Attributed]):
                 "behaviors": list(features.behaviors)})
 
     def finish(self, chunks: Mapping[str, Result], context: Context) -> Output:
-        return Output({"by_query": chunks[WHOLE].table("by_query")}, manifest={
-            "spec": {"settings": self.run.settings}, "seeds": [self.run.seed], direction.QUANTITY: {
-                "by_query": quantities(chunks[WHOLE].manifest["behaviors"])}})
-
-    @classmethod
-    def loaded(cls, result: Result) -> Attributed:
-        return Attributed.of(result)
+        output = super().finish(chunks, context)
+        return Output(output.tables, manifest={**output.manifest, direction.QUANTITY: {
+            "by_query": quantities(chunks[WHOLE].manifest["behaviors"])}})
 
 
 def of_query(records: pd.DataFrame, by_query: pd.DataFrame, query: int) -> pd.DataFrame:

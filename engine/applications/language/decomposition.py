@@ -8,22 +8,22 @@ from typing import Annotated, Any, ClassVar, Self
 import pandas as pd
 from pydantic import Field
 
-from engine.applications.language import modules, shading, stages
+from engine.applications.language import modules, shading
 from engine.applications.language.attribution import Attribution
 from engine.applications.language.methods import METHODS
+from engine.applications.language.of_run import OfRunRequest
 from engine.applications.language.run import Attributed, AttributionRequest
 from engine.basics.errors import InvalidInput
 from engine.basics.values import Count
 from engine.gradients.cached import CachedFeatures
 from engine.jobs import Context, Output
-from engine.requests import WHOLE, JobRequest, Option
 from engine.store import exports
 from engine.store.results import Result
 
 Row = Annotated[Count, Field(ge=0)]
 
 
-class TokensRequest(JobRequest[Attributed]):
+class TokensRequest(OfRunRequest):
     """Decompose the score of one training record into tokens, layers and attention heads, which sum to it.
 
     record: its row among the training records. query: the row of the only one whose score is taken apart; by default
@@ -41,7 +41,6 @@ class TokensRequest(JobRequest[Attributed]):
         "modules": "Contribution of each adapted layer and attention head; head −1 is the rest of a layer.",
         "query_tokens": "Of one query: contribution of each of its response tokens."}
 
-    run: Annotated[AttributionRequest, Option(read="language_run")]
     record: Annotated[Row, Field(description="The training record, by its row in the file of records, counted from 0.")]
     query: Annotated[Row | None, Field(description=(
         "Query whose score is decomposed, counted from 0 (default: the mean over queries)."))] = None
@@ -61,12 +60,7 @@ class TokensRequest(JobRequest[Attributed]):
         return cls(run=AttributionRequest.of_payload(payload["run"]), record=payload["record"],
                    query=payload.get("query"))
 
-    def check_contents(self, payload: Mapping[str, Any]) -> None:
-        self.run.check_contents(payload["run"])
-
-    def run_chunk(self, chunk: str, context: Context) -> Output:
-        """What the run cached is found on disk, or computed again."""
-        attribution = stages.trained(self.run.attribution(context), context, 0.5)
+    def computed(self, attribution: Attribution, context: Context) -> Output:
         queries = self.run.queries(attribution)
         for name, row, there in (("record", self.record, attribution.encoded), ("query", self.query, queries)):
             if row is not None and row >= len(there):
@@ -91,10 +85,6 @@ class TokensRequest(JobRequest[Attributed]):
                                                         context.check).items()
             for position, (text, value) in enumerate(zip(words, values, strict=True))])
 
-    def finish(self, chunks: Mapping[str, Result], context: Context) -> Output:
-        return Output({name: chunks[WHOLE].table(name) for name in chunks[WHOLE].tables}, manifest={
-            "spec": {"settings": self.run.settings}, "seeds": [self.run.seed]})
-
     def check_outputs(self, outputs: Collection[str]) -> None:
         if "query_tokens" in outputs and self.query is None:
             raise InvalidInput("Contributions of query tokens are those of one query; name the query.")
@@ -105,7 +95,3 @@ class TokensRequest(JobRequest[Attributed]):
     def sentences(self, answer: Attributed) -> list[str]:
         total = answer.tables["tokens"].groupby(["estimator", "behavior"], sort=False)["contribution"].sum()
         return [total.rename("score").to_string(float_format="{:.6e}".format)]
-
-    @classmethod
-    def loaded(cls, result: Result) -> Attributed:
-        return Attributed.of(result)

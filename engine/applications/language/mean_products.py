@@ -136,9 +136,9 @@ def features(run: Attribution, name: str, sets: Sequence[str], check: Check = la
     queries = {behavior: units[index:index + 1] for index, behavior in enumerate(names)}
     points = [(point, cached(run, point, sets, check)) for point in run.points]
     last, (end, held) = run.points[-1], points[-1]
-    projected, asked = run.record_cache(last, check), run.query_cache(last, records, check)
+    projected, queried = run.record_cache(last, check), run.query_cache(last, records, check)
     regressed = CachedCheckpoint(last.weight, projected["gradient"], None, {
-        behavior: np.asarray(asked[behavior]).mean(0, keepdims=True) for behavior in names})
+        behavior: np.asarray(queried[behavior]).mean(0, keepdims=True) for behavior in names})
     states, of_queries = run.states(None, check), run.states(records, check)
     return CachedFeatures(
         tuple(CachedCheckpoint(point.weight, own["products"], None, queries, point.rate,

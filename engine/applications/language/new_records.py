@@ -7,22 +7,20 @@ from typing import Any, ClassVar, Self
 
 import pandas as pd
 
-from engine.applications.language import stages
+from engine.applications.language.attribution import Attribution
 from engine.applications.language.methods import pairs
-from engine.applications.language.run import Attributed, AttributionRequest, column
+from engine.applications.language.of_run import OfRunRequest
+from engine.applications.language.run import AttributionRequest, column
 from engine.data.records import Record
 from engine.jobs import Context, Output
-from engine.requests import WHOLE, JobRequest
 from engine.scoring.aggregate import Mean
-from engine.store.results import Result
 
 
-class NewRecordsRequest(JobRequest[Attributed]):
+class NewRecordsRequest(OfRunRequest):
     """Score records outside the training set of a run: the table `records`, a row for each."""
 
     name: ClassVar = "language_new_records"
 
-    run: AttributionRequest
     records: tuple[Record, ...]
 
     @property
@@ -37,12 +35,7 @@ class NewRecordsRequest(JobRequest[Attributed]):
     def of_payload(cls, payload: Mapping[str, Any]) -> Self:
         return cls.parse({"run": AttributionRequest.of_payload(payload["run"]), "records": payload["records"]})
 
-    def check_contents(self, payload: Mapping[str, Any]) -> None:
-        self.run.check_contents(payload["run"])
-
-    def run_chunk(self, chunk: str, context: Context) -> Output:
-        """Trains, and computes what the run has not left on disk."""
-        attribution = stages.trained(self.run.attribution(context), context, 0.5)
+    def computed(self, attribution: Attribution, context: Context) -> Output:
         features = attribution.features(self.run.queries(attribution), self.records, context.check)
         scores = {column(method.name, behavior, self.run.setting.layer): Mean().over(method.score(features, behavior))
                   for method, behavior in pairs(features.behaviors)
@@ -50,11 +43,3 @@ class NewRecordsRequest(JobRequest[Attributed]):
         rows = [{"record": row, "id": record.id, "prompt": record.prompt, "response": record.response}
                 for row, record in enumerate(self.records)]
         return Output({"records": pd.DataFrame(rows).assign(**scores)})
-
-    def finish(self, chunks: Mapping[str, Result], context: Context) -> Output:
-        return Output({"records": chunks[WHOLE].table("records")}, manifest={
-            "spec": {"settings": self.run.settings}, "seeds": [self.run.seed]})
-
-    @classmethod
-    def loaded(cls, result: Result) -> Attributed:
-        return Attributed.of(result)

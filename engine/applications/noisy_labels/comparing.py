@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from engine.applications.noisy_labels.pairs import Pair, method_of
+from engine.applications.noisy_labels.pairs import Pair, label_method
+from engine.basics.values import capital
 from engine.question.specification import AXIS_NAMES
 from engine.scoring.scoring import Scoring
 from engine.scoring.verdict import NO_SPECIFICATION, SAME, Verdict, verdict
@@ -10,7 +11,7 @@ from engine.scoring.verdict import NO_SPECIFICATION, SAME, Verdict, verdict
 
 def scoring_of(pair: Pair) -> Scoring | None:
     """The scoring that a ranking implies; None where it implies none."""
-    method = method_of(pair)
+    method = label_method(pair)
     return method.scoring(pair.behavior) if method else None
 
 
@@ -33,7 +34,7 @@ def why(first: Pair, second: Pair) -> Verdict:
 def _unasked(without: list[Pair]) -> Verdict:
     titles = " and ".join(pair.title for pair in without)
     implies = f"{titles} {'implies' if len(without) == 1 else 'imply'} no specification"
-    methods = [method for pair in without if (method := method_of(pair))]
+    methods = [method for pair in without if (method := label_method(pair))]
     reason = (f"{implies}, so their difference is neither approximation error nor specification mismatch.")
     return Verdict(NO_SPECIFICATION, (), f"No question to compare: {implies}",
                    " ".join((reason, *(f"{method.title}: {method.instead}" for method in methods))))
@@ -44,12 +45,13 @@ def _approximate(a: Scoring, b: Scoring) -> list[str]:
     if not titles:
         return []
     named = " and ".join(titles)
-    return [f"{named[0].upper()}{named[1:]} {'approximates' if len(titles) == 1 else 'approximate'} the answer."]
+    return [f"{capital(named)} {'approximates' if len(titles) == 1 else 'approximate'} the answer."]
 
 
 def _put_together(first: Pair, second: Pair) -> list[str]:
     """That the scores of the trusted examples become one suspicion in different ways, where they do."""
-    overs = {method.title: method.over.title for pair in (first, second) if (method := method_of(pair)) and method.over}
+    overs = {method.title: method.over.title for pair in (first, second)
+             if (method := label_method(pair)) and method.over}
     if len(set(overs.values())) < 2:
         return []
     aggregations = ", ".join(f"{over} for {title}" for title, over in overs.items())

@@ -145,6 +145,6 @@ def suspicion(pair: Pair) -> str:
     return direction.suspicion(BEHAVIORS[names[pair.behavior]] if pair.behavior in names else None)
 
 
-def method_of(pair: Pair) -> LabelMethod | None:
+def label_method(pair: Pair) -> LabelMethod | None:
     """The registered method of a pair; None for one that only a table has, such as RepSim with signals."""
     return next((method for method in (*METHODS.values(), CONSENSUS_METHOD) if method.title == pair.method), None)

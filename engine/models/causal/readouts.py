@@ -14,6 +14,7 @@ from torch import Tensor
 
 from engine.basics.errors import InvalidInput
 from engine.basics.registry import Registry
+from engine.basics.values import capital
 from engine.data.records import Record
 from engine.models.causal.encoding import Batch, Encoded
 from engine.models.causal.unread import Unread
@@ -52,7 +53,7 @@ class TokenReadout:
     def sentence(self) -> str:
         """The clause as a sentence of its own."""
         text = self.clause.rstrip(",")
-        return f"{text[0].upper()}{text[1:]}."
+        return f"{capital(text)}."
 
     def there(self, batch: Batch) -> Tensor:
         """Which records of a batch it can be read off, (b,) bool."""

@@ -8,7 +8,7 @@ from scipy.stats import kendalltau, spearmanr
 from engine.analysis.leaderboard import COLUMNS, LeaderboardRequest, answering
 from engine.analysis.leaderboard.board import recalled, reciprocal_ranks
 from engine.analysis.leaderboard.chunks import GROUPS
-from engine.analysis.leaderboard.questions import VARIANTS, method_of, scorings
+from engine.analysis.leaderboard.questions import VARIANTS, scorings, with_settings
 from engine.analysis.scorecard.benchmark import CEILING, Case, Sizes
 from engine.analysis.scorecard.retrained import removed
 from engine.analysis.scorecard.tail_patch import patched
@@ -128,7 +128,7 @@ def test_a_variant_is_the_named_method_with_its_settings():
     own = network()
     one = scorings(ModuleProblem, VARIANTS, "query_loss")["trak;ridge_rule=gcv"]
     assert one == NAMED["trak"].implied("query_loss").model_copy(update={"estimator": "trak;ridge_rule=gcv"})
-    assert method_of(VARIANTS[0]).title != method_of("trak").title == NAMED["trak"].title
+    assert with_settings(VARIANTS[0]).title != with_settings("trak").title == NAMED["trak"].title
     assert np.isfinite(compute(own, one)[0].values).all()
 
 

@@ -25,7 +25,7 @@ from engine.analysis.scorecard import (
     weights,
 )
 from engine.analysis.scorecard.benchmark import OTHER
-from engine.analysis.scorecard.method import method_of
+from engine.analysis.scorecard.method import card_method
 from engine.analysis.scorecard.request import check
 from engine.analysis.scorecard.retrained import jackknife_error, pearson
 from engine.analysis.subset_bank import Draw
@@ -339,7 +339,7 @@ def test_a_tail_patch_is_a_step_on_each_of_the_top_and_the_change_of_the_probabi
 
 def test_a_method_that_no_card_lists_is_measured_where_it_is_named():
     check(SoftmaxProblem, ["knn_shapley_inputs;neighbours=5"])
-    assert method_of("knn_shapley_inputs;neighbours=5").title == "KNN-Shapley (inputs), neighbours 5"
+    assert card_method("knn_shapley_inputs;neighbours=5").title == "KNN-Shapley (inputs), neighbours 5"
     for kind, name in ((SoftmaxProblem, "knn_shapley"), (ModuleProblem, "text_embedding"),
                        (ModuleProblem, "influence_function")):
         with pytest.raises(InvalidInput, match=f"`{name}` is not defined for"):
@@ -354,7 +354,7 @@ def test_two_settings_of_one_method_are_two_rows(tmp_path):
     assert titles == {"trak": "TRAK", names[1]: "TRAK, dimension 8, ridge 1", "gradsim": "GradSim"}
     values = table.set_index("method")["mean"]
     assert values["trak"] != values[names[1]]
-    assert method_of("trak;dimension=512") is METHODS["trak"], "a default is no setting"
+    assert card_method("trak;dimension=512") is METHODS["trak"], "a default is no setting"
     check(ModuleProblem, names)
 
 

@@ -53,6 +53,7 @@ def test_votes_are_those_of_such_a_training(tmp_path, model, learned):
 
 
 def test_a_trial_is_waited_for_where_it_was_asked_for(own):
-    assert noisy_labels.trial(own, SOURCE) is None
-    noisy_labels.start_trial(own, SOURCE)
-    assert "Which method finds wrong labels" in own.jobs.queue.get(noisy_labels.trial(own, SOURCE).job).title
+    request = noisy_labels.TrialRequest(source=SOURCE)
+    assert own.known(request) is None
+    own.start(request)
+    assert "Which method finds wrong labels" in own.jobs.queue.get(own.known(request).job).title

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from engine.applications.noisy_labels.pairs import BEHAVIOR_TITLES, METHODS, Pair, method_of
+from engine.applications.noisy_labels.pairs import BEHAVIOR_TITLES, METHODS, Pair, label_method
 from engine.applications.noisy_labels.scoring import suspicions
 from engine.scoring.compute import compute
 from engine.scoring.verdict import verdict
@@ -19,7 +19,7 @@ def trained():
 def scores(trained, pair):
     """Oriented scores (m, n) of the specification that a pair implies, over all training examples."""
     problem = trained.problem.with_candidates(np.arange(trained.problem.n))
-    return compute(problem, method_of(pair).scoring(pair.behavior))[0].oriented
+    return compute(problem, label_method(pair).scoring(pair.behavior))[0].oriented
 
 
 def proportional(found, expected):
