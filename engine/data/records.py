@@ -98,7 +98,7 @@ def with_response(record: Record, response: str) -> Record:
     """The record with another response.
 
     Its answer is the one of its choices that stands last in it, as a word; other spans lie between the texts that they
-    lay between, and end where nothing stands there. Raises `InvalidInput` for the response that it has, and for one that
+    lay between; a span with nothing in it goes. Raises `InvalidInput` for the response that it has, and for one that
     states none of the choices of a record that states an answer.
     """
     if response.strip() == record.response.strip():
