@@ -70,7 +70,7 @@ def settings(rows: int) -> dict[str, Any]:
 
 PRESETS = {name: StudyPreset(name, f"{rows:,} pictures of CIFAR-10N by pretrained features, 2,000 of FashionMNIST, "
                                    "1,297 digits, three tables", seeds, settings(rows))
-           for name, rows, seeds in (("small", 4_000, 3), ("desk", 10_000, 5))}
+           for name, rows, seeds in (("small", 4_000, 5), ("large", 10_000, 5))}
 
 
 def plan(payload: Mapping[str, Any]) -> list[str]:
