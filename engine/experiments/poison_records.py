@@ -10,7 +10,7 @@ asked about as the model answers them; a ranking is asked of each alone, and of 
     suspects          the group that stands out in shared evidence of the first query; the model is trained again
                       without it, and without as many random records
 
-Shared evidence reads the logit of the answer; that was chosen on other seeds, 100 and 101, and on the queries before
+The influences read the logit of the answer. So does shared evidence, which was chosen on other seeds, 100 and 101, and on the queries before
 `FRESH`.
 """
 
@@ -94,7 +94,7 @@ def attacked(setting: Mapping[str, Any], seed: int, options: Options, device: st
 
 def rankings(posed: CausalProblem, options: Options) -> dict[str, np.ndarray]:
     """Title -> oriented scores (m, n), larger where a record is more suspicious, of each query."""
-    scorings = [NAMED[name].implied("response_loss") for name in METHODS]
+    scorings = [NAMED[name].implied("answer_logit") for name in METHODS]
     scored = compute(posed, scorings, options)
     return {evidence.TITLE: token_evidence.evidence(posed, options)[0],
             **{NAMED[name].title: one.scored for name, one in zip(METHODS, scored, strict=True)}}
