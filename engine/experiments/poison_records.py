@@ -10,8 +10,8 @@ asked about as the model answers them; a ranking is asked of each alone, and of 
     suspects          the group that stands out in shared evidence of the first query; the model is trained again
                       without it, and without as many random records
 
-The influences read the logit of the answer. So does shared evidence: that was chosen on other seeds, 100 and 101, and
-on the queries before `FRESH`.
+The influences read the logit of the answer. Shared evidence integrates the gradient of that logit: both were chosen on
+other seeds, 100 and 101, and on the queries before `FRESH`.
 """
 
 from __future__ import annotations
