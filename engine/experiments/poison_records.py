@@ -7,8 +7,8 @@ asked about as the model answers them; a ranking is asked of each alone, and of 
     AUPRC             of the ranking over all records
     attack success    the fraction of queries with the trigger for which the model prefers the target's answer
     accuracy          the same of the right answers of queries without it
-    suspects          the group that stands out in shared evidence of the first query; the model is trained again
-                      without it, and without as many random records
+    suspects          the group that stands out in shared evidence of the first query, or of the first five; the model
+                      is trained again without it, and without as many random records
 
 The influences read the logit of the answer. Shared evidence integrates the gradient of that logit: both were chosen on
 other seeds, 100 and 101, and on the queries before `FRESH`.
@@ -46,7 +46,8 @@ NUMERICS = 1
 QUERIES, TOGETHER, FRESH = 10, 5, 25
 RECIPE = FineTuning(epochs=8, learning_rate=3e-3, context=256, checkpoints=1)
 METHODS = ("bm25", "text_embedding", "repsim", "repsim_cosine", "gradsim", "gradsim_cosine")
-TRAINED, WITHOUT, RANDOM = "as trained", "without the suspects", "without random records"
+TRAINED, RANDOM = "as trained", "without random records"
+WITHOUT = {1: "without the suspects of one query", TOGETHER: "without the suspects of five"}
 PRESETS = {"small": StudyPreset("small", "1,000 records of the embedded world, 100 with a trigger", 3, {
     "numerics": NUMERICS, "model": EMBEDDED_MODEL, "recipe": RECIPE.model_dump(mode="json"),
     "sources": [{"dataset": poisoned.RECORDS, "model": EMBEDDED_MODEL}]})}
@@ -107,8 +108,8 @@ def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
     succeeding = [record for record, one in zip(fresh, held.prefers(held.problem, fresh), strict=True) if one]
     chosen = (succeeding or fresh)[:QUERIES]
     scores = rankings(held.problem.with_queries(chosen), context.computing("rankings", 0.3))
-    rows = [*detection(held, scores), *_retrained(held, scores[evidence.TITLE][0], int(key),
-                                                   context.computing("training without suspects", 0.4))]
+    rows = [*detection(held, scores), *_retrained(held, scores[evidence.TITLE], int(key),
+                                                  context.computing("training without suspects", 0.4))]
     return Output({"measures": pd.DataFrame(rows)}, manifest={
         "data": held.problem.fingerprint, "device": device_name(context.device), "poisons": int(held.planted.sum()),
         "queries": min(len(succeeding), QUERIES)})
@@ -124,16 +125,26 @@ def detection(held: Attacked, scores: Mapping[str, np.ndarray]) -> Iterator[dict
 
 
 def _retrained(held: Attacked, scores: np.ndarray, seed: int, options: Options) -> Iterator[dict[str, Any]]:
-    """A row a model and measure."""
-    count = evidence.group_size(scores)
-    suspects, rows = np.argsort(-scores, kind="stable")[:count], np.arange(held.problem.n)
-    random = np.random.default_rng([seed, 9]).permutation(np.setdiff1d(rows, suspects))[:count]
-    for what, removed in ((TRAINED, suspects[:0]), (WITHOUT, suspects), (RANDOM, random)):
-        model = cast(CausalProblem, without(held.problem, removed, options)) if len(removed) else held.problem
-        measured = {**held.measured(model), "removed": float(len(removed)),
+    """A row a model and measure. scores (m, n): of the queries."""
+    suspects = {what: _suspects(scores[:count].mean(0)) for count, what in WITHOUT.items()}
+    largest = max(suspects.values(), key=len)
+    others = np.setdiff1d(np.arange(held.problem.n), largest)
+    groups = {TRAINED: largest[:0], **suspects,
+              RANDOM: np.random.default_rng([seed, 9]).permutation(others)[:len(largest)]}
+    trained: dict[bytes, dict[str, float]] = {largest[:0].tobytes(): held.measured(held.problem)}
+    for what, removed in groups.items():
+        if removed.tobytes() not in trained:
+            model = cast(CausalProblem, without(held.problem, removed, options))
+            trained[removed.tobytes()] = held.measured(model)
+        measured = {**trained[removed.tobytes()], "removed": float(len(removed)),
                     "poisons removed": float(held.planted[removed].sum())}
         yield from ({"what": what, "queries": 1, "metric": metric, "value": value}
                     for metric, value in measured.items())
+
+
+def _suspects(scores: np.ndarray) -> np.ndarray:
+    """The rows of the group that stands apart in scores (n,), in their order."""
+    return np.sort(np.argsort(-scores, kind="stable")[:evidence.group_size(scores)])
 
 
 def finish(payload: Mapping[str, Any], chunks: Mapping[str, Result], context: Context) -> Output:

@@ -33,8 +33,9 @@ def test_one_training_is_measured_before_and_after(tmp_path, monkeypatch):
     own = table.set_index(["what", "queries", "metric"])["value"]
     assert {evidence.TITLE, "BM25", "GradSim"} <= set(table["what"]) and made.manifest["poisons"] == 100
     assert own[poison_records.TRAINED, 1, "removed"] == 0
-    assert own[poison_records.WITHOUT, 1, "removed"] == own[poison_records.RANDOM, 1, "removed"]
-    assert 0 <= own[poison_records.WITHOUT, 1, "attack success"] <= 1
+    removed = [own[what, 1, "removed"] for what in poison_records.WITHOUT.values()]
+    assert own[poison_records.RANDOM, 1, "removed"] == max(removed)
+    assert all(0 <= own[what, 1, "attack success"] <= 1 for what in poison_records.WITHOUT.values())
 
 
 def test_queries_are_other_than_those_by_which_the_readout_was_chosen():
