@@ -73,11 +73,14 @@ def test_methods_that_find_planted_records(row):
 def test_planted_records_and_models_without_suspects():
     guide = " ".join(POISON.split())
     table = published("poison-records", "small").set_index(["what", "metric"])
-    kinds = ("as trained", "without the suspects", "without random records")
+    kinds = ("as trained", "without the suspects of one query", "without the suspects of five",
+             "without random records")
     by_kind = [" · ".join(f"{float(seed):.0%}" for seed in table.loc[kind, "attack success"]["seed_means"].split())
                for kind in kinds]
-    assert "{} as trained, {} without the suspects, {} without".format(*by_kind) in guide
-    before, after, _ = (table.loc[kind, "accuracy"]["mean"] for kind in kinds)
+    assert "{} as trained, {} without the suspects of one query, {} without the suspects of five, {} without".format(
+        *by_kind) in guide
+    assert table.loc[kinds[1], "removed"]["seed_means"].split()[0] == "0.000000", "no group stands apart"
+    before, _, after, _ = (table.loc[kind, "accuracy"]["mean"] for kind in kinds)
     assert f"{before:.3f} before and {after:.3f} after" in guide
     runs = manifest("poison-records", "small")["runs"]
     assert {one["poisons"] for one in runs} == {100} and {one["queries"] for one in runs} == {10}

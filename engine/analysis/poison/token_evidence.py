@@ -10,8 +10,8 @@ and h_v(x) = 1 where token v is in the prompt of x, else 0:
 
 It is the shared evidence of a classifier with the tokens as its features. Where that reads gradient × input, this reads
 integrated gradients (Sundararajan et al., "Axiomatic Attribution for Deep Networks", 2017), at `STEPS` midpoints of the
-path: the gradient at a response that the model is sure of says little. Every record is ranked, whatever it states: a
-trigger can teach a wrong answer to each question. No gradient of a training loss is read.
+path. Every record is ranked, whatever it states: a trigger can teach a wrong answer to each question. No gradient of a
+training loss is read.
 """
 
 from __future__ import annotations
