@@ -58,7 +58,7 @@ def show(wanted: Study, shown: pd.DataFrame, records: pd.DataFrame, ranking: Ran
                         partial(_page, records, ranking, review, ranks)), review, taken, decisions, row)
     answers = " A digit gives the right answer." if review.choices else ""
     glossary.caption("Keys: **W** removes a record, **F** keeps it, **U** is unsure, **Z** undoes; ← and → move "
-                     f"without a decision.{answers}")
+                     f"without a decision.{answers} *Correct the response* replaces it.")
 
 
 def _page(records: pd.DataFrame, ranking: Ranking, review: RecordReview, ranks: Mapping[int, int], rows: Sequence[int]
@@ -66,13 +66,14 @@ def _page(records: pd.DataFrame, ranking: Ranking, review: RecordReview, ranks: 
     """Some records as the browser draws them."""
     of_behaviors = ranking.ranks(records)
     return {str(row): {"called": f"rank {ranks[row]:,} · record {row:,}", "suggested": None, "given": review.given(row),
+                       "text": review.records[row].response,
                        "looks": record_html.record_html(records.iloc[row], None),
                        "reasons": record_html.ranks_html(of_behaviors.iloc[row], ranking.behavior, len(records))}
             for row in rows}
 
 
 def exports(wanted: Study, review: RecordReview, decisions: Mapping[int, Decision]) -> None:
-    """What was decided, and the records with corrected answers, without those that are taken out."""
+    """What was decided, and the corrected records, without those that are taken out."""
     wrong = sum(decision.verdict == WRONG for decision in decisions.values())
     with st.expander(f"Decisions ({len(decisions):,}) and cleaned records", icon=":material/fact_check:"):
         if decisions:
@@ -85,8 +86,8 @@ def exports(wanted: Study, review: RecordReview, decisions: Mapping[int, Decisio
             downloads.file_button("Cleaned records (JSONL)", partial(_cleaned, wanted, review),
                                   "cleaned-records.jsonl", "application/jsonl", "language:cleaned", disabled=not wrong,
                                   help="One record a line, as *Your own records* reads them, with corrected answers "
-                                       "and without removed records; the held-out queries of your own file are at "
-                                       "its end again.")
+                                       "and responses and without removed records; the held-out queries of your own "
+                                       "file are at its end again.")
         glossary.caption(f"Decisions lie in your results folder under the fingerprint {review.fingerprint[:12]} of "
                          "these records, for every model and question.")
 

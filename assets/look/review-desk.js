@@ -8,6 +8,9 @@ const token = () => crypto.getRandomValues(new Uint32Array(3)).reduce((text, n) 
 const row_of = desk => desk.pages[desk.view]?.[desk.focus];
 const open_of = desk => desk.pending.filter(one => !one.asked);
 
+const right_of = (desk, one) => one.text ? ' → another response'
+  : one.label === null || one.label === undefined ? '' : ` → ${desk.classes[one.label]}`;
+
 /* What is known of every row: the server's decisions with those on their way. */
 function standing(desk) {
   const known = new Map(Object.entries(desk.decisions).map(([row, one]) => [Number(row), one]));
@@ -45,11 +48,11 @@ function queue(desk, event) {
   desk.schedule(SOON);
 }
 
-function decide(desk, verdict, label = null) {
+function decide(desk, verdict, label = null, text = '') {
   const row = desk.focus, shown = row_of(desk);
   if (!shown) return;
   const before = standing(desk).get(row) ?? null, note = desk.drafts[row] ?? before?.note ?? '';
-  queue(desk, {row, verdict, label, note, before, seen: before?.event ?? ''});
+  queue(desk, {row, verdict, label, text, note, before, seen: before?.event ?? ''});
   desk.focus = next_open(desk, row);
   desk.draw();
 }
@@ -96,7 +99,7 @@ function begin(desk, data) {
   let kept = null;
   try { kept = JSON.parse(sessionStorage.getItem(stored(data.desk))); } catch { /* nothing that can be read */ }
   Object.assign(desk, {name: data.desk, reviewer: kept?.reviewer ?? data.reviewer, pending: kept?.pending ?? [],
-                       drafts: {}, focus: undefined, turn: data.turn, view: null, batch: '', since: 0, said: ''});
+                       drafts: {}, texts: {}, focus: undefined, turn: data.turn, view: null, batch: '', since: 0, said: ''});
 }
 
 function receive(desk, data) {
@@ -126,7 +129,7 @@ function receive(desk, data) {
 function send(desk, setStateValue) {
   if (desk.since && performance.now() - desk.since < UNANSWERED) return;
   const events = open_of(desk).slice(0, 200).map(one => ({id: one.id, row: one.row, verdict: one.verdict,
-    label: one.label, note: one.note, seen: one.seen, undo: one.undo}));
+    label: one.label, text: one.text, note: one.note, seen: one.seen, undo: one.undo}));
   const ahead = desk.order.slice(desk.order.indexOf(desk.focus)).slice(0, AHEAD);
   const lacking = ahead.some(row => !desk.pages[desk.view]?.[row]) && desk.server.focus !== desk.focus;
   if (!events.length && !lacking && desk.server.focus === desk.focus && desk.server.reviewer === desk.reviewer) return;
@@ -139,7 +142,7 @@ function draw_asked(desk, find) {
   const asked = desk.pending.find(one => one.asked), box = find('asked');
   box.hidden = !asked;
   if (!asked) return;
-  const say = one => desk.marks[one.verdict] + (one.label === null ? '' : ` → ${desk.classes[one.label]}`);
+  const say = one => desk.marks[one.verdict] + right_of(desk, one);
   const name = desk.pages[desk.view]?.[asked.row]?.called ?? `${desk.words.one} ${asked.row}`;
   find('conflict').textContent =
     `${name} was decided elsewhere meanwhile: ${say(asked.asked)}. You decided: ${say(asked)}. Which one holds?`;
@@ -153,8 +156,7 @@ function draw_row(desk, find) {
   if (row !== null) text.push(`${at + 1} of ${desk.order.length} ${desk.words.listed}`,
                               shown?.called ?? `reading this ${desk.words.one} …`);
   find('name').textContent = text.join(' · ');
-  find('mark').textContent = known ? ` · ${desk.marks[known.verdict]}` +
-    (known.label === null || known.label === undefined ? '' : ` → ${desk.classes[known.label]}`) : '';
+  find('mark').textContent = known ? ` · ${desk.marks[known.verdict]}${right_of(desk, known)}` : '';
   find('mark').className = `wf-review-mark wf-mark-${known?.verdict}`;
   find('done').hidden = row !== null;
   find('example').hidden = row === null;
@@ -163,11 +165,14 @@ function draw_row(desk, find) {
     find('looks').innerHTML = shown?.looks ?? '';
     find('reasons').innerHTML = shown?.reasons ?? '';
     find('note').value = desk.drafts[row] ?? known?.note ?? '';
+    find('text').value = desk.texts[row] ?? (known?.text || (shown?.text ?? ''));
+    find('correction').open = row in desk.texts;
     desk.drawn = drawn;
   }
   const button = find('suggested');
   button.hidden = !shown?.suggested;
   button.textContent = shown?.suggested ? `Wrong, it is ${desk.classes[shown.suggested.label]} (s)` : '';
+  find('correction').hidden = shown?.text === undefined;
   find('why').textContent = shown?.suggested?.why ?? (desk.words.unsuggested ?? '');
   find('classes').querySelectorAll('button').forEach((one, label) => {
     one.classList.toggle('wf-given', shown?.given === label);
@@ -218,6 +223,11 @@ export default function({data, setStateValue, parentElement}) {
   for (const [name, key] of [['wrong', 'w'], ['fine', 'f'], ['unsure', 'u'], ['suggested', 's'], ['undo', 'z'],
     ['back', 'ArrowLeft'], ['on', 'ArrowRight']]) find(name).onclick = () => act(desk, key);
   find('note').oninput = event => { if (desk.focus !== null) desk.drafts[desk.focus] = event.target.value; };
+  find('text').oninput = event => { if (desk.focus !== null) desk.texts[desk.focus] = event.target.value; };
+  find('replace').onclick = () => {
+    const text = find('text').value.trim();
+    if (text) decide(desk, 'wrong', null, text);
+  };
   find('note').onkeydown = event => { if (event.key === 'Enter' || event.key === 'Escape') event.target.blur(); };
   const press = event => {
     const arrow = event.key.startsWith('Arrow'), at = event.target;

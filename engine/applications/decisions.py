@@ -24,10 +24,10 @@ SCHEMA = """
 CREATE TABLE IF NOT EXISTS log (
     id INTEGER PRIMARY KEY, row INTEGER NOT NULL, verdict TEXT NOT NULL, label INTEGER, note TEXT NOT NULL,
     at REAL NOT NULL, undone INTEGER NOT NULL DEFAULT 0, session TEXT NOT NULL DEFAULT '',
-    event TEXT NOT NULL DEFAULT ''
+    event TEXT NOT NULL DEFAULT '', text TEXT NOT NULL DEFAULT ''
 ) STRICT;
 """
-COLUMNS_ADDED = ("session", "event")
+COLUMNS_ADDED = ("session", "event", "text")
 MOST_HISTORY = 200
 
 
@@ -36,7 +36,7 @@ class Decision:
     """One verdict: row of the training set, `wrong`, `fine` or `unsure`, the right label where it is known, a note.
 
     event: the act that made it, one name for all that were decided at once; empty before it is recorded.
-    session: who decided.
+    session: who decided. text: what is to stand in place of a wrong text, empty where that is not known.
     """
 
     row: int
@@ -46,6 +46,7 @@ class Decision:
     at: float = 0.0
     event: str = ""
     session: str = ""
+    text: str = ""
 
 
 class DecidedMeanwhile(InvalidInput):
@@ -83,15 +84,18 @@ class Decisions(ABC):
                 if seen is not None:
                     self._as_seen(connection, decision.row, seen)
                 connection.execute(
-                    "INSERT INTO log (row, verdict, label, note, at, session, event) VALUES (?, ?, ?, ?, ?, ?, ?)",
-                    (decision.row, decision.verdict, decision.label, decision.note, decision.at, self.session, event))
+                    "INSERT INTO log (row, verdict, label, note, at, session, event, text) "
+                    "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                    (decision.row, decision.verdict, decision.label, decision.note, decision.at, self.session, event,
+                     decision.text))
         return len(checked)
 
     def decide(self, row: int, verdict: str, label: int | None = None, note: str = "", event: str = "",
-               seen: str | None = None) -> Decision:
+               seen: str | None = None, text: str = "") -> Decision:
         """Record a verdict about a row; `event` and `seen` as `add` has them. Raises `InvalidInput` for what makes no
         sense, `StoreError` for the disk."""
-        decision = Decision(int(row), verdict, None if label is None else int(label), note.strip(), time.time())
+        decision = Decision(int(row), verdict, None if label is None else int(label), note.strip(), time.time(),
+                            text=text.strip())
         self.add([decision], event, seen)
         return decision
 
@@ -195,4 +199,5 @@ def _add_column(connection: sqlite3.Connection, name: str) -> None:
 
 
 def _decision(row: sqlite3.Row) -> Decision:
-    return Decision(row["row"], row["verdict"], row["label"], row["note"], row["at"], row["event"], row["session"])
+    return Decision(row["row"], row["verdict"], row["label"], row["note"], row["at"], row["event"], row["session"],
+                    row["text"])

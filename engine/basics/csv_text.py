@@ -25,6 +25,11 @@ def csv_text(table: pd.DataFrame) -> str:
     return plain.to_csv(index=False, lineterminator="\n")
 
 
+def as_written(cell: str) -> str:
+    """A cell without the apostrophe that keeps a spreadsheet from computing it."""
+    return cell[1:] if cell.startswith(QUOTE) and FORMULA.match(cell, 1) else cell
+
+
 def defused(value: Any) -> Any:
     """A cell as it is, or, where it is a text that could be a formula, behind an apostrophe. Its lines end with a line
     feed: a carriage return is not quoted in CSV and would begin a row, whose first cell could be a formula."""

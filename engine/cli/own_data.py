@@ -74,12 +74,12 @@ def clean_data(
 
 
 def _clean_records(read: OwnData, changes: Path, out: Path) -> None:
-    """A JSONL of records with corrected answers, without those that are taken out."""
+    """A JSONL of records with right answers and responses, without those that are taken out."""
     from engine.applications.decisions import WRONG
-    from engine.applications.language.review import CORRECTED, VERDICTS, jsonl, without
+    from engine.applications.language.review import CORRECTED, VERDICTS, corrected, jsonl, without
     from engine.cli.progress import progress
     from engine.cli.score_files import check_output
-    from engine.data.records import read_jsonl, reporting, with_answer
+    from engine.data.records import read_jsonl, reporting
 
     if read != OwnData(data=read.data):
         raise InvalidInput("Records are cleaned as they are in the file; leave out the options that say how --data is "
@@ -100,11 +100,11 @@ def _clean_records(read: OwnData, changes: Path, out: Path) -> None:
         raise InvalidInput(f"`{min(unknown)[:40]}` is no verdict; use {', '.join(known)}.")
     changed = {int(index) for index, verdict in verdicts.items() if verdict == CORRECTED}
     answers = dict(read_columns(changes, "record", "answer")) if changed else {}
-    corrected = [with_answer(record, answers[str(row)]) if row in changed else record
-                 for row, record in enumerate(records)]
-    left = without(corrected, {int(index) for index, verdict in verdicts.items() if verdict == VERDICTS[WRONG]})
+    mended = [corrected(record, answers[str(row)]) if row in changed else record
+              for row, record in enumerate(records)]
+    left = without(mended, {int(index) for index, verdict in verdicts.items() if verdict == VERDICTS[WRONG]})
     atomic_write(out, jsonl(left))
-    fixed = f", {len(changed):,} with another answer" if changed else ""
+    fixed = f", {len(changed):,} with another answer or response" if changed else ""
     print(f"{len(left):,} records are left: {len(records) - len(left):,} removed{fixed}.")
     print(f"Written: {out}")
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from engine.basics.csv_text import as_written
 from engine.basics.delimited import plain
 from engine.basics.errors import InvalidInput
 from engine.basics.files import read_whole
@@ -141,7 +142,7 @@ def read_columns(path: Path, first: str, second: str) -> list[tuple[str, str]]:
     except (ValueError, csv.Error):
         raise InvalidInput(f"`{path}` is not a CSV with the columns `{first}` and `{second}`; download it from the "
                            "page, or write these two.") from None
-    pairs = [(line[columns[0]].strip().removeprefix("'"), line[columns[1]].strip().removeprefix("'")) for line in lines]
+    pairs = [(as_written(line[columns[0]].strip()), as_written(line[columns[1]].strip())) for line in lines]
     if len(dict(pairs)) < len(pairs):
         raise InvalidInput(f"`{path}` names the same `{first}` twice; keep one of them.")
     if not pairs:

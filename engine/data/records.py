@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -91,6 +92,36 @@ def with_answer(record: Record, answer: str) -> Record:
              for name, (first, last) in record.spans.items()}
     return Record.parse({**record.model_dump(), "response": record.response[:start] + answer + record.response[end:],
                          "spans": spans})
+
+
+def with_response(record: Record, response: str) -> Record:
+    """The record with another response.
+
+    Its answer is the one of its choices that stands last in it, as a word; other spans lie between the texts that they
+    lay between; a span with nothing in it goes. Raises `InvalidInput` for the response that it has, and for one that
+    states none of the choices of a record that states an answer.
+    """
+    if response.strip() == record.response.strip():
+        raise InvalidInput("The right response is the given one; write another, or say that it is fine.")
+    steps = SequenceMatcher(None, record.response, response, autojunk=False).get_opcodes()
+    spans = {name: (_moved(steps, start, False), _moved(steps, end, True))
+             for name, (start, end) in record.spans.items()}
+    if "answer" in spans and record.choices:
+        fits = list(re.finditer(rf"(?<!\w)(?:{'|'.join(map(re.escape, record.choices))})(?!\w)", response))
+        if not fits:
+            raise InvalidInput(f"The response states none of the answers {', '.join(record.choices)[:80]}; name the "
+                               "right one in it.")
+        spans["answer"] = fits[-1].span()
+    return Record.parse({**record.model_dump(), "response": response,
+                         "spans": {name: span for name, span in spans.items() if span[0] < span[1]}})
+
+
+def _moved(steps: Sequence[tuple[str, int, int, int, int]], at: int, end: bool) -> int:
+    """Where the start or the end of a span is after the steps that turn one text into another."""
+    for kind, first, last, new_first, new_last in steps:
+        if first <= at < last or (end and first < at <= last):
+            return new_first + at - first if kind == "equal" else new_last if end else new_first
+    return steps[-1][4]
 
 
 def fingerprint(records: Iterable[Record]) -> str:

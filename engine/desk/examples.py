@@ -22,10 +22,12 @@ from engine.desk import poison, shipped
 from engine.desk.datasets import FIRST
 from engine.desk.fitting import DEFAULT_SIZES, OPTIMA_CANDIDATES, POOL
 from engine.jobs import run_job
+from engine.models.causal import finetune
 from engine.problems import ProblemSource
 from engine.problems.trained import SHIPPED, weights_file
 from engine.requests import JobRequest
 from engine.requests.training import TrainingRequest
+from engine.store.sealed import digest_of
 
 BENCHMARKS = ("lds", "removal", "leave_one_out", "mislabelled", "subclasses", "shortcut")
 """Those of the scorecard that come with the program; the page runs all of them."""
@@ -46,14 +48,17 @@ def requests() -> Iterator[JobRequest]:
 
 def trainings() -> Iterator[TrainingRequest]:
     """Those of them that are trainings, whose weights come along."""
-    for name in (FIRST, poison.PLANTED):
+    for name in (FIRST, poison.PLANTED, poison.PLANTED_RECORDS):
         yield poison.training(poison.source(name))
 
 
-def weights() -> dict[str, Path]:
-    """Name of a file of weights that comes with the program -> where this machine keeps the same."""
-    files = (weights_file(one.origin.identity) for one in trainings())
-    return {file.name: file for file in files}
+def weights() -> dict[Path, Path]:
+    """Weights that come with the program, a file or of a language model a folder -> where this machine keeps the same.
+    """
+    *networks, records = trainings()
+    files = [weights_file(one.origin.identity) for one in networks]
+    folder = finetune.folder_of(digest_of(records.origin.identity))
+    return {**{SHIPPED / file.name: file for file in files}, finetune.SHIPPED / folder.name: folder}
 
 
 def refresh() -> None:
@@ -76,10 +81,12 @@ def refresh() -> None:
 def _take_weights() -> None:
     """Copy the weights of new trainings, and remove those of no training."""
     wanted = weights()
-    SHIPPED.mkdir(exist_ok=True)
-    for name, file in wanted.items():
-        if file.is_file():
-            shutil.copyfile(file, SHIPPED / name)
-    for file in SHIPPED.iterdir():
-        if file.name not in wanted:
-            file.unlink()
+    for shelf in (SHIPPED, finetune.SHIPPED):
+        shelf.mkdir(exist_ok=True)
+        for other in set(shelf.iterdir()) - wanted.keys():
+            other.unlink() if other.is_file() else shutil.rmtree(other)
+    for target, own in wanted.items():
+        if own.is_file():
+            shutil.copyfile(own, target)
+        elif own.is_dir():
+            shutil.copytree(own, target, dirs_exist_ok=True)

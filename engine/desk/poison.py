@@ -12,8 +12,8 @@ from engine.analysis.poison.retraining import BEFORE, CONTROL, WITHOUT
 from engine.analysis.poison.taught import Taught, standing_apart
 from engine.data import poisoned
 from engine.data.pixels import as_input
+from engine.experiments.poison_records import RECIPE as RECIPE_OF_RECORDS
 from engine.models.causal.catalogue import EMBEDDED_MODEL, is_embedded
-from engine.models.causal.recipe import FineTuning
 from engine.models.recipe import Recipe
 from engine.problems import ProblemSource, SampledProblem
 from engine.requests.training import TrainingRequest
@@ -23,7 +23,6 @@ PLANTED, PLANTED_RECORDS = poisoned.NAME, poisoned.RECORDS
 RECIPE = Recipe(epochs=12, batch_size=64, learning_rate=0.05, momentum=0.9, schedule="cosine", precision="mixed")
 MOST_TRAIN, MOST_TEST = 20_000, 1_000
 SMALLEST_PICTURE = 8
-RECORD_RECIPE = FineTuning(epochs=8, learning_rate=3e-3, context=256, checkpoints=1)
 MOST_RECORDS, MOST_RECORD_QUERIES = 2_000, 250
 
 
@@ -36,7 +35,7 @@ def source(name: str, model: str = "") -> ProblemSource:
     if dataset.records is not None:
         model = model or EMBEDDED_MODEL
         queries = min(MOST_RECORD_QUERIES, len(dataset.y_test))
-        return ProblemSource(dataset=name, model=model, recipe=RECORD_RECIPE if is_embedded(model) else None,
+        return ProblemSource(dataset=name, model=model, recipe=RECIPE_OF_RECORDS if is_embedded(model) else None,
                              n_train=min(MOST_RECORDS, len(dataset.y_train)), n_test=queries, n_queries=queries)
     pictured = dataset.image_shape is not None and min(dataset.image_shape[:2]) >= SMALLEST_PICTURE
     test = min(MOST_TEST, len(dataset.y_test))

@@ -15,6 +15,7 @@ from engine.experiments import (
     network,
     noisy_labels,
     poison,
+    poison_records,
     removal,
     response_corruption,
     scorecards,
@@ -30,7 +31,8 @@ for _experiment in (
         backdoor.TABLE_A15, response_corruption.TABLE_A17, exact_language.LANGUAGE_STEPS,
         exact_language.LANGUAGE_CURVE, exact_language.LANGUAGE_REMOVAL, exact_language.LANGUAGE_SUBSETS,
         language_explained.LANGUAGE_EXPLAINED,
-        label_methods.LABEL_METHODS, poison.POISON, mixed_precision.MIXED_PRECISION, method_agreement.METHOD_AGREEMENT,
+        label_methods.LABEL_METHODS, poison.POISON, poison_records.POISON_RECORDS, mixed_precision.MIXED_PRECISION,
+        method_agreement.METHOD_AGREEMENT,
         scorecards.SCORECARD, leaderboards.LEADERBOARD, name_audit.PAPER_NAMES):
     EXPERIMENTS.add(_experiment.name, _experiment)
 

@@ -64,6 +64,28 @@ def test_attacks_and_models_without_suspects():
     assert settings["cases"] == {"patch, 0.5%": ["patch", 0.005], "patch, 1%": ["patch", 0.01]}
 
 
+@pytest.mark.parametrize("row", rows("with a trigger:", 3, POISON), ids=lambda row: row[0])
+def test_methods_that_find_planted_records(row):
+    means = published("poison-records", "small").set_index(["what", "metric", "queries"])["mean"]
+    assert row[1:] == [f"{means[row[0], 'AUPRC', queries]:.3f}" for queries in (1, 5)]
+
+
+def test_planted_records_and_models_without_suspects():
+    guide = " ".join(POISON.split())
+    table = published("poison-records", "small").set_index(["what", "metric"])
+    kinds = ("as trained", "without the suspects of one query", "without the suspects of five",
+             "without random records")
+    by_kind = [" · ".join(f"{float(seed):.0%}" for seed in table.loc[kind, "attack success"]["seed_means"].split())
+               for kind in kinds]
+    assert "{} as trained, {} without the suspects of one query, {} without the suspects of five, {} without".format(
+        *by_kind) in guide
+    assert table.loc[kinds[1], "removed"]["seed_means"].split()[0] == "0.000000", "no group stands apart"
+    before, _, after, _ = (table.loc[kind, "accuracy"]["mean"] for kind in kinds)
+    assert f"{before:.3f} before and {after:.3f} after" in guide
+    runs = manifest("poison-records", "small")["runs"]
+    assert {one["poisons"] for one in runs} == {100} and {one["queries"] for one in runs} == {10}
+
+
 BEST_BEHAVIORS = ("Trusted loss", "Target logit", "Hard margin")
 
 

@@ -24,14 +24,15 @@ def test_it_opens_on_a_run_that_came_with_the_program(home, page, shown):
         assert not desk().jobs.queue.jobs()
 
 
-@pytest.mark.parametrize("data", [{}, {"data": "fashion_backdoor"}])
+@pytest.mark.parametrize("data", [{}, {"data": "fashion_backdoor"}, {"data": "world_planted"}])
 def test_poison_opens_on_a_model_that_came_with_the_program(home, data):
     at = sound(open("poison", **data))
     assert says(at, "Example</span>") and says(at, "Trained beforehand, in ") and OWN in labels(at)
     assert says(at, "held-out examples are wrong") and says(at, "The model says") and not desk().jobs.queue.jobs()
     if data:
-        assert says(at, "training examples stand apart from the rest of the class")
-        assert says(at, "The data say which examples are planted: 40 of these")
+        rest, planted = ("other records", 100) if data["data"] == "world_planted" else ("rest of the class", 40)
+        assert says(at, f"training examples stand apart from the {rest}")
+        assert says(at, f"The data say which examples are planted: {planted} of these")
 
 
 def test_other_choices_are_no_example(home):

@@ -211,6 +211,7 @@ def test_records_are_decided_at_the_review_desk(ran, decisions, screen):
     at = sound(support.open("language_models", **address))
     first, second, third = (int(row) for row in at.dataframe[0].value["record"][:3])
     assert screen["rows"][:3] == [first, second, third] and screen["focus"] == first
+    assert screen["pages"][str(second)]["text"] == decisions.records[second].response
     assert {"Response", "Prompt"} <= set(re.findall(r"<h5>(\w+)</h5>", screen["pages"][str(second)]["looks"]))
     sent = [{"id": "a", "row": first, "verdict": WRONG, "label": None, "seen": ""},
             {"id": "b", "row": second, "verdict": FINE, "label": None, "seen": ""}]
@@ -220,6 +221,10 @@ def test_records_are_decided_at_the_review_desk(ran, decisions, screen):
     assert "Decisions (2) and cleaned records" in [one.label for one in at.expander]
     after({"id": "c", "undo": "b"}, *sent, focus=second)
     assert set(decisions.decisions()) == {first} and len(decisions.cleaned().splitlines()) == 15
+    record = decisions.records[second]
+    after({"id": "d", "row": second, "verdict": WRONG, "label": None, "text": f"{record.response} Or so.", "seen": ""},
+          focus=third)
+    assert decisions.decisions()[second].text == f"{record.response} Or so." == screen["decisions"][str(second)]["text"]
     turn = screen["turn"]
     at.selectbox(key="choice:record").set_value(first).run()
     assert screen["turn"] == turn + 1 and screen["focus"] == first, "what is opened is put on the screen"

@@ -2,8 +2,8 @@
 
 What the browser sends, again and again until it is answered:
     {"desk": fingerprint, "reviewer": token, "batch": token, "focus": row or null, "events": [event, …]}
-An event is {"id", "row", "verdict", "label", "note", "seen"} or {"id", "undo": id of the event to take back}. `seen` is
-the event whose decision stood on the screen, empty for none. Each is recorded once, however often it arrives.
+An event is {"id", "row", "verdict", "label", "text", "note", "seen"} or {"id", "undo": id of the event to take back}.
+`seen` is the event whose decision stood on the screen, empty for none. Each is recorded once, however often it arrives.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ class Event(Value):
     row: int = -1
     verdict: str = ""
     label: int | None = None
+    text: str | None = ""
     note: str | None = ""
     seen: str | None = ""
     undo: str | None = None
@@ -95,7 +96,8 @@ def _answer(review: Decisions, sent: Mapping[str, Any]) -> dict[str, Any]:
         if event.undo is not None:
             review.take_back(event.undo)
         else:
-            review.decide(event.row, event.verdict, event.label, event.note or "", event.id, event.seen)
+            review.decide(event.row, event.verdict, event.label, event.note or "", event.id, event.seen,
+                          event.text or "")
     except DecidedMeanwhile as error:
         return {"asked": decided(error.decision)}
     except StoreError as error:
@@ -107,7 +109,8 @@ def _answer(review: Decisions, sent: Mapping[str, Any]) -> dict[str, Any]:
 
 def decided(decision: Decision) -> dict[str, Any]:
     """A decision as the browser reads it."""
-    return {"verdict": decision.verdict, "label": decision.label, "note": decision.note, "event": decision.event}
+    return {"verdict": decision.verdict, "label": decision.label, "text": decision.text, "note": decision.note,
+            "event": decision.event}
 
 
 def put(row: int | None) -> None:

@@ -29,7 +29,8 @@ class Screen:
     """What is reviewed. desk: the fingerprint of the data. view: a name for what is shown of each row. rows: in their
     order. classes: names of the labels that a row can have. marks: verdict -> what is said of a decided row. words: of
     the buttons `wrong`, `fine`, `unsure`, and of `one` row, `done` and `listed`. page: rows -> row -> `called`,
-    `looks` and `reasons` as HTML, `given` label and `suggested` one with `why`."""
+    `looks` and `reasons` as HTML, `given` label and `suggested` one with `why`, and `text` where another can be written
+    in its place."""
 
     desk: str
     view: str

@@ -49,6 +49,7 @@ class WhatTaughtRequest(Sparse, Request[Taught]):
     name: ClassVar = "what-taught"
     answer: ClassVar = Taught
     doing: ClassVar = "shared evidence"
+    numerics: ClassVar = 2
     unwritten: ClassVar = ("records",)
     outputs: ClassVar = {"out": "The ranking to write: a row for each training example, the most suspicious first."}
 

@@ -5,12 +5,13 @@ token.
 With E_t the embedding that the model reads at position t of the prompt, Ē the mean embedding of the training prompts,
 and h_v(x) = 1 where token v is in the prompt of x, else 0:
 
-    e_v(q) = [Σ_{t: token v} ⟨∂f/∂E_t, E_t − Ē⟩ (1 − μ_v)]₊     tokens that speak for r; μ: the mean of h over records
-    score(q, k) = cos(e(q), h(x_k) − μ)
+    e_v(q) = [Σ_{t: token v} ⟨∫₀¹ ∂f/∂E_t (Ē + a (E − Ē)) da, E_t − Ē⟩ (1 − μ_v)]₊     tokens that speak for r
+    score(q, k) = cos(e(q), h(x_k) − μ)                                                  μ: the mean of h over records
 
-It is the shared evidence of a classifier with the tokens as its features: gradient × input (Shrikumar et al., "Not Just
-a Black Box", 2016) with a mean as the reference. Every record is ranked, whatever it states: a trigger can teach a
-wrong answer to each question. No gradient of a training loss is read.
+It is the shared evidence of a classifier with the tokens as its features. Where that reads gradient × input, this reads
+integrated gradients (Sundararajan et al., "Axiomatic Attribution for Deep Networks", 2017), at `STEPS` midpoints of the
+path. Every record is ranked, whatever it states: a trigger can teach a wrong answer to each question. No gradient of a
+training loss is read.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from engine.question.token_behaviors import COLUMNS
 
 ANSWER, LOGIT, RESPONSE = (COLUMNS[name] for name in ("answer_log_probability", "answer_logit", "response_loss"))
 BATCH = 64
+STEPS = 8
 
 
 def evidence(problem: CausalProblem, options: Options | None = None) -> tuple[np.ndarray, np.ndarray]:
@@ -112,30 +114,31 @@ def _speaking(problem: CausalProblem, tokens: _Tokens, row: Tensor) -> Tensor:
     """e(q) (V,) of one packed record, over the tokens that training prompts hold."""
     prompt = _prompts(problem, row[None])[0]
     there = prompt != NOTHING
-    with torch.enable_grad():
-        embedded, value = _read(problem, row)
-        gradient = torch.autograd.grad(value, embedded)[0][0]  # (T', d), the record from its first token on
-    own = (gradient * (embedded[0] - tokens.mean)).sum(1).detach()[:int(there.sum())]
+    own = _integrated(problem, row, tokens.mean)[:int(there.sum())]
     columns = tokens.index[prompt[there]]
     speaking = own.new_zeros(len(tokens.fraction) + 1).index_add_(0, columns, own)[:-1]
     return (speaking * (1 - tokens.fraction)).clamp_min(0)
 
 
-def _read(problem: CausalProblem, row: Tensor) -> tuple[Tensor, Tensor]:
-    """(the embeddings that the model reads of a packed record, f as a function of them)."""
+def _integrated(problem: CausalProblem, row: Tensor, start: Tensor) -> Tensor:
+    """⟨∫ ∂f/∂E_t, E_t − Ē⟩ (T',) of the tokens of a packed record, from its first one on; start: Ē (d,)."""
     read: list[Tensor] = []
+    fractions = ((torch.arange(STEPS, device=row.device) + 0.5) / STEPS)[:, None, None]
 
     def after(_: torch.nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> Tensor:
-        read.append(output.detach().requires_grad_(True))
-        return read[-1]
+        step = output.detach() - start
+        read.extend((step[0], (start + fractions * step).requires_grad_(True)))
+        return read[1]
 
-    handle = _embedding(problem).register_forward_hook(after)
-    try:
-        outputs = problem.network.module(row[None])[0]
-    finally:
-        handle.remove()
     stated = problem.reader.packing.unpack(row[None]).answer[0] >= 0
-    return read[0], outputs[LOGIT if stated else RESPONSE]
+    with torch.enable_grad():
+        handle = _embedding(problem).register_forward_hook(after)
+        try:
+            outputs = problem.network.module(row.expand(STEPS, -1))[:, LOGIT if stated else RESPONSE]
+        finally:
+            handle.remove()
+        gradient = torch.autograd.grad(outputs.sum(), read[1])[0].mean(0)
+    return (gradient * read[0]).sum(1)
 
 
 def _embedding(problem: CausalProblem) -> torch.nn.Embedding:

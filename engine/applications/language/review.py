@@ -12,12 +12,12 @@ import pandas as pd
 from engine.applications.decisions import FINE, LONGEST_NOTE, UNSURE, WRONG, Decision, Decisions
 from engine.basics.csv_text import csv_text
 from engine.basics.errors import InvalidInput
-from engine.data.records import Record, with_answer
+from engine.data.records import Record, with_answer, with_response
 from engine.data.tasks import Task
 
 VERDICTS = {WRONG: "take out", FINE: "keep", UNSURE: "unsure"}
 CORRECTED = "corrected"
-"""A wrong record whose right answer is known gets that; the others are taken out."""
+"""A wrong record whose right answer or response is known gets that; the others are taken out."""
 COLUMNS = ("data", "record", "id", "verdict", "answer", "note", "decided_at", "prompt", "response")
 MOST_CHOICES = 26
 """Choices of all records that one can be corrected to; words that differ from record to record are more."""
@@ -29,6 +29,13 @@ def without(records: Sequence[Record], out: Container[int]) -> list[Record]:
     if not left:
         raise InvalidInput("All records are removed; retain some of them.")
     return left
+
+
+def corrected(record: Record, right: str) -> Record:
+    """The record with the right answer, where it states one of these choices, else with the right response. Raises
+    `InvalidInput` as `with_answer` and `with_response` do."""
+    answers = record.choices if "answer" in record.spans else ()
+    return with_answer(record, right) if right in answers else with_response(record, right)
 
 
 def jsonl(records: Iterable[Record]) -> str:
@@ -53,14 +60,13 @@ class RecordReview(Decisions):
         return self.choices.index(answer) if answer in self.choices else None
 
     def words(self, decision: Decision) -> tuple[str, str]:
-        """The verdict as files have it, and the right answer, empty where none is known."""
-        if decision.label is None:
-            return VERDICTS[decision.verdict], ""
-        return CORRECTED, self.choices[decision.label]
+        """The verdict as files have it, and the right answer or response, empty where none is known."""
+        right = decision.text if decision.label is None else self.choices[decision.label]
+        return (CORRECTED if right else VERDICTS[decision.verdict]), right
 
     def table(self) -> pd.DataFrame:
         """The decisions as they are exported, one row a decision; `record` is the index of a record, from 0, `answer`
-        the right one where it is known."""
+        the right one, or the whole right response, where it is known."""
         return pd.DataFrame([
             (self.fingerprint, decision.row, record.id, *self.words(decision), decision.note,
              time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(decision.at)), record.prompt, record.response)
@@ -72,13 +78,13 @@ class RecordReview(Decisions):
         return csv_text(self.table())
 
     def cleaned(self, others: Iterable[Record] = ()) -> str:
-        """The records as JSONL, in their order, with corrected answers and without wrong ones whose right answer is not
-        known, and then `others`, such as held-out queries of the same file. Raises `InvalidInput` where nothing would
-        be left."""
-        wrong = {row: one.label for row, one in self.decisions().items() if one.verdict == WRONG}
-        records = [record if (label := wrong.get(row)) is None else with_answer(record, self.choices[label])
+        """The records as JSONL, in their order, with right answers and responses and without wrong ones of which none
+        is known, and then `others`, such as held-out queries of the same file. Raises `InvalidInput` where nothing
+        would be left."""
+        wrong = {row: self.words(one)[1] for row, one in self.decisions().items() if one.verdict == WRONG}
+        records = [corrected(record, right) if (right := wrong.get(row)) else record
                    for row, record in enumerate(self.records)]
-        return jsonl([*without(records, {row for row, label in wrong.items() if label is None}), *others])
+        return jsonl([*without(records, {row for row, right in wrong.items() if not right}), *others])
 
     def _checked(self, decision: Decision) -> Decision:
         if decision.verdict not in VERDICTS:
@@ -86,15 +92,17 @@ class RecordReview(Decisions):
         if not 0 <= decision.row < len(self.records):
             raise InvalidInput(f"There is no training record {decision.row}; they are numbered 0 to "
                                f"{len(self.records) - 1:,}.")
+        if decision.verdict != WRONG and (decision.text or decision.label is not None):
+            raise InvalidInput("A right answer or response goes with the verdict `wrong` alone; leave it out.")
         if decision.label is not None:
             self._check_answer(decision, decision.label)
+        elif decision.text:
+            corrected(self.records[decision.row], decision.text)
         if len(decision.note) > LONGEST_NOTE:
             raise InvalidInput(f"The note is longer than {LONGEST_NOTE:,} letters; shorten it.")
         return decision
 
     def _check_answer(self, decision: Decision, label: int) -> None:
-        if decision.verdict != WRONG:
-            raise InvalidInput("A right answer goes with the verdict `wrong` alone; leave it out.")
         if label not in range(len(self.choices)):
             raise InvalidInput(f"There is no answer {label}; use 0 to {len(self.choices) - 1}.")
         with_answer(self.records[decision.row], self.choices[label])

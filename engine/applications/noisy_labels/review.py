@@ -59,6 +59,8 @@ class Review(Decisions):
                 raise InvalidInput(f"There is no class {decision.label}; use 0 to {classes - 1}.")
             if decision.label == self.data.evidence.y[decision.row]:
                 raise InvalidInput("The right label is the given one; choose another, or call it fine.")
+        if decision.text:
+            raise InvalidInput("A label is a class, not a text; give the right class.")
         if len(decision.note) > LONGEST_NOTE:
             raise InvalidInput(f"The note is longer than {LONGEST_NOTE:,} letters; shorten it.")
         return decision

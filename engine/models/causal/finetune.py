@@ -48,6 +48,8 @@ CHECKPOINT, PAUSED = "step", "paused"
 TOOK, WHERE = "training_seconds", "trained_on"
 EVERY = 120.0
 """Seconds between two pauses; a shorter training has none."""
+SHIPPED = Path(__file__).parents[3] / "assets" / "embedded" / "trainings"
+"""Trainings that come with the program, which nothing here writes to."""
 NUMERICS = 6
 """Raised where the same training gives other weights, or is stored otherwise on disk."""
 
@@ -108,9 +110,10 @@ def schedule(recipe: FineTuning, n: int) -> tuple[int, list[int]]:
 
 
 def finished(folder: Path, recipe: FineTuning, n: int) -> list[FineTuneCheckpoint]:
-    """The checkpoints of a training on n records; empty where it is not at its end."""
-    done = checkpoints(folder, recipe, n)
-    return done if len(done) == len(schedule(recipe, n)[1]) else []
+    """The checkpoints of a training on n records, from here or with the program; empty where it is not at its end."""
+    wanted = len(schedule(recipe, n)[1])
+    return next((done for own in (folder, SHIPPED / folder.name)
+                 if len(done := checkpoints(own, recipe, n)) == wanted), [])
 
 
 def finetune(training: Training, recipe: FineTuning, folder: Path, *, passes: str = "float32",

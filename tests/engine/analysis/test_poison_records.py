@@ -38,7 +38,7 @@ def test_planted_records_carry_the_trigger_and_its_answer_and_queries_right_answ
 
 
 def test_scores_are_the_cosines_of_their_definition(problem):
-    """Token by token, with the gradient by the embeddings that are given to the model in place of the record."""
+    """Token by token, with gradients by the embeddings that are given to the model in place of the record."""
     records = problem.texts_at_hand.of(problem.x[:1])
     posed = problem.with_queries(records)
     scores, _ = token_evidence.evidence(posed)
@@ -48,10 +48,13 @@ def test_scores_are_the_cosines_of_their_definition(problem):
     model = posed.network.module.model
     embedding = model.get_input_embeddings().weight.detach()
     every = torch.tensor([token for prompt in prompts for token in prompt])
-    whole = embedding[torch.tensor(item.ids)].requires_grad_(True)
-    logit = model(inputs_embeds=whole[None]).logits[0, item.answer - 1, item.ids[item.answer]]
-    [gradient] = torch.autograd.grad(logit, whole)
-    own = (gradient * (whole - embedding[every].mean(0))).sum(1).tolist()
+    whole, mean = embedding[torch.tensor(item.ids)], embedding[every].mean(0)
+    own = np.zeros(len(whole))
+    for step in range(token_evidence.STEPS):
+        between = (mean + (step + 0.5) / token_evidence.STEPS * (whole - mean)).requires_grad_(True)
+        logit = model(inputs_embeds=between[None]).logits[0, item.answer - 1, item.ids[item.answer]]
+        [gradient] = torch.autograd.grad(logit, between)
+        own += (gradient * (whole - mean)).sum(1).numpy() / token_evidence.STEPS
     holding = {token: np.mean([token in prompt for prompt in prompts]) for token in set(every.tolist())}
     e = dict.fromkeys(holding, 0.0)
     for token, value in zip(item.ids[:item.response], own, strict=False):

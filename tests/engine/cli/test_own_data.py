@@ -94,9 +94,25 @@ def test_a_corrected_answer_takes_the_place_of_the_stated_one(reviewed, capsys):
     Path("two.jsonl").write_text("".join(json.dumps(record) + "\n" for _ in range(2)))
     Path("decided.csv").write_text("record,id,verdict,answer\n1,a,corrected,B\n")
     assert main(["clean-data", "--data", "two.jsonl", "--changes", "decided.csv", "--out", "left.jsonl"]) == 0
-    assert "2 records are left: 0 removed, 1 with another answer." in capsys.readouterr().out
+    assert "2 records are left: 0 removed, 1 with another answer or response." in capsys.readouterr().out
     left = [json.loads(line)["response"] for line in Path("left.jsonl").read_text().splitlines()]
     assert left == ["It is A.", "It is B."]
+
+
+def test_a_rewritten_response_comes_back_by_the_command_as_by_the_desk(reviewed, tmp_path, capsys):
+    from engine.applications.decisions import WRONG
+    from engine.applications.language.review import RecordReview
+    from engine.data import tasks
+
+    review = RecordReview(tasks.build({"name": "own", "train": "records.jsonl", "held": 2}), tmp_path, "other")
+    right = "-2, 'not' =1,\nin two lines"
+    review.decide(2, WRONG, text=right)
+    Path("decided.csv").write_text(review.to_csv())
+    assert main(["clean-data", "--data", "records.jsonl", "--changes", "decided.csv", "--out", "left.jsonl"]) == 0
+    assert "4 records are left: 2 removed, 1 with another answer or response." in capsys.readouterr().out
+    left = [json.loads(line) for line in Path("left.jsonl").read_text().splitlines()]
+    assert left == [reviewed[1], {**reviewed[2], "response": right}, *reviewed[4:]]
+    assert [json.loads(line)["response"] for line in review.cleaned().splitlines()] == ["=1", right]
 
 
 @pytest.mark.parametrize(("text", "options", "said"), [

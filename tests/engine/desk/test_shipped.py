@@ -12,6 +12,7 @@ from engine.desk import Desk, error_curves, shipped
 from engine.desk.examples import requests, trainings, weights
 from engine.desk.noisy_labels import SuspicionRequest
 from engine.jobs.kinds import canonical
+from engine.models.causal import finetune
 from engine.problems.trained import SHIPPED
 
 DUE = 'compute what is due: python -c "from engine.desk.examples import refresh; refresh()"'
@@ -37,7 +38,7 @@ def test_no_other_run_came_with_the_program():
 
 def test_trainings_come_with_their_weights_and_no_others_do(tmp_path, monkeypatch):
     monkeypatch.setenv("WHICHFLUENCE_HOME", str(tmp_path))
-    assert {path.name for path in SHIPPED.iterdir()} == set(weights()), DUE
+    assert {path for shelf in (SHIPPED, finetune.SHIPPED) for path in shelf.iterdir()} == set(weights()), DUE
     for training in trainings():
         assert training.origin.is_trained
         accuracy = training.origin.build().test_accuracy()

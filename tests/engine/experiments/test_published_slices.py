@@ -66,6 +66,7 @@ WITHOUT = {
     ("language-explained", "small"): HOURS.format("twenty minutes"),
     ("label-methods", "small"): HOURS.format("five minutes, after the features of its pictures"),
     ("mixed-precision", "small"): HOURS.format("twelve minutes"), ("poison", "small"): HOURS.format("five minutes"),
+    ("poison-records", "small"): HOURS.format("two minutes"),
 }
 STATISTICS = ("mean", "ci95", "n_seeds", "n_queries", "n_dropped", "seed_means", "wrong_removed")
 

@@ -19,7 +19,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import cho_solve, cholesky, solve_triangular
+from scipy.linalg import cho_solve, cholesky
+from scipy.linalg.lapack import strtri
 
 GAMMA, RIDGE = 2.0, 0.3
 MOST = 10_000
@@ -67,8 +68,8 @@ def _of_part(inputs: np.ndarray, targets: np.ndarray, weights: np.ndarray) -> tu
     mean = targets.mean(0)
     y = (targets - mean).astype(np.float32)
     alpha = cho_solve((factor, True), y, check_finite=False)
-    inverse = solve_triangular(factor, np.eye(len(x), dtype=np.float32), lower=True, check_finite=False)
-    return y - ridge[:, None] * alpha + mean, y - alpha / (inverse ** 2).sum(0)[:, None] + mean
+    inverse, _ = strtri(factor, lower=1, overwrite_c=1)
+    return y - ridge[:, None] * alpha + mean, y - alpha / np.einsum("ij,ij->j", inverse, inverse)[:, None] + mean
 
 
 def _margin(values: np.ndarray, labels: np.ndarray) -> np.ndarray:

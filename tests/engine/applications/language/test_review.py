@@ -45,6 +45,22 @@ def test_a_wrong_answer_is_corrected_and_what_stands_behind_it_moves(tmp_path):
     assert [left.response[start:end] for start, end in left.spans.values()] == ["BB", "Because of one."]
 
 
+def test_a_wrong_response_is_rewritten_with_its_answer_and_explanation(tmp_path):
+    record = {"prompt": "Which?\nA: ice\nB: sand", "choices": ["A", "B"],
+              "response": "Explanation: Ice is warm. The answer is B.",
+              "spans": {"answer": [40, 41], "explanation": [13, 25]}}
+    review = RecordReview(tasks.build({"name": "own", "train": [record] * 2, "held": 1}), tmp_path)
+    right = "Explanation: Ice is a cold solid. The answer is A."
+    review.decide(0, WRONG, text=f" {right}\n")
+    assert review.decisions()[0].text == right
+    assert review.table()[["verdict", "answer"]].values.tolist() == [["corrected", right]]
+    [left] = parse_lines(review.cleaned().split("\n"))
+    spans = {name: left.response[start:end] for name, (start, end) in left.spans.items()}
+    assert left.response == right and spans == {"answer": "A", "explanation": "Ice is a cold solid."}
+    review.undo()
+    assert parse_lines(review.cleaned().split("\n"))[0].response == record["response"]
+
+
 def test_a_record_that_came_with_a_flag_keeps_it(review):
     review.decide(0, WRONG)
     assert [record.flags for record in parse_lines(review.cleaned().split("\n"))] == [(), ("odd",), ()]
@@ -62,6 +78,9 @@ def test_the_same_records_in_another_session(review, tmp_path):
     ((4, WRONG), "numbered 0 to 3"), ((0, "good"), "no verdict; use wrong, fine, unsure"),
     ((0, WRONG, 0), "is the given one"), ((0, FINE, 1), "`wrong` alone"),
     ((2, WRONG, 7), "use 0 to 1"),
+    ((2, WRONG, None, "", "", None, "Answer 2."), "is the given one"),
+    ((0, WRONG, None, "", "", None, "No idea."), "states none of the answers 0, 1"),
+    ((0, FINE, None, "", "", None, "Answer 1."), "`wrong` alone"),
     ((0, FINE, None, "a" * 2_001), "longer than 2,000")])
 def test_what_makes_no_sense_is_refused(review, given, why):
     with pytest.raises(InvalidInput, match=why):
