@@ -22,7 +22,7 @@ from engine.basics.options import Options
 from engine.basics.values import Number
 from engine.jobs import Output
 from engine.problems import PROBLEMS, Problem, ProblemSource
-from engine.requests import Option, Request, effort
+from engine.requests import Option, Request
 from engine.scoring.scoring import Scoring
 from engine.store.results import Result, Store
 
@@ -119,8 +119,8 @@ class LeaderboardRequest(Request[Leaderboard]):
                 "exact": 10.0, "method": 5.0 + removals}[chunk.partition("/")[0]]
 
     @property
-    def unit(self) -> float:
-        return effort.training_seconds(self.origin)
+    def trainings(self) -> float:
+        return 1.0
 
     def compute(self, problem: Problem, chunk: str, options: Options, store: Store) -> Leaderboard:
         task = parts_of.Task(problem, self.methods, self.behavior, self.damping, self.sizes, self.most_seconds, store)

@@ -16,7 +16,7 @@ from engine.analysis.scorecard.method import defined, fitting, method_of
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
 from engine.problems import Problem, ProblemSource
-from engine.requests import Option, Request, effort
+from engine.requests import Option, Request
 from engine.requests.fields import StoredScoring
 from engine.scoring import codes
 from engine.scoring.cost import guess
@@ -112,8 +112,8 @@ class ScorecardRequest(Request[Scorecard]):
         return float(BENCHMARKS[chunk].trainings(self.sizes, len(self.methods)) + 2 * len(self.methods))
 
     @property
-    def unit(self) -> float:
-        return effort.training_seconds(self.origin)
+    def trainings(self) -> float:
+        return 1.0
 
     def compute(self, problem: Problem, chunk: str, options: Options, store: Store) -> Scorecard:
         benchmark = BENCHMARKS[chunk]

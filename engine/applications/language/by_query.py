@@ -43,6 +43,14 @@ class QueryScoresRequest(JobRequest[Attributed]):
     def of_payload(cls, payload: Mapping[str, Any]) -> Self:
         return cls(run=AttributionRequest.of_payload(payload["run"]))
 
+    @property
+    def unit(self) -> float:
+        return self.run.reading
+
+    @property
+    def involves(self) -> tuple[str, ...]:
+        return self.run.involves
+
     def check_contents(self, payload: Mapping[str, Any]) -> None:
         self.run.check_contents(payload["run"])
 

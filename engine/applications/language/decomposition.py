@@ -61,6 +61,14 @@ class TokensRequest(JobRequest[Attributed]):
         return cls(run=AttributionRequest.of_payload(payload["run"]), record=payload["record"],
                    query=payload.get("query"))
 
+    @property
+    def unit(self) -> float:
+        return self.run.reading
+
+    @property
+    def involves(self) -> tuple[str, ...]:
+        return self.run.involves
+
     def check_contents(self, payload: Mapping[str, Any]) -> None:
         self.run.check_contents(payload["run"])
 

@@ -37,6 +37,14 @@ class NewRecordsRequest(JobRequest[Attributed]):
     def of_payload(cls, payload: Mapping[str, Any]) -> Self:
         return cls.parse({"run": AttributionRequest.of_payload(payload["run"]), "records": payload["records"]})
 
+    @property
+    def unit(self) -> float:
+        return self.run.reading
+
+    @property
+    def involves(self) -> tuple[str, ...]:
+        return self.run.involves
+
     def check_contents(self, payload: Mapping[str, Any]) -> None:
         self.run.check_contents(payload["run"])
 
