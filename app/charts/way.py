@@ -35,7 +35,7 @@ def waterfall(steps: pd.DataFrame, measure: str = "Kendall distance") -> alt.Lay
     order = list(steps.title)
     y = alt.Y("title:N", sort=order, axis=None)
     ends = steps[["start", "end"]]
-    scale = alt.Scale(domain=[min(0.0, float(ends.min().min())), float(ends.max().max()) or 1.0], nice=False)
+    scale = alt.Scale(domain=[min(0.0, float(ends.min().min())), 1.02 * float(ends.max().max()) or 1.0], nice=False)
     x = alt.X("start:Q", title=measure, scale=scale, axis=alt.Axis(grid=False, tickCount=5))
     base = alt.Chart(steps.assign(low=steps[["start", "end"]].min(1), high=steps[["start", "end"]].max(1),
                                   after=[*order[1:], order[-1]])).encode(y=y)
