@@ -41,8 +41,10 @@ def waterfall(steps: pd.DataFrame, measure: str = "Kendall distance") -> alt.Lay
                                   after=[*order[1:], order[-1]])).encode(y=y)
     tip = [alt.Tooltip("title:N", title="step"), alt.Tooltip("change:Q", format="+.4f", title=measure),
            alt.Tooltip("half:Q", format=".4f", title="± 95%"), alt.Tooltip("said:N", title="of the path")]
-    bars = base.mark_bar(height=BAR, yOffset=TEXT).encode(x=x, x2="end:Q", color=alt.Color("color:N", scale=None), tooltip=tip)
-    joins = base.mark_rule(strokeWidth=1, opacity=0.5, yOffset=TEXT, y2Offset=TEXT).encode(x=alt.X("end:Q", scale=scale), y2="after:N")
+    bars = base.mark_bar(height=BAR, yOffset=TEXT).encode(
+        x=x, x2="end:Q", color=alt.Color("color:N", scale=None), tooltip=tip)
+    joins = base.mark_rule(strokeWidth=1, opacity=0.5, yOffset=TEXT, y2Offset=TEXT).encode(
+        x=alt.X("end:Q", scale=scale), y2="after:N")
     letters = base.transform_filter(f"datum.high - datum.low > {0.05 * scale.domain[1]}").mark_text(
         color="#FFFFFF", fontWeight="bold", fontSize=12, dy=TEXT, tooltip=None).encode(
         x=alt.X("middle:Q", scale=scale), text="letter:N").transform_calculate(middle="(datum.low + datum.high) / 2")

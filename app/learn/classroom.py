@@ -110,7 +110,8 @@ def _foot(step: str, stage: str, steps: dict[str, Lesson], names: dict[str, str]
         theme_switch.show()
         with st.container(key=browser.LEAVE, width="content"):
             st.button("Leave", icon=":material/close:", on_click=leave,
-                      help="Keys: → or Page Down on, ← or Page Up back, T light or dark, F full screen, Esc leaves.")
+                      help="Keys: → or Page Down forward, ← or Page Up back, T light or dark, F full screen, "
+                           "Esc leaves.")
 
 
 def _going(to: tuple[str, str], steps: dict[str, Lesson]) -> tuple[str, str, str]:

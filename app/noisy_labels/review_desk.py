@@ -129,7 +129,7 @@ def _exports(sample: NoisyData, review: Review, decisions: Mapping[int, Decision
             _own(sample, decisions)
         _import(review)
         glossary.caption(
-            f"Decisions lie in your results folder under the fingerprint {sample.fingerprint[:12]} of these "
+            f"Decisions are stored in your results folder under the fingerprint {sample.fingerprint[:12]} of these "
             "pictures and labels; a review of other data is refused.")
 
 
