@@ -47,7 +47,7 @@ def _errors(errors: RunErrors, source: ProblemSource, request: RunErrorsRequest)
         same.assign(label=same["title"], what="estimator as a whole")], ignore_index=True)
     spoken = ", ".join(f"{row.label} {spell_error(row.error)}" for row in frame.itertuples())
     draw(chart.causes, frame, key="run-errors", alt=f"Errors against the exact replay: {spoken}.")
-    glossary.caption(f"The exact replay is zero. Norms are over all queries and at most the first {SCORED} "
+    glossary.caption(f"The exact replay has error 0. Norms are over all queries and at most the first {SCORED} "
                      "candidates. Causes are added one at a time, and their errors need not sum. TracIn over all "
                      "steps and in-run data Shapley ignore what a step changes in later steps, which is another "
                      "question; *Compare* shows both.")

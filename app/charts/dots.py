@@ -1,4 +1,4 @@
-"""One dot a training example, thousands of them, in the plane or in space: figures of Plotly.
+"""One dot per training example, thousands of them, in the plane or in space: figures of Plotly.
 
 Plotly draws what can be selected with a lasso or turned by hand; the ink is that of all charts (`app.charts.ink`).
 """

@@ -25,9 +25,7 @@ def draw(build: Callable[..., alt.TopLevelMixin], *arguments: Any, alt: str, key
     caption: what stands below it in a file (default: `alt`). With one, other data move the marks of the chart on the
     page, where `alt`, which is part of the chart, and all but its data stay the same.
     """
-    spec = sized(_specification(f"{build.__module__}.{build.__name__}", build, *arguments))
-    if caption:
-        spec = steady(spec)
+    spec = sized(_specification(f"{build.__module__}.{build.__name__}", bool(caption), build, *arguments))
     if isinstance(spec.get("height"), int) and "autosize" not in spec:
         options.setdefault("height", spec["height"])  # the place is kept while the chart is still being drawn
     where = st.container(key=f"wf-moving-{key}") if caption else st
@@ -68,6 +66,8 @@ ROWS = {"axisYDiscrete": {"labelFlush": False}}
 
 
 @st.cache_data(show_spinner=False, max_entries=60)
-def _specification(name: str, _build: Callable[..., alt.TopLevelMixin], *arguments: Any) -> dict[str, Any]:
+def _specification(name: str, moves: bool, _build: Callable[..., alt.TopLevelMixin], *arguments: Any
+                   ) -> dict[str, Any]:
     spec = figure.specification(_build(*arguments))
+    spec = steady(spec) if moves else spec
     return {**spec, "config": {**ROWS, **spec.get("config", {})}}

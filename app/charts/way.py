@@ -12,7 +12,8 @@ from engine.desk.analyses import ERROR_A, ERROR_B, SEED
 MIXED, ERRORS = "#8C6BB1", ("#5B5F66", "#8A8F98")
 RUN = "#4A7F8C"
 WHOLE = "#6B7178"
-ROW = 27
+ROW, BAR, TEXT = 42, 16, 11
+"""Pixels: of a row, of its bar, and of the bar and the line of text above it from the middle of the row."""
 
 
 def color(causes: tuple[str, ...], first_error: bool) -> str:
@@ -28,26 +29,28 @@ def color(causes: tuple[str, ...], first_error: bool) -> str:
 
 
 def waterfall(steps: pd.DataFrame, measure: str = "Kendall distance") -> alt.LayerChart:
-    """Bars that begin where the one above ends. steps: title, start, end, change (with its sign), said (its text),
-    letter, color, half (of its interval, or NaN), in order, the last one the whole from 0. measure: of what."""
+    """Bars that begin where the one above ends, each below its name and value, which no width cuts off. steps: title,
+    start, end, change (with its sign), said (its text), letter, color, half (of its interval, or NaN), in order, the
+    last one the whole from 0. measure: of what."""
     order = list(steps.title)
-    y = alt.Y("title:N", sort=order, title=None, axis=alt.Axis(labelLimit=230, domain=False, ticks=False,
-                                                               labelPadding=8))
+    y = alt.Y("title:N", sort=order, axis=None)
     ends = steps[["start", "end"]]
-    scale = alt.Scale(domain=[min(0.0, float(ends.min().min())), float(ends.max().max()) * 1.16 or 1.0], nice=False)
+    scale = alt.Scale(domain=[min(0.0, float(ends.min().min())), 1.02 * float(ends.max().max()) or 1.0], nice=False)
     x = alt.X("start:Q", title=measure, scale=scale, axis=alt.Axis(grid=False, tickCount=5))
     base = alt.Chart(steps.assign(low=steps[["start", "end"]].min(1), high=steps[["start", "end"]].max(1),
                                   after=[*order[1:], order[-1]])).encode(y=y)
     tip = [alt.Tooltip("title:N", title="step"), alt.Tooltip("change:Q", format="+.4f", title=measure),
            alt.Tooltip("half:Q", format=".4f", title="± 95%"), alt.Tooltip("said:N", title="of the path")]
-    bars = base.mark_bar(height=20).encode(x=x, x2="end:Q", color=alt.Color("color:N", scale=None), tooltip=tip)
-    joins = base.mark_rule(strokeWidth=1).encode(x=alt.X("end:Q", scale=scale), y2="after:N")
+    bars = base.mark_bar(height=BAR, yOffset=TEXT).encode(
+        x=x, x2="end:Q", color=alt.Color("color:N", scale=None), tooltip=tip)
+    joins = base.mark_rule(strokeWidth=1, opacity=0.5, yOffset=TEXT, y2Offset=TEXT).encode(
+        x=alt.X("end:Q", scale=scale), y2="after:N")
     letters = base.transform_filter(f"datum.high - datum.low > {0.05 * scale.domain[1]}").mark_text(
-        color="#FFFFFF", fontWeight="bold", fontSize=12, tooltip=None).encode(
+        color="#FFFFFF", fontWeight="bold", fontSize=12, dy=TEXT, tooltip=None).encode(
         x=alt.X("middle:Q", scale=scale), text="letter:N").transform_calculate(middle="(datum.low + datum.high) / 2")
-    values = base.mark_text(align="left", dx=5, fontSize=11, tooltip=None).encode(
-        x=alt.X("high:Q", scale=scale), text="said:N")
-    return alt.layer(ink.paint(joins, ink.QUIET, alt.Stroke), bars, letters, ink.paint(values)).resolve_scale(
+    names = base.mark_text(align="left", dy=-TEXT, fontSize=12, tooltip=None).encode(
+        x=alt.value(0), text="name:N").transform_calculate(name="datum.title + ':  ' + datum.said")
+    return alt.layer(ink.paint(joins, ink.QUIET, alt.Stroke), bars, letters, ink.paint(names)).resolve_scale(
         color="independent", stroke="independent").properties(**by_row.high(len(order), ROW))
 
 

@@ -65,7 +65,7 @@ def _method(method: NamedMethod) -> SearchEntry:
     if scoring is not None and _fits(scoring):
         return SearchEntry(title, codes.encode(scoring))
     return SearchEntry(f"{title} · not for this model", unfit=(
-        f"{method.title} has no answer for {pickers.problem_class().noun}, or none in sensible time. "
+        f"{method.title} is not defined for {pickers.problem_class().noun}, or takes too long there. "
         "Choose another model in the sidebar, or another method."))
 
 

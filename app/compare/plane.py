@@ -1,4 +1,4 @@
-"""Two rankings against each other, one dot a training example or a density over all queries, and the opened example."""
+"""Two rankings against each other, a dot per example or a density over all queries, and the opened example."""
 
 from __future__ import annotations
 

@@ -63,11 +63,11 @@ def _cost(scoring: Scoring, listed: Sequence[Scoring]) -> str:
         return "known once the model is trained"
     seeds = pickers.seed_count()
     if not seconds:
-        return f"none{over}; the scores are at hand"
+        return f"none{over}; the scores are already computed"
     live = seconds * seeds <= source.problem_class.live_seconds
     time = "under a second" if live and seconds * seeds < AT_ONCE else guesses.between(seconds * seeds)
     fewer = " Fewer candidates are then ranked for the whole list." if _narrows(count, source, listed, optima) else ""
-    return (f"{time}{over}{f' and {seeds} seeds' if seeds > 1 else ''}, guessed for two processor cores"
+    return (f"{time}{over}{f' and {seeds} seeds' if seeds > 1 else ''}, estimated for two processor cores"
             + ("." if live else "; it runs as a job.") + fewer)
 
 

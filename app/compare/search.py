@@ -42,7 +42,7 @@ def box() -> bool:
     if chosen is None:
         return False
     if chosen.table:
-        glossary.markdown("**This file waits at the foot of the page**, under *Import scores of other programs*: say "
+        glossary.markdown("**This file is at the foot of the page**, under *Import scores of other programs*: say "
                           "there which question its scores answer.")
     if chosen.unfit:
         st.warning(chosen.unfit, icon=":material/block:")

@@ -88,8 +88,8 @@ def exports(wanted: Study, review: RecordReview, decisions: Mapping[int, Decisio
                                   help="One record a line, as *Your own records* reads them, with corrected answers "
                                        "and responses and without removed records; the held-out queries of your own "
                                        "file are at its end again.")
-        glossary.caption(f"Decisions lie in your results folder under the fingerprint {review.fingerprint[:12]} of "
-                         "these records, for every model and question.")
+        glossary.caption(f"Decisions are stored in your results folder under the fingerprint {review.fingerprint[:12]} "
+                         "of these records, for every model and question.")
 
 
 def _cleaned(wanted: Study, review: RecordReview) -> str:

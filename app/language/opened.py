@@ -111,5 +111,5 @@ def _take_apart(wanted: Study, row: int, query: int | None, more: Attributed | W
     else:
         st.button("Decompose its score", key=f"language:shade:{row}", icon=":material/gradient:",
                   on_click=job_panel.act, args=(desk().start, wanted.tokens_of(row, query)),
-                  help="Which tokens, layers and attention heads it comes from. A run of its own; its training and "
-                       "gradients are there already.")
+                  help="Which tokens, layers and attention heads it comes from. A separate run; the training and "
+                       "the gradients are already stored.")

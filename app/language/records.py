@@ -109,7 +109,7 @@ def _by_query(wanted: Study) -> Attributed | None:
         return None
     st.button("Score each query by itself", type="primary", icon=":material/play_arrow:", key="language:each",
               on_click=job_panel.act, args=(desk().start, wanted.by_query),
-              help="A run of its own, once for all queries; its training and gradients are there already.")
+              help="A separate run, once for all queries; the training and gradients are already stored.")
     return None
 
 

@@ -89,7 +89,7 @@ def _take(lesson: Lesson) -> None:
 
 def _foot(step: str, stage: str, steps: dict[str, Lesson], names: dict[str, str], link: PageLink | None) -> None:
     before, after = stages.neighbours(step, stage, list(steps))
-    with st.container(horizontal=True, vertical_alignment="center", key="wf-class-foot"):
+    with st.container(horizontal=True, vertical_alignment="center", gap="xsmall", key="wf-class-foot"):
         with st.container(key=browser.BACK, width="content"):
             st.button("Back", icon=":material/arrow_back:", disabled=before is None, on_click=stages.go,
                       args=_going(before or (step, stage), steps))
@@ -104,13 +104,14 @@ def _foot(step: str, stage: str, steps: dict[str, Lesson], names: dict[str, str]
         audience.show(steps)
         own.show(steps[step].slug, steps[step].own, steps[step].controls)
         if link is not None:
-            st.page_link(f"../pages/{link.page}.py", label="In the workbench", icon=":material/open_in_new:",
+            st.page_link(f"../pages/{link.page}.py", label="Workbench", icon=":material/open_in_new:",
                          query_params={**link.address, projector.NAME: "1"})
         st.space("stretch")
         theme_switch.show()
         with st.container(key=browser.LEAVE, width="content"):
             st.button("Leave", icon=":material/close:", on_click=leave,
-                      help="Keys: → or Page Down on, ← or Page Up back, T light or dark, F full screen, Esc leaves.")
+                      help="Keys: → or Page Down forward, ← or Page Up back, T light or dark, F full screen, "
+                           "Esc leaves.")
 
 
 def _going(to: tuple[str, str], steps: dict[str, Lesson]) -> tuple[str, str, str]:

@@ -76,14 +76,15 @@ def show() -> PageLink:
 
 LESSON = Lesson(
     "counterfactual", "What is a counterfactual?",
-    "Asking what a training example did is asking what would be without it. So there are two models: the one you have, "
-    "and a counterfactual one, trained on the same pictures but for one. Influence is the difference between the two.",
+    "To ask what a training example did is to ask what would happen without it. So there are two models: the one you "
+    "have, and a counterfactual one, trained on the same pictures but for one. Influence is the difference between "
+    "them.",
     setup, show,
     "Influence is a difference between two models, and the second one exists only because you said what is changed.",
     Quiz("Leaving out an example raises the probability of the right label. What was the example?",
          ("Helpful for this query", "Harmful for this query", "Neither"), 1,
-         "Without it the model does better here, so its presence did harm. That is why scores of removal are shown "
-         "with the sign turned."),
+         "Without it the model does better here, so it was harmful. This is why removal scores are shown with the "
+         "opposite sign."),
     Quiz("Each of the six training examples is left out, one at a time, and the model is trained to its new optimum. "
          "What happens to the probability of the query's label?",
          ("It falls each time", "It rises each time", "It falls for some and rises for others"), 2,

@@ -62,7 +62,7 @@ def plan(steps: Mapping[str, Lesson]) -> list[Paragraph]:
     """45 minutes, with what the class should know before."""
     lines = [Paragraph("Aim", True, 6), Paragraph(AIM), Paragraph("Prerequisites", True, 8), *map(Paragraph, BEFORE),
              Paragraph(f"Course: {BEGIN + sum(MINUTES.values()) + END} minutes", True, 8),
-             Paragraph(f"0–{BEGIN} min · Beginning: what influence means; the class joins.", gap=3)]
+             Paragraph(f"0–{BEGIN} min · Introduction: what influence means; the class joins.", gap=3)]
     at = BEGIN
     for step, minutes in MINUTES.items():
         lines += [Paragraph(f"{at}–{at + minutes} min · {step}. {steps[step].title}", True, 3),
@@ -70,7 +70,7 @@ def plan(steps: Mapping[str, Lesson]) -> list[Paragraph]:
                   Paragraph(f"Take away: {steps[step].takeaway}", indent=2)]
         at += minutes
     others = " and ".join(f"“{lesson.title}”" for step, lesson in steps.items() if step not in MINUTES)
-    return [*lines, Paragraph(f"{at}–{at + END} min · End: the worksheet is compared.", True, 5),
+    return [*lines, Paragraph(f"{at}–{at + END} min · Wrap-up: the class compares its worksheets.", True, 5),
             Paragraph(f"If time is left: {others}.", gap=3)]
 
 

@@ -38,8 +38,8 @@ def setup() -> None:
     removed, raised = scores(REMOVED, upweighted(alpha))
     _cloud(alpha, removed, raised, "learn:intervention:setup")
     glossary.markdown(
-        f"One dot a training example, one query. At α = {short(alpha)} the two rankings agree, over all queries, with "
-        f"Kendall's τ = **{signed(comparing.mean_tau(removed, raised), 2)}**.")
+        f"One dot per training example, one query. At α = {short(alpha)} the two rankings agree, over all queries, "
+        f"with Kendall's τ = **{signed(comparing.mean_tau(removed, raised), 2)}**.")
 
 
 def show() -> PageLink:
@@ -50,7 +50,7 @@ def show() -> PageLink:
     trained = len(problem().sample.y_train)
     tau, near = comparing.mean_tau(removed, raised), comparing.mean_tau(slope, raised)
     glossary.markdown(
-        f"One dot a training example, one query: {own.query_name('the one whose label the model is least sure of')}. "
+        f"One dot per training example, one query: {own.query_name('the one whose label the model is least sure of')}. "
         f"Over all queries the two rankings agree with Kendall's τ = **{signed(tau, 2)}**, and this one with the "
         f"derivative, the ranking for a vanishing weight, with τ = **{signed(near, 2)}**. Leaving out takes "
         f"1/{trained} of weight away; this adds {alpha * trained:g} times as much.")
@@ -72,9 +72,9 @@ LESSON = Lesson(
          ("The solver gets worse", "The optimum moves along a curve, not along a line", "Chance"), 1,
          "Every score here is exact. For a tiny α the optimum moves in proportion to α; farther out it bends, and "
          "by a different amount for every example."),
-    Quiz("The extra weight α grows from 0.00001 to 0.1. What becomes of the agreement with leaving the example "
+    Quiz("The extra weight α grows from 0.00001 to 0.1. What happens to the agreement with leaving the example "
          "out?",
          ("It stays as it is", "It falls a little", "Nothing is left of it"), 1,
-         "It was not complete for the smallest weight either, because leaving out is no small change. With a "
+         "It was not perfect even for the smallest weight, because leaving out is no small change. With a "
          "larger weight the path of the optimum is curved, and the two changes still go in opposite directions."),
     (own.QUERY, own.DATA), ("lesson-p",))

@@ -41,7 +41,7 @@ def show() -> PageLink:
     frame = specimens.frame(sample, loss.candidates, loss.oriented[query], other.oriented[query])
     across, up = (direction.change(BEHAVIORS[name]) for name in ("query_loss", behavior))
     draw(charts.cloud, frame, across, up, key="learn:proposition",
-         alt=f"Up the {up}, across the {across}, one dot a training example, one query.")
+         alt=f"Up the {up}, across the {across}, one dot per training example, one query.")
     formula(FORMULAS[behavior])
     glossary.markdown(
         f"Each dot is a model after one step on one training example. Over all queries the two rankings agree "

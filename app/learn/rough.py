@@ -65,9 +65,9 @@ LESSON = Lesson(
     "smooth.",
     Quiz("In the rough training the line already misses at ε = 0.25. Is the derivative wrong?",
          ("Yes, it needs more digits", "No, it is the right tangent of a curve that bends and jumps"), 1,
-         "It is the exact slope at ε = 0. Large steps blow small changes up, and a kink that is crossed in some "
-         "step makes the end jump. More digits would not help; the trainings between the two show what each change "
-         "does."),
+         "It is the exact slope at ε = 0. Large steps amplify small changes, and a kink that is crossed in some "
+         "step makes the final value jump. More digits would not help; the trainings between the two show what each "
+         "change does."),
     Quiz("For which of the two, the first or the last, will the straight line predict what a real training does?",
          ("For both", "For the smooth one", "For the rough one"), 1,
          "With small steps and a smooth network, the final model depends on ε almost linearly; with large steps, "

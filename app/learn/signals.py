@@ -63,8 +63,8 @@ LESSON = Lesson(
     "by its logits, and the behavior signal, the derivative of the query's behavior by its own. Add them to plain "
     "similarity, one after the other.",
     setup, show,
-    "What a score can find depends on the signals it uses. Here the training signal does all of it: it is the one that "
-    "has read the label. With the behavior signal on top, fewer wrong labels are found at this task, not more.",
+    "What a score detects depends on the signals it uses. Here the training signal alone does it: only this signal "
+    "depends on the label. Adding the behavior signal does not find more wrong labels on this task, but fewer.",
     Quiz("The paper's harmful responses in language models are found only with both signals. Is that a "
          "contradiction?", ("Yes", "No"), 1,
          "There, the training signals of all examples are much alike, and only the behavior signal separates the "
@@ -72,5 +72,5 @@ LESSON = Lesson(
     Quiz("Similarity alone, then with the training signal, then with the behavior signal too. Which addition finds "
          "most wrong labels?",
          ("The training signal", "The behavior signal", "Both add as much"), 0,
-         "The training signal is the one that has read the label."),
+         "Only the training signal depends on the label of the training example."),
     (own.RHO,), ("lesson-signal",))

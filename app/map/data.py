@@ -34,7 +34,7 @@ def embedding(source: ProblemSource, chosen: MapChoice) -> Embedding | Waiting |
 
 
 def placed(sampled: SampledProblem, embedded: Embedding, chosen: MapChoice, scores: Scores | None) -> Dots:
-    """One dot a training example. scores: of one scoring, where these colour the dots."""
+    """One dot per training example. scores: of one scoring, where these colour the dots."""
     labels = [sampled_examples.label(sampled, row) for row in range(len(embedded.coordinates))]
     points = pd.DataFrame(embedded.coordinates, columns=list("xyz")[:chosen.dimensions])
     points.insert(0, "row", np.arange(len(labels)))

@@ -33,9 +33,9 @@ def show(own: bool) -> None:
                      column_config={"difference": st.column_config.NumberColumn(format="%+.3f", help=(
                          "AUPRC of the highest method minus the highest of cleanlab's three scores, paired over "
                          "seeds; ± is half its 95% interval."))})
-        where = "the trial above" if own else "a trial, once you search labels of your own,"
+        where = "the trial above" if own else "once you search labels of your own, a trial"
         glossary.caption(f"All read the same features of the same examples, for {int(result.table['n_seeds'].max())} "
-                         f"seeds. What holds on your data {where} measures.")
+                         f"seeds. {where[0].upper()}{where[1:]} measures them on your data.")
         downloads.chart_extras("label-methods", result.table, command=result.manifest["command"])
 
 

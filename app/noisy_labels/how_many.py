@@ -37,8 +37,8 @@ def first(sample: NoisyData, held: HeldOut) -> None:
     """The first suspects, while all methods are computed."""
     rows = held.suspects(FIRST)
     names, dataset = sample.dataset.class_names, sample.dataset
-    glossary.markdown(f"**The first {len(rows):,} suspects**, by how little models that have not seen them believe "
-                      "their label; the ranking of every method follows, and with it the review desk.")
+    glossary.markdown(f"**The first {len(rows):,} suspects**, by how low a probability models not trained on them "
+                      "give their label; the ranking of every method follows, and with it the review desk.")
     table = pd.DataFrame([{
         "picture": _picture(sample, int(sample.rows[row])),
         "example": dataset.files[sample.rows[row]] if dataset.files else f"row {int(sample.rows[row]):,}",

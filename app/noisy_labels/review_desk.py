@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
+from pathlib import PurePath
 
 import streamlit as st
 
@@ -21,7 +22,7 @@ from app.noisy_labels import (
 from app.widgets.examples import cards
 from app.widgets.jobs import review as desk_review
 from app.widgets.jobs import review_screen as screens
-from app.widgets.results import downloads
+from app.widgets.results import downloads, figures
 from app.widgets.words import glossary
 from engine.basics.csv_text import csv_text
 from engine.desk import datasets
@@ -129,7 +130,7 @@ def _exports(sample: NoisyData, review: Review, decisions: Mapping[int, Decision
             _own(sample, decisions)
         _import(review)
         glossary.caption(
-            f"Decisions lie in your results folder under the fingerprint {sample.fingerprint[:12]} of these "
+            f"Decisions are stored in your results folder under the fingerprint {sample.fingerprint[:12]} of these "
             "pictures and labels; a review of other data is refused.")
 
 
@@ -139,9 +140,9 @@ def _own(sample: NoisyData, decisions: Mapping[int, Decision]) -> None:
     reading = datasets.reading(sample.source.dataset)
     changed = any(consequences(decisions)) or bool(reading.classes) or any(reading.trusted.values())
     with st.container(horizontal=True):
-        form = cleaning.format_of(sample)
-        downloads.file_button(form.title, partial(cleaning.copy, sample, decisions), f"cleaned{form.suffix}", form.mime,
-                              "desk:copy", disabled=not changed,
+        form, name = cleaning.format_of(sample), figures.named(PurePath(datasets.title(sample.source.dataset)).stem)
+        downloads.file_button(form.title, partial(cleaning.copy, sample, decisions), f"{name}-cleaned{form.suffix}",
+                              form.mime, "desk:copy", disabled=not changed,
                               help="What was read, with corrected labels and without what is wrong.")
         downloads.file_button("Changes by path (CSV)", lambda: csv_text(cleaning.decided_by_path(sample, decisions)),
                               "decided.csv", "text/csv", "desk:decided", disabled=not any(consequences(decisions)),

@@ -21,7 +21,7 @@ def show(sample: NoisyData, review: Review) -> None:
     if not log:
         return
     with st.expander("History of decisions", icon=":material/history:"):
-        glossary.caption("Select decisions to undo them; the decision before it, if any, holds again. Decisions made "
+        glossary.caption("Select decisions to undo them; the earlier decision, if any, applies again. Decisions made "
                          "for many examples at once are undone together.")
         event = st.dataframe(_table(sample, review, log), hide_index=True, width="stretch", key="history:table",
                              on_select="rerun", selection_mode="multi-row", alt=f"The last {len(log)} decisions")

@@ -33,5 +33,5 @@ def _left(now: Pace) -> str:
     low, high = (round(now.left * bound) for bound in now.interval)
     time = f"take about {spell(now.left * now.each)} more and " if now.each == now.each else ""
     stop = " You can stop here." if now.wrong <= 1 and now.of == 20 else ""
-    return (f"{rate} At that rate the other {now.left:,} flagged {time}hold about {now.expected:.0f} wrong labels "
+    return (f"{rate} At this rate the other {now.left:,} flagged {time}hold about {now.expected:.0f} wrong labels "
             f"(95% interval {low:,} to {high:,}), or fewer, as suspicion falls along the list.{stop}")

@@ -70,7 +70,7 @@ def source() -> NoisySource:
             glossary.caption(
                 f"It reads the pictures averaged over {pool} × {pool} squares, so that it trains in seconds.")
         if model in FORMS:
-            glossary.caption("This network wants a GPU: on two processor cores an epoch takes minutes.")
+            glossary.caption("This network needs a GPU: on two processor cores an epoch takes minutes.")
         with st.expander("Sizes and seeds"):
             in_turn = own and limits.goes_in_turn(dataset) and not doubted
             trusted, n_train, epochs = _sizes(dataset, own, in_turn, learner(model).passes)

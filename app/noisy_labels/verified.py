@@ -114,7 +114,7 @@ def _known(sample: NoisyData, chosen: VerifiedSample, held: HeldOut | None, deci
     flags = np.zeros(len(sample.rows), dtype=bool) if held is None else held.flags
     fraction = chosen.fraction(flags, decisions)
     if fraction is not None:
-        glossary.markdown(f"By the {fraction.of:,} random ones that you verified, "
+        glossary.markdown(f"Of the {fraction.of:,} random ones that you verified, "
                           f"**{fraction.sentence(len(sample.rows))}** are wrong.")
     known = verified_by(sample, decisions)
     st.button(f"Trust the verified sample ({len(known):,})", key="verify:trust", icon=":material/verified:",

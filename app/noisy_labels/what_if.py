@@ -47,7 +47,7 @@ def show(source: NoisySource, sample: NoisyData, scored: Scored, pair: Pair) -> 
     decided = _changes(sample, scored, pair, action)
     removed, relabelled = consequences(decided)
     if not removed and not relabelled:
-        st.info("No label has been called wrong yet: decide some at the review desk, or take the most suspicious.",
+        st.info("No label is marked wrong yet: review some at the review desk, or take the most suspicious.",
                 icon=":material/rate_review:")
         return
     glossary.markdown(f"**{_words(len(removed), len(relabelled))}** of {len(sample.evidence.y):,} training examples."

@@ -179,7 +179,7 @@ def delete_button(job: Job) -> None:
     if st.session_state.get(_CONFIRMING) != job.id:
         st.button("Delete", key=f"ask:{job.id}", icon=":material/delete:", on_click=_ask, args=(job.id,))
         return
-    glossary.caption("Delete this run and its result? To get it back you must compute it again.", width="content")
+    glossary.caption("Delete this run and its result? It can only be computed again.", width="content")
     st.button("Delete for good", key=f"delete:{job.id}", type="primary", on_click=job_panel.act, args=(_delete, job.id))
     st.button("Keep it", key=f"keep:{job.id}", on_click=_ask, args=(None,))
 

@@ -81,7 +81,7 @@ def _add(usual: list[str], selected: list[str]) -> None:
                   if (scoring := card_method(name).scoring("query_loss")) is not None}
     offered = [name for name, estimator in estimators.items() if ESTIMATORS[estimator].settings is not None]
     if not offered:
-        glossary.caption("None of these methods has settings of its own; some of those of networks do.")
+        glossary.caption("None of these methods has settings; some methods for networks do.")
         return
     name = pick(SET, "Method with other settings", offered, offered[0], lambda one: card_method(one).title)
     with guarded("These settings"):

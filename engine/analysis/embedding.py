@@ -26,7 +26,7 @@ from engine.basics.options import Options
 from engine.basics.registry import Registry
 from engine.basics.values import Count
 from engine.problems import Problem
-from engine.requests import Request
+from engine.requests import Request, effort
 from engine.requests.codec import Measured
 from engine.store.results import Store
 
@@ -49,12 +49,14 @@ class Embedding:
 
 @dataclass(frozen=True)
 class EmbeddingMethod:
-    """A way from representations (n, F) to coordinates in k dimensions. quick: whether a page may wait for it."""
+    """A way from representations (n, F) to coordinates in k dimensions. quick: whether a page may wait for it. each:
+    seconds a training example, roughly."""
 
     name: str
     title: str
     note: str
     quick: bool
+    each: float
     embed: Callable[[Tensor, int], Embedding]
 
 
@@ -72,6 +74,14 @@ class EmbeddingRequest(Request[Embedding]):
 
     def title(self, problem: str) -> str:
         return f"Map by {METHODS[self.method].title} in {self.dimensions} dimensions, {problem}"
+
+    @property
+    def unit(self) -> float:
+        return METHODS[self.method].each * (self.origin.n_train or effort.USUAL)
+
+    @property
+    def involves(self) -> tuple[str, ...]:
+        return self.method, *super().involves
 
     def quick(self, problem: Problem) -> bool:
         return METHODS[self.method].quick
@@ -151,9 +161,9 @@ METHODS: Registry[EmbeddingMethod] = Registry("map")
 for _method in (
         EmbeddingMethod("pca", "principal components", "The directions in which the representations vary most. "
                         "Points apart on the map are apart in the representation; points close together may not be "
-                        "close.", True, principal_components),
+                        "close.", True, 1e-5, principal_components),
         EmbeddingMethod("tsne", "t-SNE", "Neighbours stay together; cluster sizes and distances between clusters mean "
-                                         "nothing.", False, tsne),
+                                         "nothing.", False, 8e-3, tsne),
         EmbeddingMethod("umap", "UMAP", "Neighbours stay together; distances between clusters mean little.",
-                        False, umap)):
+                        False, 8e-3, umap)):
     METHODS.add(_method.name, _method)

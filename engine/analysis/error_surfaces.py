@@ -12,7 +12,7 @@ Neither approximation's ranking depends on η, s or α, which only scale it: all
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Annotated, ClassVar
@@ -100,6 +100,11 @@ class ErrorSurfaceRequest(OfCandidates[SurfaceAgreement]):
     @property
     def chunks(self) -> list[str]:
         return [repr(value) for value in SURFACES[self.surface].rows]
+
+    @property
+    def computed(self) -> Sequence[Scoring]:
+        surface = SURFACES[self.surface]
+        return list(dict.fromkeys(one for ends in surface.scorings(self.behavior, surface.rows[0]) for one in ends))
 
     def compute(self, problem: Problem, chunk: str, options: Options, store: Store) -> SurfaceAgreement:
         row = surface_row(problem, self.surface, self.behavior, float(chunk), options)

@@ -134,7 +134,7 @@ class Explanation:
     def _unmoved(self) -> str:
         """The axes that differ, so that a verdict names them, and round to 0% of the path."""
         named = [link.title for link in self.links if set(link.causes) <= set(PARTS) and not round(100 * link.share)]
-        return f" Less than half a percent of the path: {' and '.join(named)}, although different." if named else ""
+        return f" Less than 0.5% of it is {' and '.join(named)}, although specified differently." if named else ""
 
     @property
     def _remarks(self) -> list[str]:

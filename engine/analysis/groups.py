@@ -23,7 +23,7 @@ from engine.basics.values import Count
 from engine.exact import group
 from engine.problems import Problem
 from engine.question import direction
-from engine.requests import WHOLE, Option, Request, Table
+from engine.requests import WHOLE, Option, Request, Table, effort
 from engine.requests.fields import StoredScoring
 from engine.scoring.compute import check, compute
 from engine.scoring.scoring import Scoring
@@ -77,6 +77,10 @@ class GroupRequest(Request[Table]):
 
     def title(self, problem: str) -> str:
         return f"{len(self.rows):,} examples at once on {problem}"
+
+    @property
+    def unit(self) -> float:
+        return effort.scoring_seconds(self.origin, self.computed, 1 + len(self.rows) * self.singles)
 
     @property
     def quantities(self) -> dict[str, str]:

@@ -100,6 +100,10 @@ class LadderRequest(OfCandidates[Ladder]):
         return f"Ladder of the LDS of {self.scoring.title} on {problem}"
 
     @property
+    def trainings(self) -> float:
+        return float(self.models)
+
+    @property
     def computed(self) -> Sequence[Scoring]:
         return [self.scoring]
 

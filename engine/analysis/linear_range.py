@@ -37,7 +37,7 @@ from engine.problems import Problem
 from engine.question.behavior import Behavior
 from engine.question.interventions import Infinitesimal
 from engine.question.processes import Replay
-from engine.requests import WHOLE, OfCandidates, effort
+from engine.requests import WHOLE, OfCandidates
 from engine.requests.codec import Measured
 from engine.requests.fields import Descent, Differentiable
 from engine.scoring.compute import check
@@ -157,8 +157,8 @@ class LinearRangeRequest(OfCandidates[LinearRange]):
         return 20.0 if chunk == WHOLE else 2.0 * len(EPSILONS)
 
     @property
-    def unit(self) -> float:
-        return effort.training_seconds(self.origin)
+    def trainings(self) -> float:
+        return 1.0
 
     def compute(self, problem: Problem, chunk: str, options: Options, store: Store) -> LinearRange:
         check_one_run(problem, self.process)

@@ -47,6 +47,10 @@ class PathIntegralRequest(Request[PathTable]):
         return f"Path of optima of training example {self.example} on {problem}"
 
     @property
+    def trainings(self) -> float:
+        return self.nodes + 2.0  # with both ends
+
+    @property
     def quantities(self) -> dict[str, str]:
         readout = BEHAVIORS[self.behavior]
         return {"out": direction.named({"integral, difference": direction.change(readout),

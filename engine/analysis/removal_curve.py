@@ -27,7 +27,7 @@ from engine.question import direction
 from engine.question.behaviors import BEHAVIORS
 from engine.question.interventions import Remove
 from engine.question.processes import Retrain
-from engine.requests import WHOLE, OfCandidates, Request, Table
+from engine.requests import WHOLE, OfCandidates, Request, Table, effort
 from engine.requests.fields import Named, StoredScoring, scores_of
 from engine.scoring.compute import compute
 from engine.scoring.scoring import Scoring
@@ -75,6 +75,11 @@ class RemovalRequest(OfCandidates[Table]):
 
     def title(self, problem: str) -> str:
         return f"Removal curve of query {self.query} on {problem}"
+
+    @property
+    def trainings(self) -> float:
+        sizes = sizes_for(self.origin.most_candidates or effort.USUAL)
+        return float(len(sizes) * (len(self.scorings) + self.random))
 
     @property
     def quantities(self) -> dict[str, str]:

@@ -29,7 +29,7 @@ from engine.problems import Problem
 from engine.question.behavior import Behavior
 from engine.question.behaviors import BEHAVIORS
 from engine.question.worded_behaviors import placed
-from engine.requests import OfCandidates, Option, Request, Vouched, effort
+from engine.requests import OfCandidates, Option, Request, Vouched
 from engine.store.results import Result, Store, digest_of
 
 SHELF, KIND = "subsets", "subset-bank"
@@ -246,8 +246,8 @@ class SubsetModelsRequest(OfCandidates[Retrained]):
         return [str(index) for index in range(-(-self.subsets // TOGETHER))]
 
     @property
-    def unit(self) -> float:
-        return TOGETHER * effort.training_seconds(self.origin)
+    def trainings(self) -> float:
+        return float(TOGETHER)
 
     def compute(self, problem: Problem, chunk: str, options: Options, store: Store) -> Retrained:
         return chunk_of(problem, self.draw, int(chunk), store, options, [BEHAVIORS[name] for name in self.behaviors])

@@ -13,8 +13,8 @@ from engine.basics.files import atomic_write
 
 def export_scores(
     scores: Annotated[Path, typer.Option(help="Scores of `influence`, with the manifest beside them.", metavar="NPZ")],
-    out: Annotated[Path, typer.Option(help="The file to write; its ending says whose: .zip (bergson), .pt (dattri), "
-                                           ".safetensors (kronfluence) or .npy.", metavar="FILE")],
+    out: Annotated[Path, typer.Option(help="The file to write; its suffix gives the format: .zip (bergson), .pt "
+                                           "(dattri), .safetensors (kronfluence) or .npy.", metavar="FILE")],
 ) -> None:
     """Write scores as another program does: a larger score supports the behavior."""
     from engine.cli.score_files import check_output, read_any_scores

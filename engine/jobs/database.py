@@ -11,7 +11,7 @@ from pathlib import Path
 from engine.basics.errors import StoreError, WhichfluenceError
 from engine.basics.transactions import immediate
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS jobs (
     id TEXT PRIMARY KEY, kind TEXT NOT NULL, payload TEXT NOT NULL, title TEXT NOT NULL, state TEXT NOT NULL,
@@ -109,6 +109,7 @@ class Database:
 def _complete(connection: sqlite3.Connection) -> None:
     """The tables as they are now; a queue of an older version keeps its jobs, those of version 1 as what a person asked
     for."""
+    connection.execute("DROP TABLE IF EXISTS traces")  # those of version 3 measured other work
     for statement in filter(str.strip, SCHEMA.split(";")):
         connection.execute(statement)
     there = {column["name"] for column in connection.execute("PRAGMA table_info(jobs)")}

@@ -1,11 +1,12 @@
 r"""How long a job takes on this machine, from how long earlier ones took: a posterior median with its 90% interval.
 
-Of job i, w_i are the seconds that its kind declares for two idle cores, c_i the processor seconds and t_i the seconds
-that it took, and s_i how many processes wanted each core when it began. log(t_i / w_i), or log(c_i / w_i) +
+Of job i, w_i = `START` + the seconds that its kind declares for two idle cores, c_i the processor seconds and t_i the
+seconds that it took, and s_i how many processes wanted each core when it began. log(t_i / w_i), or log(c_i / w_i) +
 log(t_i / c_i), is the sum of two Gaussian processes: of the work, with what jobs have in common in their machine, their
-kind and what is computed on what, and a smooth departure from c ∝ w within a kind; and of the load, of mean log s_i,
-with what jobs of about the same time have in common, and a departure from t ∝ s. Their posteriors are those of
-Rasmussen and Williams, *Gaussian Processes for Machine Learning* (2006), equations 2.25 and 2.26.
+kind and what is computed on what, those of start and declared work apart and weighted by their fractions of w_i, and a
+smooth departure from c ∝ w within a kind; and of the load, of mean log s_i, with what jobs of a kind or of about the
+same time have in common, and a departure from t ∝ s. Their posteriors are those of Rasmussen and Williams, *Gaussian
+Processes for Machine Learning* (2006), equations 2.25 and 2.26.
 """
 
 from __future__ import annotations
@@ -19,11 +20,14 @@ import numpy as np
 
 HERE = ""
 """The machine of traces of its own home."""
+START = 0.2
+"""Processor seconds that a job takes besides its work, roughly."""
 MACHINE, KIND, FIRST, ALL, SLOPE, NOISE = 0.5, 1.0, 0.6, 0.5, 0.3, 0.25
 """Standard deviations of log(c / w) due to the machine, the kind, the first and all words of what is computed, a factor
 e of work within a kind, and one job."""
-LASTING, PASSING, CROWD, UNEVEN = 0.4, 0.3, 0.4, 0.25
-"""Standard deviations of log(t / c) due to the machine, its load for some minutes, a factor e of s, and one job."""
+LASTING, WAITING, PASSING, CROWD, UNEVEN = 0.4, 0.4, 0.3, 0.4, 0.25
+"""Standard deviations of log(t / c) due to the machine, what the kind waits for besides a core, the load of the machine
+for some minutes, a factor e of s, and one job."""
 PASSING_SECONDS, WORK_SCALE = 600.0, 1.0
 """How long a load lasts, and over which log(work) one rate holds."""
 QUANTILE = 1.645
@@ -54,6 +58,11 @@ class Trace:
     ended: float
     crowd: float = 1.0
     machine: str = HERE
+
+    @property
+    def declared(self) -> float:
+        """Seconds of its work and its start."""
+        return self.work.seconds + START
 
 
 @dataclass(frozen=True)
@@ -104,15 +113,14 @@ def crowd_now() -> float:
 def estimate(work: JobWork, traces: Sequence[Trace], now: float, crowd: float = 1.0) -> TimeEstimate:
     """How long `work` takes from `now` on, where `crowd` processes want each core. traces: of this machine and others,
     the latest `LATEST` of which count."""
-    known = sorted((one for one in traces if min(one.seconds, one.processor, one.work.seconds) > 0),
-                   key=lambda one: one.ended)[-LATEST:]
+    known = sorted((one for one in traces if min(one.seconds, one.processor) > 0), key=lambda one: one.ended)[-LATEST:]
     jobs = sum(one.work.kind == work.kind and one.machine == HERE for one in known)
     points = [*known, Trace(work, 1.0, 1.0, now, crowd)]
-    rate = np.log([one.processor / one.work.seconds for one in known])
+    rate = np.log([one.processor / one.declared for one in known])
     load = np.log([one.seconds / (one.processor * one.crowd) for one in known])
     means, variances = zip(posterior(_of_work(points), rate, NOISE), posterior(_of_load(points), load, UNEVEN),
                            strict=True)
-    return TimeEstimate.of(sum(means) + log(work.seconds * crowd), sum(variances) ** 0.5, jobs)
+    return TimeEstimate.of(sum(means) + log(points[-1].declared * crowd), sum(variances) ** 0.5, jobs)
 
 
 def posterior(covariance: np.ndarray, y: np.ndarray, noise: float) -> tuple[float, float]:
@@ -123,14 +131,16 @@ def posterior(covariance: np.ndarray, y: np.ndarray, noise: float) -> tuple[floa
 
 
 def _of_work(points: Sequence[Trace]) -> np.ndarray:
-    """The covariance (n, n) of log(c / w)."""
-    size = np.log([one.work.seconds for one in points])
+    """The covariance (n, n) of log(c / w): what the start of a job and its work contribute, each by its fraction."""
+    size, start = np.log([one.declared for one in points]), np.array([START / one.declared for one in points])
     kind, first, words, machine = (_equal(keys) for keys in (
         [one.work.kind for one in points], [(one.work.kind, *one.work.words[:1]) for one in points],
         [(one.work.kind, *one.work.words) for one in points], [one.machine for one in points]))
     near = np.exp(-np.subtract.outer(size, size) ** 2 / (2 * WORK_SCALE ** 2))
-    return (machine * MACHINE ** 2 + kind * (KIND ** 2 + SLOPE ** 2 * _from_the_last(size)) + first * FIRST ** 2
-            + words * near * ALL ** 2)
+    common = kind * KIND ** 2 + first * FIRST ** 2
+    return (machine * MACHINE ** 2 + np.multiply.outer(start, start) * common
+            + np.multiply.outer(1 - start, 1 - start) * (common + kind * SLOPE ** 2 * _from_the_last(size)
+                                                         + words * near * ALL ** 2))
 
 
 def _of_load(points: Sequence[Trace]) -> np.ndarray:
@@ -138,7 +148,8 @@ def _of_load(points: Sequence[Trace]) -> np.ndarray:
     ended = np.array([one.ended for one in points])
     passing = PASSING ** 2 * np.exp(-np.abs(np.subtract.outer(ended, ended)) / PASSING_SECONDS)
     crowd = CROWD ** 2 * _from_the_last(np.log([one.crowd for one in points]))
-    return _equal([one.machine for one in points]) * (LASTING ** 2 + passing + crowd)
+    waiting = WAITING ** 2 * _equal([one.work.kind for one in points])
+    return _equal([one.machine for one in points]) * (LASTING ** 2 + passing + crowd) + waiting
 
 
 def _from_the_last(values: np.ndarray) -> np.ndarray:

@@ -20,10 +20,6 @@ if TYPE_CHECKING:
     import torch
 
 
-LEAST = 0.1
-"""Seconds that any job takes, whatever its kind declares."""
-
-
 @dataclass(frozen=True)
 class Output:
     """What a chunk or a finished job yields: tables, arrays, and facts for its manifest."""
@@ -186,8 +182,8 @@ class JobKind:
         versions and wall seconds are added.
     sketch(result) -> what a small picture of the finished result is drawn from, or None.
     weight(payload, key) -> relative duration of a chunk, for the time that is left (default: all alike).
-    seconds(payload) -> how long all of it takes on two idle cores, roughly: the unit in which the pace of a machine is
-        measured (default: the sum of the weights).
+    seconds(payload) -> how long all of it takes on two idle cores once it has started, roughly: the unit in which the
+        pace of a machine is measured (default: the sum of the weights).
     involves(payload) -> what is computed on what, from general to specific: jobs that agree in it take alike.
     on_disk(payload, key, context) -> the fraction of a chunk's work that another job has left on this machine, for the
         time that is left before the chunk begins and tells it (default: none).
@@ -223,7 +219,7 @@ class JobKind:
     def work(self, payload: Mapping[str, Any]) -> JobWork:
         """What the job is, for its duration."""
         seconds = sum(self.weights(payload).values()) if self.seconds is None else self.seconds(payload)
-        return JobWork(self.name, max(seconds, LEAST), self.involves(payload))
+        return JobWork(self.name, seconds, self.involves(payload))
 
 
 KINDS: Registry[JobKind] = Registry("job kind")

@@ -8,16 +8,14 @@ from engine.problems import ProblemSource
 from engine.scoring.cost import network, softmax
 from engine.scoring.scoring import Scoring
 
-START = 1.0
-"""Seconds that any job takes for its data, its model and its files."""
 USUAL = 1_000
 """Examples where a source does not say how many."""
 FLOPS = 4.0
 """Operations that the forward pass of an example takes for each parameter; pictures read each several times."""
 EXAMPLES = 20_000.0
 """Examples a second that a network is trained on, however small it is."""
-OPTIMUM = 60.0
-"""Passes over the data that an optimum takes."""
+OPTIMUM, PASS = 60.0, 3e-4
+"""Passes over the data that an optimum takes, and the seconds of one however small it is."""
 
 
 def scoring_seconds(source: ProblemSource, scorings: Sequence[Scoring], candidates: int) -> float:
@@ -34,7 +32,7 @@ def training_seconds(source: ProblemSource) -> float:
     """Of a training of the model."""
     n, parameters = source.n_train or USUAL, source.parameters()
     if source.problem_class.linear:
-        return OPTIMUM * 4.0 * n * parameters / softmax.DOUBLE
+        return OPTIMUM * (PASS + 4.0 * n * parameters / softmax.DOUBLE)
     examples = n * _epochs(source)
     return 3 * FLOPS * parameters * examples / network.NETWORK + examples / EXAMPLES
 

@@ -187,15 +187,21 @@ class Request(JobRequest[Answer]):
 
     @property
     def unit(self) -> float:
-        """What the scorings that it computes take, of all candidates."""
+        """What the scorings that it computes take, of all candidates, and its trainings."""
         source = self.origin
-        return effort.scoring_seconds(source, self.computed, source.most_candidates or effort.USUAL)
+        return (effort.scoring_seconds(source, self.computed, source.most_candidates or effort.USUAL)
+                + self.trainings * effort.training_seconds(source))
+
+    @property
+    def trainings(self) -> float:
+        """How many models a chunk of weight 1 trains besides."""
+        return 0.0
 
     @property
     def seconds(self) -> float:
-        """With what any job takes, and the training where the model is not trained yet."""
+        """With the training where the model is not trained yet."""
         training = 0.0 if self.origin.is_trained else effort.training_seconds(self.origin)
-        return super().seconds + effort.START + training
+        return super().seconds + training
 
     @property
     def involves(self) -> tuple[str, ...]:

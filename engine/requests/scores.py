@@ -132,7 +132,7 @@ class ScoresRequest(Request[tuple[Scores, ...]]):
     @property
     def seconds(self) -> float:
         training = 0.0 if self.origin.is_trained else effort.training_seconds(self.origin)
-        return effort.START + training + sum(map(self._seconds, self.chunks))
+        return training + sum(map(self._seconds, self.chunks))
 
     def _seconds(self, chunk: str) -> float:
         return CHUNK_SECONDS + effort.scoring_seconds(self.origin, self._group_scorings(chunk), self._width(chunk))

@@ -87,7 +87,7 @@ def test_a_page_that_a_lesson_leads_to_keeps_the_letters_and_knows_the_way_back(
 
 def test_the_workbench_opens_at_the_query_of_the_lesson():
     at = pressed(opened("4", **{"lesson-query": "7"}), "Reveal")
-    link = next(one.proto for one in at.get("page_link") if one.proto.label == "In the workbench")
+    link = next(one.proto for one in at.get("page_link") if one.proto.label == "Workbench")
     assert {"ranks=7", "classroom=1"} <= set(link.query_string.split("&"))
 
 

@@ -165,7 +165,7 @@ def test_what_step_7_takes_away():
 
 def test_what_step_8_takes_away():
     """Over draws, the training signal brings what is found, and the behavior signal costs some of it."""
-    assert "fewer wrong labels are found at this task" in LESSONS[7].takeaway
+    assert "does not find more wrong labels on this task, but fewer" in LESSONS[7].takeaway
     alone, training, both = numbers(opened(8), rf"95% interval: similarity alone {NUMBER} ± [\d.]+, \+ training signal "
                                                rf"{NUMBER} ± [\d.]+, \+ behavior signal {NUMBER} ±")
     assert training > alone + 0.2 and both < training

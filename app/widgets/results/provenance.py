@@ -11,7 +11,7 @@ from engine.basics.provenance import versions
 from engine.desk import ProblemSource
 from engine.scoring.scoring import Scoring
 
-MOST_QUESTIONS, MOST_LINES = 4, 6
+MOST_QUESTIONS, MOST_LINES = 4, 2
 """Questions that are written out, and lines of a command; of more, the names and the first lines."""
 _STATE = "charts:provenance"
 Lines = Callable[[], list[str]]

@@ -68,6 +68,10 @@ class RemoveSuspectsRequest(Sparse, Request[WithoutSuspects]):
     def weight(self, chunk: str) -> float:
         return 0.01 if chunk == BEFORE else 1.0
 
+    @property
+    def trainings(self) -> float:
+        return 1.0
+
     def compute(self, problem: Problem, chunk: str, options: Options, store: Store) -> WithoutSuspects:
         posed = asking.asking(problem, self.queries, self.pictures, self.records)
         rest = np.setdiff1d(np.arange(len(problem.queries)), self.queries)

@@ -6,7 +6,7 @@ from typing import ClassVar, Self
 
 from engine.analysis.scorecard.benchmark import Sizes
 from engine.problems import Problem, ProblemSource
-from engine.requests import Answer, Request, effort
+from engine.requests import Answer, Request
 
 
 class SizedRequest(Request[Answer]):
@@ -35,5 +35,5 @@ class SizedRequest(Request[Answer]):
         return problem.with_candidates(problem.candidates[:self.sizes.candidates])
 
     @property
-    def unit(self) -> float:
-        return effort.training_seconds(self.origin)
+    def trainings(self) -> float:
+        return 1.0

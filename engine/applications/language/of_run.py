@@ -22,6 +22,14 @@ class OfRunRequest(JobRequest[Attributed]):
         """The tables, of the run with its checkpoints on disk."""
         raise NotImplementedError
 
+    @property
+    def unit(self) -> float:
+        return self.run.reading
+
+    @property
+    def involves(self) -> tuple[str, ...]:
+        return self.run.involves
+
     def check_contents(self, payload: Mapping[str, Any]) -> None:
         self.run.check_contents(payload["run"])
 

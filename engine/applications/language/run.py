@@ -123,6 +123,11 @@ class AttributionRequest(JobRequest[Attributed]):
         return 0.8 if self.weight("records") < 1_000 else 2.0
 
     @property
+    def reading(self) -> float:
+        """Seconds that the passes over its records and queries take."""
+        return self.unit * (self.weight("records") + self.weight("queries"))
+
+    @property
     def involves(self) -> tuple[str, ...]:
         return catalogue.model_title(self.setting.model), str(self.setting.task["name"])
 

@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 from pydantic import Field
 
+from engine.applications.noisy_labels import effort
 from engine.applications.noisy_labels.drawing import draw_cached
 from engine.applications.noisy_labels.request import OfSource
 from engine.applications.noisy_labels.source import NoisyData
@@ -86,6 +87,10 @@ def _name(noisy: NoisyData, split: str, row: int) -> str:
     return files[rows[row]] if files else f"{split} example {row:,}"
 
 
+DISTANCE = 1e-7
+"""Seconds a pair of examples of some thousand numbers."""
+
+
 class DuplicatesRequest(OfSource[Duplicates]):
     """Find duplicates and near-duplicates in the data, and those on both sides of a split (resumable)."""
 
@@ -107,7 +112,7 @@ class DuplicatesRequest(OfSource[Duplicates]):
 
     @property
     def unit(self) -> float:
-        return 1.0
+        return (self.source.n_train or effort.ALL) ** 2 * DISTANCE
 
     def run_chunk(self, chunk: str, context: Context) -> Output:
         return self.stored(duplicates(draw_cached(self.source), self.threshold))

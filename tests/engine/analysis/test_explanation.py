@@ -105,8 +105,8 @@ def test_proposition_one_leaves_the_behavior_nothing(small):
     found = explain(small, Scoring.of("query_loss", ADD, STEP, "first_order"), Scoring.of("soft_margin", ADD, STEP))
     behavior = next(link for link in found.links if link.causes == ("B",))
     assert behavior.length == 0 and behavior.agreement["kendall_tau"] == 1
-    assert found.sentence == ("100% of the path is the approximation error of first order. Less than half a percent of "
-                              "the path: the behavior, although different.")
+    assert found.sentence == ("100% of the path is the approximation error of first order. Less than 0.5% of it is the "
+                              "behavior, although specified differently.")
 
 
 def by_hand(scoring, row, converged=True):

@@ -17,7 +17,9 @@ from engine.jobs.estimate import (
     NOISE,
     PASSING,
     QUANTILE,
+    START,
     UNEVEN,
+    WAITING,
     JobWork,
     TimeEstimate,
     Trace,
@@ -37,9 +39,11 @@ def trace(kind="a", work=10.0, seconds=10.0, words=(), ended=0.0, crowd=1.0, mac
 
 def test_nothing_is_known_but_what_the_kind_declares():
     said = estimate(JobWork("a", 10.0), [], 0.0, crowd=3.0)
-    sd = (MACHINE**2 + KIND**2 + FIRST**2 + ALL**2 + NOISE**2 + LASTING**2 + PASSING**2 + UNEVEN**2) ** 0.5
-    assert said.seconds == pytest.approx(30.0) and said.jobs == 0
-    assert said.high == pytest.approx(30.0 * exp(QUANTILE * sd)) and said.sd == pytest.approx(sd)
+    start, work = START / (10 + START), 10 / (10 + START)
+    sd = (MACHINE**2 + (start**2 + work**2) * (KIND**2 + FIRST**2) + work**2 * ALL**2 + NOISE**2 + LASTING**2
+          + WAITING**2 + PASSING**2 + UNEVEN**2) ** 0.5
+    assert said.seconds == pytest.approx(3 * (10 + START)) and said.jobs == 0
+    assert said.high == pytest.approx(said.seconds * exp(QUANTILE * sd)) and said.sd == pytest.approx(sd)
 
 
 def test_one_observation_by_hand():
@@ -108,7 +112,8 @@ def test_a_worker_records_what_each_job_took(tmp_path):
 
 
 def recorded():
-    """The traces of real jobs that `tests.benchmarks.record_traces --change 1` ran, in their order."""
+    """The traces of real jobs of `tests.benchmarks.record_traces --change 7 --scale 0.9`, in their order; the shipped
+    ones are of other data and sizes."""
     return [(Trace(JobWork(row["kind"], row["work"], tuple(row["words"])), row["seconds"], row["processor"],
                    row["ended"], row["crowd"]), row["began"]) for row in json.loads(RECORDED.read_text())]
 
@@ -126,8 +131,9 @@ def predicted():
 def test_jobs_that_were_recorded_took_what_was_predicted_before_they_began():
     """On a machine that was shared by tests of others; of nothing that it predicts from has it seen the times."""
     pairs = [(one.seconds, said) for one, said in predicted()]
+    assert len(pairs) >= 90 and len({one.work.kind for one, _ in recorded()}) >= 28
     long = [(seconds, said) for seconds, said in pairs if seconds >= 10]
     inside = [said.low <= seconds <= said.high for seconds, said in pairs]
     assert np.mean([0.5 <= seconds / said.seconds <= 2 for seconds, said in long]) >= 0.9
-    assert np.mean([0.5 <= seconds / said.seconds <= 2 for seconds, said in pairs]) >= 0.85
-    assert np.mean(inside) >= 0.85
+    assert np.mean([0.5 <= seconds / said.seconds <= 2 for seconds, said in pairs]) >= 0.9
+    assert np.mean(inside) >= 0.9

@@ -53,7 +53,7 @@ def test_provenance_names_data_and_seeds_and_shortens_many_questions_and_lines()
     first, data, _, *command = provenance.lines(scorings, sources, "\n".join("abcdefgh"))
     assert first.startswith("5 specifications: ") and "η=0.5" in first
     assert data.endswith("1,200 training examples · 60 queries · seeds 0, 3")
-    assert command == [*"abcdef", "… and 2 more lines beside the chart"]
+    assert command == ["a", "b", "… and 6 more lines beside the chart"]
 
 
 def test_words_about_question_and_data_stand_between_questions_and_version():
