@@ -98,7 +98,7 @@ class ModuleProblem(Problem):
             keep_double(self.network.module, self.queries[:2])
         self._classes = self.of_model("classes", self._checked_classes)
         if not isinstance(module, Network):
-            check_alone(self.network.module, torch.cat([self.queries[:2], self.x[:2].to(self.queries)]))
+            check_alone(self.network.module, torch.cat([self.queries[:4], self.x[:4].to(self.queries)]))
         self.of_model("selection", self._check_selection)
 
     def keep_checkpoints(self, states: Sequence[tuple[Mapping[str, Tensor], float]]) -> None:
