@@ -91,7 +91,7 @@ def find(name: str) -> ModelFiles:
 def absolute(name: str) -> str:
     """A model's name with a relative path as an absolute one, so that processes that start elsewhere find it too."""
     path = Path(name).expanduser()
-    return str(path.resolve()) if name.strip() and path.exists() else name
+    return str(path.absolute()) if name.strip() and path.exists() else name
 
 
 def available() -> list[str]:
