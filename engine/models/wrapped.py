@@ -46,9 +46,9 @@ def copied(module: nn.Module) -> nn.Module:
         if own := next((own for own, value in part.named_parameters(recurse=False) if value.is_complex()), ""):
             raise InvalidInput(f"The parameter `{own}` of {where} is complex; hold its real and imaginary parts as a "
                                "parameter with `torch.view_as_real`.")
-        if own := next((own for own, value in part.named_parameters(recurse=False) if value._backward_hooks), ""):
-            raise InvalidInput(f"The parameter `{own}` of {where} has a hook that changes its gradient; remove the "
-                               "hook, and name the parameters that count.")
+        if isinstance(part, nn.Embedding | nn.EmbeddingBag) and part.max_norm is not None:
+            raise InvalidInput(f"{where.capitalize()} has a `max_norm`, by which a forward pass changes its weights; "
+                               "scale these to it once, and set it to None.")
     try:
         held = copy.deepcopy(module)
     except (RuntimeError, TypeError) as error:
@@ -65,18 +65,18 @@ def _separate(module: nn.Module) -> None:
     """Give a part that stands at several places a copy at each, with the same weights: `torch.func.functional_call`
     leaves such a part with the weights of its last call."""
     seen: set[nn.Module] = set()
-    for parent in [*module.modules()]:
-        for name, part in parent._modules.items():
-            if part is not None and part in seen:
-                same = {id(value): value for value in (*part.parameters(), *part.buffers())}
-                parent._modules[name] = part = copy.deepcopy(part, same)
-            if part is not None:
-                seen.add(part)
+    for name, part in [*module.named_modules(remove_duplicate=False)]:
+        if part in seen:
+            same = {id(value): value for value in (*part.parameters(), *part.buffers())}
+            parent, _, own = name.rpartition(".")
+            setattr(module.get_submodule(parent), own, copy.deepcopy(part, same))
+        seen.add(part)
 
 
 def in_precision(module: nn.Module, dtype: torch.dtype) -> nn.Module:
     """The module with its real numbers in `dtype`; complex buffers, such as rotations, stay complex."""
-    return module._apply(lambda value: value.to(dtype) if value.is_floating_point() else value)
+    real = {torch.float32: nn.Module.float, torch.float64: nn.Module.double}
+    return real[dtype](module) if dtype in real else module.to(dtype)
 
 
 def by_names(state: Mapping[str, Tensor], names: Collection[str]) -> Mapping[str, Tensor]:
