@@ -238,7 +238,7 @@ class Encoder:
         turns = [{"role": "user", "content": "?"}, {"role": "assistant", "content": PROBE}]
         try:
             text, again = self._turned(turns), self._turned(turns)
-        except TemplateError as error:
+        except Exception as error:  # a template may raise anything
             raise InvalidInput(f"The model's chat template cannot be read ({' '.join(str(error).split())[:120]}); "
                                "correct `chat_template` beside the tokenizer.") from None
         if text != again:

@@ -68,7 +68,8 @@ def test_a_template_without_system_gets_its_words_in_the_first_turn_and_one_that
 
 @pytest.mark.parametrize(("template", "said"), [
     ("{% for m in messages %}{{ m.role }", "cannot be read"), ("{{ raise_exception('never') }}", "read .never."),
-    ("{{ range(1, 10**9) | random }}", "differently each time")])
+    ("{{ range(10**9) }}", "read .Range too big"),
+    ("{{ range(90000) | random }}", "differently each time")])
 def test_a_template_that_no_conversation_can_be_written_by_is_refused(make_tokenizer, template, said):
     tokenizer = make_tokenizer("headers")
     tokenizer.chat_template = template
