@@ -32,7 +32,7 @@ class Plain:
 @contextmanager
 def plain_output() -> Iterator[None]:
     """Standard output and error as `Plain` streams."""
-    with redirect_stdout(Plain(sys.stdout)), redirect_stderr(Plain(sys.stderr)):  # type: ignore[type-var]
+    with redirect_stdout(Plain(sys.stdout)), redirect_stderr(Plain(sys.stderr)):
         yield
 
 
