@@ -60,9 +60,9 @@ def problem(model: nn.Module | Callable[[], nn.Module] | str, train: Any, querie
         new_candidates: o examples that the model was not trained on, to be scored behind `candidates` as numbers n to
             n + o − 1, in the form of the training examples. Their weight in the objective is 0, so that interventions
             that add can be asked: `wf.AddOccurrence`, `wf.Upweight` with α > 0, `wf.Infinitesimal`, `wf.Auxiliary`.
-        parameters: which parameters count: `"all"`, `"last_block"`, `"last_layer"`, a list of names of layers or
-            parameters with `*` for any letters, as in `["blocks.3.*", "head"]`, or a regular expression. Of a language
-            model, names are those that transformers gives, as in `["model.layers.3.*"]`.
+        parameters: which parameters count: `"all"` that the model does not freeze, `"last_block"`, `"last_layer"`, a
+            list of names of layers or parameters with `*` for any letters, as in `["blocks.3.*", "head"]`, or a regular
+            expression. Of a language model, names are those that transformers gives, as in `["model.layers.3.*"]`.
         l2: λ of the penalty (λ/2)‖θ‖² in the objective L_D(θ) = (1/n) Σ_i ℓ(z_i; θ) + (λ/2)‖θ‖²: 0 by default, of
             softmax regression 1e-4.
         loss: (logits (b, C), labels (b,)) -> (b,), one loss an example.

@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-CONFIG = Path(__file__).parents[2] / ".streamlit" / "config.toml"
+CONFIG = Path(__file__).parents[1] / ".streamlit" / "config.toml"
 THEMES = ("light", "dark")
 DIVERGING, SEQUENTIAL = "chartDivergingColors", "chartSequentialColors"
 

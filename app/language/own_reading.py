@@ -18,8 +18,10 @@ def chosen(file: str) -> dict[str, Any]:
     """turns and mark as a study has them; none where there is no file."""
     if not file:
         return {}
-    return {"turns": choice.one(TURNS, "last", choice.from_options(list(records_reading.TURNS))),
-            "mark": dict(choice.several(MARK, _rule))}
+    begun = language.begun()
+    turns, mark = (begun.turns, begun.mark) if begun and begun.file == file else ("last", {})
+    return {"turns": choice.one(TURNS, turns, choice.from_options(list(records_reading.TURNS))),
+            "mark": dict(choice.several(MARK, _rule)) or mark}
 
 
 def show(file: str) -> None:

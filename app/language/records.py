@@ -53,7 +53,8 @@ def _run(wanted: Study) -> Attributed | None:
     with st.container(border=True):
         larger = "" if models.is_embedded(wanted.model) else (
             " A model with more than 135 million parameters takes longer; a GPU is faster.")
-        glossary.markdown("**This has not been computed yet.** It fine-tunes the model and caches gradients: "
+        trains = "fine-tunes the model and " if wanted.setting.recipe.epochs else ""
+        glossary.markdown(f"**This has not been computed yet.** It {trains}caches gradients: "
                           f"{guesses.expected(wanted.request)}.{larger} You can close the browser meanwhile, and "
                           "cancel and resume.")
         if lacking := wanted.missing:

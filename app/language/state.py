@@ -54,13 +54,15 @@ CELL_STATE, ROW_STATE, FIRST = "language:clicked", "language:row", "language:fir
 
 def view() -> str:
     """Which part of the page is shown."""
-    return segments("show", "Show", list(VIEWS), "detection", VIEWS.get, label_visibility="collapsed")
+    usual = "records" if language.begun() else "detection"
+    return segments("show", "Show", list(VIEWS), usual, VIEWS.get, label_visibility="collapsed")
 
 
 def task(names: Sequence[str], area: Any = st) -> str:
     """Which task."""
     notes = "\n".join(f"- **{TASKS[name].title}**: {TASKS[name].note}" for name in names)
-    return segments("task", "Task", list(names), names[0], lambda name: TASKS[name].title, area=area, help=notes)
+    usual = "own" if "own" in names and language.begun() else names[0]
+    return segments("task", "Task", list(names), usual, lambda name: TASKS[name].title, area=area, help=notes)
 
 
 def scale(titles: Mapping[str, str], area: Any = st) -> str:
@@ -224,8 +226,8 @@ def query(titles: Sequence[str]) -> int | None:
 
 
 def _model() -> str:
-    local = models.local_models()
-    default = local[0] if local else models.SMALL_MODEL
+    local, begun = models.local_models(), language.begun()
+    default = begun.model if begun else local[0] if local else models.SMALL_MODEL
     name = choice.one("model", default, model_name)
     options = list(dict.fromkeys([name, *local, models.SMALL_MODEL, models.PAPER_MODEL]))
     key = choice.bound("model", default, model_name)
@@ -245,7 +247,8 @@ def _own_file() -> str | None:
             if choice.texts("file") != [name]:
                 choice.put("behavior", [])  # other records may lack what it reads
             choice.keep("file", name)
-    file = choice.one("file", None, language.path_of)
+    begun = language.begun()
+    file = choice.one("file", begun and begun.file, language.path_of)
     if file is not None:
         own_reading.show(file)
     return file

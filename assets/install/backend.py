@@ -49,9 +49,6 @@ def write_package(root: Path, target: Path) -> None:
         shutil.copytree(root / part, target / part, ignore=NOT_INSTALLED)
     for path in [*target.rglob("*.py"), *(target / "assets" / "guides").glob("*.md")]:
         path.write_text(renamed(path.read_text("utf-8")), "utf-8")
-    for place in (target, target / "app"):  # what the report reads, and where Streamlit looks beside its script
-        (place / ".streamlit").mkdir()
-        shutil.copyfile(root / ".streamlit" / "config.toml", place / ".streamlit" / "config.toml")
 
 
 class BuildPackage(build_py):

@@ -11,7 +11,7 @@ import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, wraps
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -21,6 +21,7 @@ from typer.main import get_group
 
 from engine.basics import plugins
 from engine.basics.errors import WhichfluenceError
+from engine.basics.terminal import plain_output
 from engine.cli.parameters import spread
 
 PROGRAM = "python -m engine"
@@ -75,12 +76,22 @@ def application(panels: Panels, named: str | None = None) -> typer.Typer:
             if alone and name != named:
                 continue
             if not isinstance(command, Deferred):
-                app.command(name, **shown)(spread(command))
+                app.command(name, **shown)(_plainly(spread(command)))
             elif named in (None, name):
-                app.command(name, **shown)(spread(command.load()))
+                app.command(name, **shown)(_plainly(spread(command.load())))
             else:
                 app.command(name, help=command.summary(), **shown)(_listed)
     return app
+
+
+def _plainly(command: Callable[..., None]) -> Callable[..., None]:
+    """The command, whose output is plain text; help is coloured where a terminal takes it."""
+    @wraps(command)
+    def run_plainly(*given: Any, **named: Any) -> None:
+        with plain_output():
+            command(*given, **named)
+
+    return run_plainly
 
 
 def _listed() -> None:
@@ -166,7 +177,8 @@ def _options(app: typer.Typer, arguments: Sequence[str]) -> list[str]:
 
 
 def _refuse(sentence: str, code: int) -> int:
-    print(" ".join(sentence.split()), file=sys.stderr)
+    with plain_output():
+        print(" ".join(sentence.split()), file=sys.stderr)
     return code
 
 

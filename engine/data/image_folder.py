@@ -160,6 +160,9 @@ def _laid_out(tree: Tree, options: PictureOptions) -> tuple[str, FolderLayout]:
     if len(pictures) > options.max_images:
         raise InvalidInput(f"The folder has more than {options.max_images:,} images; give fewer, or raise the limit.")
     if not pictures:
+        if tables:
+            raise InvalidInput(f"The folder holds no pictures, but `{tables[0]}`; give that file itself, in which a "
+                               "column `split` says train or test, or put the images of each class into a folder.")
         raise InvalidInput("There are no pictures in the folder; put the images of each class into a folder of its "
                            f"own ({', '.join(EXTENSIONS)}).")
     start = common([*pictures, *tables])

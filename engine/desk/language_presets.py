@@ -50,11 +50,11 @@ PRESETS = (
                                   "and the similarity of the model's representations. Four exact answers to four "
                                   "questions rank the same texts differently.",
            (*steps(*FIRST), NAMED["repsim"].implied(OF_TOKENS["query_logit"])), (0, 2)),
-    Preset(PLAIN, "Responses alone", "One step, several steps and the checkpoints of the fine-tuning, read at the "
-                                     "response, and gradients normalised to length one: for texts without a marked "
-                                     "answer or explanation.",
-           (*steps("response_loss"), _several_steps(), trajectory(),
-            controlled.step_scoring("response_loss", controlled.ETA, "cosine")), (0, 3)),
+    Preset(PLAIN, "Responses alone", "One step, exactly and to first order, several steps, and gradients normalised to "
+                                     "length one, read at the response: for texts without a marked answer or "
+                                     "explanation, and for adapters as they are.",
+           (*steps("response_loss"), controlled.step_scoring("response_loss", controlled.ETA, "first_order"),
+            _several_steps(), controlled.step_scoring("response_loss", controlled.ETA, "cosine")), (0, 3)),
     Preset("vary-b", "Vary B", "One step, read by every behavior of a language model: the response, the explanation, "
                                "and the answer's logit, its margin over the other choices, and its log-probability.",
            steps(*reading("tokens")), (0, 3)),

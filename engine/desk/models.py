@@ -15,6 +15,7 @@ from engine.models import layers, own_weights
 from engine.models.catalogue import OWN, OWNED, model_title
 from engine.models.causal.catalogue import HUB, PAPER_MODEL, SMALL_MODEL, is_embedded
 from engine.models.causal.catalogue import model_title as language_model_title
+from engine.models.causal.loading import absolute
 from engine.models.causal.loading import available as local_models
 from engine.models.causal.loading import check as check_language_model
 from engine.models.causal.recipe import FineTuning

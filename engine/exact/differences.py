@@ -11,7 +11,7 @@ Of each query the first route that keeps its digits, or the one that is surer:
                  twice its distance from the midpoint rule, which an activation that changes its piece on the way shows.
 
 The second and the third are taken where d is so small that the subtraction loses digits, and only where they agree with
-it within both errors.
+it within both errors. A network that jumps at θ, such as one that casts a parameter to whole numbers, is subtracted.
 
 θ and d are in the problem's own precision: float64, unless the user asked for less.
 """
@@ -35,6 +35,8 @@ SMALL = 0.6
 """p is θ times random signs times ε to this power, ε the unit of rounding: f bends less over it than it rounds."""
 LOST = 0.01 * RESOLUTION
 """Share of δf that rounding may take before it is computed otherwise too; a behavior can be a small part of δf."""
+JUMP = 0.1
+"""Share of the logits by which they are moved at θ by no rounding, but by a jump, past which no route goes."""
 DIGITS = 100.0
 """Units of rounding that a displacement, or a derivative along it, may be off at least."""
 
@@ -62,7 +64,8 @@ class FactualPoint:
             return change, torch.zeros_like(self.noise)
         size = change.abs().amax(1)
         noise = self.noise + DIGITS * torch.finfo(change.dtype).eps * size
-        rows = (self.noise > LOST * size).nonzero()[:, 0]
+        jumps = self.noise > JUMP * self.logits.abs().amax(1)
+        rows = ((self.noise > LOST * size) & ~jumps).nonzero()[:, 0]
         if len(rows):
             finer, error = (self._carried if self._rules else self._integrated)(displacement, rows)
             apart = (finer - change[rows]).abs().amax(1)

@@ -20,7 +20,10 @@ def check_alone(module: nn.Module, x: Tensor) -> None:
     """Raises `InvalidInput`, with the layer's name, where two passes of a module in evaluation mode over a few inputs
     x (b, …) differ, or a batch and its rows one by one."""
     with torch.no_grad():
+        before = x.clone()
         whole = _calls(module, partial(module, x))
+        if not torch.equal(x, before) and not x.isnan().any():
+            raise InvalidInput("A forward pass changes its inputs in place; let it change a copy of them.")
         if where := _first_apart(module, whole, _calls(module, partial(module, x))):
             raise InvalidInput(f"Two passes over the same inputs differ in evaluation mode, first in {where}; switch "
                                "its randomness off there (in a forward pass, `F.dropout(x, p, self.training)`).")

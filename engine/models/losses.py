@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
+from engine.basics.errors import InvalidInput
 from engine.question.likelihood import log_likelihood
 
 Loss = Callable[[Tensor, Tensor], Tensor]
@@ -29,3 +31,14 @@ def differentiable(loss: Loss) -> Loss:
     Training, and what differentiates it, keeps the loss itself, whose gradients of such examples move no step.
     """
     return cross_entropy_in_digits if loss is per_example_cross_entropy else loss
+
+
+def check_logits(outputs: Tensor) -> None:
+    """Raises `InvalidInput` where outputs (b, C) that cross-entropy would take as logits are probabilities: C > 1
+    numbers of [0, 1] for every example, which sum to 1."""
+    sums = outputs.sum(-1)
+    close = 10 * torch.finfo(outputs.dtype).eps * outputs.shape[-1]
+    if outputs.shape[-1] > 1 and (outputs >= 0).all() and ((sums - 1).abs() <= close).all():
+        raise InvalidInput("The model returns probabilities: for every example tried they are at least 0 and sum to 1. "
+                           "Cross-entropy takes logits; let the model return what its softmax is taken of, or the "
+                           "logarithm of its outputs.")

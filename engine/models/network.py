@@ -22,7 +22,7 @@ from torch.func import functional_call
 from engine.basics.errors import InvalidInput
 from engine.models import layers
 from engine.models.readout import readout
-from engine.models.wrapped import copied
+from engine.models.wrapped import copied, in_precision
 
 ALL, LAST_BLOCK, LAST_LAYER = "all", "last_block", "last_layer"
 
@@ -30,11 +30,12 @@ ALL, LAST_BLOCK, LAST_LAYER = "all", "last_block", "last_layer"
 class Network:
     """f_θ with the P selected parameters as θ; all others, and all buffers, stay as they are.
 
-    parameters: `all`, `last_block` (the head and the block before it: of a residual network the last residual
-    block), `last_layer` (the last module with parameters of its own), both by the order in which the module registers
-    its parts, patterns over names, as a list or as `engine.models.layers` spells them, or a regular expression that is
-    searched for in the parameters' names. The module is copied, so that the user's own is left alone, unless it belongs
-    to a network that it is `sharing` everything with. lock: to be held by whoever shares the network with other
+    parameters: `all` (that the module does not freeze, unless it freezes all), `last_block` (the head and the block
+    before it: of a residual network the last residual block), `last_layer` (the last module with parameters of its
+    own), both by the order in which the module registers its parts, patterns over names, as a list or as
+    `engine.models.layers` spells them, or a regular expression that is searched for in the parameters' names. The
+    module is copied, so that the user's own is left alone, unless it belongs to a network that it is `sharing`
+    everything with. lock: to be held by whoever shares the network with other
     threads, because calls with other parameters change the module for a moment.
 
     Raises `InvalidInput` where nothing is selected or the expression is not one, and as `copied` does.
@@ -43,10 +44,10 @@ class Network:
     def __init__(self, module: nn.Module, parameters: str | Sequence[str] = ALL, *, device: torch.device | str = "cpu",
                  dtype: torch.dtype = torch.float32, sharing: Network | None = None) -> None:
         own = module if sharing else copied(module)
-        self.module = own.to(device=device, dtype=dtype).eval().requires_grad_(False)
+        self.selection = unfrozen(own, layers.spelled(parameters))
+        self.module = in_precision(own.to(device=device), dtype).eval().requires_grad_(False)
         self.device, self.dtype = torch.device(device), dtype
         self.lock: AbstractContextManager = sharing.lock if sharing else threading.RLock()
-        self.selection = layers.spelled(parameters)
         self._readout: str | None = None
         self.names = selected(self.module, self.selection)
         named = dict(self.module.named_parameters())
@@ -150,6 +151,12 @@ def selected(module: nn.Module, which: str) -> tuple[str, ...]:
     if not matching:
         raise InvalidInput(f"No parameter's name matches `{which}`; the names are {_listed(names)}.")
     return matching
+
+
+def unfrozen(module: nn.Module, selection: str) -> str:
+    """`all` as the parameters that the module does not freeze; a module that freezes all has them all read."""
+    free = {parameter.requires_grad for parameter in module.parameters()}
+    return free_names(module) if selection == ALL and free == {True, False} else selection
 
 
 def free_names(module: nn.Module) -> str:

@@ -27,6 +27,7 @@ from engine.basics.fingerprint import fingerprint
 from engine.basics.values import Count, Value, canonical_json
 from engine.models.any_recipe import AnyRecipe
 from engine.models.catalogue import OWNED, Own, register_own
+from engine.models.losses import check_logits
 from engine.models.wrapped import unwrapped
 
 VARIABLE = "WHICHFLUENCE_MODEL"
@@ -164,7 +165,8 @@ def _tried(name: str, module: nn.Module, shape: tuple[int, ...], classes: int) -
     training = module.training
     try:
         with torch.no_grad():
-            returned = tuple(module.eval()(torch.zeros(2, *shape)).shape)
+            outputs = module.eval()(torch.zeros(2, *shape))
+            returned = tuple(outputs.shape)
     except Exception as error:
         raise InvalidInput(f"`{name}` does not take inputs of shape {shape} ({' '.join(str(error).split())[:160]}); "
                            "say the shape of one input, or that they are whole, or give data that fit.") from error
@@ -173,3 +175,4 @@ def _tried(name: str, module: nn.Module, shape: tuple[int, ...], classes: int) -
     if returned != (2, classes):
         raise InvalidInput(f"`{name}` returns shape {returned} for two inputs; it has to be (2, {classes}), one logit "
                            "for each class of the data.")
+    check_logits(outputs)

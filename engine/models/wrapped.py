@@ -7,6 +7,7 @@ import copy
 from collections import defaultdict
 from collections.abc import Collection, Mapping
 
+import torch
 from torch import Tensor, nn
 from torch.jit import ScriptModule
 from torch.nn.parameter import is_lazy
@@ -42,11 +43,40 @@ def copied(module: nn.Module) -> nn.Module:
             raise InvalidInput(f"{where.capitalize()} holds `{held}`, a result of its parameters, as "
                                "`torch.nn.utils.weight_norm` does; use `torch.nn.utils.parametrizations`, or keep no "
                                "such result.")
+        if own := next((own for own, value in part.named_parameters(recurse=False) if value.is_complex()), ""):
+            raise InvalidInput(f"The parameter `{own}` of {where} is complex; hold its real and imaginary parts as a "
+                               "parameter with `torch.view_as_real`.")
+        if isinstance(part, nn.Embedding | nn.EmbeddingBag) and part.max_norm is not None:
+            raise InvalidInput(f"{where.capitalize()} has a `max_norm`, by which a forward pass changes its weights; "
+                               "scale these to it once, and set it to None.")
     try:
-        return copy.deepcopy(module)
+        held = copy.deepcopy(module)
     except (RuntimeError, TypeError) as error:
         raise InvalidInput(f"The model cannot be copied ({' '.join(str(error).split())[:120]}); give one that "
                            "`copy.deepcopy` takes.") from None
+    for part in held.modules():
+        if isinstance(part, nn.Embedding | nn.EmbeddingBag):
+            part.sparse = False  # the same gradients, held as arrays
+    _separate(held)
+    return held
+
+
+def _separate(module: nn.Module) -> None:
+    """Give a part that stands at several places a copy at each, with the same weights: `torch.func.functional_call`
+    leaves such a part with the weights of its last call."""
+    seen: set[nn.Module] = set()
+    for name, part in [*module.named_modules(remove_duplicate=False)]:
+        if part in seen:
+            same = {id(value): value for value in (*part.parameters(), *part.buffers())}
+            parent, _, own = name.rpartition(".")
+            setattr(module.get_submodule(parent), own, copy.deepcopy(part, same))
+        seen.add(part)
+
+
+def in_precision(module: nn.Module, dtype: torch.dtype) -> nn.Module:
+    """The module with its real numbers in `dtype`; complex buffers, such as rotations, stay complex."""
+    real = {torch.float32: nn.Module.float, torch.float64: nn.Module.double}
+    return real[dtype](module) if dtype in real else module.to(dtype)
 
 
 def by_names(state: Mapping[str, Tensor], names: Collection[str]) -> Mapping[str, Tensor]:

@@ -30,7 +30,7 @@ from engine.models.altered import Altered
 from engine.models.double import keep_double
 from engine.models.knobs import Knob, of_parts
 from engine.models.link import ClassLink, Link
-from engine.models.losses import Loss, differentiable, per_example_cross_entropy
+from engine.models.losses import Loss, check_logits, differentiable, per_example_cross_entropy
 from engine.models.network import ALL, LAST_BLOCK, LAST_LAYER, Network
 from engine.models.numbers import number_kind
 from engine.models.recipe import TrainingRecipe
@@ -98,7 +98,7 @@ class ModuleProblem(Problem):
             keep_double(self.network.module, self.queries[:2])
         self._classes = self.of_model("classes", self._checked_classes)
         if not isinstance(module, Network):
-            check_alone(self.network.module, torch.cat([self.queries[:2], self.x[:2].to(self.queries)]))
+            check_alone(self.network.module, torch.cat([self.queries[:4], self.x[:4].to(self.queries)]))
         self.of_model("selection", self._check_selection)
 
     def keep_checkpoints(self, states: Sequence[tuple[Mapping[str, Tensor], float]]) -> None:
@@ -164,7 +164,10 @@ class ModuleProblem(Problem):
         if self.queries.shape[1:] != self.x.shape[1:]:
             raise InvalidInput(f"Training inputs have the shape {tuple(self.x.shape[1:])} and queries "
                                f"{tuple(self.queries.shape[1:])}; give both the same.")
-        classes = tried(self.network, self.queries[:2]).shape[1]
+        outputs = tried(self.network, self.queries[:2])
+        if self.loss is per_example_cross_entropy:
+            check_logits(outputs)
+        classes = outputs.shape[1]
         if (least := int(min(self.y.min(), self.query_labels.min()))) < 0:
             raise InvalidInput(f"There is the label {least}; number the classes from 0, and leave out examples that "
                                "have none.")

@@ -10,6 +10,8 @@ from typing import Any
 from engine import data as datasets
 from engine.basics.errors import InvalidInput
 from engine.models import own_weights
+from engine.models.catalogue import MODELS
+from engine.models.causal import loading
 from engine.models.own_architecture import Declaration, importable, register
 from engine.models.recipe import TrainingRecipe
 from engine.models.recorded import stored_recordings
@@ -31,7 +33,8 @@ def declare(*, model: str = "", name: str = "", checkpoint: Path | None = None, 
                            "model too.")
     if checkpoint and not data:
         raise InvalidInput("Weights are tried on data before they are used; give the data too.")
-    function = importable(model) if ":" in model else model or SOFTMAX
+    known = model in (*MODELS, *loading.available())
+    function = importable(model) if ":" in model else model if known else loading.absolute(model) or SOFTMAX
     if ":" not in function and name not in ("", function):
         raise InvalidInput(f"`{function}` has this name on every page; leave out the other name.")
     called = name or (function.partition(":")[0].rpartition(".")[2] if ":" in function else function)

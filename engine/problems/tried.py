@@ -14,9 +14,10 @@ from engine.models.network import Network
 def tried(network: Network, x: Tensor) -> Tensor:
     """The logits (b, C) of inputs x (b, …), which depend on θ. Raises `InvalidInput` for inputs that the module does
     not take, for other outputs, and for outputs without a gradient."""
+    theta = network.theta.clone().requires_grad_()
     try:
         with network.lock, torch.enable_grad():
-            logits: Any = network.logits(x, network.theta.clone().requires_grad_())
+            logits: Any = network.logits(x, theta)
     except (RuntimeError, ValueError, TypeError, IndexError) as error:
         reason = " ".join(str(error).split())[:160]
         raise InvalidInput(f"The model does not take inputs of shape {tuple(x.shape[1:])}: {reason}") from None
@@ -26,7 +27,15 @@ def tried(network: Network, x: Tensor) -> Tensor:
     if logits.ndim != 2:
         raise InvalidInput(f"The model returns shape {tuple(logits.shape)} for two inputs; let it return class logits, "
                            "(2, C).")
+    if not logits.is_floating_point():
+        raise InvalidInput(f"The model returns numbers of the kind {logits.dtype}; let it return class logits, which "
+                           "are real numbers.")
     if not logits.requires_grad:
         raise InvalidInput("The outputs have no gradient by the parameters that count, as under `torch.no_grad`, "
                            "`detach` or `argmax`; let the model return what these are taken of.")
-    return logits
+    try:
+        torch.autograd.grad(logits.sum(), theta)
+    except RuntimeError as error:
+        raise InvalidInput(f"No gradient can be taken through the model ({' '.join(str(error).split())[:160]}); leave "
+                           "out what replaces its backward pass, such as `torch.utils.checkpoint`.") from None
+    return logits.detach()

@@ -230,12 +230,20 @@ class Encoder:
         return self._tails[around]
 
     def _end_of_turn(self) -> str:
-        """What the template puts after an assistant's words, without trailing white space; else the end token."""
+        """What the template puts after an assistant's words, without trailing white space; else the end token. Raises
+        `InvalidInput` for a template that cannot be read, or that writes one conversation differently each time."""
         eos = self.tokenizer.eos_token or ""
         if not self.chat:
             return eos
         turns = [{"role": "user", "content": "?"}, {"role": "assistant", "content": PROBE}]
-        text = self._turned(turns)
+        try:
+            text, again = self._turned(turns), self._turned(turns)
+        except Exception as error:  # a template may raise anything
+            raise InvalidInput(f"The model's chat template cannot be read ({' '.join(str(error).split())[:120]}); "
+                               "correct `chat_template` beside the tokenizer.") from None
+        if text != again:
+            raise InvalidInput("The model's chat template writes one conversation differently each time; take what is "
+                               "random out of `chat_template` beside the tokenizer.")
         return text.rpartition(PROBE)[2].strip() or eos if PROBE in text else eos
 
 

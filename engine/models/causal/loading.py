@@ -65,7 +65,8 @@ class ModelFiles:
             raise InvalidInput(f"The adapters `{self.name}` name no base model or have no `{WEIGHTS}`; save them again "
                                "with PEFT's `save_pretrained`.")
         check_prompts(self.name, given)
-        return name
+        beside = Path(self.source).parent / name
+        return str(beside) if not Path(name).exists() and beside.is_dir() else name
 
 
 def find(name: str) -> ModelFiles:
@@ -85,6 +86,12 @@ def find(name: str) -> ModelFiles:
             if whole or gguf:
                 return ModelFiles(folder.name, str(folder), "" if whole else gguf[0])
     return ModelFiles(name, OWNERS.get(name, "") + name)
+
+
+def absolute(name: str) -> str:
+    """A model's name with a relative path as an absolute one, so that processes that start elsewhere find it too."""
+    path = Path(name).expanduser()
+    return str(path.absolute()) if name.strip() and path.exists() else name
 
 
 def available() -> list[str]:

@@ -101,3 +101,10 @@ def test_help_does_not_wait_for_torch(tmp_path):
     done = subprocess.run([sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": str(ROOT)}, cwd=tmp_path,
                           capture_output=True, timeout=60)
     assert done.returncode == 0
+
+
+def test_text_of_others_commands_no_terminal(tmp_path, capsys):
+    (tmp_path / "own.csv").write_text("a,b,kind\n" + "1,2,\x1b[2Jred\u202e\n2,3,blue\x07\n" * 8)
+    assert main(["preview-data", "--data", str(tmp_path / "own.csv")]) == 0
+    shown = "".join(capsys.readouterr())
+    assert shown and not set(shown) & set("\x1b\x07\u202e\x9b")

@@ -10,7 +10,7 @@ import pytest
 from PIL import EpsImagePlugin, Image
 
 from engine.basics.errors import InvalidInput, MissingData
-from engine.data import image_folder, load_image_folder
+from engine.data import image_folder, load_image_folder, uploads
 
 
 def picture(path, value=100, size=(12, 12), mode="RGB"):
@@ -288,3 +288,10 @@ def test_a_list_that_names_no_picture_is_refused(tmp_path):
     refused("lists `cat/99.png`, which is not a picture of the folder", root)
     (root / image_folder.WRONG_LABELS).write_bytes(b"\xff\xfe\xfa")
     refused("cannot be read; save it as plain UTF-8", root)
+
+
+def test_a_folder_of_tables_is_refused_with_what_to_give(tmp_path):
+    for name in ("train.csv", "test.csv"):
+        (tmp_path / name).write_text("a,label\n1,x\n2,y\n")
+    with pytest.raises(InvalidInput, match="no pictures, but `test.csv`; give that file itself"):
+        uploads.keep_path(tmp_path)

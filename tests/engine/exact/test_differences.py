@@ -5,6 +5,8 @@ import numpy as np
 import pytest
 import torch
 from torch import nn
+from torch.func import functional_call
+from torch.nn.utils import parametrizations
 
 from engine.analysis.error_curves import step_agreement
 from engine.basics.options import Options
@@ -185,3 +187,23 @@ def test_a_coarse_bound_changes_no_verdict(name, noise):
     found = Response.closed_form(part).errors(scores, behavior, labels) <= allowed
     assert torch.equal(found, close <= allowed) and found.any() and (noise is None or not found.all())
     assert (part.errors(behavior, labels, allowed) >= close * (1 - 1e-12)).all()
+
+
+def test_a_network_that_jumps_is_subtracted():
+    """Householder maps read the sign of their diagonal as a whole number, so that f jumps where random p move it."""
+    torch.manual_seed(3)
+    module = nn.Sequential(parametrizations.orthogonal(nn.Linear(6, 5)), nn.Tanh(), nn.Linear(5, 3))
+    x, y = torch.randn(16, 6), torch.arange(16) % 3
+    problem = ModuleProblem(module, x, y, x[:4], y[:4], dtype="float64")
+    exact = Scoring.of("query_loss", {"kind": "add_occurrence"}, {"kind": "one_step", "eta": 0.1})
+    ours = compute(problem, [exact])[0].values
+    values, x = dict(module.double().named_parameters()), x.double()
+
+    def loss(at, rows):
+        return nn.functional.cross_entropy(functional_call(module, at, (x[rows],)), y[rows], reduction="none")
+
+    for row in range(16):
+        slopes = torch.autograd.grad(loss(values, [row]).sum(), list(values.values()))
+        moved = {name: value - 0.1 * slope for (name, value), slope in zip(values.items(), slopes, strict=True)}
+        expected = (loss(values, [0, 1, 2, 3]) - loss(moved, [0, 1, 2, 3])).detach().numpy()
+        np.testing.assert_allclose(ours[:, row], expected, rtol=0, atol=1e-12)

@@ -22,6 +22,13 @@ class Forward(nn.Module):
         return self.then(self.layer(x))
 
 
+class Doubling(nn.Module):
+    """An operation in place."""
+
+    def forward(self, x):
+        return x.mul_(2)
+
+
 X = torch.randn(4, 4, generator=torch.Generator().manual_seed(0))
 
 
@@ -31,6 +38,7 @@ X = torch.randn(4, 4, generator=torch.Generator().manual_seed(0))
     (nn.Sequential(nn.Unflatten(1, (1, 4)), nn.BatchNorm1d(1, track_running_stats=False), nn.Flatten()),
      "what else is in its batch, first in the layer `1` .BatchNorm1d."),
     (nn.Sequential(nn.Linear(4, 3), nn.BatchNorm1d(3, track_running_stats=False)), "does not take one input alone"),
+    (nn.Sequential(Doubling(), nn.Linear(4, 3)), "changes its inputs in place"),
     (nn.Sequential(nn.Linear(4, 3), nn.BatchNorm1d(3), nn.Dropout()), None)])
 def test_two_passes_and_single_rows_are_compared(module, said):
     with pytest.raises(InvalidInput, match=said) if said else nullcontext():

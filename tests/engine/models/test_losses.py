@@ -6,7 +6,8 @@ import pytest
 import torch
 from torch.func import grad, vmap
 
-from engine.models.losses import cross_entropy_in_digits, differentiable, per_example_cross_entropy
+from engine.basics.errors import InvalidInput
+from engine.models.losses import check_logits, cross_entropy_in_digits, differentiable, per_example_cross_entropy
 
 
 @pytest.fixture
@@ -58,3 +59,12 @@ def test_another_loss_is_differentiated_as_it_is():
         return logits.square().sum(-1)
 
     assert differentiable(own) is own and differentiable(per_example_cross_entropy) is cross_entropy_in_digits
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_probabilities_are_not_taken_as_logits(sure, dtype):
+    logits = sure[0].to(dtype)
+    with pytest.raises(InvalidInput, match="returns probabilities: .* or the logarithm of its outputs"):
+        check_logits(logits.softmax(-1))
+    for outputs in (logits, logits.log_softmax(-1), logits.sigmoid(), torch.ones(3, 1, dtype=dtype)):
+        check_logits(outputs)

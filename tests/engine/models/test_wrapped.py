@@ -25,7 +25,9 @@ def test_the_module_within_is_taken(wrap):
     (nn.Sequential(nn.LazyLinear(3)), "`weight` of the layer `0` has no shape yet"),
     (nn.Sequential(weight_norm(nn.Linear(4, 3))), "layer `0` holds `weight`, .* use `torch.nn.utils.parametrizations"),
     (nn.Sequential(torch.jit.script(nn.Linear(4, 3))), "layer `0` is a `.*ScriptModule`, through which"),
-    (nn.Sequential(nn.DataParallel(nn.Linear(4, 3))), "layer `0` is a `DataParallel`, through which")])
+    (nn.Sequential(nn.DataParallel(nn.Linear(4, 3))), "layer `0` is a `DataParallel`, through which"),
+    (nn.Sequential(nn.Linear(4, 3, dtype=torch.cfloat)), "`weight` of the layer `0` is complex"),
+    (nn.Sequential(nn.Embedding(4, 3, max_norm=1.0)), "layer `0` has a `max_norm`")])
 @pytest.mark.filterwarnings("ignore")
 def test_what_is_no_function_of_its_parameters_is_refused(module, said):
     with pytest.raises(InvalidInput, match=said):

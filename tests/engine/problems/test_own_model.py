@@ -79,9 +79,10 @@ def test_pictures_reach_the_model_from_0_to_1_channels_first(files, side, read, 
     assert problem.x.min() >= 0 and 0.5 < problem.x.max() <= 1
 
 
-def test_a_language_model_and_records_of_one_s_own(files, model_folder):
+def test_a_language_model_and_records_of_one_s_own(files, model_folder, monkeypatch):
     import json
 
+    from engine.desk import language
     from engine.models.causal.recipe import FineTuning
 
     (files / "records.jsonl").write_text("\n".join(json.dumps({"prompt": f"What is {k}?", "response": f"It is {k}."})
@@ -89,9 +90,13 @@ def test_a_language_model_and_records_of_one_s_own(files, model_folder):
     recipe = FineTuning(rank=2, epochs=1, batch=4, context=64)
     tiny = files / "tiny.v1"  # a name with a point in it
     tiny.symlink_to(model_folder)
-    said = list(declare(model=str(tiny), data=files / "records.jsonl", recipe=recipe))
+    assert language.begun() is None
+    monkeypatch.chdir(files)
+    said = list(declare(model="./tiny.v1", data=files / "records.jsonl", recipe=recipe))
     own = declared()
-    assert own.name == str(tiny)
+    assert own.name == str(tiny)  # a worker starts in another folder
+    begun = language.begun()
+    assert begun.model == str(tiny) and len(begun.queries) == 8
     assert "18 records to train on, 2 to ask about" in said[0] and own.recipe == recipe
     assert ProblemSource(dataset=own.data, model=own.name, recipe=own.recipe).training_recipe == recipe
 

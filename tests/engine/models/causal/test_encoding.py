@@ -66,6 +66,17 @@ def test_a_template_without_system_gets_its_words_in_the_first_turn_and_one_that
         Encoder(tokenizer).encode(Record(id="7", prompt="p", response="r", before_response=[("tool", "4")]))
 
 
+@pytest.mark.parametrize(("template", "said"), [
+    ("{% for m in messages %}{{ m.role }", "cannot be read"), ("{{ raise_exception('never') }}", "read .never."),
+    ("{{ range(10**9) }}", "read .Range too big"),
+    ("{{ range(90000) | random }}", "differently each time")])
+def test_a_template_that_no_conversation_can_be_written_by_is_refused(make_tokenizer, template, said):
+    tokenizer = make_tokenizer("headers")
+    tokenizer.chat_template = template
+    with pytest.raises(InvalidInput, match=said):
+        Encoder(tokenizer)
+
+
 def test_tokens_that_the_model_has_no_embedding_of_are_refused_and_never_pad(make_tokenizer):
     tokenizer = make_tokenizer("plain")
     known = len(tokenizer)
