@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import streamlit as st
@@ -19,9 +20,9 @@ def chosen(file: str) -> dict[str, Any]:
     if not file:
         return {}
     begun = language.begun()
-    turns, mark = (begun.turns, begun.mark) if begun and begun.file == file else ("last", {})
-    return {"turns": choice.one(TURNS, turns, choice.from_options(list(records_reading.TURNS))),
-            "mark": dict(choice.several(MARK, _rule)) or mark}
+    usual: tuple[str, Mapping[str, str]] = (begun.turns, begun.mark) if begun and begun.file == file else ("last", {})
+    return {"turns": choice.one(TURNS, usual[0], choice.from_options(list(records_reading.TURNS))),
+            "mark": dict(choice.several(MARK, _rule)) or usual[1]}
 
 
 def show(file: str) -> None:

@@ -248,7 +248,7 @@ def _own_file() -> str | None:
                 choice.put("behavior", [])  # other records may lack what it reads
             choice.keep("file", name)
     begun = language.begun()
-    file = choice.one("file", begun and begun.file, language.path_of)
+    file = choice.one("file", begun.file if begun else None, language.path_of)
     if file is not None:
         own_reading.show(file)
     return file
