@@ -75,8 +75,9 @@ def _separate(module: nn.Module) -> None:
 
 def in_precision(module: nn.Module, dtype: torch.dtype) -> nn.Module:
     """The module with its real numbers in `dtype`; complex buffers, such as rotations, stay complex."""
-    real = {torch.float32: nn.Module.float, torch.float64: nn.Module.double}
-    return real[dtype](module) if dtype in real else module.to(dtype)
+    if dtype == torch.float64:
+        return module.double()
+    return module.float() if dtype == torch.float32 else module.to(dtype)
 
 
 def by_names(state: Mapping[str, Tensor], names: Collection[str]) -> Mapping[str, Tensor]:

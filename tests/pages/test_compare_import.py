@@ -107,7 +107,7 @@ def test_a_stored_file_whose_question_is_open_waits_at_the_foot_of_the_page(home
     at.button(key="compare:add").click().run()
     title = f"mine:mine.npy · my file of scores, {digest[:6]}"
     at = sound(at.selectbox(key="compare:search:box").set_value(title).run())
-    assert says(at, "This file waits at the foot of the page") and digest in at.query_params["brought"]
+    assert says(at, "This file is at the foot of the page") and digest in at.query_params["brought"]
 
 
 def test_the_open_pair_shows_agreement_verdict_and_explanation_with_the_claim(home):

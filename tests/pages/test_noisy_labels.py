@@ -224,7 +224,8 @@ def test_what_another_decided_meanwhile_is_asked_about(finished, home, screen):
     Review(finished, home, "another").decide(row, FINE, event="theirs")
     mine = {"id": "mine", "row": row, "verdict": WRONG, "label": None, "note": "", "seen": ""}
     sound(open("noisy_labels", view="desk", state=events(screen, mine), **SMALL))
-    assert screen["answers"]["mine"]["asked"] == {"verdict": FINE, "label": None, "note": "", "event": "theirs"}
+    assert screen["answers"]["mine"]["asked"] == {"verdict": FINE, "label": None, "note": "", "text": "",
+                                                 "event": "theirs"}
     assert Review(finished, home).decisions()[row].verdict == FINE and not screen["history"]
     sound(open("noisy_labels", view="desk", state=events(screen, {**mine, "seen": "theirs"}, focus=1), **SMALL))
     assert Review(finished, home).decisions()[row].verdict == WRONG
@@ -268,7 +269,7 @@ def test_flagged_by_one_but_not_by_another(finished):
 
 def test_what_if_asks_for_decisions_then_trains_and_shows_an_interval(finished, home):
     at = sound(open("noisy_labels", view="whatif", **SMALL))
-    assert says(at, "No label has been called wrong yet")
+    assert says(at, "No label is marked wrong yet")
     rows = noisy_flagged(finished, home)
     Review(finished, home).decide(int(rows[0]), WRONG)
     Review(finished, home).decide(int(rows[1]), WRONG, int((finished.evidence.y[rows[1]] + 1) % 10))
@@ -505,7 +506,7 @@ def test_the_verified_sample_is_trusted_and_other_corrections_go_along(desk_of_o
     for row in chosen:
         review.decide(row, FINE)
     at = at_the_desk(desk_of_own)
-    assert says(at, "By the 12 random ones that you verified, **0 of 36 labels (0.0%, 95% interval 0.0% to")
+    assert says(at, "Of the 12 random ones that you verified, **0 of 36 labels (0.0%, 95% interval 0.0% to")
     button(at, "verify:trust").click().run()
     read = address(sound(at), "data")[0]
     found, files = data.load(read), [drawn.dataset.files[at] for at in drawn.rows]

@@ -73,6 +73,10 @@ class TokenReader(nn.Module):
             widen(causal(self.model))
         return moved
 
+    def double(self) -> TokenReader:
+        """As `to`."""
+        return self.to(torch.float64)
+
 
 def token_logits(reader: TokenReader, batch: Batch) -> Tensor:
     """Where the last R tokens of a record are predicted, (b, R, V)."""

@@ -176,6 +176,7 @@ def test_larger_batches_give_the_same_gradients(plain_setting, monkeypatch, tmp_
     monkeypatch.setenv("WHICHFLUENCE_HOME", str(tmp_path))
     run, caches, counts = Attribution(Setting.parse({**plain_setting, "projection": projection}), 0), [], []
     run.train()
+    monkeypatch.setitem(passes.TOKENS, "cpu", 1 << 20)
     for room in (0, 1 << 30):
         monkeypatch.setitem(passes.ROOM, "cpu", room)
         called = []
