@@ -12,7 +12,7 @@ from engine.desk.analyses import ERROR_A, ERROR_B, SEED
 MIXED, ERRORS = "#8C6BB1", ("#5B5F66", "#8A8F98")
 RUN = "#4A7F8C"
 WHOLE = "#6B7178"
-ROW, BAR, TEXT = 42, 16, 11
+ROW, BAR, TEXT = 31, 12, 8
 """Pixels: of a row, of its bar, and of the bar and the line of text above it from the middle of the row."""
 
 
@@ -46,7 +46,7 @@ def waterfall(steps: pd.DataFrame, measure: str = "Kendall distance") -> alt.Lay
     joins = base.mark_rule(strokeWidth=1, opacity=0.5, yOffset=TEXT, y2Offset=TEXT).encode(
         x=alt.X("end:Q", scale=scale), y2="after:N")
     letters = base.transform_filter(f"datum.high - datum.low > {0.05 * scale.domain[1]}").mark_text(
-        color="#FFFFFF", fontWeight="bold", fontSize=12, dy=TEXT, tooltip=None).encode(
+        color="#FFFFFF", fontWeight="bold", fontSize=10, dy=TEXT, tooltip=None).encode(
         x=alt.X("middle:Q", scale=scale), text="letter:N").transform_calculate(middle="(datum.low + datum.high) / 2")
     names = base.mark_text(align="left", dy=-TEXT, fontSize=12, tooltip=None).encode(
         x=alt.value(0), text="name:N").transform_calculate(name="datum.title + ':  ' + datum.said")
