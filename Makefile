@@ -10,12 +10,10 @@ VENV := .venv
 PEER := .venv-pydvl
 PIP := -m pip install --disable-pip-version-check --quiet --no-compile
 PYTEST := $(VENV)/bin/python -m pytest
-# As many processes as there are cores, up to eight, and half as many again of those that wait for pages. SLOW=1 adds
-# the slow tests that need no browser, but for those of a minute and more.
+# As many processes as there are cores, up to eight, and half as many again of those that wait for pages.
 CORES := $(shell cores=$$(getconf _NPROCESSORS_ONLN || echo 2); echo $$((cores > 8 ? 8 : cores)))
 BESIDE := $(PYTEST) -n $(CORES) --dist loadfile --no-loadscope-reorder
 BROWSER := $(PYTEST) -n $(shell expr $(CORES) + $(CORES) / 2) --dist loadfile
-LATER := $(if $(SLOW),long or ,slow or )
 
 unexport PYTHONDONTWRITEBYTECODE  # else every server, worker and command would compile the project anew
 
@@ -32,7 +30,7 @@ types: $(VENV)/requirements.stamp
 	$(VENV)/bin/python -m mypy --num-workers $(CORES)
 
 test: $(VENV)/requirements.stamp lint types
-	$(BESIDE) -m "not ($(LATER)e2e or serial)"
+	$(BESIDE) -m "not (slow or e2e or serial)"
 	$(BROWSER) -m "e2e and not (slow or serial)" tests/e2e
 	$(PYTEST) -n 0 -m "serial and not slow" $$(grep -rl --include='*.py' mark[.]serial tests)  # alone
 

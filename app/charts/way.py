@@ -12,7 +12,7 @@ from engine.desk.analyses import ERROR_A, ERROR_B, SEED
 MIXED, ERRORS = "#8C6BB1", ("#5B5F66", "#8A8F98")
 RUN = "#4A7F8C"
 WHOLE = "#6B7178"
-ROW, BAR, TEXT = 31, 12, 8
+ROW, BAR, TEXT = 28, 12, 7
 """Pixels: of a row, of its bar, and of the bar and the line of text above it from the middle of the row."""
 
 

@@ -13,7 +13,7 @@ from peft import LoraConfig, get_peft_model
 from engine import data
 from engine.models.causal import catalogue, loading
 
-pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.long]
+pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
 MAIN = '[data-testid="stMain"]'
 ROWS, WRONG = 150, 12

@@ -18,7 +18,7 @@ from tests.engine.cli.commands import REMOVE, STEP
 from tests.engine.jobs import kinds  # noqa: F401 - registers `slow`
 from tests.processes import start
 
-pytestmark = [pytest.mark.slow, pytest.mark.long]
+pytestmark = pytest.mark.slow
 
 KILLED, FINE = 9, 0
 EVENTS = {"os.rename", "os.remove", "os.mkdir", "os.rmdir", "sqlite3.connect"}

@@ -125,7 +125,6 @@ def home(tmp_path_factory):
 
 
 @pytest.mark.slow
-@pytest.mark.long
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize(("name", "scale"), sorted(SEEDS))
 def test_the_first_seed_is_what_is_published(name, scale, home, monkeypatch):
@@ -144,7 +143,6 @@ def _written(experiment, result, home) -> Path:
 
 
 @pytest.mark.slow
-@pytest.mark.long
 @pytest.mark.timeout(3600)
 def test_the_steps_of_the_controlled_study_are_what_is_published(home, monkeypatch):
     """Rows B and five steps of Table A-6, and every first-order curve of Figure 4-1, of the first seed at the paper's

@@ -110,7 +110,6 @@ def lacking(problem):
 
 
 @pytest.mark.slow
-@pytest.mark.long
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_what_the_table_says_holds_of_the_scores(name, one_thread):  # noqa: F811
     problem = PROBLEMS[name]()
@@ -157,7 +156,6 @@ def test_every_identity_holds_after_orientation_on_both_sides_of_zero(identity, 
 
 
 @pytest.mark.slow
-@pytest.mark.long
 def test_every_identity_is_used_somewhere():
     used = set()
     for build in PROBLEMS.values():
