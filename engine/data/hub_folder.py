@@ -66,13 +66,25 @@ def _files(folder: Path) -> list[Path]:
     """Its Arrow files where `save_to_disk` wrote it, else its Parquet files."""
     states = [path for path in (folder / STATE, *sorted(folder.glob(f"*/{STATE}"))) if path.is_file()]
     if states:
-        named = [(state.parent, parse_object(read_whole(state, "state of the dataset"), f"`{state.name}`"))
-                 for state in states]
-        return [parent / Path(str(one["filename"])).name for parent, state in named for one in state["_data_files"]]
+        return [file for state in states for file in _stated(state)]
     if any(path.suffix.lower() in EXTENSIONS for path in folder.glob("*/*")):
         return []  # a folder of pictures, whatever lies beside them
     return sorted(path for path in folder.rglob("*.parquet") if not any(
         part.startswith(".") for part in path.relative_to(folder).parts))
+
+
+def _stated(state: Path) -> list[Path]:
+    """The files beside `state.json` that it names. Raises `InvalidInput` for none, or one that is not there."""
+    stated = parse_object(read_whole(state, "state of the dataset"), f"`{state.name}`").get("_data_files")
+    names = [one.get("filename") for one in stated if isinstance(one, Mapping)] if isinstance(stated, list) else []
+    if not names or not all(isinstance(name, str) for name in names):
+        raise InvalidInput(f"`{state.name}` in `{state.parent}` names no files of data; write the dataset again with "
+                           "`save_to_disk`.")
+    files = [state.parent / Path(name).name for name in names]
+    if missing := next((file.name for file in files if not file.is_file()), ""):
+        raise InvalidInput(f"`{state.name}` in `{state.parent}` names `{missing}`, which is not there; copy the whole "
+                           "folder.")
+    return files
 
 
 def _split(folder: Path, file: Path) -> str:
@@ -111,10 +123,13 @@ def _features(table: pa.Table) -> Mapping[str, Mapping[str, Any]]:
     import pyarrow as pa
 
     notes = parse_object((table.schema.metadata or {}).get(NOTES, b"{}"), "the notes of the dataset")
-    stated = notes.get("info", {}).get("features", {})
+    info = notes.get("info")
+    stated = info.get("features") if isinstance(info, Mapping) else None
     pictures = {field.name: {"_type": "Image"} for field in table.schema if pa.types.is_struct(field.type) and {
         "bytes", "path"} == {inner.name for inner in field.type}}
-    return {**{name: one for name, one in stated.items() if isinstance(one, Mapping)}, **pictures}
+    readable = {name: one for name, one in stated.items() if isinstance(one, Mapping) and (
+        one.get("_type") != "ClassLabel" or isinstance(one.get("names"), list))} if isinstance(stated, Mapping) else {}
+    return {**readable, **pictures}
 
 
 def _label(features: Mapping[str, Mapping[str, Any]]) -> tuple[str, list[str]]:

@@ -97,7 +97,16 @@ def test_what_save_to_disk_wrote_is_read(tmp_path):
                                        "label": CLASSES}}}).encode()}), _under(folder, "train.parquet")),
      "its picture in another file"),
     (lambda folder: pq.write_table(pa.table({"image": [{"bytes": b"\x89PNG", "path": "a.png"}]}),
-                                   _under(folder, "train.parquet")), "no column of classes")])
+                                   _under(folder, "train.parquet")), "no column of classes"),
+    (lambda folder: _under(folder, "state.json").write_text("{}"), "names no files of data"),
+    (lambda folder: _under(folder, "state.json").write_text('{"_data_files": [{"filename": 3}]}'),
+     "names no files of data"),
+    (lambda folder: _under(folder, "state.json").write_text('{"_data_files": [{"filename": "a.arrow"}]}'),
+     "a.arrow"),
+    (lambda folder: pq.write_table(pa.table({"image": [{"bytes": b"\x89PNG", "path": "a.png"}], "label": [0]}).
+                                   replace_schema_metadata({hub_folder.NOTES: json.dumps({"info": {"features": {
+                                       "label": {"_type": "ClassLabel"}}}}).encode()}), _under(folder, "a.parquet")),
+     "no column of classes")])
 def test_what_cannot_be_read_is_said(tmp_path, write, said):
     write(tmp_path / "own")
     with pytest.raises(InvalidInput) as error:
