@@ -46,6 +46,9 @@ def copied(module: nn.Module) -> nn.Module:
         if own := next((own for own, value in part.named_parameters(recurse=False) if value.is_complex()), ""):
             raise InvalidInput(f"The parameter `{own}` of {where} is complex; hold its real and imaginary parts as a "
                                "parameter with `torch.view_as_real`.")
+        if own := next((own for own, value in part.named_parameters(recurse=False) if _is_hooked(value)), ""):
+            raise InvalidInput(f"A hook changes the gradient of the parameter `{own}` of {where}; remove the hook, as "
+                               "gradients here are those of the outputs.")
         if isinstance(part, nn.Embedding | nn.EmbeddingBag) and part.max_norm is not None:
             raise InvalidInput(f"{where.capitalize()} has a `max_norm`, by which a forward pass changes its weights; "
                                "scale these to it once, and set it to None.")
@@ -59,6 +62,15 @@ def copied(module: nn.Module) -> nn.Module:
             part.sparse = False  # the same gradients, held as arrays
     _separate(held)
     return held
+
+
+def _is_hooked(parameter: nn.Parameter) -> bool:
+    """Whether `register_hook` changes its gradients: tried on numbers of all sizes, ∂⟨w, θ⟩/∂θ = w."""
+    if not parameter.requires_grad or parameter.is_inference():
+        return False
+    weights = torch.linspace(-1e3, 1e3, parameter.numel() + 1)[1:].to(parameter).view_as(parameter)
+    with torch.enable_grad():
+        return not torch.equal(torch.autograd.grad((parameter * weights).sum(), parameter)[0], weights)
 
 
 def _separate(module: nn.Module) -> None:

@@ -21,12 +21,25 @@ def test_the_module_within_is_taken(wrap):
     assert by_names(wrap(module).state_dict(), module.state_dict()).keys() == module.state_dict().keys()
 
 
+def hooked(hook):
+    module = nn.Sequential(nn.Linear(4, 3))
+    module[0].weight.register_hook(hook)
+    return module
+
+
+def test_a_hook_that_only_looks_is_no_reason():
+    seen = []
+    assert copied(hooked(lambda gradient: seen.append(gradient.shape))) is not None and seen == [(3, 4)]
+
+
 @pytest.mark.parametrize("module, said", [
     (nn.Sequential(nn.LazyLinear(3)), "`weight` of the layer `0` has no shape yet"),
     (nn.Sequential(weight_norm(nn.Linear(4, 3))), "layer `0` holds `weight`, .* use `torch.nn.utils.parametrizations"),
     (nn.Sequential(torch.jit.script(nn.Linear(4, 3))), "layer `0` is a `.*ScriptModule`, through which"),
     (nn.Sequential(nn.DataParallel(nn.Linear(4, 3))), "layer `0` is a `DataParallel`, through which"),
     (nn.Sequential(nn.Linear(4, 3, dtype=torch.cfloat)), "`weight` of the layer `0` is complex"),
+    (hooked(lambda gradient: gradient * (torch.arange(12).view(3, 4) > 0)), "A hook changes .* `weight`"),
+    (hooked(lambda gradient: gradient.clamp(-1, 1)), "A hook changes the gradient"),
     (nn.Sequential(nn.Embedding(4, 3, max_norm=1.0)), "layer `0` has a `max_norm`")])
 @pytest.mark.filterwarnings("ignore")
 def test_what_is_no_function_of_its_parameters_is_refused(module, said):
