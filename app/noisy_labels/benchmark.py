@@ -10,6 +10,7 @@ import streamlit as st
 
 from app.widgets.results import downloads
 from app.widgets.words import glossary
+from engine.basics.values import capital
 from engine.desk import published
 
 NAME, PRESET = "label-methods", "small"
@@ -35,7 +36,7 @@ def show(own: bool) -> None:
                          "seeds; ± is half its 95% interval."))})
         where = "the trial above" if own else "once you search labels of your own, a trial"
         glossary.caption(f"All read the same features of the same examples, for {int(result.table['n_seeds'].max())} "
-                         f"seeds. {where[0].upper()}{where[1:]} measures them on your data.")
+                         f"seeds. {capital(where)} measures them on your data.")
         downloads.chart_extras("label-methods", result.table, command=result.manifest["command"])
 
 

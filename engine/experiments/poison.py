@@ -155,7 +155,7 @@ def detection(held: Attacked, scores: Mapping[str, np.ndarray]) -> Iterator[dict
 
 def _retrained(held: Attacked, scores: np.ndarray, options: Options) -> Iterator[dict[str, Any]]:
     """A row a model and measure."""
-    suspects = np.argsort(-scores, kind="stable")[:evidence.group_size(scores)]
+    suspects = evidence.group(scores)
     before = held.measured(held.problem)
     retrained = cast(ModuleProblem, without(held.problem, suspects, options)) if len(suspects) else held.problem
     after = held.measured(retrained)

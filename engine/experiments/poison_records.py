@@ -126,7 +126,7 @@ def detection(held: Attacked, scores: Mapping[str, np.ndarray]) -> Iterator[dict
 
 def _retrained(held: Attacked, scores: np.ndarray, seed: int, options: Options) -> Iterator[dict[str, Any]]:
     """A row a model and measure. scores (m, n): of the queries."""
-    suspects = {what: _suspects(scores[:count].mean(0)) for count, what in WITHOUT.items()}
+    suspects = {what: np.sort(evidence.group(scores[:count].mean(0))) for count, what in WITHOUT.items()}
     largest = max(suspects.values(), key=len)
     others = np.setdiff1d(np.arange(held.problem.n), largest)
     groups = {TRAINED: largest[:0], **suspects,
@@ -140,11 +140,6 @@ def _retrained(held: Attacked, scores: np.ndarray, seed: int, options: Options) 
                     "poisons removed": float(held.planted[removed].sum())}
         yield from ({"what": what, "queries": 1, "metric": metric, "value": value}
                     for metric, value in measured.items())
-
-
-def _suspects(scores: np.ndarray) -> np.ndarray:
-    """The rows of the group that stands apart in scores (n,), in their order."""
-    return np.sort(np.argsort(-scores, kind="stable")[:evidence.group_size(scores)])
 
 
 def finish(payload: Mapping[str, Any], chunks: Mapping[str, Result], context: Context) -> Output:

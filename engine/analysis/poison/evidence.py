@@ -79,6 +79,11 @@ def group_size(scores: np.ndarray) -> int:
     return count if count <= LARGEST_GROUP * len(own) else 0
 
 
+def group(scores: np.ndarray) -> np.ndarray:
+    """The rows of the examples that stand apart by `group_size`, the first of the ranking first."""
+    return np.argsort(-scores, kind="stable")[:group_size(scores)]
+
+
 def _directions(problem: Problem, reading: Reading, predicted: Tensor, label: int) -> tuple[Tensor, Tensor]:
     """(μ (F,), the unit vectors e (b, F)) of the queries that are called `label`."""
     own = problem.x[problem.y == label]
