@@ -76,8 +76,10 @@ def _files(folder: Path) -> list[Path]:
 def _stated(state: Path) -> list[Path]:
     """The files beside `state.json` that it names. Raises `InvalidInput` for none, or one that is not there."""
     stated = parse_object(read_whole(state, "state of the dataset"), f"`{state.name}`").get("_data_files")
-    names = [one.get("filename") for one in stated if isinstance(one, Mapping)] if isinstance(stated, list) else []
-    if not names or not all(isinstance(name, str) for name in names):
+    named = [one.get("filename") if isinstance(one, Mapping) else None for one in stated] if isinstance(
+        stated, list) else []
+    names = [name for name in named if isinstance(name, str)]
+    if not names or len(names) < len(named):
         raise InvalidInput(f"`{state.name}` in `{state.parent}` names no files of data; write the dataset again with "
                            "`save_to_disk`.")
     files = [state.parent / Path(name).name for name in names]
