@@ -54,7 +54,7 @@ def report(compared: Compared, pair: tuple[int, int], saved: Saved, explained: E
              _examples(compared, labels, pair, query)]
     behind = {f"Query {query}": _query(compared, labels, pair, query),
               "Both rankings, query by query": _rankings(compared, labels, pair),
-              "Why they disagree, link by link": _links(compared, pair, explained),
+              "Why they disagree, in numbers": _links(compared, pair, explained),
               "All specifications": _agreement(compared, labels, pair) + _flow(compared, labels, query),
               "The questions, and how they were computed": _questions(compared, labels),
               "Scores of other programs": _external(compared), "Settings": _settings(compared),

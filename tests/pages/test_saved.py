@@ -70,7 +70,7 @@ def test_the_report_holds_everything_and_loads_nothing(home, monkeypatch):
                                             "of the path is", "The top 8 training examples")]
     assert order == sorted(order) and first.count("<svg") == 2 and "<pre>" not in first
     assert re.findall("<summary><h2>(.*?)</h2>", text) == [
-        "Both rankings, query by query", "Why they disagree, link by link", "All specifications",
+        "Both rankings, query by query", "Why they disagree, in numbers", "All specifications",
         "The questions, and how they were computed", "Settings", "Manifests", "Recompute it"]
     assert not re.search(r'(src|href)="(?!http://www\.w3\.org|/compare|http|data:image/png)[^#]', text)
     assert "<script" not in text
