@@ -23,6 +23,7 @@ from app.widgets.frame import (  # noqa: E402
     account,
     ahead,
     base,
+    charts_ahead,
     door,
     garbage,
     navigation,
@@ -95,4 +96,5 @@ if __name__ == "__main__":  # Streamlit runs this file for every visitor
     main()
 else:  # and its server imports it once
     served = st.App("main.py", lifespan=serving, middleware=[
-        Middleware(door.Door), Middleware(shell.Shell, scripts=base.script([one.name for one in navigation.PAGES]))])
+        Middleware(door.Door), Middleware(shell.Shell, scripts=base.script([one.name for one in navigation.PAGES])
+                                          + charts_ahead.SCRIPT)])

@@ -1,9 +1,10 @@
-"""A comparison as one HTML file: charts as SVG, questions, verdicts, manifests and commands; it loads nothing else."""
+"""A comparison as one HTML file that loads nothing: the conclusion on one page, what stands behind it folded below."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from datetime import datetime
 from html import escape
 from math import nan
 from typing import Any
@@ -38,62 +39,76 @@ from engine.scoring.scoring import Scoring
 
 TOP_PICTURES, SIDE = 8, 56
 """Examples that are shown with their pictures under each of the pair, and pixels of one."""
+BESIDE = 420
+"""Pixels of a chart that stands in one of two columns."""
 PAGE = look.text("report.css")
 
 
 def report(compared: Compared, pair: tuple[int, int], saved: Saved, explained: Explanation | None, link: str,
            query: int | None = None) -> str:
-    """The whole file: the conclusion on the pair, the chosen query, then the rest. saved: its name and note; link: the
-    full address of the view; query: of the first seed (default: all of them)."""
+    """The whole file: what a busy reader scans, then what stands behind it. saved: its name and note; link: the full
+    address of the view; query: of the first seed (default: all of them)."""
     labels = numbered(short_labels(compared.scorings))
-    sections = [_head(compared, saved, link), _pair(compared, labels, pair), _query(compared, labels, pair, query),
-                _examples(compared, labels, pair, query), _explained(compared, pair, explained),
-                _agreement(compared, labels, pair), _flow(compared, labels, query), _questions(compared, labels),
-                _settings(compared), _external(compared), _manifests(compared, labels), _commands(compared)]
-    style = look.text("theme.css").replace("light-dark(#0072B2, #56B4E9)", "#0072B2")
+    first = [_head(compared, saved, link), _pair(compared, labels, pair),
+             _beside([_matrix(compared, labels, pair, "kendall_tau"), _why(explained)]),
+             _examples(compared, labels, pair, query)]
+    behind = {f"Query {query}": _query(compared, labels, pair, query),
+              "Both rankings, query by query": _rankings(compared, labels, pair),
+              "Why they disagree, in numbers": _links(compared, pair, explained),
+              "All specifications": _agreement(compared, labels, pair) + _flow(compared, labels, query),
+              "The questions, and how they were computed": _questions(compared, labels),
+              "Scores of other programs": _external(compared), "Settings": _settings(compared),
+              "Manifests": _manifests(compared, labels), "Recompute it": _commands(compared)}
+    folded = [_folded(title, text, "h2") for title, text in behind.items() if text]
     return ('<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
             '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-            f"<title>{escape(saved.name)}</title>\n<style>{style}{PAGE}</style>\n</head>\n<body>\n<main>\n"
-            + "\n".join(section for section in sections if section) + "\n</main>\n</body>\n</html>\n")
+            f"<title>{escape(saved.name)}</title>\n<style>{look.text('theme.css')}{PAGE}</style>\n</head>\n<body>\n"
+            "<main>\n" + "\n".join([*first, '<p class="small print">The file holds more, folded. What is unfolded '
+                                    'is printed too.</p>', *folded]) + "\n</main>\n</body>\n</html>\n")
 
 
-def svg(chart: alt.TopLevelMixin, alternative: str, caption: str = "") -> str:
-    """A chart as a figure with a picture inside, drawn with the colours of the light theme."""
-    picture = vl_convert.vegalite_to_svg(figure.light(figure.specification(chart)))
+def svg(chart: alt.TopLevelMixin, alternative: str, caption: str = "", width: int = figure.WIDTH) -> str:
+    """A chart as a figure with a picture inside, drawn with the colours of the light theme. width: in pixels."""
+    picture = vl_convert.vegalite_to_svg(figure.light(figure.specification(chart), width))
     text = f"<figcaption>{escape(caption)}</figcaption>" if caption else ""
     return f'<figure role="img" aria-label="{escape(alternative, quote=True)}">{picture}{text}</figure>'
 
 
 def _head(compared: Compared, saved: Saved, link: str) -> str:
     note = f"<p>{escape(saved.note)}</p>" if saved.note else ""
-    origin = f"Saved {escape(saved.created)}, made with whichfluence {versions()['whichfluence']}."
+    created = f"{datetime.fromisoformat(saved.created):%d %B %Y, %H:%M} UTC"
+    origin = f"Saved {created}, made with whichfluence {versions()['whichfluence']}."
     where = f' <a href="{escape(link, quote=True)}">Open the live view</a>.' if link else ""
     return (f'<h1>{escape(saved.name)}</h1>\n{note}\n<p class="small">{origin}{where}</p>\n'
-            f'<p class="small">{escape(compared.sources[0].dataset)} · '
+            f'<p class="small">{escape(compared.sources[0].title)} · '
             f'{escape(compare_panel.small_print(compared))}</p>')
 
 
 def _questions(compared: Compared, labels: Sequence[str]) -> str:
-    varying = chips.differing(compared.scorings)
-    rows = [f"<h3>{escape(label)}</h3>{chips.marked(scoring, varying)}<p>{escape(scoring.question)}</p>"
-            f'<p class="small">{escape(compare_panel.how_computed([seed[index] for seed in compared.scores]))}</p>'
-            for index, (label, scoring) in enumerate(zip(labels, compared.scorings, strict=True))]
-    return "<h2>The questions</h2>" + "".join(rows)
+    return "".join(_question(compared, labels, index, chips.marked(compared.scorings[index],
+                                                                   chips.differing(compared.scorings)))
+                   + f'<p class="small">{escape(compare_panel.how_computed([seed[index] for seed in compared.scores]))}'
+                   "</p>" for index in range(len(labels)))
+
+
+def _question(compared: Compared, labels: Sequence[str], index: int, chip_row: str) -> str:
+    """A specification in words."""
+    return f"<h3>{escape(labels[index])}</h3>{chip_row}<p>{escape(compared.scorings[index].question)}</p>"
+
+
+def _matrix(compared: Compared, labels: Sequence[str], pair: tuple[int, int], name: str) -> str:
+    metric, chance = METRICS[name], comparisons.chance(name, int(compared.trusted.sum()))
+    return svg(heatmap.heatmap(comparisons.matrix(compared, name, labels, pair), name, chance),
+               f"Heatmap of {metric.title}", f"{metric.title}. {metric.definition}")
 
 
 def _agreement(compared: Compared, labels: Sequence[str], pair: tuple[int, int]) -> str:
-    sections, candidates = ["<h2>How far the rankings agree</h2>"], int(compared.trusted.sum())
-    for name, metric in METRICS.items():
-        chart = heatmap.heatmap(comparisons.matrix(compared, name, labels, pair), name,
-                                comparisons.chance(name, candidates))
-        sections.append(svg(chart, f"Heatmap of {metric.title}", f"{metric.title}. {metric.definition}"))
-    sections[1:] = [_beside(sections[1:])]
-    table = comparisons.table(compared, labels)
-    sections.append(f"<details><summary>All pairs, all measures</summary>{_table(table)}</details>")
+    charts = _beside(_matrix(compared, labels, pair, name) for name in METRICS if name != "kendall_tau")
     rows = "".join(_verdict(compared, labels, a, b) for a in range(len(labels)) for b in range(a + 1, len(labels)))
     heads = "".join(f'<th class="n">{escape(metric.title)}</th>' for metric in METRICS.values())
-    return "\n".join([*sections, "<h3>Verdicts</h3><div class=wide><table><thead><tr><th>first</th><th>second</th>"
-                      f"<th>verdict</th>{heads}</tr></thead><tbody>{rows}</tbody></table></div>"])
+    return (f"{charts}<div class=wide><table><thead><tr><th>first</th><th>second</th><th>verdict</th>{heads}</tr>"
+            f"</thead><tbody>{rows}</tbody></table></div>"
+            + _folded("All pairs, all measures", _table(comparisons.table(compared, labels))))
 
 
 def _verdict(compared: Compared, labels: Sequence[str], a: int, b: int) -> str:
@@ -120,12 +135,13 @@ def _examples(compared: Compared, labels: Sequence[str], pair: tuple[int, int], 
     """The top training examples of each of the pair, with their pictures or first words and both ranks."""
     ranked = comparisons.pair(compared, *pair)
     table = two_rankings.ranking(ranked, query)
-    over = "all queries, by the mean score" if query is None else f"query {query}"
+    over = "all queries, by the mean score" if query is None else f"query {query}, {_worded(compared, query)}"
     columns = "".join(
         f"<div><h3>{escape(labels[index])}</h3>" + "".join(
             _example(compared, row, ranked.noun) for row in table.nsmallest(TOP_PICTURES, side).to_dict("records"))
         + "</div>" for index, side in zip(pair, ("rank_a", "rank_b"), strict=True))
-    return f'<h2>The top {TOP_PICTURES} examples, for {over}</h2><div class="top">{_beside([columns])}</div>'
+    return (f"<h2>The top {TOP_PICTURES} training examples, for {escape(over)}</h2>"
+            f'<div class="top">{_beside([columns])}</div>')
 
 
 def _example(compared: Compared, row: Mapping[Hashable, Any], noun: str) -> str:
@@ -147,31 +163,40 @@ def _settings(compared: Compared) -> str:
              "Versions": ", ".join(f"{name} {version}" for name, version in versions().items()),
              "Source": source.model_dump_json(exclude_defaults=True)}
     rows = "".join(f"<tr><th>{name}</th><td>{escape(text)}</td></tr>" for name, text in facts.items() if text)
-    return f'<h2>Settings</h2><div class="wide"><table><tbody>{rows}</tbody></table></div>'
+    return f'<div class="wide"><table><tbody>{rows}</tbody></table></div>'
 
 
 def _pair(compared: Compared, labels: Sequence[str], pair: tuple[int, int]) -> str:
+    """The verdict on the pair, its agreement in numbers, and the two questions."""
+    candidates = int(compared.trusted.sum())
+    numbers = "".join(f"<div><b>{plus_minus(value.mean, value.ci95)}</b>{escape(metric.title)}</div>"
+                      for name, metric in METRICS.items() for value in [compared.comparison.agreement(name, *pair)])
+    said = [compare_panel.agreeing(compared.comparison, pair, candidates), *spot_check_panel.at_hand(compared, pair)]
+    listed = compared.scorings
+    asked = [f"<div>{_question(compared, labels, index, chips.html(listed[index], listed[other]))}</div>"
+             for index, other in zip(pair, reversed(pair), strict=True)]
+    return (chips.verdict_html(compared.comparison.verdicts[pair[0]][pair[1]]) + f'<div class="numbers">{numbers}</div>'
+            + "".join(f'<p class="small">{escape(text)}</p>' for text in said if text) + _beside(asked))
+
+
+def _rankings(compared: Compared, labels: Sequence[str], pair: tuple[int, int]) -> str:
+    """The two rankings rank by rank, τ query by query, and all measures."""
     first, second = (labels[index] for index in pair)
-    verdict = compared.comparison.verdicts[pair[0]][pair[1]]
     ranked = comparisons.pair(compared, *pair)
     agreement = compared.comparison.agreement("kendall_tau", *pair)
-    said = [compare_panel.agreeing(compared.comparison, pair, int(compared.trusted.sum())),
-            *spot_check_panel.at_hand(compared, pair)]
-    values = comparisons.per_query(compared, "kendall_tau", *pair)
     top = min(two_rankings.TOP, len(ranked.candidates))
-    charts = [
-        svg(rank_scatter.density(two_rankings.density(ranked), first, second), "Rank against rank over all queries",
-            "Joint ranks, all queries: frequency relative to random order.")]
+    charts = [svg(rank_scatter.density(two_rankings.density(ranked), first, second),
+                  "Rank against rank over all queries",
+                  "Joint ranks, all queries: frequency relative to random order.")]
     slopes = svg(rank_change.rank_change(two_rankings.top_changes(ranked, None), first, second, top, ranked.noun),
-            f"The top {top} under both", f"The top {top}, ranked by the mean score over all queries. Query by query, "
-            f"{two_rankings.shared(ranked, top):.1f} of {top} are in both on average.")
+                 f"The top {top} under both", f"The top {top}, ranked by the mean score over all queries. Query by "
+                 f"query, {two_rankings.shared(ranked, top):.1f} of {top} are in both on average.")
     if agreement.mean == agreement.mean:
+        values = comparisons.per_query(compared, "kendall_tau", *pair)
         bins = comparisons.histogram(values.agreement, "kendall_tau", int(compared.trusted.sum()))
         charts.append(svg(distribution.distribution(bins, agreement, "kendall_tau"), "Kendall's τ query by query",
                           "Kendall's τ, query by query."))
-    return (f"<h2>{escape(first)} against {escape(second)}</h2><p><strong>{escape(verdict.headline)}.</strong> "
-            f"{chips.code(escape(verdict.reason))}</p>{''.join(f'<p>{escape(text)}</p>' for text in said)}"
-            f"{_measures(compared, pair)}{_beside(charts)}{slopes}")
+    return _beside(charts) + slopes + _measures(compared, pair)
 
 
 def _query(compared: Compared, labels: Sequence[str], pair: tuple[int, int], query: int | None) -> str:
@@ -186,10 +211,13 @@ def _query(compared: Compared, labels: Sequence[str], pair: tuple[int, int], que
     table = two_rankings.top_changes(ranked, query)
     common = int((table.membership == rank_change.MEMBERSHIP[0]).sum())
     chart = rank_change.rank_change(table, first, second, top, ranked.noun)
-    words = compare_panel.query_words(*desk().sample(compared.sources[0]), query)
-    return (f"<h2>Query {query}</h2><p>{escape(words)}</p><p>{escape(said)}</p>"
+    return (f"<p>{escape(_worded(compared, query))}</p><p>{escape(said)}</p>"
             + svg(chart, f"The top {top} under both for query {query}",
                   f"The top {top} for query {query}: {common} of {top} are in both."))
+
+
+def _worded(compared: Compared, query: int) -> str:
+    return compare_panel.query_words(*desk().sample(compared.sources[0]), query)
 
 
 def _measures(compared: Compared, pair: tuple[int, int]) -> str:
@@ -207,31 +235,37 @@ def _measured(agreements: Mapping[str, MeanAgreement]) -> str:
             f"<th>what it is</th></tr></thead><tbody>{rows}</tbody></table></div>")
 
 
-def _explained(compared: Compared, pair: tuple[int, int], explained: Explanation | None) -> str:
+def _why(explained: Explanation | None) -> str:
+    """An explanation: its sentence and its waterfall."""
     if explained is None:
         return ""
-    specs = _specs([compared.scorings[index] for index in pair])
-    return "\n".join(["<h2>Why they disagree</h2>", _way(explained),
-                      f"<p>Save this as explanation-specs.json:</p><pre>{escape(specs)}</pre>",
-                      f"<pre>{escape(explanation_panel.command(compared.ranked_sources))}</pre>"])
+    chart = svg(way.waterfall(explanation_view.steps(explained)), explained.sentence, (
+        f"Path: Kendall distance {explained.path:.3f}, direct difference {explained.direct.mean:.3f}, slack "
+        f"{explained.slack:.3f}; mean over {explained.orders} order{'s' if explained.orders > 1 else ''} of the axes."
+    ), BESIDE) if _has_path(explained) else ""
+    return f"<div><p><strong>{escape(explained.sentence)}</strong></p>{chart}</div>"
 
 
-def _way(explained: Explanation) -> str:
-    """An explanation: its sentence, its charts and its remarks."""
-    sections = [f"<p><strong>{escape(explained.sentence)}</strong></p>"]
-    if explained.links and explained.path > 0:
-        sections.append(svg(way.waterfall(explanation_view.steps(explained)), explained.sentence,
-                            f"Path: Kendall distance {explained.path:.3f}, direct difference "
-                            f"{explained.direct.mean:.3f}, slack {explained.slack:.3f}; {explained.orders} orders of "
-                            "the axes averaged."))
+def _has_path(explained: Explanation) -> bool:
+    return bool(explained.links) and explained.path > 0
+
+
+def _links(compared: Compared, pair: tuple[int, int], explained: Explanation | None) -> str:
+    """The links of an explanation, its remarks, and the command that computes it again."""
+    if explained is None:
+        return ""
+    sections = []
+    if _has_path(explained):
         if explained.n_seeds > 1:
             sections.append(svg(way.fractions(*explanation_view.fractions(explained)), "Fractions by seed",
-                             f"The fraction of every link: mean and 95% t interval over {explained.n_seeds} seeds, and "
-                             "each seed as a dot."))
+                                "The fraction of every link: mean and 95% t interval over "
+                                f"{explained.n_seeds} seeds, and each seed as a dot."))
         sections.append(_table(explanation_view.links_table(explained)))
     sections += [f'<p class="small">{escape(note)}</p>' for note in (*explanation_view.brackets(explained),
                                                                   *explained.notes)]
-    return "\n".join(sections)
+    return "\n".join([*sections, "<p>Save this as explanation-specs.json:</p>"
+                      f"<pre>{escape(_specs([compared.scorings[index] for index in pair]))}</pre>",
+                      f"<pre>{escape(explanation_panel.command(compared.ranked_sources))}</pre>"])
 
 
 def _external(compared: Compared) -> str:
@@ -241,25 +275,26 @@ def _external(compared: Compared) -> str:
     rows = [f"<h3>{escape(scoring.route.title)}</h3><p>Claimed specification: {escape(scoring.question)} "
             f"{escape(decided(scoring, held))}</p>"
             f"<pre>{escape(recompute(compared.sources[0], scoring, held))}</pre>" for scoring, held in known]
-    return "<h2>Scores of other programs</h2>" + "".join(rows) if rows else ""
+    return "".join(rows)
 
 
 def _manifests(compared: Compared, labels: Sequence[str]) -> str:
-    sections = ["<h2>Manifests</h2>"]
-    for source, seed in zip(compared.sources, compared.scores, strict=True):
-        sections += [_manifest(f"{label}, seed {source.seed}", scores) for label,
-                     scores in zip(labels, seed, strict=True)]
-    return "\n".join(sections)
+    return "\n".join(_folded(f"{label}, seed {source.seed}", f"<pre>{escape(_manifest(scores))}</pre>")
+                     for source, seed in zip(compared.sources, compared.scores, strict=True)
+                     for label, scores in zip(labels, seed, strict=True))
 
 
-def _manifest(title: str, scores: Scores) -> str:
-    text = json.dumps(scores.provenance, indent=1, ensure_ascii=False, default=str)
-    return f"<details><summary>{escape(title)}</summary><pre>{escape(text)}</pre></details>"
+def _manifest(scores: Scores) -> str:
+    return json.dumps(scores.provenance, indent=1, ensure_ascii=False, default=str)
+
+
+def _folded(title: str, text: str, heading: str = "span") -> str:
+    return f"<details><summary><{heading}>{escape(title)}</{heading}></summary>{text}</details>"
 
 
 def _commands(compared: Compared) -> str:
     specs = _specs(compared.scorings)
-    return (f"<h2>Recompute it</h2><p>Save this as agreement-specs.json:</p><pre>{escape(specs)}</pre>"
+    return (f"<p>Save this as agreement-specs.json:</p><pre>{escape(specs)}</pre>"
             f"<pre>{escape(commands.compare(compared.ranked_sources, 'agreement'))}</pre>")
 
 

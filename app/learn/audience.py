@@ -67,15 +67,13 @@ def show(lessons: Mapping[str, Lesson]) -> None:
     if not visitors.code():
         return
     with st.popover("Join", icon=":material/groups:"):
-        with st.container(horizontal=True, vertical_alignment="center"):
-            st.html(scanned(280), width="content")
-            with st.container(width=300):
-                st.title(visitors.code(), anchor=False)
-                st.markdown(f"Scan this, or open **{visitors.address().partition('/?')[0]}** and type the code.")
-        downloads.file_button("Answers (CSV)", lambda: answers_csv(lessons), "class-answers.csv", "text/csv",
-                              "class:answers")
-        st.button("Begin a new class", icon=":material/restart_alt:", on_click=Answers().clear,
-                  help="Deletes the answers of the devices that joined.")
+        st.html(f'<div class="wf-join">{scanned(280)}<div><strong>{escape(visitors.code())}</strong><p>Scan this, or '
+                f"open <b>{escape(visitors.address().partition('/?')[0])}</b> and type the code.</p></div></div>")
+        with st.container(horizontal=True):
+            downloads.file_button("Answers (CSV)", lambda: answers_csv(lessons), "class-answers.csv", "text/csv",
+                                  "class:answers")
+            st.button("Begin a new class", icon=":material/restart_alt:", on_click=Answers().clear,
+                      help="Deletes the answers of the devices that joined.")
 
 
 def answers_csv(lessons: Mapping[str, Lesson]) -> str:

@@ -19,12 +19,13 @@ WIDTH, HEIGHT, MARGIN, LETTERS = 595, 842, 48, 9.6
 """Points of A4, of its margin, and of its letters."""
 PER_LINE = 104
 """Letters that fit on a line."""
+RULE = "_" * 82
 MINUTES = {"1": 4, "2": 5, "3": 4, "4": 6, "5": 4, "6": 5, "7": 4, "8": 4}
 BEGIN, END = 3, 6
 BEFORE = (
     "The class knows gradients, logistic or softmax regression by gradient descent, and the cross-entropy loss.",
     "Eigenvalues help with step 4. Kendall's τ is explained on the page: 1 is the same order, −1 the reversed one.",
-    "A computer with a projector. Devices are optional: `make run CLASS=1` shows how a class joins.")
+    "A computer with a projector. Devices are optional: make run CLASS=1 shows how a class joins.")
 AIM = ("Afterwards the class can state an influence question by its behavior B, intervention P and training process T, "
        "and can tell a difference of questions from an error of approximation.")
 
@@ -80,7 +81,8 @@ def worksheet(steps: Mapping[str, Lesson]) -> list[Paragraph]:
     for step, lesson in steps.items():
         lines += [Paragraph(_title(step, lesson), True, 9), Paragraph(f"Before: {lesson.prediction.text}", gap=2),
                   Paragraph(_options(lesson.prediction), indent=2), Paragraph(f"After: {lesson.question.text}", gap=2),
-                  Paragraph(_options(lesson.question), indent=2), Paragraph("Because: " + "." * 94, gap=12)]
+                  Paragraph(_options(lesson.question), indent=2), Paragraph("Because: " + RULE, gap=14),
+                  Paragraph(RULE + RULE[:9], gap=8)]
     return lines
 
 
@@ -99,7 +101,7 @@ def _title(step: str, lesson: Lesson) -> str:
 
 
 def _options(question: Quiz) -> str:
-    return "     ".join(f"[  ] {option}" for option in question.options)
+    return "     ".join(f"[  ] {option}".replace(" ", "\N{NO-BREAK SPACE}") for option in question.options)
 
 
 def pdf(title: str, lines: Iterable[Paragraph]) -> bytes:

@@ -64,8 +64,9 @@ def _follow() -> None:
 
 def _question(lesson: Lesson) -> None:
     question, guess = lesson.prediction, _guess(lesson)
-    st.radio(question.text, range(len(question.options)), index=guess,
-             format_func=lambda index: question.options[index], key=_widget(lesson))
+    with st.container(key="wf-visit"):
+        st.radio(question.text, range(len(question.options)), index=guess,
+                 format_func=lambda index: question.options[index], key=_widget(lesson))
     chosen = st.session_state[_widget(lesson)]
     if chosen is None:
         return

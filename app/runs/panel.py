@@ -119,7 +119,7 @@ def _batch_card(jobs: list[Job]) -> None:
         with st.container(horizontal=True, vertical_alignment="center"):
             glossary.markdown(f"**{plain(jobs[0].batch_title)}**", width="content")
             st.badge(name, color=color, icon=icon)
-        glossary.caption(_when(min(jobs, key=lambda job: job.created), digest=False))
+        glossary.caption(_batch_when(jobs))
         with st.container():
             if any(job.state != "done" for job in jobs):
                 job_panel.batch_progress(jobs)
@@ -197,10 +197,23 @@ def _latest(job: Job) -> float:
     return max(job.queued, job.started or 0.0, job.finished or 0.0)
 
 
-def _when(job: Job, digest: bool = True) -> str:
+def _batch_when(jobs: list[Job]) -> str:
+    """When the first part was requested, and, once none is active, when the last one ended and what all took."""
+    text = _begun(min(jobs, key=lambda job: job.created))
+    if any(job.active for job in jobs):
+        return text
+    ended = max((job.finished for job in jobs if job.finished is not None), default=None)
+    return f"{text} · ended {moment(ended, st.context.timezone)} · took {spell(sum(job.spent for job in jobs))}"
+
+
+def _begun(job: Job) -> str:
+    begun = "requested by a page, at lower priority than your own runs," if job.background else "requested by you"
+    return f"{begun} {moment(job.created, st.context.timezone)}"
+
+
+def _when(job: Job) -> str:
     zone = st.context.timezone
-    begun = "started by a page, at lower priority than your own runs," if job.background else "started by you"
-    moments = [f"{begun} {moment(job.created, zone)}"]
+    moments = [_begun(job)]
     if job.started is not None:
         moments.append(f"started {moment(job.started, zone)}")
     if not job.active and job.finished is not None:
@@ -209,4 +222,4 @@ def _when(job: Job, digest: bool = True) -> str:
             expected = job.predicted_estimate
             moments.append(f"took {spell(job.spent)}")
             moments += [f"predicted {guesses.spelled(expected)}"] if expected else []
-    return " · ".join([*moments, *([f"digest {job.id[:12]}"] if digest else [])])
+    return " · ".join([*moments, f"digest {job.id[:12]}"])

@@ -1,5 +1,6 @@
 const TYPED = 'input:not([type=radio], [type=checkbox], [type=range]), textarea, select, [contenteditable="true"], [role="dialog"], [role="combobox"]';
 const MOVED = '[role="slider"], input[type=range], [data-testid="stButtonGroup"]';
+const OPEN = '[data-testid="stPopoverBody"], [role="dialog"]';
 const remember = (name, value) => {
   document.cookie = `${name}=${value}; path=/; max-age=43200; SameSite=Strict`;
 };
@@ -23,7 +24,7 @@ export default function({data, setStateValue}) {
     if (key === 'f' && data.projector && !event.repeat) {
       if (document.fullscreenElement) document.exitFullscreen(); else document.documentElement.requestFullscreen();
     }
-    if (!data.keys[key]) return;
+    if (!data.keys[key] || key === 'Escape' && document.querySelector(OPEN)) return;
     event.preventDefault();
     event.stopImmediatePropagation();
     if (!event.repeat) document.querySelector(`.st-key-${data.keys[key]} button:not(:disabled)`)?.click();

@@ -50,7 +50,7 @@ class TwoStage:
 
 
 class TwoStageRequest(OfCandidates[TwoStage]):
-    """Score a shortlist of a cheap ranking by a dear method, or exactly, and measure what the shortlist misses.
+    """Score a shortlist of a cheap ranking by an expensive method, or exactly, and measure what the shortlist misses.
 
     Raises `InvalidInput` for a first method that the model has no answer for, sizes that do not fit, and as `compute`
     does.

@@ -1,11 +1,13 @@
 """A class of eight devices beside the teacher: they answer, the teacher sees how many, and they can do nothing else."""
 
+import csv
 import os
 import re
 import subprocess
 import sys
 import urllib.error
 import urllib.request
+from pathlib import Path
 
 import pytest
 
@@ -76,6 +78,15 @@ def test_eight_devices_answer_before_the_result(opened_server, browser):
         assert counts.all_inner_texts() == [str(DEVICES // 2)] * 2 + ["0"]
         pages[0].reload()
         pages[0].get_by_text("Your answer is counted").wait_for()
+        screen.get_by_role("button", name="Join").click()
+        assert screen.locator(".wf-join strong").inner_text() == code
+        with screen.expect_download() as saved:
+            screen.get_by_role("button", name="Answers (CSV)").click()
+        rows = list(csv.DictReader(Path(saved.value.path()).read_text().splitlines()))
+        assert [row["answers"] for row in rows if row["step"] == "1"] == ["4", "4", "0"]
+        screen.get_by_role("button", name="Join").focus()
+        screen.keyboard.press("Escape")  # closes this alone
+        screen.locator(".wf-join").wait_for(state="detached")
         screen.keyboard.press("PageDown")
         for page in pages:
             page.get_by_text(QUESTION.why).wait_for()

@@ -65,6 +65,9 @@ def test_keys_that_move_a_control_do_not_leave_the_stage(open_page, settle):
     page.wait_for_url("**lesson-p=0.01**")
     settle(page)
     assert "stage=reveal" in page.url
+    page.get_by_role("link", name="Workbench").click()
+    page.get_by_role("link", name="Back to the lesson").wait_for()
+    page.get_by_role("combobox", name="Dataset").wait_for()  # in the sidebar, which has no pages there
 
 
 @pytest.mark.parametrize("address", ["/learn?step=play", pytest.param(

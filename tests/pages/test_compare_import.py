@@ -224,7 +224,7 @@ def test_the_report_holds_imported_scores(home):
         press(at, "Write the report")
     finally:
         module.report = written
-    assert "<h2>Scores of other programs</h2>" in texts[0] and "engine bring --scores captum.npy" in texts[0]
+    assert "<summary><h2>Scores of other programs</h2>" in texts[0] and "engine bring --scores captum.npy" in texts[0]
 
 
 def test_claim_sign_and_tau_stay_whatever_view_is_shown(home):

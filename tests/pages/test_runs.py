@@ -172,7 +172,7 @@ def test_the_nodes_of_a_cluster_and_what_they_compute_are_shown():
 def test_all_runs_are_cancelled_at_once():
     jobs = [submit(), desk().jobs.submit(ScoresRequest.name, scores_payload(SOURCE, [STEP], 3), "By a page", True)]
     at = sound(support.open("runs"))
-    assert says(at, "started by a page, at lower priority than your own runs") and says(at, "started by you")
+    assert says(at, "requested by a page, at lower priority than your own runs") and says(at, "requested by you")
     button(at, "Cancel all 2").click().run()
     assert {desk().jobs.queue.get(job.id).state for job in jobs} == {"cancelled"}
     assert not any(label.startswith("Cancel") for label in labels(sound(at)))

@@ -62,13 +62,16 @@ def test_the_report_holds_everything_and_loads_nothing(home, monkeypatch):
     text = texts[-1]
     assert "<h1>&lt;b&gt;Name&lt;/b&gt;</h1>" in text and text.count("<svg") == 8
     assert "of the path is the training process" in text and "engine explain" in text and "engine compare" in text
-    assert text.count("<details>") == 1 + 4 and "wall_seconds" in text and "Spearman rho" in text
+    assert text.count("<details>") == 1 + 4 + 7 and "wall_seconds" in text and "Spearman rho" in text
     assert text.count('src="data:image/png') == 16
     assert re.search(r'verdict</th>.*class="n">−?0\.\d{3} ± 0\.\d{3}<', text)
-    order = [text.index(said) for said in ("against", "The top 8 examples", "Why they disagree",
-                                           "How far the rankings agree", "The questions", "Settings", "Manifests",
-                                           "Recompute it")]
-    assert order == sorted(order) and "<h2>Query" not in text
+    first = text[text.index("<h1>"):text.index("<details>")]
+    order = [first.index(said) for said in ("<h1>", "wf-verdict", "Kendall tau", "by how much would", "Heatmap of",
+                                            "of the path is", "The top 8 training examples")]
+    assert order == sorted(order) and first.count("<svg") == 2 and "<pre>" not in first
+    assert re.findall("<summary><h2>(.*?)</h2>", text) == [
+        "Both rankings, query by query", "Why they disagree, in numbers", "All specifications",
+        "The questions, and how they were computed", "Settings", "Manifests", "Recompute it"]
     assert not re.search(r'(src|href)="(?!http://www\.w3\.org|/compare|http|data:image/png)[^#]', text)
     assert "<script" not in text
     outside = set(re.findall(r'https?://[^"\s<)]+', text)) - {"http://www.w3.org/2000/svg",
@@ -78,11 +81,10 @@ def test_the_report_holds_everything_and_loads_nothing(home, monkeypatch):
 
 def test_the_report_shows_the_chosen_query_after_the_conclusion(home, monkeypatch):
     texts = []
-    monkeypatch.setattr(report, "svg", lambda chart, alternative, caption="": f"<figure>{caption}</figure>")
+    monkeypatch.setattr(report, "svg", lambda chart, alternative, caption="", width=0: f"<figure>{caption}</figure>")
     written = report.report
     monkeypatch.setattr(report, "report", lambda *arguments: texts.append(written(*arguments)) or texts[-1])
     sound(button(compared(ranks=3), "Write the report").click().run())
     text = texts[-1]
-    order = [text.index(said) for said in (" against ", "<h2>Query 3</h2>", "The top 20 for query 3",
-                                           "Why they disagree", "The questions")]
+    order = [text.index(said) for said in ("for query 3, “", "<summary><h2>Query 3</h2>", "The top 20 for query 3")]
     assert order == sorted(order)

@@ -92,8 +92,13 @@ def _worded(question: str, clause: Callable[[Axis], str], scoring: Scoring, agai
 
 def verdict_badge(verdict: Verdict) -> None:
     """The verdict: its headline and its reason."""
-    glossary.html(f'<div class="wf-verdict {_CLASSES[verdict.kind]}" role="note"><strong>{escape(verdict.headline)}'
-                  f"</strong>{code(escape(verdict.reason))}</div>")
+    glossary.html(verdict_html(verdict))
+
+
+def verdict_html(verdict: Verdict) -> str:
+    """The verdict as HTML."""
+    return (f'<div class="wf-verdict {_CLASSES[verdict.kind]}" role="note"><strong>{escape(verdict.headline)}'
+            f"</strong>{code(escape(verdict.reason))}</div>")
 
 
 def code(text: str) -> str:

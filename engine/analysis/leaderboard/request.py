@@ -47,7 +47,7 @@ class Leaderboard:
 
 
 class LeaderboardRequest(SizedRequest[Leaderboard]):
-    """Hold all named methods against exact answers, models on subsets, tail patches, removals, time and memory.
+    """Compare all named methods by exact answers, models on subsets, tail patches, removals, time and memory.
 
     methods: names; none: all that answer for the model. A method that the model has no answer for, or that is estimated
     to take longer than `most_seconds`, stands there with the reason. Raises `InvalidInput` for names that are not known
@@ -57,13 +57,13 @@ class LeaderboardRequest(SizedRequest[Leaderboard]):
     name: ClassVar = "leaderboard"
     answer: ClassVar = Leaderboard
     doing: ClassVar = "methods and exact answers"
-    outputs: ClassVar = {"out": "Board to write: a row a method, column and question."}
+    outputs: ClassVar = {"out": "Board to write: a row for each method, column and question."}
 
     sizes: Annotated[Sizes, Option(parts=("models", "queries", "top", "seed", "protocol", "among"))] = SIZES
     behavior: Annotated[str, Field(description="Behaviors; see `list`.")] = "query_loss"
     methods: Annotated[tuple[str, ...], Option("method"), Field(description=(
         "A named method; repeat it (default: all that the model has)."))] = ()
-    damping: Annotated[Number, Field(ge=0, description="Of local responses, where training has no one optimum."
+    damping: Annotated[Number, Field(ge=0, description="Damping of local responses, where training has no one optimum."
                                      )] = DAMPING
     most_seconds: Annotated[float, Field(ge=0, description=(
         "Estimated seconds above which a method or an exact answer is left out."))] = 3600.0

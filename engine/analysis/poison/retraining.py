@@ -42,7 +42,7 @@ class WithoutSuspects:
 
 
 class RemoveSuspectsRequest(Sparse, Request[WithoutSuspects]):
-    """Train again without some training examples, and see what becomes of predictions."""
+    """Retrain without some training examples, and compare predictions before and after."""
 
     name: ClassVar = "remove-suspects"
     answer: ClassVar = WithoutSuspects

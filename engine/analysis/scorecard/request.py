@@ -45,7 +45,7 @@ class ScorecardRequest(SizedRequest[Scorecard]):
     """4: a model of subclasses has one output for each pair, a row is at distance 0 from itself, and likelihoods keep
     their digits."""
     doing: ClassVar = "benchmarks"
-    outputs: ClassVar = {"out": "Card to write: a row a benchmark, measure and method."}
+    outputs: ClassVar = {"out": "Card to write: a row for each benchmark, measure and method."}
 
     sizes: Annotated[Sizes, Option(parts=(
         "models", "queries", "repeats", "seeds", "seed", "protocol", "among"))] = Sizes()

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from app.widgets.choices import history
-from app.widgets.frame import base
+from app.widgets.frame import base, charts_ahead
 from app.widgets.frame.shell import Shell
 
 PAGE = [b"<html><head></head><bo", b"dy></body></html>"]
@@ -51,3 +51,9 @@ def test_the_page_brings_the_script_of_its_history():
 
 def test_the_page_tells_where_the_server_lies():
     assert json.dumps(["compare"]) in base.script(["compare"]) and b"__x__" in Shell(None, scripts="__x__").style
+
+
+def test_the_code_of_the_charts_is_among_streamlits_files():
+    """A new Streamlit that names them otherwise would only lose the time."""
+    assert [name.split(".")[0] for name in charts_ahead.FILES] == ["embed", "ArrowVegaLiteChart", "PlotlyChart"]
+    assert all(name in charts_ahead.SCRIPT for name in charts_ahead.FILES)

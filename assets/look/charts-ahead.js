@@ -1,0 +1,8 @@
+(() => {
+  const base = window.__streamlit.BACKEND_BASE_URL;
+  const next = files => files.length && requestIdleCallback(() => import(`${base}static/js/${files[0]}`)
+    .then(() => next(files.slice(1)), () => {}));
+  const idle = () => document.querySelector('[data-testid="stApp"]')?.dataset.testScriptState === 'notRunning';
+  const wait = () => idle() ? next(FILES) : setTimeout(wait, 500);
+  if (location.origin + location.pathname === base) addEventListener('load', () => setTimeout(wait, 1500));
+})();
