@@ -6,7 +6,7 @@ from engine.store.results import Store
 from tests.app.widgets.results.test_published import stored
 
 pytestmark = pytest.mark.e2e
-DESK, PHONE = ({"width": width, "height": height} for width, height in ((1440, 900), (390, 844)))
+PHONE = (390, 844)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -61,12 +61,10 @@ def test_notes_lead_from_a_cell_to_their_text(paper, settle):
     assert numbers == {f"#note-{number}" for number in range(1, page.locator(".wf-footnotes li").count() + 1)}
 
 
-def test_on_a_phone_all_columns_are_in_sight(paper, settle):
+def test_on_a_phone_all_columns_are_in_sight(open_page):
     """At the scale of the paper, where the table says which values lie within their tolerance. What spread there is
     stands below its value."""
-    page = paper
-    page.set_viewport_size(PHONE)
-    settle(page)
+    page = open_page("/paper?preset=paper", size=PHONE)
     wide = page.evaluate("() => [...document.querySelectorAll('[data-testid=stMain] *')].filter(part => "
                          "!part.closest('[data-testid=stCode]') && "
                          "part.getBoundingClientRect().right > window.innerWidth + 1).length")
@@ -74,8 +72,6 @@ def test_on_a_phone_all_columns_are_in_sight(paper, settle):
     value = page.locator(".wf-scroll .wf-table:not(.wf-scoreboard) tbody tr").first.locator("td").first
     number, spread = value.inner_text().split("\n")
     assert float(number) > 0 and spread.startswith("± ")
-    page.set_viewport_size(DESK)
-    settle(page)
 
 
 def test_the_table_and_the_manifest_can_be_kept(paper, settle):

@@ -242,6 +242,7 @@ def test_retraining_a_network_with_one_more_example(network):
     near(scores(problem, UP, {"kind": "retrain", "seeds": 1}).values, naive.differences("query_loss", moved, plain))
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("which", ["adapters", "all parameters"])
 @pytest.mark.parametrize(("intervention", "process", "estimator"), [
     *STEPS[:-1], *OF_NETWORKS, (ADD, {"kind": "trajectory", "eta": 0.1, "checkpoints": 2}, "less")])
