@@ -17,7 +17,6 @@ from engine.basics import environment  # noqa: E402
 environment.settle()  # before torch is imported
 
 from app.charts.enlarged import enlarged  # noqa: E402
-from app.home import first_look  # noqa: E402
 from app.widgets.choices import choice  # noqa: E402
 from app.widgets.frame import (  # noqa: E402
     account,
@@ -37,7 +36,6 @@ from app.widgets.frame import (  # noqa: E402
 from app.widgets.frame.guard import guarded  # noqa: E402
 from app.widgets.frame.turns import turn  # noqa: E402
 from app.widgets.jobs import job_panel  # noqa: E402
-from app.widgets.pickers import pickers  # noqa: E402
 from app.widgets.words import glossary  # noqa: E402
 from engine.basics import plugins  # noqa: E402
 
@@ -47,6 +45,8 @@ LETTERS = 0.75  # of a page's charts on a projector, beside those of a lesson
 
 def main() -> None:
     """Navigation first, the data below it, then the page; what a page cannot handle is shown as its sentence."""
+    from app.widgets.pickers import pickers  # once Streamlit's runtime stands, which holds what it caches
+
     st.set_page_config(page_icon=ICON, layout="wide")
     theme.apply()
     if not projector.on():
@@ -86,7 +86,10 @@ def main() -> None:
 
 @asynccontextmanager
 async def serving(_app: st.App) -> AsyncIterator[None]:
-    """Around the life of a server."""
+    """Around the life of a server, whose first visitor waits for no import."""
+    from app.home import first_look
+    from app.widgets.pickers import pickers  # noqa: F401
+
     ahead.begin()
     ahead.ask("first", first_look.ahead())
     yield

@@ -4,8 +4,9 @@ import gc
 import os
 import shutil
 import tempfile
-from collections import Counter
+from collections import Counter, defaultdict
 from functools import cache
+from itertools import combinations
 
 import pytest
 from hypothesis import settings
@@ -26,12 +27,32 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ["WHICHFLUENCE_HOME"] = config.whichfluence_home  # never the user's own
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Files that take long go first, so that processes side by side end at about the same time: those with a slow test,
     then those of many tests."""
     long = {item.path for item in items if item.get_closest_marker("slow")}
     tests = Counter(item.path for item in items)
     items.sort(key=lambda item: (item.path not in long, -tests[item.path], item.path))
+    grids = defaultdict(list)
+    for item in items:
+        if (grid := item.get_closest_marker("grid")) is not None:
+            grids[item.path, item.originalname, *grid.args].append(item)
+    for (_, _, *strength), cases in grids.items():
+        _thin(cases, *strength)
+
+
+def _thin(cases: list[pytest.Item], strength: int = 1) -> None:
+    """Leave to the quick tests so many cases that all combinations of `strength` parameters' values occur, and mark the
+    others slow."""
+    combinations_of = {case: set(combinations(enumerate(case.callspec._idlist), strength)) for case in cases}
+    unseen = set().union(*combinations_of.values())
+    while unseen:
+        best = max(cases, key=lambda case: len(combinations_of[case] & unseen))
+        unseen -= combinations_of.pop(best)
+        cases.remove(best)
+    for case in cases:
+        case.add_marker(pytest.mark.slow)
 
 
 def pytest_collection_finish() -> None:

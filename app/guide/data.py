@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from app.guide.paper_names import names
@@ -66,7 +67,7 @@ class Section:
     slug: str
     blocks: tuple[Block, ...]
 
-    @property
+    @cached_property
     def words(self) -> str:
         """Its text and code on one line, without marks of Markdown."""
         texts = [block.code if isinstance(block, Code) else _plain(block.markdown)

@@ -65,9 +65,8 @@ def search(guides: list[Guide], query: str) -> list[Match]:
 
 
 def _tf(word: str, text: str, heading: str, title: str, mean: float) -> float:
-    counts = _counts(text)
-    return (_count(counts, word) / (1 - B + B * counts.total() / mean)
-            + HEADING * _count(_counts(heading), word) + TITLE * _count(_counts(title), word))
+    return (_count(text, word) / (1 - B + B * len(stems(text)) / mean)
+            + HEADING * _count(heading, word) + TITLE * _count(title, word))
 
 
 @lru_cache(maxsize=4_096)
@@ -91,14 +90,19 @@ _STOPS = frozenset(stems(STOP))
 
 
 @lru_cache(maxsize=4_096)
-def _counts(text: str) -> Counter[str]:
-    return Counter(stems(text))
+def _index(text: str) -> tuple[Counter[str], str]:
+    """How often each stem occurs, and all of them in their order between blanks."""
+    return Counter(stems(text)), f" {' '.join(stems(text))} "
 
 
-def _count(counts: Counter[str], word: str) -> float:
+def _count(text: str, word: str) -> float:
     """How often a word occurs; where it does not, a longer word that begins with it, or one of `LIKE`, counts."""
-    longer = sum(n for one, n in counts.items() if one.startswith(word)) if len(word) > 3 else 0
-    return counts[word] or longer or 0.5 * sum(counts[one] for one in _LIKE.get(word, ()))
+    counts, line = _index(text)
+    if word in counts:
+        return counts[word]
+    if len(word) > 3 and f" {word}" in line:
+        return sum(n for one, n in counts.items() if one.startswith(word))
+    return 0.5 * sum(counts[one] for one in _LIKE.get(word, ()))
 
 
 def _as_written(query: str, heading: str, text: str) -> float:
@@ -107,8 +111,7 @@ def _as_written(query: str, heading: str, text: str) -> float:
         return SAME_HEADING
     if re.search(r"\w[_.-]\w", name) and name in text.casefold():
         return A_NAME
-    in_heading, in_text = (len(words) > 1 and f" {' '.join(words)} " in f" {' '.join(stems(one))} "
-                           for one in (heading, text))
+    in_heading, in_text = (len(words) > 1 and f" {' '.join(words)} " in _index(one)[1] for one in (heading, text))
     return IN_HEADING if in_heading else IN_TEXT * in_text
 
 

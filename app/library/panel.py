@@ -14,7 +14,7 @@ from app.widgets.jobs import job_panel
 from app.widgets.words import glossary
 from app.widgets.words.plain_text import plain, sentence
 from app.widgets.words.times import spell, written
-from engine.desk.shelves import LONGEST_NAME, LONGEST_REMARK, SHELVES, Entry
+from engine.desk.shelves import LONGEST_NAME, LONGEST_NOTE, SHELVES, Entry
 
 FIRST, MORE = 12, "library:more"
 
@@ -84,7 +84,7 @@ def _form(entry: Entry, key: str) -> None:
     named = SHELVES[entry.shelf].named
     with st.form(f"form:{key}", border=False):
         name = st.text_input("Name", entry.title, key=f"name:{key}", max_chars=LONGEST_NAME) if named else ""
-        note = st.text_area("Note", entry.noted.note, key=f"text:{key}", max_chars=LONGEST_REMARK, height=90)
+        note = st.text_area("Note", entry.noted.note, key=f"text:{key}", max_chars=LONGEST_NOTE, height=90)
         tags = st.text_input("Tags, separated by commas", ", ".join(entry.noted.tags), key=f"tags:{key}", max_chars=900)
         row = st.container(horizontal=True)
         keep = row.form_submit_button("Keep", type="primary")

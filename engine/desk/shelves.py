@@ -8,7 +8,6 @@ from collections.abc import Iterable
 from engine.jobs import STORED_FRACTION, Job
 from engine.jobs.cluster import Node, Running
 from engine.library import SHELVES, Entry
-from engine.library.notes import LONGEST_NOTE as LONGEST_REMARK
 from engine.library.views import seen
 from engine.models.causal.finetune import TOOK
 from engine.requests.scores import ScoresRequest

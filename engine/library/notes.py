@@ -19,9 +19,10 @@ from engine.basics.folders import home_folder
 from engine.basics.quota import require_room
 from engine.basics.strict_json import parse_json
 from engine.basics.values import Value
+from engine.store.comparisons import Note
 
 FORMAT = 1
-LONGEST_NOTE, LONGEST_TAG, MOST_TAGS = 2_000, 40, 20
+LONGEST_TAG, MOST_TAGS = 40, 20
 MOST_BYTES = 100_000
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,150}")
 
@@ -30,15 +31,8 @@ class Noted(Value):
     """A note and tags."""
 
     format: Annotated[int, Field(ge=1, le=FORMAT)] = FORMAT
-    note: str = ""
+    note: Note = ""
     tags: tuple[str, ...] = ()
-
-    @field_validator("note")
-    @classmethod
-    def _short(cls, note: str) -> str:
-        if len(note) > LONGEST_NOTE:
-            raise InvalidInput(f"The note has more than {LONGEST_NOTE:,} letters; shorten it.")
-        return note.strip()
 
     @field_validator("tags")
     @classmethod

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Annotated
 from urllib.parse import parse_qs, urlencode
 
-from pydantic import Field, field_validator
+from pydantic import AfterValidator, Field, field_validator
 
 from engine.basics.errors import InvalidInput, MissingData
 from engine.basics.files import atomic_write, disk_errors, make_folder
@@ -35,13 +35,22 @@ Rows = tuple[Annotated[tuple[Correlation, ...], Field(max_length=MOST)], ...]
 _KEY = re.compile(r"[0-9a-f]{12}")
 
 
+def _short(note: str) -> str:
+    if len(note) > LONGEST_NOTE:
+        raise InvalidInput(f"The note has more than {LONGEST_NOTE:,} letters; shorten it.")
+    return note.strip()
+
+
+Note = Annotated[str, AfterValidator(_short)]
+
+
 class Saved(Value):
     """What is kept of a comparison. address: the query string of the Compare page; summary: one line on what is in it;
     created: UTC, as ISO 8601; matrix: mean Kendall τ of its first specifications, None where it is not defined."""
 
     format: Annotated[int, Field(ge=1, le=FORMAT)] = FORMAT
     name: str
-    note: str = ""
+    note: Note = ""
     created: str
     address: Annotated[str, Field(max_length=LONGEST_ADDRESS)]
     summary: Annotated[str, Field(max_length=500)] = ""
@@ -53,13 +62,6 @@ class Saved(Value):
         if not name.strip() or not name.isprintable() or len(name) > LONGEST_NAME:
             raise InvalidInput(f"The name is not a line of 1 to {LONGEST_NAME} letters; give the comparison one.")
         return name.strip()
-
-    @field_validator("note")
-    @classmethod
-    def _short(cls, note: str) -> str:
-        if len(note) > LONGEST_NOTE:
-            raise InvalidInput(f"The note has more than {LONGEST_NOTE:,} letters; shorten it.")
-        return note.strip()
 
     @property
     def parameters(self) -> dict[str, list[str]]:

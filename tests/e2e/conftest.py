@@ -9,6 +9,7 @@
     opening      `with opening() as open_page`, for a page that serves several tests
     at_rest      at_rest(): wait until no run is under way
     screenshot   screenshot(page, name) keeps a full-page picture in the folder WHICHFLUENCE_SCREENSHOTS, if it is set
+    visit        a view that stands open at the desk for every test, of whichever file, that `visits.on` sends to it
 
 Each process of a test run has one server with its own home folder and one browser; test files may stand beside others.
 A page opened here carries `console_errors`, the errors and warnings of its console, and `requests`, the addresses that
@@ -42,7 +43,7 @@ ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-backg
 PATIENCE = 120_000  # milliseconds; the machine may be busy
 LATE = 4  # seconds, more than a page waits before it shows itself
 QUIET = 400  # milliseconds without work after which the app counts as idle
-VISIT = re.compile(r"\[(?:(?:light|dark)-)?([\w-]+@\w+)\]$")  # the name of a visit in that of its test
+VISIT = re.compile(r"@([\w-]+)\]$")  # the view of a visit in the name of its test
 IDLE = """quiet => {
   const app = document.querySelector('[data-testid="stApp"]');
   const busy = !app || app.dataset.testScriptState !== 'notRunning'
@@ -79,10 +80,10 @@ class ByVisit(LoadScopeScheduling):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A visit in another theme than its page is opened in is slow."""
+    """A look at a page in another theme than the usual one of its size is slow."""
     for item in items:
         given = item.callspec.params if hasattr(item, "callspec") else {}
-        if {"visit", "theme"} <= set(given) and given["theme"] != visits.options(given["visit"])["theme"]:
+        if "theme" in given and given["theme"] != visits.WORN[given.get("size", "desk")]:
             item.add_marker(pytest.mark.slow)
 
 
@@ -191,6 +192,26 @@ def open_page(opening):
     """A factory of pages that are closed after the test."""
     with opening() as open_:
         yield open_
+
+
+@pytest.fixture(scope="session")
+def opened_view(request, opening, settle, shifts, at_rest):
+    """A view, opened once for all tests that name it; pytest lets them follow each other."""
+    if request.param == "runs":
+        at_rest()  # a run that goes on moves what stands below it
+    with opening() as open_page:
+        page = open_page(visits.ADDRESSES[request.param])
+        if request.param in visits.CHARTED:  # a busy machine may first train the model for half a minute
+            page.locator(visits.CHART).first.wait_for()
+            settle(page)
+        yield visits.Visit(request.param, page, shifts(page), settle)
+
+
+@pytest.fixture
+def visit(opened_view):
+    """The view at the desk, in the light."""
+    opened_view.at("desk", "light")
+    return opened_view
 
 
 @pytest.fixture(scope="session")

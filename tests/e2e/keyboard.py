@@ -37,9 +37,9 @@ def walk(visit) -> tuple[list[str], list[str]]:
     """
     page = visit.page
     page.evaluate(WATCH)
-    visit.wear("dark")
+    visit.at("desk", "dark")
     _press(page, DARK)
-    visit.wear("light")
+    visit.at("desk", "light")
     count = min(MOST, page.evaluate("() => window.__stops().length"))
     _press(page, count)
     for _ in range(count + 20):

@@ -4,11 +4,13 @@ import pytest
 
 from app.learn.panel import STEPS
 from app.learn.stages import STAGES
+from tests.e2e.visits import on
 
 pytestmark = pytest.mark.e2e
 
 PROJECTOR = (1280, 720)
 SLIDER = ".st-key-choice-lesson-p input, .st-key-choice-toy-x input"
+BACKGROUND = "() => getComputedStyle(document.querySelector('.stApp')).backgroundColor"
 SEEN = """() => {
   const small = [], letters = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   while (letters.nextNode()) {
@@ -70,11 +72,19 @@ def test_keys_that_move_a_control_do_not_leave_the_stage(open_page, settle):
     page.get_by_role("combobox", name="Dataset").wait_for()  # in the sidebar, which has no pages there
 
 
-@pytest.mark.parametrize("address", ["/learn?step=play", pytest.param(
-    "/learn?classroom=1&step=play", marks=pytest.mark.slow)])
-def test_the_point_of_the_plane_follows_the_hand(open_page, settle, address):
-    page = open_page(address, size=PROJECTOR)
-    page.get_by_role("button", name="Show the result" if "class" not in address else "Reveal", exact=True).click()
+@on("learn-play")
+def test_the_point_of_the_plane_follows_the_hand(visit, settle):
+    visit.page.set_viewport_size(dict(zip(("width", "height"), PROJECTOR, strict=True)))
+    follows_the_hand(visit.page, settle, "Show the result")
+
+
+@pytest.mark.slow
+def test_the_point_of_the_plane_follows_the_hand_in_class(open_page, settle):
+    follows_the_hand(open_page("/learn?classroom=1&step=play", size=PROJECTOR), settle, "Reveal")
+
+
+def follows_the_hand(page, settle, button):
+    page.get_by_role("button", name=button, exact=True).click()
     page.locator(SLIDER).first.wait_for()
     chart = page.locator('[data-testid="stVegaLiteChart"]')
     chart.locator("svg").wait_for()
@@ -103,6 +113,7 @@ def test_the_point_of_the_plane_follows_the_hand(open_page, settle, address):
 def test_keys_go_on_from_an_answer_and_a_reload_keeps_it(open_page, settle):
     """→ with the focus on an option leaves the option as it is; T begins a new session of the same browser."""
     page = open_page("/learn?classroom=1&step=9", size=PROJECTOR)
+    light = page.evaluate(BACKGROUND)
     page.get_by_text("For both").click()
     settle(page)
     page.keyboard.press("ArrowRight")
@@ -111,7 +122,8 @@ def test_keys_go_on_from_an_answer_and_a_reload_keeps_it(open_page, settle):
     page.keyboard.press("t")
     page.get_by_role("button", name="Use the light theme").wait_for()
     page.get_by_text("You expected: For both.").wait_for()
-    assert "stage=reveal" in page.url and page.console_errors == []
+    assert "stage=reveal" in page.url and page.evaluate(BACKGROUND) != light and page.console_errors == []
+    back_in_the_light(page, light)
 
 
 @pytest.mark.slow
@@ -154,18 +166,22 @@ def test_letters_and_charts_follow_the_screen(open_page, settle, size):
     assert height > 600 if size[0] > 1000 else height < 400
 
 
-@pytest.mark.parametrize("address", ["/learn?classroom=1&step=2", pytest.param(
-    "/guide?guide=explaining", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("address", ["/learn?classroom=1&step=2", "/guide?guide=explaining"])
 def test_light_and_dark_by_one_button_and_for_the_next_page(open_page, settle, address):
     page = open_page(address, size=PROJECTOR)
-    background = "() => getComputedStyle(document.querySelector('.stApp')).backgroundColor"
-    light = page.evaluate(background)
+    light = page.evaluate(BACKGROUND)
     page.get_by_role("button", name="Use the dark theme").click()
     page.get_by_role("button", name="Use the light theme").wait_for()
     settle(page)
-    assert page.evaluate(background) != light
+    assert page.evaluate(BACKGROUND) != light
     assert address in page.url
-    page.goto(page.url.partition(address)[0] + "/paper")
+    back_in_the_light(page, light)
+
+
+def back_in_the_light(page, light):
+    """By the button, on another page, which opens in the dark as the one before was left."""
+    page.goto("/".join(page.url.split("/")[:3]) + "/paper")
     page.get_by_role("button", name="Use the light theme").click()
     page.get_by_role("button", name="Use the dark theme").wait_for()
-    assert page.evaluate(background) == light
+    assert page.evaluate(BACKGROUND) == light

@@ -1,16 +1,14 @@
 import pytest
 
+from tests.e2e import keyboard
+from tests.e2e.visits import on
+
 pytestmark = pytest.mark.e2e
 
 
-@pytest.fixture(scope="module")
-def home_page(opening):
-    with opening() as open_page:
-        yield open_page("/")
-
-
-def test_home_shows_a_real_disagreement_without_scrolling(home_page):
-    page = home_page
+@on("home")
+def test_home_shows_a_real_disagreement_without_scrolling(visit):
+    page = visit.page
     cards = page.locator(".wf-card")
     cards.first.wait_for()  # the model trains once on a fresh server
     assert cards.count() == 3 and page.locator(".wf-card img").count() == 3
@@ -18,19 +16,27 @@ def test_home_shows_a_real_disagreement_without_scrolling(home_page):
     assert verdict["y"] + verdict["height"] <= 900, "the verdict is not on the first screen"
 
 
-def test_every_page_is_linked(home_page):
-    links = home_page.locator('[data-testid="stMain"] [data-testid="stPageLink"] a')
+@on("home")
+def test_every_page_is_linked(visit):
+    links = visit.page.locator('[data-testid="stMain"] [data-testid="stPageLink"] a')
     found = [link.get_attribute("href").split("?")[0].rsplit("/", 1)[-1] for link in links.all()]
     assert set(found) == {"compare", "approximation_error", "examples", "map", "scorecard", "noisy_labels",
                           "poison", "language_models", "learn", "paper", "library", "runs", "guide"}
 
 
-def test_one_click_starts_a_comparison(home_page, settle):
-    page = home_page
-    page.get_by_role("button", name="Start a first comparison").click()
-    page.wait_for_url("**/compare?*")
+@on("home")
+def test_the_cards_stack_on_a_phone(visit):
+    visit.at("phone", "dark")
+    boxes = [visit.page.locator(".wf-card").nth(place).bounding_box() for place in range(3)]
+    assert len({box["x"] for box in boxes}) == 1 and boxes[0]["width"] > 300
+
+
+@on("home")
+def test_one_key_starts_a_comparison(visit):
+    page = visit.page
+    keyboard.operate(page, "button:has-text('Start a first comparison')", "Enter", "/compare?")
     page.locator(".wf-cell").first.wait_for()
-    settle(page)
+    visit.settle(page)
     assert page.locator(".wf-row").count() == 4 and page.url.count("s=") >= 4
     assert page.locator(".st-key-wf-dock .wf-verdict").count() == 2  # the verdict, and the way
     assert page.console_errors == []
@@ -44,10 +50,3 @@ def test_the_named_methods_open(open_page, settle):
     page.wait_for_url("**/compare?*")
     settle(page)
     assert page.get_by_text("GradSim", exact=True).count() >= 1
-
-
-def test_the_cards_stack_on_a_phone(open_page):
-    page = open_page("/", theme="dark", size=(390, 844))
-    page.locator(".wf-card").first.wait_for()
-    boxes = [page.locator(".wf-card").nth(place).bounding_box() for place in range(3)]
-    assert len({box["x"] for box in boxes}) == 1 and boxes[0]["width"] > 300

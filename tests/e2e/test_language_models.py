@@ -8,6 +8,7 @@ import pytest
 from engine.data import world
 from engine.data.tasks import wording
 from engine.experiments import publish
+from tests.e2e.visits import on
 
 pytestmark = pytest.mark.e2e
 PUBLISHED = publish.RESULTS / "figure-5-2" / "small" / publish.TABLE
@@ -17,8 +18,11 @@ def main(page):
     return page.locator('[data-testid="stMain"]')
 
 
-def test_views_open_from_their_address(open_page, settle, screenshot):
-    page = open_page("/language_models")
+@on("language_models")
+def test_views_open_from_their_address_and_on_a_small_screen(visit, open_page, settle, screenshot):
+    page = visit.page
+    main(page).get_by_text("Response corruption", exact=True).click()
+    settle(page)
     if PUBLISHED.is_file():
         assert page.locator('[data-testid="stVegaLiteChart"]').count() == 2
         assert "Best mean among the estimators" in main(page).inner_text()
@@ -31,14 +35,14 @@ def test_views_open_from_their_address(open_page, settle, screenshot):
     assert "show=records" in page.url and "This has not been computed yet" in main(page).inner_text()
     again = open_page(page.url.split("/", 3)[3])
     assert "Explain what the model does on" in main(again).inner_text()
+    main(again).get_by_text("Query ablation", exact=True).click()
+    again.set_viewport_size({"width": 390, "height": 844})
+    again.emulate_media(color_scheme="dark")
+    settle(again)
+    assert "show=ablation" in again.url
+    assert again.evaluate("() => document.documentElement.scrollWidth <= window.innerWidth + 1")
+    screenshot(again, "language-models-phone")
     assert page.console_errors == [] and again.console_errors == []
-
-
-def test_a_small_screen_in_the_dark(open_page, screenshot):
-    page = open_page("/language_models?show=ablation", theme="dark", size=(390, 844))
-    assert "Query ablation" in main(page).inner_text()
-    assert page.evaluate("() => document.documentElement.scrollWidth <= window.innerWidth + 1")
-    screenshot(page, "language-models-phone")
 
 
 def test_the_records_are_one_click_from_the_heatmap(open_page, settle):

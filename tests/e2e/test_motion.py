@@ -12,24 +12,25 @@ WATCH = """chart => { window.moved = new Set();
 DOTS = "chart => [...chart.querySelectorAll('.mark-symbol path')].map(dot => dot.getAttribute('transform'))"
 
 
-@pytest.mark.parametrize("motion", ["no-preference", "reduce"])
-def test_the_dots_of_a_lesson_move_and_the_chart_stays(open_page, settle, motion):
+def test_the_dots_of_a_lesson_move_and_the_chart_stays(open_page, settle):
     page = open_page("/learn?step=3")
-    page.emulate_media(reduced_motion=motion)
     page.get_by_role("button", name="Show the result").click()
     chart = page.locator(CHART).first
     chart.locator(".mark-symbol path").first.wait_for()
     settle(page)
     chart.evaluate(WATCH)
-    before = chart.evaluate(DOTS)
-    page.locator(".st-key-choice-lesson-p input").first.focus()
-    page.keyboard.press("End")
-    page.wait_for_url("**lesson-p=0.1**")
-    page.wait_for_function(f"([name, before]) => String(({DOTS})(document.querySelector(name))) !== before",
-                           arg=[CHART, ",".join(before)])
-    settle(page)
-    after = chart.evaluate(DOTS)
-    assert chart.evaluate("chart => chart.marked"), "another chart stands there"
-    assert len(after) == len(before) > 20 and sum(a != b for a, b in zip(after, before, strict=True)) > 10
-    assert page.evaluate("() => [...window.moved]") == (["transform"] if motion == "no-preference" else [])
+    for motion, key, alpha, moved in (("no-preference", "End", "0.1", ["transform"]), ("reduce", "Home", "0", [])):
+        page.emulate_media(reduced_motion=motion)
+        page.evaluate("() => window.moved.clear()")
+        before = chart.evaluate(DOTS)
+        page.locator(".st-key-choice-lesson-p input").first.focus()
+        page.keyboard.press(key)
+        page.wait_for_url(f"**lesson-p={alpha}**")
+        page.wait_for_function(f"([name, before]) => String(({DOTS})(document.querySelector(name))) !== before",
+                               arg=[CHART, ",".join(before)])
+        settle(page)
+        after = chart.evaluate(DOTS)
+        assert chart.evaluate("chart => chart.marked"), "another chart stands there"
+        assert len(after) == len(before) > 20 and sum(a != b for a, b in zip(after, before, strict=True)) > 10
+        assert page.evaluate("() => [...window.moved]") == moved, motion
     assert page.console_errors == []

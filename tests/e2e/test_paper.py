@@ -61,14 +61,17 @@ def test_notes_lead_from_a_cell_to_their_text(paper, settle):
     assert numbers == {f"#note-{number}" for number in range(1, page.locator(".wf-footnotes li").count() + 1)}
 
 
-def test_an_entry_of_the_scoreboard_leads_to_its_cells(open_page, settle):
-    page = open_page("/paper?preset=paper")
-    page.locator(".wf-scoreboard a", has_text="Table A-14").click()
-    page.wait_for_function("() => { const box = document.getElementById('cell-by-cell')?.getBoundingClientRect();"
-                           " return box && box.top >= 0 && box.top < window.innerHeight; }")
-    settle(page)
-    assert "experiment=table-a14" in page.url and "at=" not in page.url
-    assert "reproduce table-a14" in main(page).inner_text().split("Cell by cell")[1]
+def test_on_a_phone_all_columns_are_in_sight(open_page):
+    """At the scale of the paper, where the table says which values lie within their tolerance. What spread there is
+    stands below its value."""
+    page = open_page("/paper?preset=paper", size=PHONE)
+    wide = page.evaluate("() => [...document.querySelectorAll('[data-testid=stMain] *')].filter(part => "
+                         "!part.closest('[data-testid=stCode]') && "
+                         "part.getBoundingClientRect().right > window.innerWidth + 1).length")
+    assert wide == 0
+    value = page.locator(".wf-scroll .wf-table:not(.wf-scoreboard) tbody tr").first.locator("td").first
+    number, spread = value.inner_text().split("\n")
+    assert float(number) > 0 and spread.startswith("± ")
 
 
 def test_the_table_and_the_manifest_can_be_kept(paper, settle):
@@ -83,17 +86,14 @@ def test_the_table_and_the_manifest_can_be_kept(paper, settle):
     assert manifest.value.suggested_filename == "table-a6-paper-manifest.json"
 
 
-def test_on_a_phone_all_columns_are_in_sight(open_page):
-    """At the scale of the paper, where the table says which values lie within their tolerance. What spread there is
-    stands below its value."""
-    page = open_page("/paper?preset=paper", size=PHONE)
-    wide = page.evaluate("() => [...document.querySelectorAll('[data-testid=stMain] *')].filter(part => "
-                         "!part.closest('[data-testid=stCode]') && "
-                         "part.getBoundingClientRect().right > window.innerWidth + 1).length")
-    assert wide == 0
-    value = page.locator(".wf-scroll .wf-table:not(.wf-scoreboard) tbody tr").first.locator("td").first
-    number, spread = value.inner_text().split("\n")
-    assert float(number) > 0 and spread.startswith("± ")
+def test_an_entry_of_the_scoreboard_leads_to_its_cells(paper, settle):
+    page = paper
+    page.locator(".wf-scoreboard a", has_text="Table A-14").click()
+    page.wait_for_function("() => { const box = document.getElementById('cell-by-cell')?.getBoundingClientRect();"
+                           " return box && box.top >= 0 && box.top < window.innerHeight; }")
+    settle(page)
+    assert "experiment=table-a14" in page.url and "at=" not in page.url
+    assert "reproduce table-a14" in main(page).inner_text().split("Cell by cell")[1]
 
 
 @pytest.mark.slow

@@ -30,8 +30,62 @@ def lasso(page):
     page.mouse.up()
 
 
-def test_a_click_opens_the_card_and_a_lasso_makes_a_group_that_the_map_shows_too(open_page, settle):
-    page = open_page("/compare?" + urlencode({**SMALL, **address("vary-b"), "ranks": 3}, doseq=True))
+@pytest.fixture(scope="module")
+def compared(opening):
+    """Five behaviors at the queries of a pair, open for all tests."""
+    with opening() as open_page:
+        yield open_page("/compare?" + urlencode(
+            {**SMALL, **address("vary-b"), "pair": "2-4", "ranks": 3, "detail": "queries"}, doseq=True))
+
+
+def test_a_range_over_the_histogram_lists_its_queries_and_stands_in_the_address(compared, open_page, settle):
+    page = compared
+    assert page.get_by_text("Select a range in the histogram").count() == 1
+    bars = page.locator('[class*="st-key-compare-spread"] svg .mark-rect.role-mark').first
+    bars.scroll_into_view_if_needed()
+    box = page.locator('[class*="st-key-compare-spread"] svg.marks').first.bounding_box()
+    page.mouse.move(box["x"] + box["width"] * 0.75, box["y"] + 60)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] * 0.97, box["y"] + 60, steps=5)
+    page.mouse.up()
+    told = page.get_by_text(re.compile(r"\d+ of 20, those between 0\.\d+ and [01]\.\d+"))
+    told.wait_for()
+    settle(page)
+    words, (chosen,) = told.inner_text(), said(page, "between")
+    assert 0 < int(re.search(r"(\d+) of 20", words)[1]) <= 20 and page.console_errors == []
+    assert re.fullmatch(r"kendall:0\.\d\d:[01]\.\d\d", chosen)
+    again = open_page(page.url.split("/", 3)[3])
+    again.locator(".st-key-wf-dock .wf-verdict").first.wait_for()
+    settle(again)
+    assert again.get_by_text(words).count() == 1 and said(again, "between") == [chosen]
+    shown = [one.locator('[data-testid="stMain"]').inner_text() for one in (page, again)]
+    assert shown[0] == shown[1] and said(again, "ranks") == ["3"] and said(again, "pair") == ["2-4"]
+    ends = page.locator('[class*="st-key-compare-between"] input')
+    assert [end.get_attribute("aria-valuetext") for end in ends.all()] == chosen.split(":")[1:]
+    for end, key in zip(ends.all(), ("Home", "End"), strict=True):
+        end.press(key)
+        settle(page)
+    page.get_by_text("Select a range in the histogram").wait_for()
+    assert said(page, "between") is None and page.console_errors == []
+
+
+def test_a_dot_of_the_top_list_shows_its_picture_on_hover(compared, settle):
+    page = compared
+    page.locator(".st-key-choice-detail button").filter(has_text="Top").click()
+    settle(page)
+    dot = page.locator(".st-key-compare-changes svg .mark-symbol path").first
+    dot.scroll_into_view_if_needed()
+    dot.hover(force=True)
+    picture = page.locator("#vg-tooltip-element img")
+    picture.wait_for()
+    assert picture.evaluate("image => image.naturalWidth") == 8 and picture.bounding_box()["width"] == 84
+    assert page.console_errors == []
+
+
+def test_a_click_opens_the_card_and_a_lasso_makes_a_group_that_the_map_shows_too(compared, settle):
+    page = compared
+    page.locator(".st-key-choice-detail button").filter(has_text="Scatter").click()
+    settle(page)
     page.locator(DOTS).first.scroll_into_view_if_needed()
     page.locator(DOTS).nth(20).hover(force=True)
     pointed = int(re.search(r"training example (\d+)", page.locator("g.hovertext").first.text_content())[1])
@@ -58,41 +112,3 @@ def test_a_click_opens_the_card_and_a_lasso_makes_a_group_that_the_map_shows_too
     assert page.locator(".st-key-selection-group input").input_value() == group[0]
     assert page.locator(".st-key-selection-example input").input_value() == row
     assert page.console_errors == []
-
-
-def test_a_dot_of_the_top_list_shows_its_picture_on_hover(open_page):
-    page = open_page("/compare?" + urlencode({**SMALL, **address("vary-b"), "detail": "top"}, doseq=True))
-    dot = page.locator(".st-key-compare-changes svg .mark-symbol path").first
-    dot.scroll_into_view_if_needed()
-    dot.hover(force=True)
-    picture = page.locator("#vg-tooltip-element img")
-    picture.wait_for()
-    assert picture.evaluate("image => image.naturalWidth") == 8 and picture.bounding_box()["width"] == 84
-    assert page.console_errors == []
-
-
-def test_a_range_over_the_histogram_lists_its_queries_and_stands_in_the_address(open_page, settle):
-    page = open_page("/compare?" + urlencode({**SMALL, **address("vary-b"), "detail": "queries"}, doseq=True))
-    assert page.get_by_text("Select a range in the histogram").count() == 1
-    bars = page.locator('[class*="st-key-compare-spread"] svg .mark-rect.role-mark').first
-    bars.scroll_into_view_if_needed()
-    box = page.locator('[class*="st-key-compare-spread"] svg.marks').first.bounding_box()
-    page.mouse.move(box["x"] + box["width"] * 0.75, box["y"] + 60)
-    page.mouse.down()
-    page.mouse.move(box["x"] + box["width"] * 0.97, box["y"] + 60, steps=5)
-    page.mouse.up()
-    told = page.get_by_text(re.compile(r"\d+ of 20, those between 0\.\d+ and [01]\.\d+"))
-    told.wait_for()
-    settle(page)
-    words, (chosen,) = told.inner_text(), said(page, "between")
-    assert 0 < int(re.search(r"(\d+) of 20", words)[1]) <= 20 and page.console_errors == []
-    assert re.fullmatch(r"kendall:0\.\d\d:[01]\.\d\d", chosen)
-    again = open_page(page.url.split("/", 3)[3])
-    assert again.get_by_text(words).count() == 1 and said(again, "between") == [chosen]
-    ends = page.locator('[class*="st-key-compare-between"] input')
-    assert [end.get_attribute("aria-valuetext") for end in ends.all()] == chosen.split(":")[1:]
-    for end, key in zip(ends.all(), ("Home", "End"), strict=True):
-        end.press(key)
-        settle(page)
-    page.get_by_text("Select a range in the histogram").wait_for()
-    assert said(page, "between") is None and page.console_errors == []

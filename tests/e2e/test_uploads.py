@@ -37,8 +37,9 @@ def upload(page, path, settle):
     settle(page)
 
 
-def test_arrays_that_do_not_fit_are_refused_with_a_sentence_that_stays(open_page, settle, tmp_path):
-    page = open_page("/compare")
+def test_arrays_that_do_not_fit_are_refused_others_become_the_data_and_a_link_reopens_them(open_page, settle, alerts,
+                                                                                          tmp_path):
+    page = open_page("/compare?train=1900&example=1800")  # which one's own data do not have
     page.get_by_text("Use my own data").click()
     x = np.zeros((60, 4))
     x[3, 2] = np.nan
@@ -52,12 +53,7 @@ def test_arrays_that_do_not_fit_are_refused_with_a_sentence_that_stays(open_page
     page.keyboard.press("Enter")
     page.wait_for_url("**seed=3**")
     settle(page)
-    assert refusal.inner_text() == said and "seed=3" in page.url
-
-
-def test_own_arrays_become_the_data_and_a_link_reopens_them(open_page, settle, alerts, tmp_path):
-    page = open_page("/compare?train=1900&example=1800")  # which these data do not have
-    page.get_by_text("Use my own data").click()
+    assert refusal.inner_text() == said and "seed=3" in page.url, "the sentence stays"
     upload(page, arrays(tmp_path / "mine.npz"), settle)
     page.wait_for_url("**data=upload-*")
     settle(page)

@@ -1,8 +1,8 @@
-"""Every page at every size and in both themes, some views more: each is opened once and then looked at by each test.
-A theme that is put on afterwards is looked at by the slow tests.
+"""Every page and some views more: each is opened once and then looked at by each test, at the desk in the light and, at
+another size, on a phone in the dark. Slow tests open it on a phone, and put on the other theme.
 
 It stands still while it opens, raises nothing, scrolls only downwards, axe-core finds no serious fault, charts say what
-they show, and the keyboard alone reaches and operates it. The tests of one visit follow each other on one open page.
+they show, and the keyboard alone reaches and operates it.
 
 A jump is a property of the page, but a busy machine draws it in more steps and so counts more of it: where a visit
 exceeds the bound, the least of five visits counts.
@@ -11,59 +11,59 @@ exceeds the bound, the least of five visits counts.
 import pytest
 
 from tests.e2e import faults, keyboard
-from tests.e2e.visits import ADDRESSES, OPERATED, PAGES, SIZES, THEMES, Visit, options, visits
+from tests.e2e.visits import ADDRESSES, CHART, CHARTED, OPERATED, PAGES, SIZES, THEMES, on
 
 pytestmark = pytest.mark.e2e
 
-LIKE_OTHERS = ("compare", "examples", "learn-second")  # axe sees a smaller view, or a later step
-DESK = visits(ADDRESSES, "desk")
-CHECKED = visits([view for view in ADDRESSES if view not in LIKE_OTHERS], "desk")
-EVERY = [*DESK, *visits(PAGES, "phone")]
-CHARTED = ("compare", "approximation_error", "paper", "learn-play", "compare-explained")
-CHART = '[data-testid="stVegaLiteChart"]'
+LIKE_OTHERS = ("compare", "learn-second")  # axe sees a smaller view, or a later step
+CHECKED = [view for view in ADDRESSES if view not in LIKE_OTHERS]
 JUMP = 0.1  # cumulative layout shift up to which a page counts as standing still
 TIMES = 5
-
-
-def on(names):
-    """A test of these visits."""
-    return pytest.mark.parametrize("visit", names, indirect=True)
 
 
 def least(found):
     return min(jumped for jumped, _ in found)
 
 
-@pytest.fixture(scope="module")
-def visit(request, opening, settle, shifts, at_rest):
-    """A view that stands open for all tests that name it."""
-    chosen = options(request.param)
-    if request.param.startswith("runs@"):
-        at_rest()  # a run that goes on moves what stands below it
-    with opening() as open_page:
-        page = open_page(**chosen)
-        if request.param in visits(CHARTED, "desk"):  # a busy machine may first train the model for half a minute
-            page.locator(CHART).first.wait_for()
-            settle(page)
-        seen = Visit(request.param, page, shifts(page), chosen["theme"], settle)
-        seen.wear(chosen["theme"])
-        yield seen
-
-
-@on(visits(PAGES, *SIZES))
+@on(*PAGES)
 def test_it_stands_still_while_it_opens(visit, open_page, shifts):
     found = [visit.jumped]
     while least(found) > JUMP and len(found) < TIMES:
-        found.append(shifts(open_page(**options(visit.name))))
+        found.append(shifts(open_page(ADDRESSES[visit.view])))
     assert least(found) <= JUMP, found
 
 
-@on(EVERY)
+@pytest.mark.slow
+@pytest.mark.parametrize("view", PAGES)
+def test_it_stands_still_while_it_opens_on_a_phone(open_page, shifts, view):
+    found = []
+    while not found or least(found) > JUMP and len(found) < TIMES:
+        page = open_page(ADDRESSES[view], theme="dark", size=SIZES["phone"])
+        found.append(shifts(page))
+    assert least(found) <= JUMP, found
+    can_be_read(page)
+
+
+@on(*ADDRESSES)
 @pytest.mark.parametrize("theme", THEMES)
 def test_it_can_be_read(visit, screenshot, theme):
-    visit.wear(theme)
-    page = visit.page
-    screenshot(page, f"{visit.view}-{visit.size}-{theme}")
+    read(visit, "desk", theme, screenshot)
+
+
+@on(*PAGES)
+@pytest.mark.parametrize(("size", "theme"), [("phone", theme) for theme in THEMES])
+def test_it_can_be_read_on_a_phone(visit, screenshot, size, theme):
+    read(visit, size, theme, screenshot)
+
+
+def read(visit, size, theme, screenshot):
+    visit.at(size, theme)
+    screenshot(visit.page, f"{visit.view}-{size}-{theme}")
+    can_be_read(visit.page)
+    assert len(set(visit.grounds.values())) == len(visit.grounds), visit.grounds  # a theme is more than a name
+
+
+def can_be_read(page):
     assert page.locator('[data-testid="stMain"] h1').count() == 1
     assert page.locator('[data-testid="stException"]').count() == 0
     assert page.console_errors == []
@@ -71,17 +71,16 @@ def test_it_can_be_read(visit, screenshot, theme):
     main = page.evaluate("() => { const m = document.querySelector('[data-testid=stMain]'); "
                          "return m.scrollWidth - m.clientWidth }")
     assert scrolls <= 0 and main <= 0, "the page scrolls sideways"
-    assert len(set(visit.grounds.values())) == len(visit.grounds), visit.grounds  # a theme is more than a name
 
 
-@on(CHECKED)
-@pytest.mark.parametrize("theme", THEMES[::-1])  # as the test before leaves it
+@on(*CHECKED)
+@pytest.mark.parametrize("theme", THEMES)
 def test_axe_finds_nothing_serious(visit, theme):
-    visit.wear(theme)
+    visit.at("desk", theme)
     assert not faults.serious(visit.page)
 
 
-@on(DESK)
+@on(*ADDRESSES)
 def test_charts_have_a_text_alternative(visit):
     charts = visit.page.locator(CHART)
     assert charts.count() or visit.view not in CHARTED
@@ -92,12 +91,7 @@ def test_charts_have_a_text_alternative(visit):
         assert len(label.strip()) > 20, f"chart {place} of {visit.view} says nothing to a screen reader"
 
 
-@on(visits(["compare"], "phone"))
-def test_a_closed_sidebar_leaves_the_phone_to_the_page(visit):
-    assert visit.page.locator('[data-testid="stSidebar"][aria-expanded="true"]').count() == 0
-
-
-@on(visits(["home"], "desk"))
+@on("home")
 def test_the_pages_stand_above_the_data_in_the_sidebar(visit):
     navigation = visit.page.locator('[data-testid="stSidebarNav"]').bounding_box()
     picker = visit.page.locator('[data-testid="stSidebarUserContent"]').bounding_box()
@@ -106,7 +100,7 @@ def test_the_pages_stand_above_the_data_in_the_sidebar(visit):
     assert visit.page.locator("#wf-place").count() == 0, "its rules slow every change of a page"
 
 
-@on(visits(["learn"], "desk"))
+@on("learn")
 def test_the_keyboard_reaches_every_step_and_answers(visit):
     visit.page.locator(".wf-specimens").wait_for()  # the set-up has been drawn
     reached = {}
@@ -123,7 +117,7 @@ def test_the_keyboard_reaches_every_step_and_answers(visit):
     assert not unseen, unseen
 
 
-@on(visits(["learn"], "desk"))
+@on("learn")
 def test_a_word_explains_itself_to_the_keyboard(visit):
     word = visit.page.locator(".wf-term").first
     word.focus()
@@ -131,14 +125,14 @@ def test_a_word_explains_itself_to_the_keyboard(visit):
     assert word.get_attribute("data-line") in shown and word.get_attribute("aria-label")
 
 
-@on(visits(OPERATED, "desk"))
+@on("home", *OPERATED)
 def test_the_keyboard_alone_reaches_everything(visit):
     missed, unseen = keyboard.walk(visit)
     assert not missed
     assert not unseen
 
 
-@on(visits(OPERATED, "desk"))
+@on(*OPERATED)
 def test_the_keyboard_alone_operates(visit, open_page, settle, shifts, at_rest):
     def jumped(page):
         if visit.view == "runs":
@@ -150,7 +144,7 @@ def test_the_keyboard_alone_operates(visit, open_page, settle, shifts, at_rest):
         return shifts(page)[0] - before, shifts(page)[1]
 
     found = [jumped(visit.page)]
-    while visit.view != "home" and least(found) > JUMP and len(found) < TIMES:
-        found.append(jumped(open_page(**options(visit.name))))
-    assert visit.view == "home" or least(found) <= JUMP, found  # from the home page it leads to another one
+    while least(found) > JUMP and len(found) < TIMES:
+        found.append(jumped(open_page(ADDRESSES[visit.view])))
+    assert least(found) <= JUMP, found
     assert visit.page.console_errors == []

@@ -1,4 +1,4 @@
-"""What is visited: every page at two sizes, further views of some at the desk, and what keys do there."""
+"""What is visited: every page and further views of some, each opened once at the desk, and what keys do there."""
 
 from __future__ import annotations
 
@@ -6,27 +6,27 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+import pytest
+
 PAGES = ("home", "compare", "approximation_error", "examples", "map", "scorecard", "noisy_labels", "poison",
          "language_models", "learn", "paper", "library", "runs", "guide")
 SIZES = {"desk": (1440, 900), "phone": (390, 844)}
-OPENED = {"desk": "light", "phone": "dark"}  # the theme in which a page is opened; the other is put on there
+WORN = {"desk": "light", "phone": "dark"}  # the theme in which a page is looked at; in the other one by slow tests
 THEMES = ("light", "dark")
 
 SMALL = "data=digits&train=100&queries=20&candidates=10&seed=0&nseeds=1"
 FIRST = "s=query_loss%2Fadd_occurrence%2Fone_step%3Beta%3D0.1&s=query_loss%2Fremove%2Freoptimize&pair=1-2"
 FURTHER = {
     "compare-explained": f"/compare?{SMALL}&{FIRST}&explain=1",
-    "examples-small": f"/examples?{SMALL}",
     "learn-second": "/learn?step=2",
     "learn-play": "/learn?step=play",
     "guide-recipes": "/guide?guide=other-libraries",
     "guide-found": "/guide?find=npz",
 }
 OPERATED = {  # view: (control to operate, keys, what then holds in the address)
-    "home": ("button:has-text('Start a first comparison')", "Enter", "/compare"),
     "compare-explained": (".st-key-choice-metric button", "ArrowRight Enter", "metric=overlap"),
     "approximation_error": (".st-key-choice-panel button", "ArrowRight Enter", "panel=alpha"),
-    "examples-small": (".st-key-query-3 button", "Enter", "query=3"),
+    "examples": (".st-key-query-3 button", "Enter", "query=3"),
     "map": (".st-key-choice-shade button", "ArrowRight Enter", "shade=said"),
     "scorecard": (".st-key-choice-cardmodels input", "ArrowRight", "cardmodels=40"),
     "noisy_labels": (".st-key-choice-noise input", "ArrowRight", "noise=0.25"),
@@ -49,12 +49,14 @@ def address(page: str) -> str:
 
 ADDRESSES = {**{page: address(page) for page in PAGES}, **FURTHER,
              "approximation_error": f"/approximation_error?{SMALL}",  # fewer candidates are re-optimised
-             "runs": "/runs?start=open"}
+             "examples": f"/examples?{SMALL}", "runs": "/runs?start=open"}
+CHARTED = ("compare", "approximation_error", "paper", "learn-play", "compare-explained")
+CHART = '[data-testid="stVegaLiteChart"]'
 
 
-def visits(views, *sizes: str) -> list[str]:
-    """Names of the visits of these views at these sizes: what the fixture `visit` takes."""
-    return [f"{view}@{size}" for view in views for size in sizes]
+def on(*views: str) -> pytest.MarkDecorator:
+    """A test of these views, through the fixture `visit`."""
+    return pytest.mark.parametrize("opened_view", views, indirect=True, ids=[f"@{view}" for view in views])
 
 
 @dataclass
@@ -64,33 +66,21 @@ class Visit:
     `jumped` is how far it jumped while it opened, and its largest parts; `grounds` the colours below it, by theme.
     """
 
-    name: str
+    view: str
     page: Any
     jumped: tuple[float, list]
-    theme: str
     settle: Callable[[Any], None]
+    size: str = "desk"
+    theme: str = "light"
     grounds: dict[str, str] = field(default_factory=dict)
 
-    @property
-    def view(self) -> str:
-        return self.name.partition("@")[0]
-
-    @property
-    def size(self) -> str:
-        return self.name.partition("@")[2]
-
-    def wear(self, theme: str) -> None:
-        """Put a theme on, without opening the page again."""
-        if theme != self.theme:
+    def at(self, size: str, theme: str) -> None:
+        """Look at it at another size and in another theme, without opening the page again."""
+        if (size, theme) != (self.size, self.theme):
+            self.page.set_viewport_size(dict(zip(("width", "height"), SIZES[size], strict=True)))
             self.page.emulate_media(color_scheme=theme)
             self.settle(self.page)
             self.page.wait_for_function(STILL)
-        self.theme = theme
+        self.size, self.theme = size, theme
         self.grounds[theme] = self.page.evaluate(
             "() => getComputedStyle(document.querySelector('[data-testid=stApp]')).backgroundColor")
-
-
-def options(name: str) -> dict[str, Any]:
-    """How a visit is opened: the arguments of `open_page`."""
-    view, _, size = name.partition("@")
-    return {"path": ADDRESSES[view], "theme": OPENED[size], "size": SIZES[size]}

@@ -41,26 +41,32 @@ def html(at):
 def test_without_results_the_page_says_how_to_get_them():
     at = sound(support.open("paper"))
     assert says(at, "not here yet") and says(at, "python -m engine reproduce table-a6 --preset paper")
-    assert "0.747" in html(at) and "not run" in html(at)
+    assert "0.747" in html(at) and "not run" in html(at) and says(at, "No results are published yet")
 
 
-def test_every_cell_stands_beside_ours(published):
+def test_every_cell_stands_beside_ours_with_its_manifest_and_is_counted(published, tmp_path):
     at = sound(support.open("paper"))
     assert says(at, "**10 of 10** cells lie within the tolerance")
     table = html(at)
     assert "0.747" in table and "0.757" in table and "+0.010" in table and "inside" in table
     assert says(at, "python -m engine reproduce table-a6 --preset paper")
-
-
-def test_the_manifest_behind_ours_is_told(published):
-    facts = html(sound(support.open("paper")))
-    for told in ("a test", "at most 1e−13", "Candidates flagged and left out", "1e−11", published.digest,
+    for fact in ("a test", "at most 1e−13", "Candidates flagged and left out", "1e−11", published.digest,
                  "20,000 training"):
-        assert told in facts
+        assert fact in table
+    entries = scoreboard.entries([], tmp_path / "results")
+    within, judged = (sum(entry.within[side] for entry in entries) for side in (0, 1))
+    assert says(at, "The paper has 17 tables and figures with results") and says(at, "**15** not run")
+    assert says(at, f"**2** at the paper's own scale ({within} of {judged} cells within their tolerance)")
+    assert 0 < within <= judged
+    at.selectbox(key="choice:experiment").set_value("figure-4").run()
+    assert at.query_params["experiment"] == "figure-4"
 
 
-def test_a_row_shows_its_two_questions_and_leads_to_compare(published):
+def test_a_row_shows_its_two_questions_by_the_studys_model_and_leads_to_compare(published, monkeypatch):
+    asked, real = [], verdict
+    monkeypatch.setattr("app.paper.panel.verdict", lambda *given: asked.append(given[2]) or real(*given))
     at = sound(support.open("paper", row="one-step vs. inverse-Hessian"))
+    assert asked == [ProblemFacts.of(SoftmaxProblem)]
     assert html(at).count("wf-question") >= 2
     assert "Different question: the intervention and training process differ" in html(at)
     link = next(link for link in at.get("page_link") if link.proto.label.startswith("Compare them"))
@@ -70,23 +76,10 @@ def test_a_row_shows_its_two_questions_and_leads_to_compare(published):
     assert at.query_params["row"] == "query loss vs. hard margin" and "the behavior differs" in html(at)
 
 
-def test_the_verdict_of_a_row_knows_the_studys_model(published, monkeypatch):
-    asked, real = [], verdict
-    monkeypatch.setattr("app.paper.panel.verdict", lambda *given: asked.append(given[2]) or real(*given))
-    sound(support.open("paper", row="one-step vs. inverse-Hessian"))
-    assert asked == [ProblemFacts.of(SoftmaxProblem)]
-
-
 def test_the_address_chooses_table_and_measure(published):
     at = sound(support.open("paper", experiment="figure-4", measure="Sign agreement"))
     assert says(at, "Panel (b): approximation error") and "0.784" in html(at) and "n−1 examples left" in html(at)
     assert at.query_params["measure"] == "Sign agreement" and at.query_params["preset"] == "paper"
-
-
-def test_a_choice_is_written_into_the_address(published):
-    at = sound(support.open("paper"))
-    at.selectbox(key="choice:experiment").set_value("figure-4").run()
-    assert at.query_params["experiment"] == "figure-4"
 
 
 def test_a_cell_outside_its_tolerance_is_marked(tmp_path):
@@ -147,14 +140,6 @@ def test_the_scoreboard_says_what_is_a_quick_check_only(monkeypatch, tmp_path):
     assert says(at, "A quick check; too small to show the effect") and says(at, "**1** as a quick check only")
 
 
-def test_the_scoreboard_counts_what_stands(published, tmp_path):
-    at, found = sound(support.open("paper")), scoreboard.entries([], tmp_path / "results")
-    within, judged = (sum(entry.within[place] for entry in found) for place in (0, 1))
-    assert says(at, "The paper has 17 tables and figures with results") and says(at, "**15** not run")
-    assert says(at, f"**2** at the paper's own scale ({within} of {judged} cells within their tolerance)")
-    assert 0 < within <= judged
-
-
 def test_a_row_of_a_smaller_problem_than_others_says_so():
     table = pd.DataFrame({"metric": "m", "comparison": ["a", "b", "c"], "parameter": "",
                           "n_candidates": [500, 8, 8], "n_train": [2000, 2000, 1000]})
@@ -175,10 +160,6 @@ def test_how_a_scale_differs_from_the_paper_is_listed():
     for line in differences(EXPERIMENTS["table-a7"], "desk"):
         assert says(at, line)
     assert says(at, "python -m engine reproduce table-a7 --preset desk")
-
-
-def test_without_results_no_statement_is_made():
-    assert says(sound(support.open("paper")), "No results are published yet")
 
 
 def test_a_scale_that_is_too_small_says_why(monkeypatch):

@@ -100,7 +100,8 @@ def test_behaviors(case):
     assert torch.equal(asked.query_logits[:, :own.shape[1]], own)
 
 
-@pytest.mark.parametrize("process", [STEP, TRAJECTORY], ids=lambda process: process["kind"])
+@pytest.mark.parametrize("process", [STEP, pytest.param(TRAJECTORY, marks=pytest.mark.slow)],
+                         ids=lambda process: process["kind"])
 def test_finite_steps(case, process):
     problem, naive = case
     points = [(naive.theta, 0.1)] if process is STEP else [
@@ -111,6 +112,7 @@ def test_finite_steps(case, process):
         np.testing.assert_allclose(scores.values, expected, rtol=1e-7, atol=1e-12)
 
 
+@pytest.mark.slow  # one step is checked above
 def test_several_steps(case):
     problem, naive = case
     for name, scores in scored(problem, {"kind": "unrolled", "eta": 0.1, "steps": 3}).items():

@@ -205,7 +205,8 @@ def test_linear_responses_of_a_network(network, estimator):
     near(found, expected, {"exact": 1e-9, "cg_gauss_newton": 0.03}.get(estimator, 1e-9))
 
 
-@pytest.mark.parametrize("kind", [pytest.param("reoptimize", marks=pytest.mark.slow), "local_search"])
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["reoptimize", "local_search"])
 def test_optima_of_a_network(network, kind):
     """Newton's method with dense Hessians, from where the engine's search without an intervention ends."""
     held, _, same = network
@@ -242,6 +243,7 @@ def test_retraining_a_network_with_one_more_example(network):
     near(scores(problem, UP, {"kind": "retrain", "seeds": 1}).values, naive.differences("query_loss", moved, plain))
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("which", ["adapters", "all parameters"])
 @pytest.mark.parametrize(("intervention", "process", "estimator"), [
     *STEPS[:-1], *OF_NETWORKS, (ADD, {"kind": "trajectory", "eta": 0.1, "checkpoints": 2}, "less")])
@@ -315,7 +317,8 @@ LONG = language_cases.record("is it big old red so is it old a b c is red", "so 
                              "a b c is")
 
 
-@pytest.mark.parametrize(("intervention", "process", "estimator"), [STEPS[0], STEPS[5], *OF_NETWORKS[:2]])
+@pytest.mark.parametrize(("intervention", "process", "estimator"), [
+    STEPS[0], OF_NETWORKS[0], *(pytest.param(*case, marks=pytest.mark.slow) for case in (STEPS[5], OF_NETWORKS[1]))])
 def test_a_new_record_may_be_longer_than_all_others(intervention, process, estimator):
     """Rows are made wider; what is read of a record does not depend on their width."""
     train = (*language_cases.TRAIN, LONG)

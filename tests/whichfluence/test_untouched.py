@@ -73,6 +73,7 @@ def of_records(model, dtype):
     wf.influence(problem, [step, step.by("first_order")])
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize(("build", "use"), [(classifier, of_classes), (language_model, of_records)])
 def test_the_users_model_and_torchs_state_are_left_as_they_are(build, use, dtype):

@@ -69,6 +69,7 @@ def test_errors_of_a_smooth_training_shrink_with_the_change(found):
     assert all(cosine > 0.99 for cosine in dict(found.smoothness).values())
 
 
+@pytest.mark.slow
 def test_a_rough_training_turns_its_derivative_more():
     problem = network(kinked, Recipe(epochs=20, batch_size=2, learning_rate=0.5, momentum=0.9))
     turned = dict(smoothness(problem, "query_loss", Replay(), Options()))

@@ -223,6 +223,7 @@ def test_rows_that_do_not_fit_are_refused(tmp_path, content, said):
         load_new(tmp_path / "new.csv", load_table(origin), origin)
 
 
+@pytest.mark.slow  # in Python in tests/whichfluence/test_new_candidates.py
 def test_records_of_a_language_model(tmp_path, monkeypatch, model_folder):
     monkeypatch.setenv("WHICHFLUENCE_HOME", str(tmp_path / "home"))
     monkeypatch.chdir(tmp_path)

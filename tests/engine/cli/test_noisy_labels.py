@@ -72,6 +72,7 @@ def test_a_folder_of_the_users_own_is_searched_as_it_came(tmp_path, capsys, monk
     assert "searched as they are" in told
 
 
+@pytest.mark.slow  # two searches
 def test_without_verified_labels_every_label_is_searched_or_a_part_of_them_is_trusted(tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("WHICHFLUENCE_HOME", str(tmp_path / "home"))
     out, mine = tmp_path / "suspicion.csv", folder(tmp_path / "mine", ("",))

@@ -30,6 +30,7 @@ from tests.engine.curvature.networks import (
 DENSE = {False: dense_hessian, True: dense_gauss_newton}
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("gauss_newton", [False, True])
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("name", MODULES)
@@ -54,6 +55,7 @@ def test_a_mini_batch_has_its_own_mean_and_may_repeat_rows(gauss_newton):
     assert close(product(p, vectors(p), rows=rows, gauss_newton=gauss_newton), expected, 1e-10)
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("selection", ["last_layer", "bias", "0.weight"])
 @pytest.mark.parametrize("gauss_newton", [False, True])
 def test_selected_parameters(selection, gauss_newton):
@@ -62,6 +64,7 @@ def test_selected_parameters(selection, gauss_newton):
     assert close(product(p, vectors(p), gauss_newton=gauss_newton), expected, 1e-10)
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("rows, columns", [(1, 1), (2, 3), (4, 1), (9, 64)])
 @pytest.mark.parametrize("gauss_newton", [False, True])
 def test_chunks_do_not_change_the_product(rows, columns, gauss_newton, monkeypatch):

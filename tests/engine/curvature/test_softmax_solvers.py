@@ -59,6 +59,7 @@ def test_a_plain_inverse_is_one_where_there_is_one(classes, intercept, damping, 
     assert (rest <= bound).all() and right.converged.all()
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("name", ALL)
 @pytest.mark.parametrize("classes, intercept, damping, columns", CASES)
 def test_reported_residual_is_the_true_one(name, classes, intercept, damping, columns):
@@ -70,6 +71,7 @@ def test_reported_residual_is_the_true_one(name, classes, intercept, damping, co
     assert torch.allclose(result.residual, naive_residual(problem, result.x, rhs, damping), rtol=1e-6, atol=1e-12)
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("name", ALL)
 @pytest.mark.parametrize("intercept", [False, True])
 def test_columns_do_not_depend_on_the_batch(name, intercept):
@@ -80,6 +82,7 @@ def test_columns_do_not_depend_on_the_batch(name, intercept):
     assert close(torch.cat([part.x for part in parts], -1), whole.x, 1e-5)
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("name", ALL)
 @pytest.mark.parametrize("scale", [1e-30, 1e6])
 def test_linear_in_the_right_hand_side(name, scale):

@@ -227,7 +227,7 @@ def test_source_of_a_language_model_trained_by_adamw():
     assert _alike(found, exact) > 0.7
 
 
-@pytest.mark.parametrize("decoupled", [True, False])
+@pytest.mark.parametrize("decoupled", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_source_of_adamw_whose_scale_stands_still_is_that_of_descent(decoupled):
     """Under a large ε every gradient is divided by ε."""
     descent, epsilon = network(WHOLE), 1e6

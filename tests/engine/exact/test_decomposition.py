@@ -45,6 +45,7 @@ def test_softmax_product_with_an_inverse_hessian_is_the_local_response(behavior)
         assert found.score == pytest.approx(scores[2, column], rel=1e-9, abs=1e-13)
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("selection", ["all", "last_layer"])
 @pytest.mark.parametrize("behavior", SMOOTH, **titled)

@@ -26,6 +26,7 @@ LOSS = BEHAVIORS["query_loss"]
 titled = {"ids": lambda value: getattr(value, "title", None)}
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("process", [LocalSearch(iterations=4), LocalSearch(iterations=4, baseline="reoptimized"),
                                      LocalSearch(iterations=4, damping=0.05)], **titled)
 @pytest.mark.parametrize("intervention", ALL, **titled)
@@ -37,6 +38,7 @@ def test_softmax_regression_and_the_same_as_a_network_are_searched_alike(interve
                          cases.scores(local_search, module, [intervention], process, behavior), 1e-6, 1e-12)
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("damping", [0.0, 0.3])
 @pytest.mark.parametrize("intervention", [Remove(), Remove(normalization="n"), Relabel(label=2), Upweight(alpha=0.1)],
                          **titled)
@@ -53,6 +55,7 @@ def test_a_long_search_ends_where_scipy_does(intervention, damping):
     assert found.converged.all() and found.residual.item() < 1e-8
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("selection", ["all", "last_layer"])
 @pytest.mark.parametrize("intervention", ALL[:5], **titled)
 def test_value_gradient_force_and_curvature_are_those_of_the_objective(intervention, selection):

@@ -83,6 +83,7 @@ def test_matches_naive_newton(intervention, intercept, preconditioner, monkeypat
         assert (off <= allowed + scores.error).all() and (off <= scores.error + beside).all(), scores.scoring.title
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("preconditioner", ["dense", "blocks"])
 @pytest.mark.parametrize("intervention", SOME, ids=lambda value: value.title)
 def test_damping_holds_the_optimum_near_the_factual_model(intervention, preconditioner, seen, monkeypatch):
@@ -100,6 +101,7 @@ def test_damping_holds_the_optimum_near_the_factual_model(intervention, precondi
         assert left.norm() <= 1.1e-10 and (found - problem.weights).norm() > 1e-8
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("intervention", SOME, ids=lambda value: value.title)
 @pytest.mark.parametrize("intercept", [False, True], ids=["plain", "intercept"])
 def test_the_reported_norm_is_that_of_the_objective(intervention, intercept, seen):

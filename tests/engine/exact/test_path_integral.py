@@ -20,6 +20,7 @@ SMOOTH = [BEHAVIORS[name] for name in ("query_loss", "query_logit", "soft_margin
 titled = {"ids": lambda value: getattr(value, "name", None)}
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("intercept", [False, True], ids=["plain", "intercept"])
 @pytest.mark.parametrize("alpha", [1e-3, 0.1, 1.0])
 @pytest.mark.parametrize("behavior", SMOOTH, **titled)

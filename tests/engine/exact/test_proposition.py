@@ -124,6 +124,7 @@ def of_runs(network, intervention, process, **runs):
     return [scores.values for scores in compute(network, asked)]
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize(("intervention", "process"), RUNS)
 @pytest.mark.parametrize("first", [0, 3])
 def test_a_single_run_of_a_network_ranks_alike(network, intervention, process, first):

@@ -66,6 +66,7 @@ def test_runs_of_other_seeds_make_up_the_mean():
     assert abs(single[0] - single[1]).max() > 1e-6
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("intervention", ALL, **titled)
 @pytest.mark.parametrize(("build", "shape"), [(cases.smooth, (4,)), (cases.convolutional, (2, 6, 6))],
                          ids=["smooth", "convolutional"])

@@ -85,8 +85,8 @@ def test_a_changed_size_changes_its_line():
     assert "candidates of L-BFGS: 50; the paper: all" in differences(changed, "desk")
 
 
-@pytest.mark.parametrize("own", [{"n_candidates": 3}, pytest.param({"n_train": 30, "n_candidates": 4},
-                                                                  marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("own", [{"n_candidates": 3}, {"n_train": 30, "n_candidates": 4}])
 def test_searches_take_their_own_problem_and_every_row_says_which(tmp_path, own):
     """Searched rows are those of a study of the searched problem alone, and all others do not change by it."""
     def table(**more):

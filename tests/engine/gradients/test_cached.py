@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from engine.applications.language.methods import METHODS, pairs
+from engine.applications.language.methods import METHODS
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
 from engine.estimators import ESTIMATORS, trak
@@ -57,8 +57,9 @@ def on_the_problem(problem, scoring):
     return scoring.orientation * term.scores(scoring.readout, problem.query_labels).numpy()
 
 
-@pytest.mark.parametrize(("name", "behavior"), [(method.name, behavior) for method, behavior in pairs(reading("tokens"))
-                                                if method.reads])
+@pytest.mark.grid
+@pytest.mark.parametrize("behavior", reading("tokens"))
+@pytest.mark.parametrize("name", [name for name, method in METHODS.items() if method.reads])
 def test_held_gradients_score_as_the_route_does(problem, held, name, behavior):
     method = METHODS[name]
     scoring = method.scoring(behavior)

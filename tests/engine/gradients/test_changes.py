@@ -64,6 +64,7 @@ def network(module, dtype):
     return Network(module.eval(), dtype=dtype)
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("name", MODULES)
 @pytest.mark.parametrize("size", [1.0, 1e-2, 1e-5, 1e-9])
 def test_the_change_has_its_digits_however_small_it_is(name, size):

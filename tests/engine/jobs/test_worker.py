@@ -108,6 +108,7 @@ def test_cancel_within_a_chunk_then_resume(queue, payload):
     assert not list((queue.root / "chunks").glob(f"{job}*"))
 
 
+@pytest.mark.slow  # starts two workers
 def test_a_run_that_a_page_started_lets_another_go_first(queue, payload, tmp_path, start):
     own = queue.submit("slow", {**payload, "chunks": 40, "sleep": 0.05}, background=True).id
     asked = {"chunks": 1, "sleep": 0.0, "tally": str(tmp_path / "asked")}
@@ -182,6 +183,7 @@ def test_a_full_disk_while_reporting_loses_no_chunk(queue, payload, monkeypatch)
     assert queue.get(job).state == "done"
 
 
+@pytest.mark.slow  # a page starts one in tests/e2e/test_runs.py
 def test_ensure_worker_starts_one_that_leaves_by_itself(queue, payload):
     job = queue.submit("slow", {**payload, "sleep": 0.0}).id
     started = time.monotonic()
@@ -200,7 +202,8 @@ def test_kinds_that_do_not_load_are_said(queue, monkeypatch, capsys):
     assert "no_such_module" in Workers(queue.root).trouble()
 
 
-@pytest.mark.parametrize("again", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["deleted", "replaced"])
+@pytest.mark.slow
+@pytest.mark.parametrize("again", [False, True], ids=["deleted", "replaced"])
 def test_a_home_deleted_under_a_worker_is_said(queue, payload, start, again):
     job = queue.submit("slow", {**payload, "stops_at": 1}).id
     worker = start()

@@ -61,6 +61,7 @@ KINDS = ["continuous", "float32", "some ties", "heavy ties", "infinite", "undefi
 SIZES = [1, 2, 3, 4, 5, 7, 8, 9, 16, 17, 31, 33, 64, 65, 100, 257, 1000]
 
 
+@pytest.mark.grid(2)
 @pytest.mark.parametrize("k", SIZES)
 @pytest.mark.parametrize("first", KINDS)
 @pytest.mark.parametrize("second", KINDS)
@@ -130,6 +131,7 @@ def test_threads_change_nothing(monkeypatch):
         torch.set_num_threads(before)
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("block", [1, 300, 1000])
 def test_blocked_equals_unblocked(kind, block, monkeypatch):

@@ -55,6 +55,7 @@ def naive_jaccard(a, b, fraction):
     return [len(x & y) / len(x | y) for x, y in zip(*tops, strict=True)]
 
 
+@pytest.mark.grid(2)
 @pytest.mark.parametrize("k", [1, 2, 3, 9, 64, 257])
 @pytest.mark.parametrize("first", KINDS)
 @pytest.mark.parametrize("second", KINDS)

@@ -45,7 +45,8 @@ def test_auxiliary_heads_are_left_out():
     assert module(torch.randn(2, 3, 32, 32)).shape == (2, 4)  # while training, too
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.slow) if "vgg" in name else name
+                                  for name in MODELS])
 def test_weights_are_fresh_and_follow_the_generator(name):
     def first():
         return next(iter(build_model(name, (1, 32, 32), 3).parameters()))

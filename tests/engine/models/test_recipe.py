@@ -79,6 +79,7 @@ def flat(state):
     return torch.cat([value.flatten() for value in state.values()])
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("schedule", FACTORS)
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
 def test_a_training_is_a_plain_loop_of_torchs_optimizer(optimizer, schedule):

@@ -38,6 +38,7 @@ def altered(normalization="n-1"):
     return Altered(weights, labels, normalization)
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("recipe", [RECIPE, Recipe(epochs=2, batch_size=22, learning_rate=0.3)])
 @pytest.mark.parametrize("normalization", ["n-1", "n"])
 @pytest.mark.parametrize(("build", "shape"), [(mlp, (4,)), (lambda: cnn((1, 8, 8), 3), (1, 8, 8))])

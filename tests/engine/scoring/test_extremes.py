@@ -22,6 +22,7 @@ def problem():
     return SoftmaxProblem(x, y, x[:4], y[:4], range(6), l2=1e-4)
 
 
+@pytest.mark.grid(2)
 @pytest.mark.parametrize("estimator", SOLVERS)
 @pytest.mark.parametrize("alpha", ALPHAS)
 @pytest.mark.parametrize("process", ["local_response", "reoptimize", "retrain"])

@@ -137,6 +137,7 @@ def quick(name):
     return problem, facts, {one.name: [scoring for scoring in asked if one.read(scoring, facts)] for one in IDENTITIES}
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("identity", IDENTITIES, ids=lambda one: one.name)
 @settings(max_examples=6, derandomize=True)
 @given(data=st.data())

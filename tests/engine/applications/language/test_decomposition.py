@@ -41,6 +41,7 @@ def weighted(found):
         yield point.weight
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("query", [None, QUERY])
 @pytest.mark.parametrize("name", LINEAR)
 def test_modules_and_tokens_add_up_to_the_score(attribution, name, query):

@@ -24,6 +24,7 @@ def kept(request, attribution, plain_setting):
     return found, found.features(found.task.queries["triggered"])
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("behavior", ["response_loss", "answer_margin"])
 @pytest.mark.parametrize("name", LINEAR)
 def test_contributions_add_up_to_the_score(kept, name, behavior):

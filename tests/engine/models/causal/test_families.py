@@ -51,6 +51,9 @@ FAMILIES = {
     "rwkv": {"hidden_size": 32, "num_hidden_layers": 2, "context_length": 64}}
 UNADAPTED = "mamba"
 """PEFT refuses adapters of its maps."""
+QUICK = ("llama", "gemma3_text", "qwen2", "gpt2", "gpt_neo", "bloom", "falcon", "mixtral", "mamba", "recurrent_gemma",
+         "rwkv")
+"""Whose losses are compared quickly; gradients of adapters are for every family."""
 DROPOUTS = ("p", "dropout", "attn_dropout", "attention_dropout", "hidden_dropout")
 
 
@@ -103,7 +106,8 @@ def doubled(made):
     return made
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow)
+                                    for name in FAMILIES])
 def test_losses_and_gradients_are_those_of_each_record_alone(family, records, encoder):
     made = model(family)
     right = [alone(doubled(made), record) for record in records]

@@ -60,7 +60,8 @@ def test_replay_is_the_derivative_of_the_users_own_loop(tmp_path, model, optimiz
         np.testing.assert_allclose(found[:, place], expected, rtol=2e-4, atol=1e-6 * float(expected.abs().max()))
 
 
-@pytest.mark.parametrize(("optimizer", "adam"), [("AdamW", True), ("momentum", False)])
+@pytest.mark.parametrize(("optimizer", "adam"), [
+    ("AdamW", True), pytest.param("momentum", False, marks=pytest.mark.slow)])
 def test_what_approximates_the_users_own_loop_is_split_by_cause(tmp_path, optimizer, adam):
     trained("mlp", optimizer, tmp_path / "run", X)
     problem = problem_of(tmp_path / "run", X, "mlp")
