@@ -38,7 +38,8 @@ class FeatureReadings(HeldOutModels):
         options, x = options or Options(), standardised(features, features, one_spread)
         recipe = RECIPE.model_copy(update={"weight_decay": choose_penalty(x, labels, seed, options.check, TOLERANCE)})
         super().__init__(Refitting(Evidence(x, labels, x, labels, classes), partial(nn.Linear, x.shape[1], classes),
-                                   recipe, replace(REGRESSIONS[LOGISTIC], tolerance=TOLERANCE), seed, fold_of(labels, FOLDS, seed), "cpu"), options)
+                                   recipe, replace(REGRESSIONS[LOGISTIC], tolerance=TOLERANCE), seed,
+                                   fold_of(labels, FOLDS, seed), "cpu"), options)
 
     @property
     def features(self) -> np.ndarray:
