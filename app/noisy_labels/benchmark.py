@@ -13,7 +13,7 @@ from app.widgets.words import glossary
 from engine.basics.values import capital
 from engine.desk import published
 
-NAME, PRESET = "label-methods", "small"
+NAME, PRESET = "label-methods", "large"
 CLEANLAB = ("Confident learning", "Self-confidence", "Normalised margin")
 CHOSEN = "Recommended by the trial"
 """No method of its own: on each set it is one of the others."""

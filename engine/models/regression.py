@@ -23,24 +23,27 @@ if TYPE_CHECKING:
 PENALTIES = tuple(10.0 ** (half / 2) for half in range(1, -9, -1))
 """λ, from about 3 down to 1e-4."""
 MOST_STEPS = 1000
-NUMERICS = 1
+TOLERANCE = 1e-3
+"""At which largest component of the gradient of L a fit ends."""
+NUMERICS = 2
 FOLDS = 5
 ABSENT = -30.0
 """The logit of a class that no example has."""
 
 
-def fit_regression(x: np.ndarray, y: np.ndarray, classes: int, penalty: float, weights: np.ndarray | None = None
-                   ) -> nn.Sequential:
+def fit_regression(x: np.ndarray, y: np.ndarray, classes: int, penalty: float, weights: np.ndarray | None = None,
+                   tolerance: float = TOLERANCE) -> nn.Sequential:
     """The linear layer (F) -> (C) of features x (n, F) float32, labels y (n,) and weights (n,), by default one each."""
     rows = slice(None) if weights is None else weights > 0
-    return _module(_fitted(_regression(), x[rows], y[rows], penalty, None if weights is None else weights[rows]),
-                   x.shape[1], classes)
+    fitted = _fitted(_regression(tolerance), x[rows], y[rows], penalty, None if weights is None else weights[rows])
+    return _module(fitted, x.shape[1], classes)
 
 
-def choose_penalty(x: np.ndarray, y: np.ndarray, seed: int, check: Callable[[], None] = lambda: None) -> float:
+def choose_penalty(x: np.ndarray, y: np.ndarray, seed: int, check: Callable[[], None] = lambda: None,
+                   tolerance: float = TOLERANCE) -> float:
     """λ for features x (n, F) and labels y (n,). seed: of the split; check: called before each fit."""
     held = _left_out(y, seed)
-    regression, best = _regression(), (float("inf"), PENALTIES[0])
+    regression, best = _regression(tolerance), (float("inf"), PENALTIES[0])
     for penalty in PENALTIES:
         check()
         fitted = _fitted(regression, x[~held], y[~held], penalty)
@@ -52,11 +55,11 @@ def choose_penalty(x: np.ndarray, y: np.ndarray, seed: int, check: Callable[[], 
     return best[1]
 
 
-def _regression() -> LogisticRegression:
+def _regression(tolerance: float) -> LogisticRegression:
     """It starts each fit where the last one ended."""
     from sklearn.linear_model import LogisticRegression
 
-    return LogisticRegression(max_iter=MOST_STEPS, warm_start=True)
+    return LogisticRegression(max_iter=MOST_STEPS, tol=tolerance, warm_start=True)
 
 
 def _fitted(regression: LogisticRegression, x: np.ndarray, y: np.ndarray, penalty: float,

@@ -36,7 +36,7 @@ SIDE_BY_SIDE = ("Confident learning", "Self-confidence", "Normalised margin", "R
 
 @pytest.mark.parametrize("row", rows("of the paired difference over seeds:", 9, NOISY_LABELS), ids=lambda row: row[0])
 def test_methods_that_find_wrong_labels(row):
-    table = published("label-methods", "small", keep_default_na=False)
+    table = published("label-methods", "large", keep_default_na=False)
     own = table[(table["set"] == row[0]) & (table["behavior"] == "none")].set_index(["metric", "method"])
     auprc, beyond = own.loc["AUPRC"]["mean"], own.loc["AUPRC beyond cleanlab", "Reweighted refit"]
     assert row[1:8] == [f"{auprc[name]:.2f}" if name in auprc else "" for name in SIDE_BY_SIDE]

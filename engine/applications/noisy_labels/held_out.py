@@ -22,8 +22,9 @@ from engine.store.results import Result
 
 FIRST = 200
 """How many suspects the first list has."""
-MISJUDGED = ("The count includes examples that the model misclassifies, so fewer may be wrong; the interval shows how "
-             "far the count varies. Verify a random sample to estimate how many are wrong.")
+MISJUDGED = ("The count includes examples that the model misclassifies and misses wrong labels that it agrees with, so "
+             "fewer or more may be wrong; the interval shows how far the count varies. Verify a random sample to "
+             "estimate how many are wrong.")
 
 
 @dataclass(frozen=True, eq=False)

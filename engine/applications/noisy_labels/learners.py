@@ -23,7 +23,7 @@ from engine.data.dataset import digest
 from engine.models.catalogue import LOGISTIC, PRETRAINED
 from engine.models.checkpoint import read_state, save_checkpoint
 from engine.models.recipe import Recipe
-from engine.models.regression import NUMERICS, choose_penalty, fit_regression, head
+from engine.models.regression import NUMERICS, TOLERANCE, choose_penalty, fit_regression, head
 from engine.models.training import train
 from engine.problems.families.pretrained import pretrained_features
 from engine.problems.trained import TrainedNetwork, trained, weights_file
@@ -93,10 +93,12 @@ class ByRecipe(Learner):
 @dataclass(frozen=True)
 class Regression(Learner):
     """Logistic regression at its optimum on features (dataset, split, rows, options) -> (b, F), standardised by the
-    training examples, of pictures by one spread for all features; it has no trajectory for TracIn."""
+    training examples, of pictures by one spread for all features; it has no trajectory for TracIn. tolerance: of fits
+    that are not stored."""
 
     features: Callable[[Dataset, str, np.ndarray, Options], np.ndarray]
     sentence: str
+    tolerance: float = TOLERANCE
     contents: ClassVar[Mapping[str, str]] = MappingProxyType({"features": "2"})
     passes: ClassVar[bool] = False
     without: ClassVar[frozenset[str]] = frozenset({"tracin"})
@@ -128,7 +130,8 @@ class Regression(Learner):
         options.check()
         module: nn.Module
         if task.identity is None:
-            module = fit_regression(task.x, task.y, task.classes, task.recipe.weight_decay, task.weights)
+            module = fit_regression(task.x, task.y, task.classes, task.recipe.weight_decay, task.weights,
+                                    self.tolerance)
         else:
             module = _stored(task)
         options.progress(1.0)
@@ -163,7 +166,7 @@ def _as_they_are(dataset: Dataset, split: str, rows: np.ndarray, options: Option
 
 
 NETWORK = ByRecipe()
-REGRESSIONS: Mapping[str, Learner] = {
+REGRESSIONS: Mapping[str, Regression] = {
     PRETRAINED: Regression(pretrained_features,
                            "Logistic regression on features of a small pretrained model: EfficientNet-Lite0 for "
                            "pictures, WordLlama for texts. Nothing is downloaded; features are computed once."),

@@ -431,7 +431,7 @@ def methods_depend_on_the_training() -> Found:
 
 def beyond_cleanlab() -> pd.DataFrame:
     """How far methods are above the best of cleanlab's three, by (method, set)."""
-    table = published("label-methods", "small", keep_default_na=False)
+    table = published("label-methods", "large", keep_default_na=False)
     return table[table["metric"] == "AUPRC beyond cleanlab"].set_index(["method", "set"])
 
 

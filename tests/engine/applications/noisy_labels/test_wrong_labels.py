@@ -1,5 +1,7 @@
 """How many labels are wrong: against cleanlab, a loop, and the truth of planted noise."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -25,13 +27,6 @@ def test_what_is_flagged_is_what_cleanlab_counts(seed):
 
     labels, p, _ = planted(seed=seed)
     assert flagged(labels, p).sum() == num_label_issues(labels, p)
-
-
-def test_weights_are_examples_that_stand_there_several_times():
-    labels, p, _ = planted(60)
-    times = np.random.default_rng(1).integers(0, 4, 60)
-    rows = np.repeat(np.arange(60), times)
-    np.testing.assert_array_equal(flagged(labels, p, times)[rows], flagged(labels[rows], p[rows]))
 
 
 def test_a_class_without_an_example_is_never_confident():
@@ -81,25 +76,25 @@ def test_a_sample_represents_the_classes_and_knows_no_suspicion():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("dataset", "least", "most"), [("digits", 8, 10), ("fashion_small", 0, 0)])
+@pytest.mark.parametrize(("dataset", "least", "most"), [("digits", 12, 24), ("fashion_small", 0, 4)])
 def test_coverage_as_the_guide_says(dataset, least, most):
+    """Of 40 draws: five rates, two kinds of noise, four seeds; a sample of 100 is verified ten times in each."""
     from sklearn.decomposition import PCA
     from sklearn.linear_model import LogisticRegression
     from sklearn.model_selection import cross_val_predict
     from sklearn.preprocessing import StandardScaler
 
-    loaded = data.load(dataset)
-    x = StandardScaler().fit_transform(PCA(48, random_state=0).fit_transform(loaded.x_train))[:1_500]
-    held, by_sample, counts = 0, 0, []
-    for seed in range(10):
-        labels, flags = corruption.symmetric_noise(loaded.y_train[:1_500], 10, 0.05, seed)
-        p = cross_val_predict(LogisticRegression(max_iter=200), x, labels, cv=5, method="predict_proba")
-        count, truth = counted(labels, p, seed, repeats=100), flags.noisy.mean()
+    loaded, held, by_sample = data.load(dataset), 0, 0
+    pixels, right = loaded.features("train", np.arange(1_000)).reshape(1_000, -1), loaded.y_train[:1_000]
+    x = StandardScaler().fit_transform(PCA(32, random_state=0).fit_transform(pixels))
+    for rate, kind, seed in itertools.product((0.02, 0.05, 0.1, 0.2, 0.3), ("symmetric", "confusing"), range(4)):
+        labels, flags = (corruption.symmetric_noise(right, 10, rate, seed) if kind == "symmetric" else
+                         corruption.confusing_noise(pixels, right, 10, rate, seed))
+        p = cross_val_predict(LogisticRegression(max_iter=200, C=0.1), x, labels, cv=5, method="predict_proba")
+        count, truth = counted(labels, p, seed), flags.noisy.mean()
         held += count.low <= truth <= count.high
-        counts.append(count.value / truth)
         for draw in range(10):
             rows, _ = sampled(labels, 100, 2, 10 * seed + draw)
             known = verified(flagged(labels, p), rows, flags.noisy[rows])
             by_sample += known.low <= truth <= known.high
-    assert least <= held <= most and by_sample >= 90
-    assert dataset == "digits" or np.mean(counts) > 2
+    assert least <= held <= most and by_sample >= 380
