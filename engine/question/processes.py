@@ -100,6 +100,7 @@ class Trajectory(ProcessValue):
 
     kind: Literal["trajectory"] = "trajectory"
     steps: ClassVar[int] = 1
+    at_checkpoints: ClassVar = True
     unwritten: ClassVar = ("fractions", "weights")
     eta: Eta = setting(..., "η, the size of a step.", "none", FREE)
     checkpoints: Count = setting(5, "At how many checkpoints z_k gets an extra step.", "this program", GROWS, ge=1,

@@ -49,6 +49,8 @@ def check(problem: Problem, scoring: Scoring) -> None:
     if not scoring.intervention.adds:
         problem.check_trained(problem.candidates, f"`{scoring.intervention.title}` asks")
     problem.check_behavior(scoring.readout)
+    if scoring.process.at_checkpoints and problem.stored_checkpoints:
+        problem.checkpoints_of(scoring.process)
     if scoring.intervention.label_free:
         problem.check_raised(scoring.readout)
 
