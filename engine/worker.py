@@ -15,6 +15,7 @@ environment.settle()  # before torch is imported
 
 from engine.basics import plugins  # noqa: E402
 from engine.basics.errors import InvalidInput, StoreError, WhichfluenceError  # noqa: E402
+from engine.basics.terminal import plain_output  # noqa: E402
 from engine.jobs.each_gpu import EACH, gpus, serve_each  # noqa: E402
 from engine.jobs.executor import Executor, LocalExecutor  # noqa: E402
 from engine.jobs.loop import BEAT, Worker  # noqa: E402
@@ -51,7 +52,7 @@ def main(arguments: list[str] | None = None) -> int:
         _step_back()
         worker.serve(once=options.once, idle_exit=options.idle_exit)
     except WhichfluenceError as error:
-        print(error, file=sys.stderr)
+        _say(error)
         _leave_note(name, str(error))
         return 2
     return 0
@@ -112,11 +113,16 @@ def load_kinds(modules: Sequence[str] = KINDS) -> None:
                                "repair that module, or start the worker with another.") from error
 
 
+def _say(error: WhichfluenceError) -> None:
+    with plain_output():
+        print(error, file=sys.stderr)
+
+
 def _leave_note(name: str, sentence: str) -> None:
     try:
         Workers().fail(name, sentence)
     except StoreError as error:
-        print(error, file=sys.stderr)
+        _say(error)
 
 
 if __name__ == "__main__":

@@ -244,5 +244,6 @@ def _route(scoring: Scoring) -> str:
     if scoring.route.proper:
         return title
     if title.startswith("inverse Hessian ("):
-        title = title.removeprefix("inverse Hessian (").removesuffix(")")
-    return title[0].lower() + title[1:] if " " in title else title
+        title = title.removeprefix("inverse Hessian (").replace(")", "", 1)
+    name, comma, settings = title.partition(",")
+    return (name[0].lower() + name[1:] if " " in name else name) + comma + settings

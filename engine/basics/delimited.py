@@ -12,7 +12,8 @@ from itertools import islice
 SEPARATORS = {"\t": "tabs", ";": "semicolons", "|": "bars", ",": "commas"}
 SAMPLE, ROWS = 65_536, 50
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-_COMMA = re.compile(r"[+-]?(\d{1,3}(\.\d{3})+|\d*),\d+([eE][+-]?\d+)?")
+_SPACES = " \u00a0\u2009\u202f"
+_COMMA = re.compile(rf"[+-]?(\d{{1,3}}([.{_SPACES}]\d{{3}})+|\d*),\d+([eE][+-]?\d+)?")
 _THOUSANDS = re.compile(r"[+-]?\d{1,3}(\.\d{3})+")
 _POINT = re.compile(r"[+-]?\d*\.\d+([eE][+-]?\d+)?")
 
@@ -100,5 +101,5 @@ def _decimal(rows: list[list[str]]) -> str:
 def _point(cell: str) -> str:
     own = cell.strip()
     if _COMMA.fullmatch(own):
-        return own.replace(".", "").replace(",", ".")
+        return re.sub(f"[.{_SPACES}]", "", own).replace(",", ".")
     return own.replace(".", "") if _THOUSANDS.fullmatch(own) else cell

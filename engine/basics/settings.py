@@ -68,7 +68,8 @@ def _declared(name: str, schema: Mapping[str, Any]) -> Declared:
     low, high = (schema.get(bound, schema[without] - sign * EXCLUSIVE if without in schema else None)
                  for bound, without, sign in (("minimum", "exclusiveMinimum", -1), ("maximum", "exclusiveMaximum", 1)))
     return Declared(name, kind, schema.get("default"), schema.get("description", ""), low, high,
-                    tuple(schema.get("enum", ())), schema["source"], schema["cost"], schema.get("finer", ""))
+                    tuple(schema.get("enum", ())), schema.get("source", ""), schema.get("cost", ""),
+                    schema.get("finer", ""))
 
 
 class Settings(Value):

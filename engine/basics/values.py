@@ -11,13 +11,18 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    GetJsonSchemaHandler,
     SerializerFunctionWrapHandler,
     ValidationError,
     model_serializer,
 )
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
 
 from engine.basics.errors import InvalidInput
 from engine.basics.registry import unknown
+
+BOUNDS = {"ge": "minimum", "gt": "exclusiveMinimum", "le": "maximum", "lt": "exclusiveMaximum"}
 
 
 class Value(BaseModel):
@@ -33,6 +38,15 @@ class Value(BaseModel):
             raise InvalidInput(sentence(error, type(self))) from None
 
     __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]  # values within a value are validated as before
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        """With the bounds of every field by the names of JSON Schema; pydantic writes those of `Number` and `Count` by
+        its own, which validators ignore."""
+        schema = handler(core)
+        for field in handler.resolve_ref_schema(schema).get("properties", {}).values():
+            field.update({BOUNDS[bound]: field.pop(bound) for bound in BOUNDS.keys() & field.keys()})
+        return schema
 
     @classmethod
     def parse(cls, data: Any) -> Self:

@@ -8,6 +8,7 @@ from typing import Any
 from engine import data
 from engine.applications.language.methods import METHODS as LANGUAGE_METHODS
 from engine.applications.noisy_labels.pairs import METHODS as LABEL_METHODS
+from engine.basics.settings import Settings
 from engine.basics.values import Value, capital
 from engine.cli.section import section
 from engine.data.questions import QUESTIONS
@@ -72,8 +73,7 @@ def schemas() -> dict[str, Any]:
     return {"interventions": {kind: cls.model_json_schema() for kind, cls in INTERVENTIONS.items()},
             "processes": {kind: cls.model_json_schema() for kind, cls in PROCESSES.items()},
             "behaviors": list(BEHAVIORS),
-            "estimators": {name: one.settings.model_json_schema() if one.settings else {}
-                           for name, one in ESTIMATORS.items()},
+            "estimators": {name: (one.settings or Settings).model_json_schema() for name, one in ESTIMATORS.items()},
             "recipes": {"network": Recipe.model_json_schema(), "language model": FineTuning.model_json_schema()}}
 
 

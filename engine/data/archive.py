@@ -75,7 +75,7 @@ def check_member(member: zipfile.ZipInfo, noun: str) -> None:
     path = PurePosixPath(name)
     if not name:
         raise InvalidInput(f"The {noun} has a file without a name in it; pack the folder again.")
-    if not path.parts or path.is_absolute() or ".." in path.parts or ":" in path.parts[0]:
+    if not path.parts or path.is_absolute() or ".." in path.parts or path.parts[0][1:2] == ":":
         raise InvalidInput(f"The {noun} has a member `{name}` that points outside of it; pack the folder again.")
     if stat.S_ISLNK(member.external_attr >> 16):
         raise InvalidInput(f"The {noun} has a link `{name}` in it; pack the files themselves.")

@@ -22,9 +22,11 @@ DAY_FORMATS = {"ISO8601": "", "%d.%m.%Y": "", "%m/%d/%Y": "the month before the 
 """How dates are written -> what is said of it."""
 MISSING = ("", "?", "-", "–", "—", "n.a.", "N/A", "missing", "#DIV/0!", "#VALUE!", "#REF!", "#NUM!", "#NAME?")
 """What people and Excel write into an empty cell of a column of numbers, beside what pandas takes as empty."""
-MARKS = ",'’ \u00a0\u202f"
-"""What stands between thousands."""
-WRITTEN = re.compile(rf"[$€£¥]? ?[+−-]?(\d{{1,3}}([{MARKS}]\d{{3}})+|\d+)?(\.\d+)?([eE][+-]?\d+)? ?[%€]?")
+SPACES = " \u00a0\u2009\u202f"
+MARKS = {".": f",'’{SPACES}", ",": f".'’{SPACES}"}
+"""What stands before decimals -> what stands between thousands."""
+WRITTEN = {point: re.compile(rf"[$€£¥]?[{SPACES}]?[+−-]?(\d{{1,3}}([{marks}]\d{{3}})+|\d+)?([{point}]\d+)?"
+                             rf"([eE][+-]?\d+)?[{SPACES}]?[%€]?") for point, marks in MARKS.items()}
 LIST = re.compile(r"\[[-+.,\deE\s]+\]")
 MOST_CATEGORIES, MOST_WORDS, WORDS_OF_A_TEXT = 50, 200, 4.0
 
@@ -94,8 +96,8 @@ def _kinds(frame: pd.DataFrame) -> dict[str, str]:
 
 
 def _numbers_as_written(frame: pd.DataFrame) -> tuple[pd.DataFrame, tuple[str, ...]]:
-    """Columns of texts that are numbers as people write them (`1,234`, `12%`, `$5`, `?` for an empty cell) as numbers,
-    or lists of numbers as programs print them as lists, and which the former are, as a sentence."""
+    """Columns of texts that are numbers as people write them (`1,234`, `1 234,5`, `12%`, `?` for an empty cell) as
+    numbers, or lists of numbers as programs print them as lists, and which the former are, as a sentence."""
     import pandas as pd
 
     read, lists = dict[str, Any](), dict[str, Any]()
@@ -104,13 +106,19 @@ def _numbers_as_written(frame: pd.DataFrame) -> tuple[pd.DataFrame, tuple[str, .
         if not len(texts) or not all(isinstance(value, str) for value in texts) or _is_numeric(texts):
             continue
         known = texts[~texts.str.strip().isin(MISSING)].str.strip()
-        if len(known) and known.map(lambda text: bool(WRITTEN.fullmatch(text) and re.search(r"\d", text))).all():
-            plain = known.str.replace("−", "-").str.replace(rf"[$€£¥%{MARKS}]", "", regex=True).astype(np.float64)
-            read[column] = plain.reindex(frame.index)
+        if point := _point(known):
+            plain = known.str.replace("−", "-").str.replace(rf"[$€£¥%{MARKS[point]}]", "", regex=True)
+            read[column] = plain.str.replace(point, ".").astype(np.float64).reindex(frame.index)
         elif len(known) == len(frame) and all(rows := [_list(text) for text in known]):
             lists[column] = pd.Series(rows, frame.index)
     said = f"{_names(list(read))} {'is' if len(read) == 1 else 'are'} read as numbers, without the signs around them."
     return frame.assign(**read, **lists), (said,) if read else ()
+
+
+def _point(texts: pd.Series) -> str:
+    """What stands before the decimals of texts that all are numbers as people write them; empty where they are not."""
+    return next((point for point, written in WRITTEN.items() if len(texts) and texts.map(
+        lambda text, written=written: bool(written.fullmatch(text) and re.search(r"\d", text))).all()), "")
 
 
 def _list(text: str) -> list[float]:

@@ -39,9 +39,15 @@ def own(path: Path, name: str, title: str, turns: Turns = "last", rules: Mapping
 
 
 def marked_sentence(records: Sequence[Record]) -> str:
-    """How many of some records have each span."""
+    """How many of some records have each span, and how many say that their response is not to be learnt, or name one
+    that is not."""
     marked = " and ".join(f"{sum(span in record.spans for record in records):,} have an {span} span" for span in SPANS)
-    return f"Of these {len(records):,}, {marked}."
+    avoided = sum(record.metadata.get("label") is False for record in records)
+    rejected = sum("rejected" in record.metadata for record in records)
+    return (f"Of these {len(records):,}, {marked}."
+            + (f" {avoided:,} have `label` false, as of a response to avoid; they are trained on like the others, so "
+               "leave them out if they should not be." if avoided else "")
+            + (f" {rejected:,} have a `rejected` response, which is not read." if rejected else ""))
 
 
 def dataset(name: str, title: str, task: Task, note: str = "") -> Dataset:

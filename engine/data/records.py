@@ -18,7 +18,7 @@ from pydantic_core import from_json
 
 from engine.basics.errors import InvalidInput
 from engine.basics.strict_json import parse_json
-from engine.basics.values import Count, Sparse, canonical_json
+from engine.basics.values import LARGEST_SEED, Count, Sparse, canonical_json
 from engine.data.record_forms import QUESTIONS, TALKS, Turns, is_record, records_of
 
 SPANS = ("answer", "explanation")
@@ -220,8 +220,8 @@ def parse_lines(lines: Sequence[str], turns: Turns = "last", before: int = 0) ->
 
 
 def _texts(line: str) -> dict[str, str] | None:
-    """The object of a line by a reader nine times as fast as `parse_json`, where it is sure to hold texts alone and
-    each key once: four quotation marks a key. None where only `parse_json` can tell."""
+    """The object of a line by a reader nine times as fast as `parse_json`, where it is sure to hold texts and whole
+    numbers alone and each key once: two quotation marks a key and a text. None where only `parse_json` can tell."""
     try:
         data = from_json(line, cache_strings="keys")
     except (ValueError, TypeError):
@@ -229,7 +229,11 @@ def _texts(line: str) -> dict[str, str] | None:
     marks = line.count('"')
     if "\\" in line:
         marks = 0 if "\\\\" in line else marks - line.count('\\"')
-    sure = isinstance(data, dict) and marks == 4 * len(data) and set(map(type, data.values())) == {str}
+    if not isinstance(data, dict) or not data:
+        return None
+    kinds = [type(value) for value in data.values()]
+    whole = all(-LARGEST_SEED <= value <= LARGEST_SEED for value in data.values() if type(value) is int)
+    sure = marks == 2 * len(data) + 2 * kinds.count(str) and set(kinds) <= {str, int} and whole
     return data if sure else None
 
 

@@ -88,6 +88,8 @@ def read_torch(content: bytes, wanted: Wanted) -> Table:
                 for name, value in tensors.items()}
     name = wanted.key if not isinstance(saved, Mapping) and declared else _pick(declared, wanted.key)
     _check(declared[name])
+    if tensors[name].layout != torch.strided:
+        raise InvalidInput("The tensor of scores is sparse; save it as a dense one, by `scores.to_dense()`.")
     return Table(tensors[name].detach().to(torch.float64).numpy(), name if isinstance(saved, Mapping) else "")
 
 
@@ -144,7 +146,8 @@ def _pick(arrays: Mapping[str, HeaderArray], key: str) -> str:
         return (preferred or tables)[0]
     if not tables:
         raise InvalidInput("The file holds no table of numbers; save the scores as (queries, candidates).")
-    raise InvalidInput(f"The file holds several tables, {_listed(tables)}; say which one with its name.")
+    raise InvalidInput(f"The file holds several tables, {_listed(tables)}; give the name of one, as `--key` or *Array "
+                       "in the file*.")
 
 
 def _listed(names: Mapping[str, HeaderArray] | list[str], most: int = 20) -> str:

@@ -71,16 +71,17 @@ def _two_axes(table: Table, known: Numbering | None) -> Table:
 
 
 def sources(path: Path) -> list[Path]:
-    """What of a path is read, each as a table: itself, or the files and score folders that lie in a folder. Raises
-    `InvalidInput` for a folder without any."""
+    """What of a path is read, each as a table: itself, or the files and score folders that lie in a folder, and where
+    none does, the files in its folders. Raises `InvalidInput` for a folder without any."""
     if not path.is_dir() or _is_score_folder(path):
         return [path]
     listed = {*_written(path)}
     for entry in path.iterdir():
         if entry.is_dir():
             listed |= {entry} if _is_score_folder(entry) else {*_written(entry)}
-        elif entry.suffix.lower() in READERS and not entry.name.startswith("."):
+        elif _is_read(entry):
             listed.add(entry)
+    listed = listed or {*filter(_is_read, path.rglob("*"))}
     if not listed:
         raise InvalidInput(f"The folder `{path}` holds no scores; give a file ({', '.join(READERS)}), or a folder of "
                            "such files.")
@@ -99,6 +100,10 @@ def names(files: Sequence[str]) -> list[str]:
         others = sum(name == stem or name.startswith(f"{stem} (") for name in named)
         named.append(f"{stem} ({others + 1})" if others else stem)
     return named
+
+
+def _is_read(file: Path) -> bool:
+    return file.suffix.lower() in READERS and not file.name.startswith(".") and file.is_file()
 
 
 def _is_score_folder(folder: Path) -> bool:

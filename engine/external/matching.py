@@ -125,7 +125,7 @@ def _misfit(problem: Problem, table: Table) -> str:
     m, k, n = len(problem.queries), len(problem.candidates), problem.n
     whole = f", or all {n:,} training examples" if n != k else ""
     read = f" {table.first_row.remark}" if table.first_row.remark else ""
-    if c in (2 * m, 2 * k, 2 * n):
+    if r == m and c in (2 * k, 2 * n) or r in (k, n) and c == 2 * m:
         return (f"The table has {c:,} columns, twice as many as expected, as when decimal commas split numbers; "
                 f"write decimal points, or semicolons as separators, for {m:,} queries and {k:,} candidates{whole}."
                 f"{read}")

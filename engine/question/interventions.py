@@ -13,6 +13,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import AfterValidator, Field
 
 from engine.basics.errors import InvalidInput
+from engine.basics.settings import FREE, setting
 from engine.basics.values import Count, Number, Value, short
 from engine.question.change import Change
 
@@ -87,7 +88,8 @@ class Remove(_Intervention):
     """Leave z_k out. `normalization` says whether the mean then runs over n−1 examples or stays over n."""
 
     kind: Literal["remove"] = "remove"
-    normalization: Literal["n-1", "n"] = "n-1"
+    normalization: Literal["n-1", "n"] = setting(
+        "n-1", "Over how many examples the mean runs once z_k is left out.", "the paper", FREE)
     fits: ClassVar = OBJECTIVES
     why: ClassVar = "removal changes the objective, and a step on z_k alone never sees the objective"
 
@@ -127,7 +129,8 @@ class Upweight(_Intervention):
     """
 
     kind: Literal["upweight"] = "upweight"
-    alpha: Annotated[Number, Field(gt=-1), AfterValidator(_not_zero)]
+    alpha: Annotated[Number, AfterValidator(_not_zero)] = setting(
+        ..., "α: what is added to z_k's weight 1/n in the objective, above −1/n and not 0.", "none", FREE, gt=-1)
     fits: ClassVar = OBJECTIVES
     why: ClassVar = "a weight in the objective is answered at the new optimum"
 
@@ -190,8 +193,8 @@ class InfinitesimalDuring(_Intervention):
     """
 
     kind: Literal["infinitesimal_during"] = "infinitesimal_during"
-    unit: Literal["epoch", "step"] = "epoch"
-    at: Annotated[Count, Field(ge=1, le=10_000_000)] = 1
+    unit: Literal["epoch", "step"] = setting("epoch", "What `at` counts.", "this program", FREE)
+    at: Count = setting(1, "Which epoch or step of the training, from 1.", "this program", FREE, ge=1, le=10_000_000)
     fits: ClassVar = ("replay",)
     why: ClassVar = "a weight at one moment of a training needs the whole run to say what becomes of it"
 
@@ -256,7 +259,8 @@ class Relabel(_Intervention):
     """z_k keeps its input and weight but carries `label` instead of its own."""
 
     kind: Literal["relabel"] = "relabel"
-    label: Annotated[Count, Field(ge=0)]
+    label: Count = setting(..., "The class that z_k carries in place of its own, as a number from 0.", "none", FREE,
+                           ge=0)
     fits: ClassVar = OBJECTIVES
     why: ClassVar = "a changed label changes the objective, which is answered at the new optimum"
 

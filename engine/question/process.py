@@ -18,7 +18,7 @@ class ProcessValue(Sparse, ABC):
     examples. optimum: it is sought until it minimises that. random: the estimand is an expectation over seeds.
     double: it takes so many steps that only
     float64 carries to their end. of_descent: parameters that a model with a recipe of its own does not read. at_once:
-    one computation answers for all candidates.
+    one computation answers for all candidates. at_checkpoints: it visits checkpoints of the training.
     """
 
     kind: str
@@ -30,6 +30,7 @@ class ProcessValue(Sparse, ABC):
     double: ClassVar[bool] = False
     of_descent: ClassVar[tuple[str, ...]] = ()
     at_once: ClassVar[bool] = False
+    at_checkpoints: ClassVar[bool] = False
 
     @property
     def title(self) -> str:

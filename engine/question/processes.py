@@ -21,6 +21,7 @@ from pydantic import (
 from engine.basics.errors import InvalidInput
 from engine.basics.fractions import Fractions, fractions_of
 from engine.basics.registry import unknown
+from engine.basics.settings import FREE, GROWS, setting
 from engine.basics.values import Count, Number, short
 from engine.question.interventions import INTERVENTIONS
 from engine.question.process import Eta, ProcessValue
@@ -32,7 +33,7 @@ class OneStep(ProcessValue):
 
     kind: Literal["one_step"] = "one_step"
     steps: ClassVar[int] = 1
-    eta: Eta
+    eta: Eta = setting(..., "η, the size of a step.", "none", FREE)
 
     @property
     def updates(self) -> int:
@@ -63,8 +64,8 @@ class Unrolled(ProcessValue):
     """`steps` gradient steps, each of size η, each on z_k alone, from θ_D."""
 
     kind: Literal["unrolled"] = "unrolled"
-    eta: Eta
-    steps: Annotated[Count, Field(ge=1, le=10_000)]
+    eta: Eta = setting(..., "η, the size of a step.", "none", FREE)
+    steps: Count = setting(..., "How many steps.", "none; the paper takes 5", GROWS, ge=1, le=10_000)
 
     @property
     def updates(self) -> int:
@@ -99,12 +100,19 @@ class Trajectory(ProcessValue):
 
     kind: Literal["trajectory"] = "trajectory"
     steps: ClassVar[int] = 1
+    at_checkpoints: ClassVar = True
     unwritten: ClassVar = ("fractions", "weights")
-    eta: Eta
-    checkpoints: Annotated[Count, Field(ge=1, le=1_000)] = 5
-    every: Annotated[Count, Field(ge=1, le=10_000)] = 20
-    fractions: Fractions = ""
-    weights: Literal["recipe", "step"] = "recipe"
+    eta: Eta = setting(..., "η, the size of a step.", "none", FREE)
+    checkpoints: Count = setting(5, "At how many checkpoints z_k gets an extra step.", "this program", GROWS, ge=1,
+                                 le=1_000)
+    every: Count = setting(20, "Of softmax regression: steps of the training between two checkpoints.", "this program",
+                           GROWS, ge=1, le=10_000)
+    fractions: Fractions = setting(
+        "", "Fractions of the training whose checkpoints are visited, such as 0.33,0.66,1, in place of the last ones.",
+        "none", GROWS)
+    weights: Literal["recipe", "step"] = setting(
+        "recipe", "What η is in proportion to at a checkpoint: the weight that the recipe states, or that step's "
+        "learning rate.", "this program", FREE)
 
     @property
     def models(self) -> int:
@@ -155,7 +163,8 @@ class LocalResponse(ProcessValue):
     kind: Literal["local_response"] = "local_response"
     derivative: ClassVar = True
     linear: ClassVar = True
-    damping: Annotated[Number, Field(ge=0, le=1e6)] = 0.0
+    damping: Number = setting(0.0, "What is added to the diagonal of the Hessian.", "none", FREE, ge=0,
+                              le=1e6)
 
     @property
     def title(self) -> str:
@@ -186,8 +195,11 @@ class _Search(ProcessValue):
     whole_objective: ClassVar = True
     double: ClassVar = True
     stated: ClassVar[tuple[str, ...]] = ()
-    baseline: Literal["factual", "reoptimized"] = "factual"
-    damping: Annotated[Number, Field(ge=0, le=1e6)] = 0.0
+    baseline: Literal["factual", "reoptimized"] = setting(
+        "factual", "What the counterfactual is compared with: θ_D, or where the same search ends unintervened.",
+        "the paper", "one more search where it is `reoptimized`")
+    damping: Number = setting(0.0, "δ of the term (δ/2)‖θ − θ_D‖² that holds the search near θ_D.", "none", FREE,
+                              ge=0, le=1e6)
 
     @model_serializer(mode="wrap")
     def _written(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
@@ -245,7 +257,7 @@ class LocalSearch(_Search):
 
     kind: Literal["local_search"] = "local_search"
     stated: ClassVar = ("iterations",)
-    iterations: Annotated[Count, Field(ge=1, le=10_000)] = 20
+    iterations: Count = setting(20, "Iterations of L-BFGS.", "the paper", GROWS, ge=1, le=10_000)
 
     @property
     def factual_latex(self) -> str:

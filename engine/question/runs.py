@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal, Self, TypeVar, cast
-
-from pydantic import Field
+from typing import ClassVar, Literal, Self, TypeVar, cast
 
 from engine.basics.errors import InvalidInput
+from engine.basics.settings import FREE, GROWS, setting
 from engine.basics.values import Count
 from engine.question.process import Eta, ProcessValue
 
@@ -18,8 +17,9 @@ class Seeded(ProcessValue):
 
     random: ClassVar = True
     unwritten: ClassVar = ("first",)
-    seeds: Annotated[Count, Field(ge=1, le=1_000)] = 1
-    first: Annotated[Count, Field(ge=0, le=1_000_000)] = 0
+    seeds: Count = setting(1, "Over how many trainings the answer is a mean.", "this program", GROWS, ge=1, le=1_000)
+    first: Count = setting(0, "How far the first seed is after the model's own.", "this program", FREE, ge=0,
+                           le=1_000_000)
 
     @property
     def one_model(self) -> bool:
@@ -94,8 +94,8 @@ class Replay(Seeded):
     of_descent: ClassVar = ("eta", "steps")
     at_once: ClassVar = True
     damping: ClassVar[float] = 0.0
-    eta: Annotated[Eta, Field(description="Of softmax regression, which descends from zero: η.")] = 1.0
-    steps: Annotated[Count, Field(ge=1, le=10_000, description="Of softmax regression: how many steps.")] = 500
+    eta: Eta = setting(1.0, "Of softmax regression, which descends from zero: η.", "this program", FREE)
+    steps: Count = setting(500, "Of softmax regression: how many steps.", "this program", GROWS, ge=1, le=10_000)
 
     @property
     def title(self) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from typing import cast
 
 import torch
 
@@ -13,7 +14,7 @@ from engine.basics.provenance import device_name, versions
 from engine.gradients.response import RESOLUTION
 from engine.problems import Problem
 from engine.question import direction
-from engine.question.processes import Process
+from engine.question.processes import Process, Trajectory
 from engine.scoring.convergence import Convergence, added
 from engine.scoring.scores import Scores
 from engine.scoring.scoring import Scoring
@@ -49,6 +50,8 @@ def check(problem: Problem, scoring: Scoring) -> None:
     if not scoring.intervention.adds:
         problem.check_trained(problem.candidates, f"`{scoring.intervention.title}` asks")
     problem.check_behavior(scoring.readout)
+    if scoring.process.at_checkpoints and problem.stored_checkpoints:
+        problem.checkpoints_of(cast(Trajectory, scoring.process))
     if scoring.intervention.label_free:
         problem.check_raised(scoring.readout)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import streamlit as st
@@ -39,20 +39,24 @@ def bound(name: str, setting: Declared, begin: Any, disabled: bool = False, area
 
 
 def draw(setting: Declared, label: str, key: str, begin: Any, disabled: bool = False, area: Any = st,
-         why: str = "") -> Any:
+         why: str = "", titles: Mapping[str, str] | None = None) -> Any:
     """Its value, which stands in the session under the key. begin: what it begins with, said where that is another than
-    the declared default. why: what its help goes on with."""
+    the declared default. why: what its help goes on with. titles: of its texts, where these are not shown as they are.
+    """
     other = f" Begins with {text(begin)} here." if setting.default not in (None, begin) else ""
     help = glossary.hint(label, setting.description + other + why)
     rest = {"key": key, "help": help, "disabled": disabled, "area": area}
     if setting.kind is bool:
         return inputs.toggle(label, **rest)
     if setting.kind is str:
-        return inputs.selectbox(label, setting.options, **rest) if setting.options else inputs.text_input(label, **rest)
+        if not setting.options:
+            return inputs.text_input(label, **rest)
+        titles = titles or {}
+        return inputs.selectbox(label, setting.options, **rest, format_func=lambda one: titles.get(one, one))
     low, high = _limits(setting)
     whole = setting.kind is int
     return inputs.number_input(label, low, high, format="%d" if whole else "%g", **rest,
-                               step=max(1, begin // 2) if whole else begin / 2 or 0.1)
+                               step=max(1, begin // 2) if whole else begin / 2 or 0.01)
 
 
 def _limits(setting: Declared) -> tuple[Any, Any]:

@@ -6,30 +6,23 @@ from typing import Any
 
 import streamlit as st
 
-from app.widgets.choices import inputs
-from app.widgets.words import glossary
+from app.widgets.pickers import declared_input
+from engine.basics.settings import declared
 from engine.desk import Problem, language_presets
 from engine.question.processes import PROCESSES
 
-PARAMETERS = {
-    "eta": ("step size η", 0.1, 1e-6, 100.0),
-    "alpha": ("weight α", 1e-3, -1.0, 1e6),
-    "damping": ("damping", 0.0, 0.0, 1e6),
-    "steps": ("steps", 5, 1, 10_000),
-    "iterations": ("L-BFGS iterations", 20, 1, 10_000),
-    "checkpoints": ("checkpoints", 5, 1, 1_000),
-    "every": ("steps between checkpoints", 20, 1, 10_000),
-    "label": ("new label", 0, 0, 10_000),
-    "at": ("number", 1, 1, 10_000_000),
-    "seeds": ("seeds", 1, 1, 1_000),
-    "first": ("seeds after the model's own", 0, 0, 1_000_000),
-}
-TEXTS = {"fractions": "at these fractions of the training, commas between"}
-CHOICES = {
-    "weights": ("each weighted", {"recipe": "as the recipe states", "step": "by the learning rate of its step"}),
-    "unit": ("in one", {"epoch": "epoch of the training", "step": "step of the training"}),
-    "normalization": ("mean over", {"n-1": "the n−1 left (paper)", "n": "n as before"}),
-    "baseline": ("compared with", {"factual": "the trained model (paper)", "reoptimized": "re-optimised unchanged"}),
+LABELS = {"eta": "step size η", "alpha": "weight α", "iterations": "L-BFGS iterations",
+          "every": "steps between checkpoints", "label": "new label", "at": "number",
+          "first": "seeds after the model's own", "fractions": "at these fractions of the training, commas between",
+          "weights": "each weighted", "unit": "in one", "normalization": "mean over", "baseline": "compared with"}
+"""Where it is another than the name of the parameter."""
+BEGIN = {"eta": 0.1, "alpha": 1e-3, "steps": 5, "label": 0}
+"""Of parameters without a default."""
+TITLES = {
+    "weights": {"recipe": "as the recipe states", "step": "by the learning rate of its step"},
+    "unit": {"epoch": "epoch of the training", "step": "step of the training"},
+    "normalization": {"n-1": "the n−1 left (paper)", "n": "n as before"},
+    "baseline": {"factual": "the trained model (paper)", "reoptimized": "re-optimised unchanged"},
 }
 
 
@@ -46,19 +39,9 @@ def show(name: str, kind: Any, default: Any, model: type[Problem]) -> dict[str, 
         key = f"{name}:{kind.__name__}:{field}"
         current = getattr(default, field) if isinstance(default, kind) else None
         st.session_state.setdefault(key, begin if current is None else type(begin)(current))
-        if field in CHOICES:
-            label, titles = CHOICES[field]
-            chosen[field] = inputs.selectbox(label, list(titles), key=key, format_func=titles.get,
-                                             help=glossary.hint(label))
-            continue
-        if field in TEXTS:
-            chosen[field] = inputs.text_input(TEXTS[field], key=key, help=glossary.hint(TEXTS[field]))
-            continue
-        label, _, low, high = PARAMETERS[field]
-        small = isinstance(begin, float)
-        chosen[field] = inputs.number_input(label, low, high, key=key, format="%g" if small else "%d",
-                                            step=None if not small else max(begin / 2, 0.005),
-                                            help=glossary.hint(label))
+        setting = declared(kind)[field]
+        chosen[field] = declared_input.draw(setting, LABELS.get(field, setting.label), key, begin,
+                                            titles=TITLES.get(field))
     return chosen
 
 
@@ -69,11 +52,7 @@ def _fields(kind: Any, model: type[Problem]) -> list[str]:
 
 
 def _usual(kind: Any, field: str, model: type[Problem]) -> Any:
-    if field in CHOICES:
-        return next(iter(CHOICES[field][1]))
-    if field in TEXTS:
-        return kind.model_fields[field].default
     if field == "checkpoints" and model.reads == "tokens":
         return language_presets.CHECKPOINTS
-    value, declared = PARAMETERS[field][1], kind.model_fields[field]
-    return value if declared.is_required() else type(value)(declared.default)
+    setting = declared(kind)[field]
+    return setting.kind(BEGIN.get(field, 0) if setting.default is None else setting.default)

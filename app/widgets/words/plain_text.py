@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from engine.basics.terminal import COMMANDS
+
 ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 LONGEST, LONGEST_QUOTE = 800, 120
 """Letters of a sentence, and of what it quotes in backticks."""
@@ -15,9 +17,10 @@ FORMATTING = re.compile(r"[\\*\[\]~$|]|(?<!\w)_|_(?!\w)|:(?=\w)|^[#>+=-]")
 
 
 def plain(text: str) -> str:
-    """Text in which Markdown finds nothing to format, and the browser's no address."""
+    """Text in which Markdown finds nothing to format, the browser's no address, and nothing turns the direction of
+    what follows."""
     return "".join(ENTITIES.get(letter) or (f"\\{letter}" if letter in r"\`*_{}[]()#+-.!|~:$" else letter)
-                   for letter in ADDRESS.sub(rf"\1{UNLINKED}", text))
+                   for letter in ADDRESS.sub(rf"\1{UNLINKED}", COMMANDS.sub("", text)))
 
 
 def sentence(text: object) -> str:
@@ -27,7 +30,7 @@ def sentence(text: object) -> str:
     quoted only moves where the code ends: it adds no link, picture, heading or colour.
     """
     pieces = [_shortened(piece, LONGEST_QUOTE) if index % 2 else piece
-             for index, piece in enumerate(" ".join(str(text).split()).split("`"))]
+             for index, piece in enumerate(" ".join(COMMANDS.sub("", str(text)).split()).split("`"))]
     pieces = _shortened("`".join(pieces), LONGEST).split("`")
     lone = "" if len(pieces) % 2 else "\\`" + _escaped(pieces.pop())
     return "".join(f"`{piece}`" if index % 2 and piece.strip() else _escaped(piece)

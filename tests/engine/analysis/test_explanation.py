@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import kendalltau, t
 from torch import nn
 
+from engine.analysis.chain import _route
 from engine.analysis.comparison import compare
 from engine.analysis.explanation import ERROR_A, ERROR_B, Seed, chain, explain, measure
 from engine.basics.errors import InvalidInput
@@ -350,3 +351,10 @@ def test_an_identity_spares_a_station_and_is_given_as_the_reason(small):
     found = explain(small, scoring, Scoring.of("probability", REMOVE, {"kind": "retrain"}))
     assert found.path == 0 and any("behavior changes no ranking" in note for note in found.notes)
     assert any("process changes no ranking: the objective has one optimum" in note for note in found.notes)
+
+
+@pytest.mark.parametrize(("estimator", "said"), [
+    ("lissa;iterations=100", "LiSSA, 100 iterations"), ("cg;tolerance=0.1", "conjugate gradients, tolerance 0.1"),
+    ("arnoldi;rank=32", "Arnoldi, rank 32"), ("trak;dimension=64", "TRAK, dimension 64")])
+def test_a_name_stays_itself_with_its_settings(estimator, said):
+    assert _route(Scoring.of("query_loss", {"kind": "remove"}, {"kind": "retrain"}, estimator)) == said

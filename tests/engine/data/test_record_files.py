@@ -6,6 +6,8 @@ import pytest
 
 from engine.basics.errors import InvalidInput
 from engine.data import record_files
+from engine.data.record_sets import marked_sentence
+from engine.data.records import read_jsonl
 
 
 @pytest.fixture(autouse=True)
@@ -21,6 +23,13 @@ def test_own_records_are_kept_and_checked():
             record_files.keep(content)
     with pytest.raises(InvalidInput, match="UTF-8"):
         record_files.keep(b"\xff")
+
+
+def test_responses_that_are_not_to_be_learnt_are_counted():
+    lines = [b'{"prompt": "a", "response": "b", "label": false}', b'{"prompt": "a", "response": "b", "label": true}',
+             b'{"prompt": "a", "chosen": "b", "rejected": "c"}']
+    said = marked_sentence(read_jsonl(Path(record_files.keep(b"\n".join(lines)))))
+    assert "1 have `label` false, as of a response to avoid" in said and "1 have a `rejected` response" in said
 
 
 @pytest.mark.parametrize("name", ["../x", "absent.jsonl", "/etc/passwd"])

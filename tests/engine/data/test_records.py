@@ -153,14 +153,16 @@ def test_a_file_is_read_a_few_lines_at_a_time(tmp_path):
 
 @pytest.mark.parametrize("line", [
     '{"prompt": "a", "response": "b"}', '{"prompt": "say \\"hi\\"", "response": "tab\\there \\u00e9\\u0022"}',
-    '{"prompt": "a", "response": "é", "id": "7"}', '{"prompt": "a", "prompt": "b"}', '{"a": "x", "b": 1, "b": "y"}',
+    '{"prompt": "a", "response": "é", "id": "7"}', '{"prompt": "a", "response": "b", "id": -7}', '{"b": 1, "b": 2}',
+    '{"prompt": "a", "id": 99999999999999999999}', '{"prompt": "a", "id": true}', '{"prompt": "a", "id": 1.5}',
+    '{"prompt": "a", "prompt": "b"}', '{"a": "x", "b": 1, "b": "y"}',
     '{"prompt": "back\\\\", "response": "b"}', '{"prompt": "a", "response": null}', '{"a": 1e999}', '{"a": NaN}',
     '{"a": "\\ud800"}', '{"a": ["x", "y"]}', '{"a": "x", "a": {"b": "y"}}', '["a"]', '"a"', "{}", "{", "\ud800"])
 def test_the_fast_reader_of_a_line_is_the_strict_one_or_silent(line):
     read = records._texts(line)
     assert read is None or read == parse_json(line, "it")
     assert (read is not None) == (line.startswith('{"prompt": "') and all(
-        odd not in line for odd in ("null", '"prompt": "b"', "back")))
+        odd not in line for odd in ("null", '"prompt": "b"', "back", "9999", "true", "1.5")))
 
 
 @pytest.mark.parametrize(("fields", "prompt", "response"), [

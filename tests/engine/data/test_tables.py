@@ -66,6 +66,7 @@ def test_dialects(text, separator, decimal):
 
 def test_thousands_and_decimal_commas_become_points():
     assert plain(b"a;b\n1.234,5;2.345\n")[0] == b"a,b\n1234.5,2345\n"
+    assert plain("a;b\n1\u202f234,5;-2\u2009345 678,9\n".encode())[0] == b"a,b\n1234.5,-2345678.9\n"
 
 
 @pytest.mark.parametrize(("columns", "label", "said"), [
@@ -183,7 +184,9 @@ def test_a_column_of_texts_without_a_word_is_refused_by_name():
 
 @pytest.mark.parametrize(("cells", "numbers"), [
     (["1,234", "?", "2,000.5", ""], [1234, None, 2000.5, None]), (["12%", "-", "7.5 %", "0%"], [12, None, 7.5, 0]),
-    (["$1,000", "$-5", "$.5", "n.a."], [1000, -5, 0.5, None]), (["1,23", "2,00", "3", "4"], "texts")])
+    (["$1,000", "$-5", "$.5", "n.a."], [1000, -5, 0.5, None]), (["1,23", "2,00", "3", "4"], [1.23, 2, 3, 4]),
+    (["1\u202f234,5", "2\u00a0000", "3 %", "-"], [1234.5, 2000, 3, None]), (["1,23", "2.5", "3", "4"], "texts"),
+    (["1.234,50 €", "12,50 €", "−3 €", ""], [1234.5, 12.5, -3, None])])
 def test_numbers_as_people_write_them_are_numbers(cells, numbers):
     frame, train = pd.DataFrame({"a": cells, "b": [1.0, 2.0, 3.0, 5.0]}), np.arange(4)
     read = features(frame, train)

@@ -17,6 +17,8 @@ from engine.question.behaviors import BEHAVIORS
 from engine.question.class_behaviors import CLASS_BEHAVIORS
 from engine.question.interventions import AddOccurrence, Auxiliary
 from engine.question.processes import OneStep, Trajectory, Unrolled
+from engine.scoring.compute import check
+from engine.scoring.scoring import Scoring
 from tests.engine.exact import network_cases as cases
 from tests.engine.problems_for_tests import assert_close
 
@@ -150,6 +152,8 @@ def test_too_few_checkpoints():
     problem = cases.problem(checkpoints=())
     with pytest.raises(InvalidInput, match="asks for 5 checkpoints, and the problem has 0; train with more"):
         steps.trajectory(problem, ADD, Trajectory(eta=0.1), problem.candidates, Options())
+    with pytest.raises(InvalidInput, match="asks for 5 checkpoints"):
+        check(problem, Scoring.of("query_loss", ADD[0], Trajectory(eta=0.1), "first_order"))
 
 
 def test_batches_of_queries_change_nothing(monkeypatch):

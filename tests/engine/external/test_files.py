@@ -341,6 +341,9 @@ def test_a_folder_of_files_is_as_many_tables_and_each_is_named(tmp_path):
     assert names([str(file) for file in found]) == [file.stem if file.parent == tmp_path else file.parent.name
                                                     for file in found]
     assert names(["x/theirs.npy", "y/theirs.npy"]) == ["theirs", "theirs (2)"]
+    (tmp_path / "runs" / "first").mkdir(parents=True)
+    np.save(tmp_path / "runs" / "first" / "scores.npy", np.ones((2, 3)))
+    assert sources(tmp_path / "runs") == [tmp_path / "runs" / "first" / "scores.npy"]
     (tmp_path / "empty").mkdir()
     with pytest.raises(InvalidInput, match="holds no scores"):
         sources(tmp_path / "empty")
@@ -350,7 +353,9 @@ def test_a_folder_of_files_is_as_many_tables_and_each_is_named(tmp_path):
     (print, "never unpickled"), ({"a": "text"}, "no table of numbers"), (["text"], "no table of numbers"),
     ([torch.ones(2, 2)], "one for each checkpoint"),
     (torch.ones(1).expand(200_000, 200_000), "values, and at most"), (torch.ones(2, 2, dtype=torch.complex64), "type"),
-    ({"a": torch.ones(2, 2), "b": torch.ones(2, 2)}, "several tables")])
+    ({"a": torch.ones(2, 2), "b": torch.ones(2, 2)}, "several tables"),
+    pytest.param(torch.ones(2, 2).to_sparse(), "is sparse",
+                 marks=pytest.mark.filterwarnings("ignore:Validating sparse tensor"))])
 def test_other_files_of_torch_are_refused(value, match):
     with pytest.raises(InvalidInput, match=match):
         read_table(saved(value), "scores.pt")

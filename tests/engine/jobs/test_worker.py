@@ -200,6 +200,8 @@ def test_kinds_that_do_not_load_are_said(queue, monkeypatch, capsys):
     assert main(["--kinds", "engine.no_such_module", "--once"]) == 2
     assert "cannot load the job kinds of `engine.no_such_module`" in capsys.readouterr().err
     assert "no_such_module" in Workers(queue.root).trouble()
+    assert main(["--kinds", "no\x1b[2J", "--once"]) == 2
+    assert "no\\x1b[2J" in capsys.readouterr().err
 
 
 @pytest.mark.slow

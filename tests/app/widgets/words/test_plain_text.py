@@ -60,3 +60,8 @@ def test_our_own_sentences_stay_as_they_are(text):
 def test_a_message_is_shortened():
     assert len(sentence("There is no `" + "x" * 10_000 + "`.")) < 150
     assert sentence("word " * 1_000).endswith("…") and len(sentence("word " * 1_000)) <= LONGEST
+
+
+@pytest.mark.parametrize("write", [plain, sentence])
+def test_nothing_turns_the_direction_or_commands_a_terminal(write):
+    assert write("a\u202egnp\u2066 \x1b[2Jb\x07") == write("agnp [2Jb") and write("שלום é😀") == "שלום é😀"
