@@ -99,7 +99,7 @@ class Regression(Learner):
     features: Callable[[Dataset, str, np.ndarray, Options], np.ndarray]
     sentence: str
     tolerance: float = TOLERANCE
-    contents: ClassVar[Mapping[str, str]] = MappingProxyType({"features": "2"})
+    contents: ClassVar[Mapping[str, str]] = MappingProxyType({"features": "3"})
     passes: ClassVar[bool] = False
     without: ClassVar[frozenset[str]] = frozenset({"tracin"})
     folds: ClassVar[int] = 5
