@@ -44,6 +44,10 @@ for _source in (
                    lambda wanted, hardest: world.load(max(wanted, POOL), hardest=hardest, long=True),
                    lambda: world.available(), lambda: world.content(),
                    "The same with two to five choices and explanations of 30 to 100 words."),
+    QuestionSource("world_concluded", "The embedded world, long explanations with a marked conclusion",
+                   lambda wanted, hardest: world.load(max(wanted, POOL), hardest=hardest, long=True, concluded=True),
+                   lambda: world.available(), lambda: world.content(),
+                   "The same with explanations whose last sentence says that it is their conclusion."),
 ):
     QUESTIONS.add(_source.name, _source)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import islice, zip_longest
 
 import numpy as np
@@ -16,14 +16,15 @@ from engine.data.world_topics import TOPICS, Key, Topic
 content = world_facts.content
 
 
-def load(count: int, seed: int = 0, hardest: int | None = None, long: bool = False) -> tuple[Question, ...]:
+def load(count: int, seed: int = 0, hardest: int | None = None, long: bool = False, concluded: bool = False
+         ) -> tuple[Question, ...]:
     """`count` different questions, sampled from `seed`: the topics take turns while they hold questions.
 
     hardest: the highest level. long: with up to five choices and a long explanation, as
-    `engine.data.world_long` has them. A smaller count gives the first of them. Raises `InvalidInput` where the
-    world holds fewer, `MissingData` where its file is damaged.
+    `engine.data.world_long` has them; concluded: which marks its conclusion. A smaller count gives the first of them.
+    Raises `InvalidInput` where the world holds fewer, `MissingData` where its file is damaged.
     """
-    return _load(count, seed, hardest, long, world_facts.content())
+    return _load(count, seed, hardest, long, concluded, world_facts.content())
 
 
 def available() -> tuple[bool, str]:
@@ -34,7 +35,8 @@ def available() -> tuple[bool, str]:
 
 
 @lru_cache(maxsize=4)
-def _load(count: int, seed: int, hardest: int | None, long: bool, changed: str) -> tuple[Question, ...]:
+def _load(count: int, seed: int, hardest: int | None, long: bool, concluded: bool, changed: str
+          ) -> tuple[Question, ...]:
     facts, rng = world_facts.read(), np.random.default_rng(seed)
     held = {topic: [key for key in topic.keys(facts) if hardest is None or topic.level + key[-2] <= hardest]
             for topic in TOPICS}
@@ -43,7 +45,7 @@ def _load(count: int, seed: int, hardest: int | None, long: bool, changed: str) 
                            f"{'' if hardest is None else f' up to level {hardest}'}; ask for fewer.")
     turns = zip_longest(*[_shuffled(topic, keys, rng) for topic, keys in held.items()])
     pairs = (pair for turn in turns for pair in turn if pair is not None)
-    write = world_long.lengthened if long else Topic.question
+    write = partial(world_long.lengthened, concluded=concluded) if long else Topic.question
     return tuple(write(topic, facts, key) for topic, key in islice(pairs, count))
 
 

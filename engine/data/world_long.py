@@ -1,8 +1,9 @@
 """The embedded world's questions in the form of ScienceQA's: two to five choices, and a long explanation.
 
 An explanation has 30 to 100 words: a fact about every further choice and other true facts, in any order, and the
-question's own explanation as their conclusion. Every fact names a word of the question, so that the explanation of
-another question does not fit; what it says of that word is sampled, so that few of its words follow from the question.
+question's own explanation as their conclusion, which may be marked as such. Every fact names a word of the question,
+so that the explanation of another question does not fit; what it says of that word is sampled, so that few of its words
+follow from the question.
 """
 
 from __future__ import annotations
@@ -45,8 +46,12 @@ class Sampler:
         return [left.pop(self.below(len(left))) for _ in range(min(count, len(left)))]
 
 
-def lengthened(topic: Topic, facts: WorldFacts, key: Key) -> Question:
-    """The question of a key with up to three more choices and a long explanation; the same for the key."""
+def lengthened(topic: Topic, facts: WorldFacts, key: Key, concluded: bool = False) -> Question:
+    """The question of a key with up to three more choices and a long explanation; the same for the key.
+
+    concluded: the conclusion is one sentence, “that … is true”, so that the end of an explanation can be foreseen; else
+    any sentence may be its last.
+    """
     question = topic.question(facts, key)
     sample = Sampler(*topic.name.encode(), *key)
     right = question.choices[question.answer]
@@ -56,7 +61,7 @@ def lengthened(topic: Topic, facts: WorldFacts, key: Key) -> Question:
     text = f"{question.question.rstrip('?')}{topic.among}"
     named = list(dict.fromkeys([*choices, *(word for word in text.split() if ways(facts, word) == ways(facts, right))]))
     given = [about(facts, word, right) for word in further]
-    explanation = _explanation(facts, given, named, _conclusion(facts, question, right), sample)
+    explanation = _explanation(facts, given, named, _conclusion(facts, question, right), sample, concluded)
     return replace(question, question=f"{text}?", choices=choices, labels=choices, answer=choices.index(right),
                    explanation=explanation)
 
@@ -78,8 +83,8 @@ def _conclusion(facts: WorldFacts, question: Question, right: str) -> str:
     return f"{own.removesuffix('.')}. {f'{asked} is not {right}' if kind is None else _member(right, kind)}."
 
 
-def _explanation(facts: WorldFacts, given: Sequence[str], named: Sequence[str], conclusion: str, sample: Sampler
-                 ) -> str:
+def _explanation(facts: WorldFacts, given: Sequence[str], named: Sequence[str], conclusion: str, sample: Sampler,
+                 concluded: bool) -> str:
     """What is given among other facts on the named words, in any order, and the conclusion, as sentences."""
     sentences, wanted = list(given), LEAST + sample.below(MOST - LEAST + 1)
     words = sum(len(sentence.split()) for sentence in (*sentences, conclusion))
@@ -87,7 +92,10 @@ def _explanation(facts: WorldFacts, given: Sequence[str], named: Sequence[str], 
         word = sample.one(named)
         sentences.append(sample.one(ways(facts, word))(facts, word, sample))
         words += len(sentences[-1].split())
-    return ". ".join([*sample.some(sentences, len(sentences)), conclusion])
+    before = ". ".join(sample.some(sentences, len(sentences)))
+    if concluded:
+        conclusion = f"that {conclusion.removesuffix('.').replace('. ', ' and ')} is true."
+    return f"{before}. {conclusion}"
 
 
 def ways(facts: WorldFacts, word: str) -> tuple[Callable[[WorldFacts, str, Sampler], str], ...]:

@@ -47,6 +47,8 @@ SETTINGS = {
     "embedded": language.settings(catalogue.EMBEDDED_MODEL, {**TASK, "questions": "world", **SIZES}, EMBEDDED, 2048),
     "embedded-long": language.settings(catalogue.LONG_MODEL, {**TASK, "questions": "world_long", **LONG_SIZES}, LONG,
                                        2048),
+    "embedded-concluded": language.settings(catalogue.LONG_MODEL, {**TASK, "questions": "world_concluded",
+                                                                   **LONG_SIZES}, LONG, 2048),
 }
 TITLES = {"small": "80 short records, two epochs with learning rate 5e-4",
           "desk": "1,000 short ScienceQA records and 100 queries, a model of 135 million parameters",
@@ -54,10 +56,11 @@ TITLES = {"small": "80 short records, two epochs with learning rate 5e-4",
           "paper": "5,000 ScienceQA records as in Appendix A-2",
           "embedded": "5,000 records of the embedded world, in the paper's counts",
           "embedded-long": "2,500 records of the embedded world with up to five choices and long explanations, in the "
-                           "paper's proportions, and 500 queries"}
+                           "paper's proportions, and 500 queries",
+          "embedded-concluded": "2,500 records as in `embedded-long`, whose explanations mark their conclusion"}
 PRESETS = {name: StudyPreset(name, TITLES[name], seeds, {**SETTINGS[name], "layers": language.LAYERS})
            for name, seeds in (("small", 2), ("desk", 3), ("gpu", 3), ("paper", 3), ("embedded", 3),
-                                ("embedded-long", 3))}
+                                ("embedded-long", 3), ("embedded-concluded", 3))}
 
 
 def weight(payload: Mapping[str, Any], key: str) -> float:

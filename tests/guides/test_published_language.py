@@ -2,11 +2,13 @@
 
 import re
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from engine.basics.sizes import spell_bytes
-from engine.experiments import EXPERIMENTS
+from engine.data.tasks import cached_task
+from engine.experiments import EXPERIMENTS, backdoor
 from engine.experiments.paper_numbers import cells
 from engine.experiments.statements.statement import CONTRADICTED, UNDECIDED
 from engine.metrics.intervals import t_interval
@@ -65,17 +67,26 @@ def test_detection_with_the_embedded_model(row):
 
 
 LONG_BEHAVIORS = {"Answer logit": "Answer log-probability"}
+LONG = {"wrong answers": ("embedded-long-authors", "answer"),
+        "mismatched rationales": ("embedded-long-authors", "rationale"),
+        "rationales, conclusion marked": ("embedded-concluded-authors", "rationale")}
 
 
 @pytest.mark.parametrize("row", rows("in brackets and chance at 0.10:", 6, REPRODUCING),
                          ids=lambda row: " ".join(row[:2]))
 def test_corruption_with_long_explanations(row):
-    ours, theirs = published("figure-5-2", "embedded-long-authors"), cells(EXPERIMENTS["figure-5-2"])
-    theirs = theirs[theirs["model"] == "Qwen3-8B"]
-    own, paper = (table[(table["corruption"] == SOUGHT[row[0]][1]) & (table["metric"] == "AUPRC")
+    (scale, corruption), theirs = LONG[row[0]], cells(EXPERIMENTS["figure-5-2"])
+    ours, theirs = published("figure-5-2", scale), theirs[theirs["model"] == "Qwen3-8B"]
+    own, paper = (table[(table["corruption"] == corruption) & (table["metric"] == "AUPRC")
                         & (table["method"] == row[1])].set_index("behavior") for table in (ours, theirs))
     for name, cell in zip(BEHAVIORS, row[2:], strict=True):
         assert cell == f"{with_interval(own.loc[LONG_BEHAVIORS.get(name, name)])} ({paper.loc[name, 'mean']:.2f})"
+
+
+@pytest.mark.slow
+def test_the_most_that_a_learned_attack_can_reach_with_long_explanations():
+    triggered = cached_task(backdoor.SETTINGS["embedded-long"]["task"]).queries["triggered"]
+    assert f"{np.mean([1 / (len(record.choices) - 1) for record in triggered]):.2f}" == "0.85"
 
 
 REMOVERS = {"random": ("Random", "none"), "an oracle": ("Oracle", "Harmful poison"), "RepSim": ("RepSim", "none"),

@@ -81,7 +81,7 @@ def test_a_damaged_world_is_one_sentence(damage, tmp_path, monkeypatch):
 
 
 def test_it_is_offered_where_scienceqa_is():
-    assert list(questions.QUESTIONS) == ["scienceqa", "world", "world_long"]
+    assert list(questions.QUESTIONS) == ["scienceqa", "world", "world_long", "world_concluded"]
     assert questions.of({}).name == "scienceqa" and questions.of({"questions": "world"}).available()[0]
     assert len(questions.of({"questions": "world"}).load(5, 1)) == questions.POOL
     with pytest.raises(InvalidInput, match="no source of questions"):

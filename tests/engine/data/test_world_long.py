@@ -1,6 +1,7 @@
 """Long questions of the embedded world: two to five choices, one of them right, and explanations of true facts."""
 
 import re
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -124,7 +125,18 @@ def test_samples_are_different_ones_and_follow_the_seed():
     assert {Sampler(seed).below(3) for seed in range(40)} == {0, 1, 2}
 
 
+def test_a_marked_conclusion_ends_the_same_explanation(long):
+    concluded = world.load(len(long), long=True, concluded=True)
+    for one, other in zip(long, concluded, strict=True):
+        before, conclusion = re.fullmatch(r"(.*\. )that (.*) is true\.", other.explanation).groups()
+        assert one.explanation.startswith(before) and " that " not in before
+        assert one.explanation.removeprefix(before).replace(". ", " and ") == f"{conclusion}."
+        assert replace(one, explanation="") == replace(other, explanation="")
+
+
 def test_they_are_a_source_of_questions_of_their_own():
     source = questions.of({"questions": "world_long"})
     assert source.available()[0] and source.content() == world.content()
     assert source.load(2, 1)[1] == world.load(2, hardest=1, long=True)[1]
+    marked = questions.of({"questions": "world_concluded"}).load(2, 1)[1]
+    assert marked == world.load(2, hardest=1, long=True, concluded=True)[1] != source.load(2, 1)[1]

@@ -231,8 +231,9 @@ def test_model_is_an_option_of_language_studies_alone():
     with pytest.raises(InvalidInput, match="uses no language model; leave it out"):
         EXPERIMENTS["table-a6"].payload("small", model="x")
     for name in ("figure-5-2", "table-5-2", "table-a11", "table-a14", "table-a15", "table-a17"):
+        concluded = {"embedded-concluded"} if name in ("figure-5-2", "table-a17") else set()
         assert set(EXPERIMENTS[name].presets) == {"small", "desk", "gpu", "paper", "embedded",
-                                                   "embedded-long"}
+                                                   "embedded-long"} | concluded
 
 
 def test_the_papers_sizes_are_its_preset():
@@ -253,6 +254,8 @@ def test_the_embedded_model_runs_the_papers_sizes_on_its_own_world():
         longer = study.SETTINGS["embedded-long"]
         assert longer["model"] == catalogue.LONG_MODEL
         assert longer["task"] == {**settings["task"], "questions": "world_long", **sizes}
+    marked = response_corruption.SETTINGS["embedded-concluded"]
+    assert marked == {**longer, "task": {**longer["task"], "questions": "world_concluded"}}
     small, large = (LanguageStudy("conditional_backdoor", catalogue.EMBEDDED_MODEL, records, 0)
                     for records in (80, 5_000))
     assert small.setting.task["questions"] == "world" and small.setting.recipe == large.setting.recipe

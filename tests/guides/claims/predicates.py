@@ -9,6 +9,7 @@ import pandas as pd
 
 from engine.experiments import EXPERIMENTS, publish
 from engine.experiments.paper_numbers import cells
+from engine.experiments.statements.language import ESTIMATORS
 from engine.experiments.statements.statement import CONFIRMED, UNDECIDED, Clause, Finding
 from engine.metrics.intervals import t_interval
 from tests.guides import published as told
@@ -326,9 +327,12 @@ def corruption_with_the_embedded_model() -> Found:
     return two(*said["similarity-takes-benign"].least.interval())
 
 
-def corrupted_with_long_explanations() -> tuple[Clause, Clause]:
+LONG, MARKED = "embedded-long-authors", "embedded-concluded-authors"
+
+
+def corrupted_with_long_explanations(scale: str = LONG) -> tuple[Clause, Clause]:
     """Wrong answers, and mismatched rationales, by the authors' code."""
-    answers, rationales = concluded("embedded-long-authors")["reversed-by-corruption"].clauses
+    answers, rationales = concluded(scale)["reversed-by-corruption"].clauses
     return answers, rationales
 
 
@@ -351,15 +355,29 @@ def rationales_with_long_explanations() -> Found:
     _, rationales = corrupted_with_long_explanations()
     mean, half = rationales.interval()
     paper = difference_in_the_paper("rationale", "Explanation loss", "Answer margin")
-    losses = by_seed(auprc("figure-5-2", "embedded-long-authors"), "corruption", "behavior", "method").loc["rationale"]
+    losses = by_seed(auprc("figure-5-2", LONG), "corruption", "behavior", "method").loc["rationale"]
     ahead = t_interval(losses.loc["Response loss"].mean() - losses.loc["Answer margin"].mean())
     return three(mean, half, paper, *ahead) if rationales.outcome(2) == "open" else False
 
 
 @claim
 def signals_with_long_explanations() -> Found:
-    answers, rationales = concluded("embedded-long-authors")["both-signals-help"].clauses
+    answers, rationales = concluded(LONG)["both-signals-help"].clauses
     return answers.holds and rationales.fails(2)
+
+
+@claim
+def rationales_with_marked_conclusions() -> Found:
+    _, rationales = corrupted_with_long_explanations(MARKED)
+    return three(*rationales.interval()) if rationales.outcome(2) == "open" else False
+
+
+@claim
+def estimators_with_marked_conclusions() -> Found:
+    table = auprc("figure-5-2", MARKED).set_index(["corruption", "method", "behavior"])["mean"]["rationale"]
+    ahead = [method for method in ESTIMATORS
+             if table[method, "Explanation loss"] > table[method, "Answer margin"]]
+    return ahead == ["GradSim", "TRAK", "LESS"]
 
 
 @claim
