@@ -23,7 +23,7 @@ def blocks(rows: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
 
 def release(rows: np.ndarray) -> None:
     """Take the pages of a mapped array, or of a view of one, out of the process's memory; nothing for other arrays."""
-    source = rows
+    source: object = rows
     while isinstance(source, np.ndarray):
         source = source.base
     if isinstance(source, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):  # Windows has none

@@ -24,7 +24,7 @@ class StepGraph:
     step: Step
 
     def __post_init__(self) -> None:
-        steps, rows = self.steps, self.step.rows
+        steps = self.steps
         self.leaves = [tensor.detach().clone().requires_grad_()
                        for tensor in steps.network.unflatten(self.theta).values()]
         self.weights = steps.weights(self.step).clone().requires_grad_()

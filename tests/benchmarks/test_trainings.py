@@ -4,7 +4,6 @@ Times are processor seconds, so that what else the machine does is not counted.
 """
 
 import time
-
 from statistics import median
 
 import numpy as np
