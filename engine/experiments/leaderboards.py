@@ -55,7 +55,7 @@ PRESETS = {
         "30 queries, 100 subsets of half of the candidates", 4, _settings(FASHION, HALVES, 0.5)),
     "cnn-cifar": StudyPreset(
         "cnn-cifar", "A convolutional network: CIFAR-10 at 8 × 8 pixels, 200 training examples, 50 candidates, 15 "
-        "queries, 40 subsets of half of the candidates", 3, _settings(CIFAR, OF_CIFAR, 0.5)),
+        "queries, 40 subsets of half of the candidates", 3, _settings(CIFAR, OF_CIFAR, 2.0)),
     "records": StudyPreset(
         "records", "The embedded language model: 32 training records, 20 candidates, 10 queries, 24 subsets of half of "
         "the candidates", 3, _settings(RECORDS, OF_RECORDS, 0.01, most_seconds=100.0))}
