@@ -42,7 +42,7 @@ fuzz: $(VENV)/requirements.stamp
 	WHICHFLUENCE_FUZZ_SECONDS=125 $(PYTEST) -n 0 tests/fuzz/test_doors.py tests/fuzz/test_addresses.py
 
 cluster-test: $(VENV)/requirements.stamp
-	$(PYTEST) -n 0 tests/cluster -rs  # requirements-cluster.txt in $(VENV), else it is skipped
+	$(PYTEST) -n 0 -s tests/cluster -rs  # requirements-cluster.txt in $(VENV), else it is skipped
 
 load: $(VENV)/requirements.stamp
 	$(PYTEST) tests/benchmarks/test_load.py -s --override-ini addopts="" --timeout 7200

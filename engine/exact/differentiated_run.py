@@ -34,12 +34,14 @@ class DifferentiatedRun:
     """A training that has been run once, with what it takes to differentiate its end.
 
     Raises `InvalidInput` for a model with an operation that cannot be differentiated twice, and as `Steps` does.
-    curvature, of both directions: what stands for H_t; its own Hessian makes the derivative exact.
+    curvature, of both directions: what stands for H_t; its own Hessian makes the derivative exact. backwards: whether
+    an adjoint follows at once; the graphs of the steps are then stored where they fit, and not built a second time.
     """
 
-    def __init__(self, training: Training, options: Options) -> None:
+    def __init__(self, training: Training, options: Options, backwards: bool = False) -> None:
         self.steps, self.n = Steps(training), len(training.y)
-        self.width = 0
+        self.width, self.graphs = 0, dict[int, StepGraph]()
+        self.room = options.budget // 8 if backwards else 0
         beginning = self.steps.beginning
         each = sum(tensor.nbytes for tensor in beginning)
         with own_randomness(training.device):
@@ -47,7 +49,18 @@ class DifferentiatedRun:
         self.end = self.points.end[0]
 
     def _advanced(self, moment: Moment, index: int) -> Moment:
-        return self.steps.advance(moment, self.steps.all[index])
+        step = self.steps.all[index]
+        if not self.room:
+            return self.steps.advance(moment, step)
+        graph = self._graph(moment, index)
+        if index or graph.measured() * len(self.steps) <= self.room:
+            self.graphs[index] = graph
+        else:
+            self.room = 0
+        return self.steps.advance(moment, step, graph.gradient)
+
+    def _graph(self, moment: Moment, index: int) -> StepGraph:
+        return self.graphs.get(index) or StepGraph(self.steps, moment[0], self.steps.all[index])
 
     def adjoint(self, slopes: Tensor, options: Options, during: Tensor | None = None,
                 curvature: StepCurvature = HESSIAN) -> Tensor:
@@ -78,7 +91,7 @@ class DifferentiatedRun:
         with own_randomness(slopes.device):
             for index, moment in self.points.backwards(options.check):
                 step = self.steps.all[index]
-                graph = StepGraph(self.steps, moment[0], step)
+                graph = self._graph(moment, index)
                 *before, pull = self.steps.rule.back((*moment, graph.gradient), columns, step.rate, step.count)
                 bent, owned = self.pulled(graph, pull, curvature)
                 before[0] = before[0] + bent
@@ -105,7 +118,9 @@ class DifferentiatedRun:
 
     def pulled(self, graph: StepGraph, columns: Tensor, curvature: StepCurvature) -> tuple[Tensor, Tensor]:
         """(H_t u (r, P), ⟨u, ∂g_t/∂w⟩ (r, b)) for u (r, P), as many at once as memory and caches hold."""
-        self.width = self.width or max(1, min(COLUMNS, BATCH_BYTES[columns.device.type] // max(1, graph.nbytes)))
+        if len(columns) == 1:
+            return curvature.of_graph(graph, columns)
+        self.width = self.width or max(1, min(COLUMNS, BATCH_BYTES[columns.device.type] // max(1, graph.measured())))
         chunks = [curvature.of_graph(graph, chunk) for chunk in columns.split(self.width)]
         bent, owned = (torch.cat(side) for side in zip(*chunks, strict=True))
         return bent, owned

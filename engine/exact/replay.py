@@ -118,9 +118,11 @@ def _term(problem: ModuleProblem, seed: int, candidates: Tensor, options: Option
     return GradientTerm(logits, backwards, len(candidates))
 
 
-def run_of(problem: ModuleProblem, seed: int, options: Options, weights: Tensor | None = None) -> DifferentiatedRun:
-    """The training of a problem with a seed, differentiable by the weights (n,) of its examples, there (default: 1)."""
-    return DifferentiatedRun(training_of(problem, seed, weights), options)
+def run_of(problem: ModuleProblem, seed: int, options: Options, weights: Tensor | None = None, backwards: bool = False
+           ) -> DifferentiatedRun:
+    """The training of a problem with a seed, differentiable by the weights (n,) of its examples, there (default: 1).
+    backwards: whether an adjoint follows at once."""
+    return DifferentiatedRun(training_of(problem, seed, weights), options, backwards)
 
 
 def training_of(problem: ModuleProblem, seed: int, weights: Tensor | None = None) -> Training:
@@ -147,7 +149,7 @@ def cached_run(problem: ModuleProblem, seed: int, options: Options) -> tuple[Dif
 
 def _all_of_module(problem: ModuleProblem, process: Replay, behavior: Behavior, weights: Tensor,
                    options: Options) -> Tensor:
-    run = run_of(problem, process.run(problem.seed), options, weights)
+    run = run_of(problem, process.run(problem.seed), options, weights, backwards=True)
     network = run.steps.trained(run.end)
     signal = signal_of(behavior, network.predict(problem.queries), problem.query_labels)
     slope = gradients_of(network, problem.queries, signal, along_signal, check=options.check).mean(0, keepdim=True)

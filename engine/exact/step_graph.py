@@ -24,27 +24,36 @@ class StepGraph:
     step: Step
 
     def __post_init__(self) -> None:
-        steps, rows = self.steps, self.step.rows
+        steps = self.steps
         self.leaves = [tensor.detach().clone().requires_grad_()
                        for tensor in steps.network.unflatten(self.theta).values()]
         self.weights = steps.weights(self.step).clone().requires_grad_()
-        self.nbytes = 0
         try:
-            with twice_differentiable(), torch.autograd.graph.saved_tensors_hooks(self._counted, lambda tensor: tensor):
+            with twice_differentiable():
                 self.losses = steps.losses(dict(zip(steps.network.names, self.leaves, strict=True)), self.step)
-                gradients = torch.autograd.grad((self.weights * self.losses).sum() / len(rows), self.leaves,
+                gradients = torch.autograd.grad((self.weights * self.losses).mean(), self.leaves,
                                                 create_graph=True, materialize_grads=True)
                 # a gradient that does not depend on θ has no graph of its own
-                self.gradients = [own + 0 * leaf for own, leaf in zip(gradients, self.leaves, strict=True)]
+                self.gradients = [own if own.requires_grad else own + 0 * leaf
+                                  for own, leaf in zip(gradients, self.leaves, strict=True)]
         except RuntimeError as error:
             raise explained(error) or error from None
         if self.step.count == 1:
             refuse_once_differentiable(self.gradients)
         self.gradient = torch.cat([own.detach().flatten() for own in self.gradients])
 
-    def _counted(self, gradient: Tensor) -> Tensor:
-        self.nbytes += gradient.nbytes
-        return gradient
+    def measured(self) -> int:
+        """Bytes that such a graph stores: of a second one, since the hooks that count them slow a graph down."""
+        total = 0
+
+        def count(tensor: Tensor) -> Tensor:
+            nonlocal total
+            total += tensor.nbytes
+            return tensor
+
+        with torch.autograd.graph.saved_tensors_hooks(count, lambda tensor: tensor):
+            StepGraph(self.steps, self.theta, self.step)
+        return total
 
     def bent(self, columns: Tensor) -> tuple[Tensor, Tensor]:
         """(H_t u (r, P), ⟨u, ∂g_t/∂w⟩ (r, b)) for u (r, P), in one pass."""

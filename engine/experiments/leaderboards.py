@@ -34,8 +34,8 @@ DIGITS = {"dataset": "digits", "model": "mlp", "n_train": 60, "n_queries": 6, "n
           "recipe": {"epochs": 10, "batch_size": 30, "learning_rate": 0.05, "momentum": 0.9, "checkpoints": 3}}
 FASHION = {"dataset": "fashion_mnist", "model": "mlp", "pool": 4, "n_train": 300, "n_queries": 30, "n_candidates": 100,
            "recipe": {"epochs": 15, "batch_size": 50, "learning_rate": 0.05, "momentum": 0.9, "checkpoints": 5}}
-CIFAR = {"dataset": "cifar10", "model": "cnn", "n_train": 300, "n_queries": 20, "n_candidates": 40,
-         "recipe": {"epochs": 10, "batch_size": 50, "learning_rate": 0.02, "momentum": 0.9, "checkpoints": 5}}
+CIFAR = {"dataset": "cifar10", "model": "cnn", "pool": 4, "n_train": 200, "n_queries": 15, "n_candidates": 50,
+         "recipe": {"epochs": 20, "batch_size": 25, "learning_rate": 0.05, "momentum": 0.9, "checkpoints": 5}}
 RECORDS = {**LANGUAGE, "n_train": 32, "n_test": 60, "n_queries": 10, "n_candidates": 20,
            "recipe": {**RECIPE, "epochs": 3, "batch": 8, "checkpoints": 3}}
 OF_RECORDS = HALVES.model_copy(update={"candidates": 20, "models": 24, "queries": 2, "removed": (0.2,), "top": 4})
@@ -46,7 +46,7 @@ def _settings(source: Mapping[str, Any], sizes: Sizes, damping: float, **limits:
             **limits}
 
 
-FEWER = {"models": 20, "queries": 5}
+OF_CIFAR = HALVES.model_copy(update={"candidates": 50, "models": 40, "queries": 3})
 PRESETS = {
     "small": StudyPreset("small", "A network of two layers: 60 digits, 20 candidates, 6 queries, 10 subsets: a check "
                          "that it runs, no evidence", 2, _settings(DIGITS, SMALL, 1.0)),
@@ -54,8 +54,8 @@ PRESETS = {
         "mlp-fashion", "A network of two layers: Fashion-MNIST at 7 × 7 pixels, 300 training examples, 100 candidates, "
         "30 queries, 100 subsets of half of the candidates", 4, _settings(FASHION, HALVES, 0.5)),
     "cnn-cifar": StudyPreset(
-        "cnn-cifar", "A convolutional network: CIFAR-10, 300 training examples, 40 candidates, 20 queries, 20 subsets "
-        "of half of the candidates", 3, _settings(CIFAR, HALVES.model_copy(update={"candidates": 40, **FEWER}), 0.5)),
+        "cnn-cifar", "A convolutional network: CIFAR-10 at 8 × 8 pixels, 200 training examples, 50 candidates, 15 "
+        "queries, 40 subsets of half of the candidates", 3, _settings(CIFAR, OF_CIFAR, 2.0)),
     "records": StudyPreset(
         "records", "The embedded language model: 32 training records, 20 candidates, 10 queries, 24 subsets of half of "
         "the candidates", 3, _settings(RECORDS, OF_RECORDS, 0.01, most_seconds=100.0))}

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from engine.basics.errors import InvalidInput
+from engine.basics.mapped import blocks
 from engine.basics.options import Options
 from engine.gradients.response import Given
 from engine.gradients.store import Linear
@@ -24,8 +25,6 @@ from engine.question.likelihood import LEAST_DOUBT
 from engine.question.processes import Trajectory
 
 T = TypeVar("T")
-BLOCK = 64
-"""Rows whose squares are held at once."""
 STREAM = 7
 """Sets the random scores apart from all else that a seed draws."""
 
@@ -225,7 +224,11 @@ class CachedEvents:
     @property
     def gradients(self) -> Tensor:
         """(1 − p) Φ (n, k), a new array."""
-        return torch.from_numpy(-np.asarray(self.point.gradients))
+        held = self.point.gradients
+        negative = np.empty(held.shape, dtype=held.dtype)
+        for at, own in blocks(held):
+            np.negative(own, out=negative[at])
+        return torch.from_numpy(negative)
 
     @property
     def point(self) -> CachedCheckpoint:
@@ -252,7 +255,10 @@ def held(values: np.ndarray | None) -> np.ndarray:
 
 def products(queries: np.ndarray, records: np.ndarray) -> np.ndarray:
     """⟨q, z⟩ of all pairs, (m, n), in float32."""
-    return np.asarray(queries, dtype=np.float32) @ np.asarray(records, dtype=np.float32).T
+    left, values = np.asarray(queries, dtype=np.float32), np.empty((len(queries), len(records)), dtype=np.float32)
+    for at, own in blocks(records):
+        values[:, at] = left @ np.asarray(own, dtype=np.float32).T
+    return values
 
 
 def normalise(rows: np.ndarray) -> np.ndarray:
@@ -263,6 +269,5 @@ def normalise(rows: np.ndarray) -> np.ndarray:
 
 def lengths(rows: np.ndarray) -> np.ndarray:
     """Of rows, (n, 1) float32; the least positive number of a zero row."""
-    norms = [np.linalg.norm(np.asarray(rows[start:start + BLOCK], dtype=np.float32), axis=1, keepdims=True)
-             for start in range(0, max(1, len(rows)), BLOCK)]
+    norms = [np.linalg.norm(np.asarray(own, dtype=np.float32), axis=1, keepdims=True) for _, own in blocks(rows)]
     return np.maximum(np.concatenate(norms), np.finfo(np.float32).tiny)

@@ -4,6 +4,7 @@ Times are processor seconds, so that what else the machine does is not counted.
 """
 
 import time
+from statistics import median
 
 import numpy as np
 import pytest
@@ -11,8 +12,11 @@ import torch
 
 from engine.analysis.datamodels import retrain, subsets
 from engine.basics.options import Options
+from engine.exact.replay import by_all_weights
 from engine.problems import ProblemSource
 from engine.problems.variants import trained_on
+from engine.question.behaviors import BEHAVIORS
+from engine.question.processes import Replay
 from engine.scoring.compute import compute
 from engine.scoring.scoring import Scoring
 from tests.benchmarks.bench_problems import SMALL
@@ -51,6 +55,24 @@ def test_replay_of_a_network_beside_its_training():
           f"{training:.2f} s: {took / training:.0f} times as long, {took / training / 20:.1f} a query "
           "(wanted: 4 for all of them)")
     assert np.isfinite(found.values).all()
+
+
+@pytest.mark.parametrize(("model", "steps", "limit"), [("mlp", 1_000, 1.5), ("cnn", 200, 2.5)])
+def test_the_derivative_of_a_run_beside_two_trainings(model, steps, limit):
+    """One mean query, all weights. A layer is one product forwards and two backwards, which is a training's 3; the
+    derivative of these 3 takes 6 more. With the graphs of all steps in memory that is 9, or 1.5 times two trainings;
+    where they do not fit, their 3 are computed a second time, and 12 are 2 times. A first layer, whose inputs have no
+    derivative, takes 2 and 2."""
+    steps = steps // 10 if SMALL else steps
+    problem = ProblemSource(dataset="digits", model=model, n_train=1_000, n_queries=20, recipe={
+        "epochs": steps // 10, "batch_size": 100, "learning_rate": 0.05}).build().problem
+    ones, behavior = torch.ones(problem.n), BEHAVIORS["query_loss"]
+    rounds = [(spent(lambda: trained_on(problem, problem.examples, Options()))[0],
+               spent(lambda: by_all_weights(problem, Replay(), behavior, ones, Options()))[0]) for _ in range(4)]
+    training, took = (median(side) for side in zip(*rounds[1:], strict=True))  # the first has the start in it
+    print(f"\nderivative of {steps:,} steps of {model}: {took:.2f} s, training {training:.2f} s: "
+          f"{took / training / 2:.2f} times two trainings (limit {limit:g})")
+    assert SMALL or took <= 2 * limit * training
 
 
 def test_tangents_of_softmax_at_half_the_rate_of_matrix_products():

@@ -220,6 +220,21 @@ def test_less_memory_gives_the_same():
     assert_close(roomy.tangent(rows, few), roomy.tangent(rows, Options()), 1e-12)
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+def test_graphs_of_the_steps_are_stored_where_they_fit(weighted):
+    trained = trained_problem().double()
+    recipe, build = trained.training()
+    weights = torch.linspace(0.5, 1.5, trained.n, dtype=DOUBLE) if weighted else None
+    training = Training(build, trained.x, trained.y, recipe, 3, weights, "n", trained.loss, DOUBLE)
+    slopes = torch.ones(1, trained.parameters, dtype=DOUBLE)
+    plain = DifferentiatedRun(training, Options())
+    for budget, stored in ((4 << 30, len(plain.steps)), (1 << 12, 0)):
+        run = DifferentiatedRun(training, Options(budget=budget), backwards=True)
+        assert len(run.graphs) == stored and len(plain.graphs) == 0
+        assert torch.equal(run.end, plain.end)
+        assert torch.equal(run.adjoint(slopes, Options()), plain.adjoint(slopes, Options()))
+
+
 def test_a_run_that_is_kept_asks_whoever_differentiates_it():
     def gone():
         raise AssertionError("the first caller's check")

@@ -1,0 +1,30 @@
+"""Rows of an array that may be mapped from a file, without all of its pages in memory at once."""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Iterator
+
+import numpy as np
+
+BLOCK_BYTES = 16 << 20
+"""Of a block of rows."""
+
+
+def blocks(rows: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
+    """(where they stand, rows (b, k)) of rows (n, k), one block after another; an empty one where there is no row. The
+    pages of a mapped array leave the memory of the process after each block, and stay on disk."""
+    step = max(1, BLOCK_BYTES // max(1, rows[:1].nbytes))
+    for start in range(0, max(1, len(rows)), step):
+        at = slice(start, start + step)
+        yield at, rows[at]
+        release(rows)
+
+
+def release(rows: np.ndarray) -> None:
+    """Take the pages of a mapped array, or of a view of one, out of the process's memory; nothing for other arrays."""
+    source: object = rows
+    while isinstance(source, np.ndarray):
+        source = source.base
+    if isinstance(source, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):  # Windows has none
+        source.madvise(mmap.MADV_DONTNEED)
