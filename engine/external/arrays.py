@@ -146,8 +146,8 @@ def _pick(arrays: Mapping[str, HeaderArray], key: str) -> str:
         return (preferred or tables)[0]
     if not tables:
         raise InvalidInput("The file holds no table of numbers; save the scores as (queries, candidates).")
-    raise InvalidInput(f"The file holds several tables, {_listed(tables)}; give the name of one, as `--key` or *Array "
-                       "in the file*.")
+    raise InvalidInput(f"The file holds several tables, {_listed(tables)}; give the name of the one that holds "
+                       "the scores.")
 
 
 def _listed(names: Mapping[str, HeaderArray] | list[str], most: int = 20) -> str:
