@@ -46,6 +46,7 @@ def check(problem: Problem, scoring: Scoring) -> None:
     scoring.route.check_problem(problem)
     if not scoring.route.implies:
         return
+    scoring.route.route(problem, scoring.process.kind)
     scoring.intervention.check(problem.n)
     if not scoring.intervention.adds:
         problem.check_trained(problem.candidates, f"`{scoring.intervention.title}` asks")
