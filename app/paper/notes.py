@@ -62,7 +62,7 @@ NOTES = (
          "counterpart enters by its norm here."),
 )
 
-SPREAD = ("The paper's ± is the standard deviation over its 3 training seeds: so its authors' files say, and for τ the "
+SPREAD = ("The paper's ± is the standard deviation over its 3 training seeds: according to the authors' files; for τ the "
           "text calls the same numbers a 95% interval.")
 """What the paper's ± is."""
 
