@@ -49,8 +49,8 @@ class PageLink:
 class Lesson:
     """idea: a few sentences before the picture. setup: draws what the question is about, without its answer. show:
     draws control and picture, and returns the way on. prediction: the question before them. own: what the reader may
-    choose besides; controls: the names of what `show` lets choose. height: pixels of the chart of `setup` before a class,
-    of a screen of 720, less where pictures or a sentence stand below it."""
+    choose besides; controls: the names of what `show` lets choose. height: pixels of the chart of `setup` before a
+    class, of a screen of 720, less where pictures or a sentence stand below it."""
 
     slug: str
     title: str

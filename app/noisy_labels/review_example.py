@@ -47,7 +47,8 @@ def suggestion(sample: NoisyData, scored: Scored, row: int) -> tuple[int, str] |
         return None
     if label == predicted:
         return label, f"The model gives it a probability of {scored.probability[row]:.2f}."
-    return label, f"{nearest.count(label)} of the {len(nearest)} nearest examples have it; the model predicts the given label."
+    return label, (f"{nearest.count(label)} of the {len(nearest)} nearest examples have it; "
+                   "the model predicts the given label.")
 
 
 def _looks(sample: NoisyData, scored: Scored, row: int, table: str) -> str:
