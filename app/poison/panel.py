@@ -46,8 +46,8 @@ def mistakes(sampled: SampledProblem) -> tuple[int, ...]:
         st.info(f"The model gets no held-out example wrong. {own} other data.", icon=":material/check:")
         return ()
     frame = data.table(sampled, wrong[:LISTED])
-    glossary.caption(f"{len(wrong):,} of {len(sampled.problem.queries):,} held-out examples are misclassified, in order "
-                     f"of confidence. Tick one, or up to {state.MOST_QUERIES} with similar errors.")
+    glossary.caption(f"{len(wrong):,} of {len(sampled.problem.queries):,} held-out examples are misclassified, in "
+                     f"order of confidence. Tick one, or up to {state.MOST_QUERIES} with similar errors.")
     clicked = st.dataframe(frame, hide_index=True, height=230, key=f"poison:mistakes:{sampled.source.dataset}",
                            on_select="rerun", selection_mode="multi-row", column_config={
                                "picture": st.column_config.ImageColumn("picture", width="small"),
