@@ -14,12 +14,12 @@ else:
     st.title("Learn")
     glossary.caption(
         "Nine steps of a minute each: seven on pictures of clothing, one on handwritten digits, the last on thirty "
-        "points. All is computed while you watch, and every choice is in the address. Words with dots below explain "
-        "themselves.")
+        "points. Everything is computed live, and every choice is in the address. Dotted words link to the "
+        "glossary.")
     with st.container(horizontal=True, vertical_alignment="bottom"):
         step = panel.choose()
         st.button("Classroom mode", icon=":material/cast_for_education:", on_click=classroom.enter,
-                  help="Large and without a sidebar, for a projector: the class predicts, sees, and takes away.")
+                  help="Large and without a sidebar, for a projector: the class predicts before it sees each result.")
     audience.invite()
     panel.show(step)
     panel.onward(step)

@@ -11,7 +11,7 @@ from engine.desk.published import EXPERIMENTS
 
 st.title("Paper")
 glossary.lead("The paper's numbers, recomputed. Every cell shows the paper's value, ours with its 95% interval over "
-              "seeds, and the difference; below is what our numbers were computed from.", "wf-paper-lead")
+              "seeds, and the difference; the provenance of ours is below.", "wf-paper-lead")
 
 whose = state.choose_conventions()
 panel.overview(whose)

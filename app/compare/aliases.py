@@ -8,7 +8,7 @@ ALIASES = {
     "ntk": "NTK, kernel of gradients",
     "ntk_last_layer": "NTK of the last layer",
     "gradsim": "GradDot, Grad-Dot, gradient dot product, first order",
-    "gradsim_cosine": "GradCos, Grad-Cos, gradient cosine",
+    "gradsim_cosine": "GradCos, Grad-Cos, gradient cosine, cosine similarity",
     "gradsim_adam": "GradDot, optimizer second moment, normaliser",
     "gradsim_adafactor": "GradDot, optimizer second moment, normaliser",
     "ntk_loss_gradients": "NTK of the authors' code, cosine of last-layer gradients",

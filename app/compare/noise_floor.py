@@ -54,7 +54,7 @@ def floor_words(compared: Compared, floors: Floors, metric: str, pair: tuple[int
     for own in dict.fromkeys(floors.pairs[one] for one in (a, b) if one in floors.pairs):
         comparison = floors.measured.get(own)
         if comparison is None:
-            words.append(f"The agreement of another seed of “{own.own.title}” is not measured{_why(floors, own)}.")
+            words.append(f"The agreement with another seed of “{own.own.title}” is not measured{_why(floors, own)}.")
             continue
         agreement = comparison.agreement(metric, 0, 1)
         reached += [] if math.isnan(agreement.mean) else [agreement]

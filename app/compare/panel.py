@@ -61,7 +61,7 @@ def matrix(compared: Compared, listed: Sequence[Scoring], labels: Sequence[str],
     if compared.waiting is not None:
         said = [f"Hatched: computed over {len(compared.sources)} of {compared.seeds} seeds."] * (compared.seeds > 1)
         said += ["**…**: not computed yet."] * (len(compared.rows) < len(listed))
-        glossary.caption(" ".join([*said, "The rest follows by itself."]))
+        glossary.caption(" ".join([*said, "The other seeds appear as they finish."]))
     chips.note(small_print(compared))
     measured.below(compared, checked)
 

@@ -40,8 +40,8 @@ def show(problem: Problem, model: str) -> None:
         st.info(sentence(error), icon=":material/info:")
         return
     glossary.markdown(
-        f"**1.** Unpack the files in a folder of their own. **2.** There, `pip install \"{recipe.package}\"` and "
-        f"`python {recipe.file}`. **3.** Drop the `{recipe.written}` that it writes below.")
+        f"**1.** Unpack the files into an empty folder. **2.** There, `pip install \"{recipe.package}\"` and "
+        f"`python {recipe.file}`. **3.** Upload the `{recipe.written}` that it writes below.")
     with st.container(horizontal=True):
         downloads.file_button(f"Files for {recipe.title} (zip)", partial(recipe.packed, problem, model),
                               f"{recipe.name}.zip", "application/zip", "bring:recipe", icon=":material/folder_zip:")

@@ -42,8 +42,8 @@ def box() -> bool:
     if chosen is None:
         return False
     if chosen.table:
-        glossary.markdown("**This file is at the foot of the page**, under *Import scores of other programs*: say "
-                          "there which question its scores answer.")
+        glossary.markdown("**This file is at the foot of the page**, under *Import scores of other programs*: "
+                          "choose there which question its scores answer.")
     if chosen.unfit:
         st.warning(chosen.unfit, icon=":material/block:")
     return bool(chosen.table or chosen.unfit)

@@ -28,8 +28,7 @@ def show(compared: Compared, pair: tuple[int, int]) -> None:
         wanted = scoring.digest in st.session_state.get(REQUESTED, ())
         checked = spot_checked(desk(), compared, index, inf if wanted else AFFORDABLE)
         if isinstance(checked, Waiting):
-            chips.note(f"How well {scoring.route.title} ranks is being checked against the exact answer to its "
-                       "question.")
+            chips.note(f"Comparing the ranking by {scoring.route.title} with the exact answer to its question.")
             job_panel.watch(checked)
         else:
             chips.note(" ".join(sentences(checked)))

@@ -62,7 +62,7 @@ def _shown(sampled: SampledProblem, source: ProblemSource, scoring: Scoring, val
          key="self:spread", alt=f"Histogram of the self-influence of {len(table):,} candidates, from "
          f"{cards.number(float(table['self-influence'].min()))} to {cards.number(float(top['self-influence'].max()))}; "
          f"the {len(top)} largest begin at {cards.number(threshold)}.")
-    wrong = int((top[sampled_examples.noun(sampled)] != top["the model says"]).sum())
+    wrong = int((top[sampled_examples.noun(sampled)] != top["predicted"]).sum())
     lost = len(values) - len(table)
     chips.note(f"{'exact' if scoring.exact else 'approximate'} · {len(table):,} candidates · seed {source.seed} · "
                f"right of the line: the {len(top)} shown above, of which the model misclassifies {wrong}"
@@ -81,7 +81,7 @@ def ranking(sampled: SampledProblem, rows: np.ndarray, values: np.ndarray) -> pd
     frame = pd.DataFrame({
         **sampled_examples.identified(sampled, rows[known]),
         sampled_examples.noun(sampled): [sampled_examples.label(sampled, int(row)) for row in rows[known]],
-        "the model says": [one.said for one in said], predictions.measure(sampled): [one.value for one in said],
+        "predicted": [one.said for one in said], predictions.measure(sampled): [one.value for one in said],
         "self-influence": values[known]})
     return frame.sort_values("self-influence", ascending=False, kind="stable", ignore_index=True)
 

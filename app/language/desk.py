@@ -86,8 +86,8 @@ def exports(wanted: Study, review: RecordReview, decisions: Mapping[int, Decisio
             downloads.file_button("Cleaned records (JSONL)", partial(_cleaned, wanted, review),
                                   "cleaned-records.jsonl", "application/jsonl", "language:cleaned", disabled=not wrong,
                                   help="One record a line, as *Your own records* reads them, with corrected answers "
-                                       "and responses and without removed records; the held-out queries of your own "
-                                       "file are at its end again.")
+                                       "and responses and without removed records; with the held-out queries of your "
+                                       "file at the end.")
         glossary.caption(f"Decisions are stored in your results folder under the fingerprint {review.fingerprint[:12]} "
                          "of these records, for every model and question.")
 

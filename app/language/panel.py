@@ -136,7 +136,7 @@ def _chosen_cell(table: pd.DataFrame) -> tuple[str, str]:
 def _lacking(table: pd.DataFrame) -> str:
     """Where a result was made without the chosen layer, the one that is shown."""
     there = language_tables.repsim(state.layer()) in set(table["method"])
-    return "" if there else " RepSim is there for the last layer only."
+    return "" if there else " RepSim is available for the last layer only."
 
 
 def _finding(kinds: Mapping[str, pd.DataFrame], metric: str, chance: float) -> None:
@@ -167,7 +167,7 @@ def ablation() -> None:
     """The grid of Table A-15: the query with or without trigger, crossed with the target."""
     glossary.markdown(
         "A behavior needs a query and a target. Only a **triggered** query with the **harmful** target is what "
-        "the poison taught; the other three ask about something else.")
+        "the poison taught; the other three are controls.")
     scale = choose_scale("table-a15")
     if scale is None:
         return
@@ -188,7 +188,7 @@ def removal() -> None:
     """Before and after the removal of each ranking's top tenth (Table A-14)."""
     glossary.markdown(
         "The test of an attribution: remove the records that it ranks highest, retrain with the same "
-        "seed, and measure whether the model still does it.")
+        "seed, and measure whether the behavior remains.")
     scale = choose_scale("table-a14")
     if scale is None:
         return

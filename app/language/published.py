@@ -60,8 +60,8 @@ def wide(table: pd.DataFrame, metric: str) -> str:
         return ONE_SEED
     halves = table.loc[table["metric"] == metric, "ci95"]
     count = int((halves > WIDE).sum())
-    return (f"{count} of {len(halves)} intervals reach over more than half of the scale: those cells say next to "
-            "nothing.") if count else ""
+    return (f"{count} of {len(halves)} intervals reach over more than half of the scale: those cells are "
+            "inconclusive.") if count else ""
 
 
 def leading(rows: pd.DataFrame, metric: str) -> tuple[pd.Series, pd.DataFrame | None]:

@@ -47,7 +47,7 @@ OWN_RECORDS = """One JSON object a line, or a list of them: `prompt` and `respon
 `conversations` (their last answer), or `instruction`, `input` and `output`. Optional: `spans`
 (`{"answer": [start, end], "explanation": [start, end]}`, characters of the response), or the keys `answer` (one letter)
 and `rationale`, whose text in the response becomes its span; `choices` (letters) and `flags`. The last eight records
-are held out as queries, unless you ask about your own prompt."""
+are held out as queries, unless you explain your own prompt."""
 AVERAGE, RANGE = "average", "range"
 CELL_STATE, ROW_STATE, FIRST = "language:clicked", "language:row", "language:first"
 
@@ -205,13 +205,13 @@ def _scored() -> tuple[tuple[str, ...], Mark]:
         left, right = st.columns(2)
         with left:
             names = text("modules", "Layers (all where empty)", "", placeholder="model.layers.2.*, *.q_proj", help=(
-                "Names of adapted layers between commas, with `*` for any letters, as transformers has them. All are "
-                "trained; gradients of these alone are compared."))
+                "Names of adapted layers as in transformers, separated by commas, `*` for any letters. All are "
+                "trained; only the gradients of these are compared."))
         with right:
             tokens = pick("tokens", "Tokens of a training record", list(MARKS), "response", MARKS.get, help=(
                 "Whose loss is scored. A record without them has the score 0. All tokens of the response are trained "
                 "on."))
-        glossary.caption("Both ask a question of their own: through which parameters, and by which of its tokens, a "
+        glossary.caption("Both change the question: through which parameters, and by which of its tokens, a "
                          "record acts.")
     return tuple(language.listed_layers(names)), tokens
 

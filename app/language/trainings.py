@@ -41,8 +41,8 @@ def _row(training: Training, busy: bool) -> None:
             return
         with st.popover("Delete", icon=":material/delete:"):
             glossary.markdown(
-                f"Delete {spell_bytes(training.size)} of this training? Results stay; new queries can be asked "
-                "only after training again.")
+                f"Delete {spell_bytes(training.size)} of this training? Results stay; new queries need a "
+                "new training.")
             st.button("Delete for good", key=f"language:kept:{training.digest}", type="primary", on_click=job_panel.act,
                       args=(_delete, training.digest))
 

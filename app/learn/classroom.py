@@ -15,8 +15,8 @@ from app.widgets.choices import choice
 from app.widgets.frame import projector, theme_switch
 from app.widgets.words import glossary
 
-HEIGHT, SETUP = 430, 372
-"""Pixels of a chart, and of one before the question, of a screen of 720."""
+HEIGHT = 430
+"""Pixels of a chart, of a screen of 720."""
 
 
 def enter() -> None:
@@ -71,7 +71,7 @@ def _predict(lesson: Lesson, body: DeltaGenerator, foot: DeltaGenerator, end: Ca
         audience.histogram(lesson)
     with foot:
         end()
-    with setup, enlarged(SETUP, projector.scale()):
+    with setup, enlarged(lesson.height, projector.scale()):
         lesson.setup()
 
 

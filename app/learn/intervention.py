@@ -77,4 +77,4 @@ LESSON = Lesson(
          ("It stays as it is", "It falls a little", "Nothing is left of it"), 1,
          "It was not perfect even for the smallest weight, because leaving out is no small change. With a "
          "larger weight the path of the optimum is curved, and the two changes still go in opposite directions."),
-    (own.QUERY, own.DATA), ("lesson-p",))
+    (own.QUERY, own.DATA), ("lesson-p",), height=480)

@@ -49,7 +49,8 @@ class PageLink:
 class Lesson:
     """idea: a few sentences before the picture. setup: draws what the question is about, without its answer. show:
     draws control and picture, and returns the way on. prediction: the question before them. own: what the reader may
-    choose besides; controls: the names of what `show` lets choose."""
+    choose besides; controls: the names of what `show` lets choose. height: pixels of the chart of `setup` before a
+    class, of a screen of 720, less where pictures or a sentence stand below it."""
 
     slug: str
     title: str
@@ -61,6 +62,7 @@ class Lesson:
     prediction: Quiz
     own: tuple[str, ...] = ()
     controls: tuple[str, ...] = ()
+    height: int = 395
 
 
 def teach(lesson: Lesson, title: str) -> None:

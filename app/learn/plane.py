@@ -122,4 +122,4 @@ LESSON = Lesson(
     Quiz("The point is dragged far to the wrong side. Whose answer moves the query's probability farther?",
          ("The exact one", "The linearised one", "Both the same"), 1,
          "The linearisation keeps its first slope; the exact answer flattens as the weight grows."),
-    controls=("toy-x", "toy-y", "toy-label"))
+    controls=("toy-x", "toy-y", "toy-label"), height=530)

@@ -72,4 +72,4 @@ LESSON = Lesson(
          ("For both", "For the smooth one", "For the rough one"), 1,
          "With small steps and a smooth network, the final model depends on ε almost linearly; with large steps, "
          "momentum, small batches and kinks it does not."),
-    controls=("lesson-run", "lesson-epsilon"))
+    controls=("lesson-run", "lesson-epsilon"), height=500)

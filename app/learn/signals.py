@@ -73,4 +73,4 @@ LESSON = Lesson(
          "most wrong labels?",
          ("The training signal", "The behavior signal", "Both add as much"), 0,
          "Only the training signal depends on the label of the training example."),
-    (own.RHO,), ("lesson-signal",))
+    (own.RHO,), ("lesson-signal",), height=500)

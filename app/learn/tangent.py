@@ -85,4 +85,4 @@ LESSON = Lesson(
          "A first-order answer errs by the square of a small step, for which ten times the step is a hundred "
          "times the gap. These steps are not small: the curve flattens, and the gap grows less, as the numbers "
          "beside the picture show."),
-    (own.DATA,), ("eta",))
+    (own.DATA,), ("eta",), height=530)

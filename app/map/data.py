@@ -15,7 +15,7 @@ from engine.desk import ProblemSource, SampledProblem, Waiting
 from engine.desk.analyses import Embedding, EmbeddingRequest
 from engine.scoring.scores import Scores
 
-RIGHT, WRONG = "the model says its label", "the model says another label"
+RIGHT, WRONG = "predicted as labelled", "predicted as another class"
 SCORED, UNSCORED = "scored", "no score"
 
 

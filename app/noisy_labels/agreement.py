@@ -29,8 +29,8 @@ def show(source: NoisySource, sample: NoisyData, scored: Scored, pair: Pair) -> 
              on_select="rerun", selection_mode=[heatmap.SELECTION],
              alt=f"Kendall tau between {len(names)} rankings of the labels.")
     glossary.caption(
-        "Kendall τ between two rankings of the same labels: 1 where they order alike, 0 where as many pairs stand in "
-        "the same order as in the opposite one. Click a cell to open that pair below, or one of the diagonal to choose "
+        "Kendall τ between two rankings of the same labels: 1 for the same order, 0 for as many concordant as "
+        "discordant pairs. Click a cell to open that pair below, or one of the diagonal to choose "
         "its ranking.")
     table = pd.DataFrame([{"first": names[i], "second": names[j], "kendall_tau": tau[i, j]}
                           for i in range(len(names)) for j in range(i + 1, len(names))])

@@ -42,7 +42,7 @@ def first(sample: NoisyData, held: HeldOut) -> None:
     table = pd.DataFrame([{
         "picture": _picture(sample, int(sample.rows[row])),
         "example": dataset.files[sample.rows[row]] if dataset.files else f"row {int(sample.rows[row]):,}",
-        "label": names[sample.evidence.y[row]], "the model says": names[held.probabilities[row].argmax()],
+        "label": names[sample.evidence.y[row]], "predicted": names[held.probabilities[row].argmax()],
         "p(label)": round(float(held.own[row]), 3)} for row in rows])
     st.dataframe(data.beside(table, sample, rows.tolist()), hide_index=True, width="stretch", key="first-suspects",
                  column_config={"picture": st.column_config.ImageColumn("picture", width="small")})

@@ -56,7 +56,7 @@ def _only_one(sample: NoisyData, scored: Scored, first: Pair, second: Pair) -> N
     glossary.markdown("**Flagged by only one of them**")
     st.html(cards.STYLE + STYLE)
     fraction = state.fraction()
-    glossary.caption("Under each: the given label, → what the model says where it says another one, the rank here · "
+    glossary.caption("Below each: given label → predicted label if different, rank here · "
                      "the rank in the other ranking.")
     ranks = rankings.all_ranks({pair: scored.suspicion[pair] for pair in (first, second)})
     for column, own, other in zip(st.columns(2, gap="large"), (first, second), (second, first), strict=True):

@@ -82,8 +82,8 @@ def _verified_now(dataset: Dataset, chosen: UploadOptions) -> None:
     else:
         said = f"**Verified examples: {len(dataset.y_test):,}**, from your own {dataset.test_origin}."
         if limits.goes_in_turn(dataset):
-            said += (" Some class has none or a single one, so that they only measure accuracy: every label is "
-                     "searched, and each part of them is held out in turn.")
+            said += (" Some class has at most one, so they only measure accuracy: every label is "
+                     "searched, with each fold held out once.")
     where = "a `test` folder beside `train`" if datasets.holds_pictures(dataset.name) else "a test split of the file"
     glossary.markdown(f"{said} More can come from {where}, from a list, or from a random sample that you verify.")
 

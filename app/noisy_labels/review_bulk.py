@@ -54,7 +54,7 @@ def _table(sample: NoisyData, scored: Scored, decisions: Mapping[int, Decision],
     table = pd.DataFrame([{
         "picture": _picture(sample, row),
         "example": dataset.files[sample.rows[row]] if dataset.files else f"row {int(sample.rows[row]):,}",
-        "given": names[sample.evidence.y[row]], "the model says": names[scored.predicted[row]],
+        "given": names[sample.evidence.y[row]], "predicted": names[scored.predicted[row]],
         "p(given)": round(float(scored.own[row]), 3), "rank": int(ranks[row]), "methods that flag it": int(votes[row]),
         "decided": review_example.MARKS[decisions[row].verdict] if row in decisions else ""} for row in rows])
     return data.beside(table, sample, rows) if len(table) else table

@@ -71,7 +71,7 @@ def show(sample: NoisyData, scored: Scored, pair: Pair) -> None:
                          twins if isinstance(twins, searches.Duplicates) else None)
         review_duplicates.show(sample, twins)
     elif flagged:
-        st.info("No flagged example passes the filters; take one of them off.", icon=":material/filter_alt_off:")
+        st.info("No flagged example passes the filters; remove one of them.", icon=":material/filter_alt_off:")
     else:
         st.info("Every example that the first ranking flags is flagged by the other as well; choose another pair or a "
                 "larger fraction.", icon=":material/filter_alt_off:")
@@ -86,10 +86,10 @@ def _recommended(sample: NoisyData, scored: Scored, pair: Pair) -> None:
         return
     order = ""
     if first.pair == pair:
-        order = " It is the order here."
+        order = " The list has this order."
     elif pair == CONSENSUS:
         voters = ", ".join(voter.title for voter in consensus.voting(scored.suspicion, scored.by_heart))
-        order = f" The order here is the consensus of {voters}."
+        order = f" The list is ordered by the consensus of {voters}."
     glossary.caption(f"Recommended: **{first.pair.title}**: {first.why}.{order}")
 
 
@@ -124,8 +124,8 @@ def _exports(sample: NoisyData, review: Review, decisions: Mapping[int, Decision
             downloads.file_button(
                 "Cleaned index (CSV)", lambda: csv_text(cleaned(sample, decisions)), "cleaned-index.csv",
                 "text/csv", "desk:cleaned",
-                help="The rows of the dataset's training split that stay, each with the label to use: "
-                     "corrected where you said so, without what is wrong and has no right label.")
+                help="The remaining rows of the dataset's training split with their labels, corrected as you "
+                     "decided; wrong ones without a right label are left out.")
         if sample.source.is_own:
             _own(sample, decisions)
         _import(review)
@@ -143,14 +143,14 @@ def _own(sample: NoisyData, decisions: Mapping[int, Decision]) -> None:
         form, name = cleaning.format_of(sample), figures.named(PurePath(datasets.title(sample.source.dataset)).stem)
         downloads.file_button(form.title, partial(cleaning.copy, sample, decisions), f"{name}-cleaned{form.suffix}",
                               form.mime, "desk:copy", disabled=not changed,
-                              help="What was read, with corrected labels and without what is wrong.")
+                              help="The data as read, with corrected labels and without removed examples.")
         downloads.file_button("Changes by path (CSV)", lambda: csv_text(cleaning.decided_by_path(sample, decisions)),
                               "decided.csv", "text/csv", "desk:decided", disabled=not any(consequences(decisions)),
                               help="What `clean-data --changes` reads on the command line.")
         if sample.dataset.image_shape is not None:
             downloads.file_button("Moves (shell script)", partial(cleaning.script, sample, decisions), "moves.sh",
                                   "text/x-shellscript", "desk:moves", disabled=not changed,
-                                  help="Run it in your folder: it moves pictures to the class that they get, and "
+                                  help="Run it in your folder: it moves relabelled pictures to their class, and "
                                        f"removed ones to `{cleaning.REMOVED}`. It deletes and overwrites nothing.")
 
 

@@ -47,7 +47,8 @@ def suggestion(sample: NoisyData, scored: Scored, row: int) -> tuple[int, str] |
         return None
     if label == predicted:
         return label, f"The model gives it a probability of {scored.probability[row]:.2f}."
-    return label, f"{nearest.count(label)} of the {len(nearest)} nearest examples have it; the model says the given."
+    return label, (f"{nearest.count(label)} of the {len(nearest)} nearest examples have it; "
+                   "the model predicts the given label.")
 
 
 def _looks(sample: NoisyData, scored: Scored, row: int, table: str) -> str:
@@ -55,7 +56,7 @@ def _looks(sample: NoisyData, scored: Scored, row: int, table: str) -> str:
     names, given, said = sample.dataset.class_names, int(sample.evidence.y[row]), int(scored.predicted[row])
     shown = table or picture(sample, "train", int(sample.rows[row]), 132, f"training example {row}")
     lines = cards.facts([("given label", names[given]),
-                         ("the model says", f"{names[said]}, with probability {scored.probability[row]:.2f}"),
+                         ("predicted", f"{names[said]}, with probability {scored.probability[row]:.2f}"),
                          ("p(given label)", f"{scored.own[row]:.2f}")])
     return f'<div class="wf-desk"><div>{shown}</div><div>{lines}</div></div>'
 
@@ -80,7 +81,7 @@ def _alike(sample: NoisyData, scored: Scored, row: int, reasons: Reasons | None)
     title = "Most similar by a model not trained on it; their labels are unverified too" if in_turn else (
         "Nearest trusted examples")
     beside = "" if reasons is None else review_reasons.html(sample, reasons, row, [
-        picture(sample, sample.trusted_split, int(at), 60, "an example that speaks against it")
+        picture(sample, sample.trusted_split, int(at), 60, "an example that opposes the label")
         for at in review_reasons.examples(sample, reasons, row)])
     return f'<div class="wf-desk"><div><h6>{title}</h6><div class="wf-near">{near}</div></div>{beside}</div>'
 

@@ -70,11 +70,11 @@ def show(sample: NoisyData, scored: Scored) -> Filter:
                                            "same most suspicious fraction.")
         own = pick(OWN, "p(given label) at most", list(AT_MOST), 1.0,
                    lambda most: "(no filter)" if most == 1 else f"{most:g}", kind=float, area=columns[0],
-                   help="How sure the model may be of the given label.")
+                   help="At most this probability of the given label under the model.")
         order = pick(ORDER, "Order", list(ORDERS), "rank", ORDERS.get, area=columns[1],
-                     help="Together: all of one given label that the model takes for one other follow each other.")
-        glossary.caption("A given label with what the model says is one confusion. The box *but not flagged by*, "
-                         "above, sets one specification against another.")
+                     help="Together: examples with the same given and predicted labels follow each other.")
+        glossary.caption("A given and a predicted label make one confusion. The box *but not flagged by*, "
+                         "above, compares two specifications.")
     return Filter(file.strip(), given, said, least, own, order)
 
 

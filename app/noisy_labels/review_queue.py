@@ -30,7 +30,7 @@ def show(sample: NoisyData, scored: Scored, decisions: Mapping[int, Decision], p
             with st.container(key=f"pick-{'chosen-' if row == focus else ''}desk-{row}", width=112, gap=None):
                 _card(sample, scored, decisions.get(row), row, ranking)
     if pages > 1:
-        pager("desk", page, CARDS, len(rows), state.turn_to, "; under each: given label, → what the model says, rank.")
+        pager("desk", page, CARDS, len(rows), state.turn_to, "; below each: given label → predicted label, rank.")
 
 
 def face(sample: NoisyData, scored: Scored, row: int, below: str) -> str:

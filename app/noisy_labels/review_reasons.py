@@ -31,9 +31,9 @@ def wait(answer: Reasons | Waiting) -> None:
 def sentence(reasons: Reasons, row: int) -> str:
     """How many speak against it, in words."""
     if reasons.of:
-        return (f"{reasons.folds[row]} of the {reasons.of} held-out folds speak against the given label, and "
+        return (f"{reasons.folds[row]} of the {reasons.of} held-out folds contradict the given label, and "
                 f"{reasons.against[row]:.0%} of their examples.")
-    return f"{reasons.against[row]:.0%} of the verified examples speak against the given label."
+    return f"{reasons.against[row]:.0%} of the verified examples contradict the given label."
 
 
 def html(sample: NoisyData, reasons: Reasons, row: int, picture: list[str]) -> str:
@@ -43,8 +43,8 @@ def html(sample: NoisyData, reasons: Reasons, row: int, picture: list[str]) -> s
         f"<figure>{one}<figcaption>{escape(names[int(sample.evidence.trusted_y[query])])}<br>"
         f"{cards.number(float(score))}</figcaption></figure>"
         for one, query, score in zip(picture, reasons.queries[row], reasons.scores[row], strict=True) if score < 0)
-    title = "Held-out examples that speak most against it" if reasons.of else (
-        "Verified examples that speak most against it")
+    title = "Held-out examples that contradict it most" if reasons.of else (
+        "Verified examples that contradict it most")
     note = "Below each: its label, and the first-order change of its log-likelihood by a step of size 1 on this one."
     return (f'<div><h6>{title}</h6><div class="wf-near">{shown}</div>'
             f'<div class="wf-known">{sentence(reasons, row)} {note}</div></div>')

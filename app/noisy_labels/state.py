@@ -75,7 +75,7 @@ def source() -> NoisySource:
             in_turn = own and limits.goes_in_turn(dataset) and not doubted
             trusted, n_train, epochs = _sizes(dataset, own, in_turn, learner(model).passes)
             mask = pickers.number("mask", "seed of draw, trusted set and noise", 0, 0, 1_000_000,
-                                  "Fixes which labels are wrong. Another training seed keeps them.")
+                                  "Determines which labels are wrong; the training seed does not change them.")
             seed = pickers.number("tseed", "seed of the training", 0, 0, 1_000_000)
     tested = None if in_turn else min(MOST_TEST, limits.most_tested(dataset, own, trusted))
     folds = limits.most_folds(dataset, learner(model).folds) if in_turn else FOLDS
@@ -101,7 +101,7 @@ def _doubted(dataset: datasets.Dataset, own: bool) -> bool:
     return own and dataset.test_from_train and _consent(
         DOUBTED, dataset.name, "Trust some of the unverified labels",
         "Your data have no verified labels, so every label is searched by cross-validation, each fold held out once. "
-        "With this on, a part of the unverified labels measures one model instead: faster, and that part is not "
+        "If on, one model is trained, and some of the unverified labels count as trusted: faster, but these are not "
         "searched.")
 
 
@@ -118,7 +118,7 @@ def _noise(known: bool) -> float:
     if st.session_state[key] not in NOISE_STEPS:
         st.session_state[key] = min(NOISE_STEPS, key=lambda step: abs(step - st.session_state[key]))
     noise = inputs.select_slider("Corrupted labels", NOISE_STEPS, key=key, format_func=lambda value: f"{value:.0%}",
-                                 help="Symmetric noise: each chosen label becomes another class, all as likely. "
+                                 help="Symmetric noise: each sampled label becomes another class, uniformly. "
                                       "0% searches the labels as given.")
     choice.keep("noise", noise)
     return noise if noise else _as_they_came(known)

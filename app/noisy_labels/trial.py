@@ -32,10 +32,10 @@ def show(source: NoisySource, scored: Scored, pair: Pair) -> None:
                          "labels, of examples that look right, and measures which method finds them.")
         st.button("Run a trial on these data", key="try", icon=":material/science:", on_click=job_panel.act,
                   args=(desk().start, TrialRequest(source=source)))
-    elif (answer := job_panel.beside(tried, "The trial has no answer: ")) is not None:
+    elif (answer := job_panel.beside(tried, "The trial failed: ")) is not None:
         first = searches.by_trial(scored.suspicion, answer)
         if first is not None:
-            order = " It is the order here." if first.pair == pair else ""
+            order = " The list has this order." if first.pair == pair else ""
             glossary.caption(f"Recommended: **{first.pair.title}**: {first.why}.{order}")
         _table(source, answer)
 

@@ -55,7 +55,7 @@ def show(sample: NoisyData, held: HeldOut | None) -> None:
             f"{len(chosen.random):,} labels sampled at random from all {len(sample.rows):,}"
             + (f", and {len(chosen.added):,} more of classes that they lack" if len(chosen.added) else "")
             + ". Give the right label of each: this estimates how many of all labels are wrong, and yields trusted "
-              "examples that represent the data. Examples that a method flags would be the hardest ones only.")
+              "examples that represent the data. Flagged examples alone would be the hardest ones.")
         with st.form("verify:form", border=False):
             table = _table(sample, chosen, decisions)
             edited = st.data_editor(table, hide_index=True, width="stretch",

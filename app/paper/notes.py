@@ -62,8 +62,8 @@ NOTES = (
          "counterpart enters by its norm here."),
 )
 
-SPREAD = ("The paper's ± is the standard deviation over its 3 training seeds: so its authors' files say, and for τ the "
-          "text calls the same numbers a 95% interval.")
+SPREAD = ("The paper's ± is the standard deviation over its 3 training seeds: according to the authors' files; for τ "
+          "the text calls the same numbers a 95% interval.")
 """What the paper's ± is."""
 
 

@@ -25,7 +25,7 @@ from engine.desk.poison import BEFORE, CONTROL, WITHOUT, Taught
 
 SHOWN, LISTED, LONGEST = 12, 200, 80
 NO_GRADIENT = ("A planted example that the model has learned has a probability near 1. The gradient of its loss is "
-               "then near 0, and methods that read that gradient pass it over: that is their question, not an error. "
+               "then near 0, and methods that read that gradient miss it, because they answer another question. "
                "This ranking reads the features that speak for the prediction; it implies no specification (B, P, T).")
 OF_PROMPTS = ("The score compares the tokens of a prompt with those that speak for the response; it implies no "
               "specification (B, P, T).")
@@ -46,8 +46,8 @@ def mistakes(sampled: SampledProblem) -> tuple[int, ...]:
         st.info(f"The model gets no held-out example wrong. {own} other data.", icon=":material/check:")
         return ()
     frame = data.table(sampled, wrong[:LISTED])
-    glossary.caption(f"{len(wrong):,} of {len(sampled.problem.queries):,} held-out examples are wrong, the surest "
-                     f"first. Tick one, or up to {state.MOST_QUERIES} that go wrong alike.")
+    glossary.caption(f"{len(wrong):,} of {len(sampled.problem.queries):,} held-out examples are misclassified, in "
+                     f"order of confidence. Tick one, or up to {state.MOST_QUERIES} with similar errors.")
     clicked = st.dataframe(frame, hide_index=True, height=230, key=f"poison:mistakes:{sampled.source.dataset}",
                            on_select="rerun", selection_mode="multi-row", column_config={
                                "picture": st.column_config.ImageColumn("picture", width="small"),
@@ -202,7 +202,7 @@ def _models(sampled: SampledProblem, source: ProblemSource, models: pd.DataFrame
     random = first[first.index.str.startswith(CONTROL)]
     was, now = names[int(before["predicted"])], names[int(after["predicted"])]
     stated = _named(sampled, taught, 0)
-    others = "Other queries that go wrong" if texts else f"Others wrongly called {was}"
+    others = "Other queries answered wrongly" if texts else f"Others wrongly called {was}"
     measures = [("The prediction", now, was), (f"p({stated})", f"{after['p']:.3f}", f"{before['p']:.3f}")]
     if after["held_out"]:
         measures += [(others, f"{after['called_it']} of {after['held_out']:,}", before["called_it"]),
@@ -211,7 +211,7 @@ def _models(sampled: SampledProblem, source: ProblemSource, models: pd.DataFrame
     for area, (label, value, earlier) in zip(st.columns(4), measures, strict=False):
         area.metric(plain(label), plain(value), plain(f"before: {earlier}"), delta_color="off", delta_arrow="off")
     if len(random):
-        wrong = f", and {', '.join(map(str, random['called_it']))} other queries go wrong" if texts else ""
+        wrong = f", and {', '.join(map(str, random['called_it']))} other queries are answered wrongly" if texts else ""
         glossary.caption(plain(f"Without as many {_random(sampled)} p({stated}) is "
                                f"{', '.join(f'{p:.3f}' for p in random['p'])}{wrong}."))
     table = models.assign(predicted=[names[int(label)] for label in models["predicted"]])

@@ -27,7 +27,7 @@ TWO_DIGITS = ("agreement", "lds", "lds_other", "recall", "mrr")
 def show(chosen: ScorecardChoice) -> None:
     """Which board, its columns, agreement with every question, and where the numbers are from."""
     st.subheader("Leaderboard", anchor=NAME)
-    glossary.caption("Every method that the model has, under the question that it answers and under the others. "
+    glossary.caption("Every available method, compared with the exact answer to its own question and to the others. "
                      "Each column is a question too.")
     presets = published.EXPERIMENTS[NAME].presets
     there = [name for name in presets if published.reproduction(NAME, name) is not None]

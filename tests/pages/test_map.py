@@ -43,9 +43,9 @@ def test_a_score_colours_the_dots_and_the_card_has_its_rank():
     assert at.query_params["query"] in ("3", ["3"])
 
 
-def test_without_scores_the_card_says_what_the_model_says():
+def test_without_scores_the_card_has_the_prediction():
     at = page(example=7)
-    assert says(at, "the model says") and not says(at, "of 60")
+    assert says(at, "predicted") and not says(at, "of 60")
 
 
 @pytest.mark.parametrize("name, text", [("method", "isomap"), ("space", "4"), ("shade", "mood"), ("group", "x")])

@@ -53,7 +53,7 @@ def itself(example: str, position: int, label: str, value: float, largest: float
     """A training example with its influence on itself, and what the model says of it, with how sure it is."""
     width = 100.0 * min(1.0, abs(value) / largest) if largest > 0 else 0.0
     kind = effect(value)[0]
-    wrong = f'<div class="faint">the model says {escape(said)}</div>' if said != label else ""
+    wrong = f'<div class="faint">predicted {escape(said)}</div>' if said != label else ""
     return (f'<div class="wf-example">{example}<div class="name" title="{escape(label, quote=True)}">{position}. '
             f'{escape(label)}</div><div>{number(value)}</div>'
             f'<div class="bar {kind}" style="width:{width:.0f}%"></div><div class="faint">{escape(measured)}</div>'
@@ -72,7 +72,7 @@ def chosen_query(example: str, number: int, label: str, predicted: str, measured
     called."""
     right = "correctly" if label == predicted else "wrongly"
     return (f'<div class="wf-chosen">{example}<div><strong>Query {number}</strong><br>{escape(noun)} '
-            f'<strong>{escape(label)}</strong><br>the model says <strong>{escape(predicted)}</strong>, {right}<br>'
+            f'<strong>{escape(label)}</strong><br>predicted <strong>{escape(predicted)}</strong>, {right}<br>'
             f'<span class="wf-num">{escape(measured)}</span></div></div>')
 
 

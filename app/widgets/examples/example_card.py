@@ -34,12 +34,12 @@ def show(sampled: SampledProblem, row: int, scored: Sequence[Scores], query: Que
         st.html(cards.facts([
             _which(sampled, row),
             (noun, label),
-            *_known(sampled, row), ("the model says", said.sentence), (said.measure, said.number)]))
+            *_known(sampled, row), ("predicted", said.sentence), (said.measure, said.number)]))
     if query is not None:
         with right:
             st.html(f'<div class="wf-chosen">{sampled_examples.query_html(sampled, query, 144, scorings)}</div>')
             st.html(cards.facts([("query", str(query.index)), (noun, query.label),
-                                 ("the model says", query.predicted),
+                                 ("predicted", query.predicted),
                                  (query.prediction.measure, query.prediction.number)]))
     if not scored:
         return

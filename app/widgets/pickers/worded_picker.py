@@ -117,6 +117,6 @@ def _standing(behavior: str, written: str, records: Sequence[Record], query: int
         return behavior
     where = (f"in {len(holding)} of {len(queries)} responses" if query is None else
              f"not in the response of query {query}")
-    st.error(f"“{plain(written)}” stands {where}; mark words that occur, or choose one query that has them.",
+    st.error(f"“{plain(written)}” is {where}; mark words that occur, or choose one query that has them.",
              icon=":material/error:")
     return None

@@ -20,7 +20,7 @@ LONGEST = 80
 """Letters of a file name."""
 GREEK = str.maketrans({"τ": "tau", "η": "eta", "α": "alpha", "ε": "epsilon", "λ": "lambda"})
 HOW = "In the light theme, with caption, questions, data, version and command below the chart."
-TURNED = "One HTML file that needs no network; the figure is turned by hand there, as it is here."
+TURNED = "One HTML file that works offline; the figure can be rotated in it."
 
 
 def offer(key: str, caption: str, spec: Callable[[], dict[str, Any]]) -> None:

@@ -44,7 +44,7 @@ TABLES = {
         "test tests/guides/test_published_leaderboard.py::test_every_cell_is_that_of_the_published_board",
     "method | own question | leave-one-out | LDS, same seed | LDS, another seed":
         "test tests/guides/test_published_leaderboard.py::test_every_cell_is_that_of_the_published_board",
-    "program | what | here | largest difference, of the largest":
+    "program | what | here | largest difference, relative to the largest score":
         "test tests/engine/external/test_written.py::test_metagradients_are_bergsons",
     "τ, its whole interval | pairs in the same order | word":
         "test tests/engine/metrics/test_in_words.py::test_the_guide_has_these_ranges_and_words",
