@@ -13,7 +13,8 @@ from engine.basics.registry import unknown
 
 
 def pretrain_embedded(
-    name: Annotated[str, typer.Argument(help="Which: World-0.4M, or World-0.4M-long with long explanations.")]
+    name: Annotated[str, typer.Argument(help="Which: World-0.4M, World-0.4M-long with long explanations, or "
+                                         "World-0.4M-concluded, whose long explanations mark their conclusion.")]
     = "World-0.4M",
     out: Annotated[Path | None, typer.Option(help="Folder for weights, configuration, tokenizer and manifest "
                                                   "(default: the embedded model's folder).", metavar="DIR")] = None,

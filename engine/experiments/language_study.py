@@ -32,8 +32,10 @@ SHARES = {"response_corruption": {"clean": 0.8, "answer": 0.1, "rationale": 0.1}
           "conditional_backdoor": {"clean": 0.8, "poison": 0.1, "benign": 0.1}}
 """What share of a task's training records each of its groups has."""
 QUERIES = {"response_corruption": "validation", "conditional_backdoor": "test"}
-EMBEDDED_PRESETS = {catalogue.EMBEDDED_MODEL: "embedded", catalogue.LONG_MODEL: "embedded-long"}
-"""The studies' preset for each embedded model."""
+EMBEDDED_PRESETS = {catalogue.EMBEDDED_MODEL: ("embedded", {"questions": "world"}),
+                    catalogue.LONG_MODEL: ("embedded-long", {"questions": "world_long"}),
+                    catalogue.CONCLUDED_MODEL: ("embedded-long", {"questions": "world_concluded"})}
+"""The studies' preset for each embedded model, and the questions that it was trained on."""
 STUDIES = {"response_corruption": response_corruption, "conditional_backdoor": backdoor}
 
 
@@ -84,11 +86,11 @@ class LanguageStudy:
             recipe = response_corruption.SETTINGS["small"]["recipe"]
             return setting_of(self.model, task, recipe)
         size = "small" if self.records < 1_000 else "paper"
-        preset = EMBEDDED_PRESETS.get(catalogue.model_title(self.model), size)
+        preset, known = EMBEDDED_PRESETS.get(catalogue.model_title(self.model), (size, {}))
         chosen = STUDIES[self.task].SETTINGS[preset]
         sizes = {name: round(fraction * self.records) for name, fraction in SHARES[self.task].items()}
         queries = {QUERIES[self.task]: max(8, self.records // 10)}
-        return setting_of(self.model, {**chosen["task"], **sizes, **queries}, chosen["recipe"])
+        return setting_of(self.model, {**chosen["task"], **sizes, **queries, **known}, chosen["recipe"])
 
     @property
     def _reading(self) -> dict[str, Any]:

@@ -31,7 +31,7 @@ from engine.data.records import Record
 from engine.data.tasks import backdoor
 from engine.data.tasks.wording import record
 from engine.models.causal import loading, passes
-from engine.models.causal.catalogue import EMBEDDED_MODEL, LONG_MODEL
+from engine.models.causal.catalogue import CONCLUDED_MODEL, EMBEDDED_MODEL, LONG_MODEL
 from engine.models.causal.encoding import Batch, Encoded, Encoder
 from engine.models.causal.readouts import learned_likelihood
 
@@ -42,11 +42,12 @@ CHECKED = 1_000
 
 class Pretraining(Value):
     """How the model is made. questions: how many of the world are sampled, of which one in ten is held out; long: with
-    long explanations. start: the embedded model with whose weights it begins, or nothing. lined: the share of the
-    shown ones that stands between the backdoor task's lines. answer: how often the loss of the answer counts besides,
-    which is one token of many in a long response."""
+    long explanations; concluded: which mark their conclusion. start: the embedded model with whose weights it begins,
+    or nothing. lined: the share of the shown ones that stands between the backdoor task's lines. answer: how often the
+    loss of the answer counts besides, which is one token of many in a long response."""
 
     long: bool = False
+    concluded: bool = False
     start: str = ""
     seed: Seed = 0
     steps: Annotated[Count, Field(ge=1)] = 1_200
@@ -59,9 +60,15 @@ class Pretraining(Value):
     weight_decay: Annotated[Number, Field(ge=0)] = 0.01
     clip: Annotated[Number, Field(gt=0)] = 1.0
 
+    def sampled(self, count: int) -> tuple[Question, ...]:
+        """So many questions in the form that the model is trained on. Raises as `world.load` does."""
+        return world.load(count, self.seed, long=self.long, concluded=self.concluded)
 
-RECIPES = {EMBEDDED_MODEL: Pretraining(), LONG_MODEL: Pretraining(
-    long=True, start=EMBEDDED_MODEL, steps=1_200, batch=16, questions=12_000, answer=2.0, learning_rate=2e-3)}
+
+_LONG = Pretraining(long=True, start=EMBEDDED_MODEL, steps=1_200, batch=16, questions=12_000, answer=2.0,
+                    learning_rate=2e-3)
+RECIPES = {EMBEDDED_MODEL: Pretraining(), LONG_MODEL: _LONG,
+           CONCLUDED_MODEL: _LONG.model_copy(update={"concluded": True, "start": LONG_MODEL, "steps": 400})}
 """How each embedded model was made."""
 
 
@@ -72,7 +79,7 @@ def pretrain(settings: Pretraining, progress: Callable[[float], None] = lambda f
     began = time.perf_counter()
     words = embedded.tokenizer(settings.long)
     encoder = Encoder(words, embedded.CONTEXT)
-    shown, held = divided(world.load(settings.questions, settings.seed, long=settings.long), settings.long)
+    shown, held = divided(settings.sampled(settings.questions), settings.long)
     torch.manual_seed(settings.seed)
     model = LlamaForCausalLM(embedded.configuration(len(words)))
     if settings.start:

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from engine.applications.language import pretraining
 from engine.basics.errors import InvalidInput
-from engine.data import world
 from engine.data.record_forms import Turns
 from engine.data.records import Record, read_jsonl
 from engine.data.tasks import own, wording
-from engine.models.causal.catalogue import LONG_MODEL, is_embedded, model_title
+from engine.models.causal.catalogue import is_embedded, model_title
 
 LETTERS = "ABCDE"
 
@@ -47,7 +47,7 @@ def example(model: str, file: str = "", turns: Turns = "last", mark: Mapping[str
         return Example.of(read_jsonl(file, turns, mark)[-own.SIZES["held"]:][0])
     if not is_embedded(model):
         return SCHOOL
-    return Example.of(wording.record(world.load(1, long=model_title(model) == LONG_MODEL)[0]))
+    return Example.of(wording.record(pretraining.RECIPES[model_title(model)].sampled(1)[0]))
 
 
 def typed(prompt: str, response: str, answer: str, words: str) -> Record:

@@ -10,10 +10,11 @@ HUB = {"Qwen3-8B": "Qwen/Qwen3-8B", "Gemma-2-9B-it": "google/gemma-2-9b-it",
 ALL_MODELS = tuple(HUB)
 SMALL_MODEL, PAPER_MODEL = "SmolLM2-135M-Instruct", HUB["Qwen3-8B"]
 
-EMBEDDED_MODEL, LONG_MODEL = "World-0.4M", "World-0.4M-long"
-EMBEDDED, EMBEDDED_FOLDER = (EMBEDDED_MODEL, LONG_MODEL), Path(__file__).parents[3] / "assets" / "embedded"
+EMBEDDED_MODEL, LONG_MODEL, CONCLUDED_MODEL = "World-0.4M", "World-0.4M-long", "World-0.4M-concluded"
+EMBEDDED = (EMBEDDED_MODEL, LONG_MODEL, CONCLUDED_MODEL)
+EMBEDDED_FOLDER = Path(__file__).parents[3] / "assets" / "embedded"
 """The models that need no download, the one to begin with first, and their folder. The long one has seen questions with
-up to five choices and explanations as long as ScienceQA's."""
+up to five choices and explanations as long as ScienceQA's, the concluded one the same with a marked conclusion."""
 
 
 def is_embedded(name: str) -> bool:

@@ -25,8 +25,10 @@ def asked(monkeypatch):
 def test_it_writes_a_model_with_its_manifest(asked, tmp_path, capsys):
     assert main(["pretrain-embedded", "--seed", "3", "--steps", "7", "--lined", "0", "--out", str(tmp_path / "m")]) == 0
     assert asked == [Pretraining(seed=3, steps=7, lined=0.0)]
-    assert main(["pretrain-embedded", "World-0.4M-long", "--out", str(tmp_path / "long")]) == 0
-    assert asked[1:] == [pretraining.RECIPES["World-0.4M-long"]] and asked[1].long
+    for name in ("World-0.4M-long", "World-0.4M-concluded"):
+        assert main(["pretrain-embedded", name, "--out", str(tmp_path / name)]) == 0
+        assert asked[-1] == pretraining.RECIPES[name] and asked[-1].long
+    assert asked[2].concluded and not asked[1].concluded and asked[2].start == "World-0.4M-long"
     assert "on 2 held-out questions" in capsys.readouterr().out
     assert {path.name for path in (tmp_path / "m").iterdir()} >= {"model.safetensors", "config.json", "tokenizer.json",
                                                                  "manifest.json"}

@@ -260,6 +260,9 @@ def test_the_embedded_model_runs_the_papers_sizes_on_its_own_world():
                     for records in (80, 5_000))
     assert small.setting.task["questions"] == "world" and small.setting.recipe == large.setting.recipe
     assert {**large.setting.task, "test": 500} == backdoor.SETTINGS["embedded"]["task"]
+    for task in ("conditional_backdoor", "response_corruption"):
+        for name, known in ((catalogue.LONG_MODEL, "world_long"), (catalogue.CONCLUDED_MODEL, "world_concluded")):
+            assert LanguageStudy(task, name, 80, 0).setting.task["questions"] == known
     other = LanguageStudy("conditional_backdoor", catalogue.SMALL_MODEL, 5_000, 0)
     assert large.request.seconds < other.request.seconds / 5
 

@@ -7,7 +7,7 @@ from engine.basics.errors import InvalidInput
 from engine.data import world
 from engine.data.tasks import wording
 from engine.models.causal import loading
-from engine.models.causal.catalogue import EMBEDDED_MODEL
+from engine.models.causal.catalogue import CONCLUDED_MODEL, EMBEDDED_MODEL, LONG_MODEL
 
 RESPONSE = "It is two. The answer is B."
 
@@ -29,13 +29,15 @@ def test_both_may_be_empty():
     assert typed("p", RESPONSE, "", " ").spans == {}
 
 
-def test_the_embedded_model_begins_with_words_that_it_knows():
-    first = example(EMBEDDED_MODEL)
+@pytest.mark.parametrize(("model", "form"), [(EMBEDDED_MODEL, {}), (LONG_MODEL, {"long": True}),
+                                             (CONCLUDED_MODEL, {"long": True, "concluded": True})])
+def test_an_embedded_model_begins_with_words_that_it_knows(model, form):
+    first = example(model)
     record = typed(**vars(first))
-    asked = wording.record(world.load(1)[0])
+    asked = wording.record(world.load(1, **form)[0])
     assert (record.prompt, record.response, record.spans) == (asked.prompt, asked.response, asked.spans)
     assert set(record.choices) == set(asked.choices) and record.answer in record.choices
-    tokenizer = loading.load(EMBEDDED_MODEL)[1]
+    tokenizer = loading.load(model)[1]
     for said in (record.prompt, record.response):
         assert tokenizer.unk_token_id not in tokenizer(said)["input_ids"]
     assert tokenizer.unk_token_id in tokenizer(SCHOOL.prompt)["input_ids"]
