@@ -35,7 +35,7 @@ def ask(scorings: Sequence[Scoring]) -> Compared | Waiting:
     why = refused(scorings)
     rows = [row for row in range(len(scorings)) if row not in why]
     if len(rows) < 2:
-        raise InvalidInput("Fewer than two of these specifications can be computed for this model.")
+        raise InvalidInput("A comparison needs two specifications that this model can answer.")
     scorings = [scorings[row] for row in rows]
     computed = all(scoring.route.computes for scoring in scorings)
     sources = [new_picker.applied(pickers.source(seed)) for seed in range(pickers.seed_count() if computed else 1)]
