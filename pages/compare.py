@@ -51,7 +51,7 @@ with left:
     new_picker.show(new_picker.applied(pickers.source()))
 compared = None
 with right, guarded("The comparison"):
-    compare_panel.refused(scorings, names)
+    compare_panel.refused(scorings)
     compared = comparisons.ask(scorings)
 with below:
     if compared is None or isinstance(compared, Waiting):

@@ -44,10 +44,10 @@ RANKED = {two_rankings.MEAN: ("by the mean score", "by the mean score over all q
 """What ranks the top list over all queries -> what it is called to choose from, and in a sentence."""
 
 
-def refused(scorings: Sequence[Scoring], labels: Sequence[str]) -> None:
+def refused(scorings: Sequence[Scoring]) -> None:
     """Says of each specification of the list that the model has no answer to it, and why."""
     for row, reason in comparisons.refused(scorings).items():
-        st.warning(sentence(f"{labels[row]}: {reason}"), icon=":material/block:")
+        st.warning(sentence(f"Number {row + 1} of the list is not computed. {reason}"), icon=":material/block:")
 
 
 def metric_switch() -> str:
