@@ -51,6 +51,7 @@ with left:
     new_picker.show(new_picker.applied(pickers.source()))
 compared = None
 with right, guarded("The comparison"):
+    compare_panel.refused(scorings)
     compared = comparisons.ask(scorings)
 with below:
     if compared is None or isinstance(compared, Waiting):
@@ -71,7 +72,7 @@ with right.container(key="wf-dock", gap="small"):
         job_panel.watch(compared.waiting)
     specification_list.OPENED.boxes(names, pair, "specification", "collapsed")
     if not set(pair) <= set(compared.rows):
-        st.info("This pair is being computed. Press a cell with a number to open it.", icon=":material/hourglass:")
+        st.info(f"This pair is {'being' if compared.waiting else 'not'} computed. Press a cell with a number to open it.", icon=":material/hourglass:")
         st.stop()
     names = [names[row] for row in compared.rows]
     pair = compared.rows.index(pair[0]), compared.rows.index(pair[1])

@@ -13,6 +13,7 @@ from engine.basics.errors import WhichfluenceError
 from engine.basics.settings import parsed
 from engine.desk import external, presets, shelves
 from engine.desk.models import is_recording, recorded_runs
+from engine.desk.refusals import refusal
 from engine.question.behaviors import reading
 from engine.question.interventions import INTERVENTIONS
 from engine.question.processes import PROCESSES
@@ -64,7 +65,8 @@ def _method(method: NamedMethod) -> SearchEntry:
     scoring = _implied(method)
     if scoring is not None and _fits(scoring):
         return SearchEntry(title, codes.encode(scoring))
-    return SearchEntry(f"{title} · not for this model", unfit=(
+    reason = "" if scoring is None else refusal(pickers.source(), scoring)
+    return SearchEntry(f"{title} · not for this model", unfit=reason or (
         f"{method.title} is not defined for {pickers.problem_class().noun}, or takes too long there. "
         "Choose another model in the sidebar, or another method."))
 
@@ -72,13 +74,14 @@ def _method(method: NamedMethod) -> SearchEntry:
 def _fits(scoring: Scoring) -> bool:
     return scoring.behavior not in pickers.lacking() and (
         not new_picker.outside() or scoring.intervention.adds) and (
-        parsed(scoring.estimator)[0] in pickers.routes(scoring.specification))
+        parsed(scoring.estimator)[0] in pickers.routes(scoring.specification)) and (
+        not refusal(pickers.source(), scoring))
 
 
 def _questions() -> Iterator[SearchEntry]:
     """Every B, P and T that fit each other and the model, with the usual parameters, answered exactly where that is
     offered."""
-    model, lacks = pickers.problem_class(), pickers.lacking()
+    model, lacks, source = pickers.problem_class(), pickers.lacking(), pickers.source()
     for done in pickers.sensible(INTERVENTIONS):
         for trained in pickers.sensible(fitting_to(done)):
             intervention = {"kind": done, **parameters.usual(INTERVENTIONS[done], model)}
@@ -90,6 +93,8 @@ def _questions() -> Iterator[SearchEntry]:
                     routes = pickers.routes(specification)
                     if routes and behavior not in lacks:
                         scoring = Scoring.of(behavior, intervention, process, routes[0])
+                        if refusal(source, scoring):
+                            continue
                         yield SearchEntry(f"{scoring.title} · question", codes.encode(scoring))
 
 

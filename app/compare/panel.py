@@ -19,6 +19,7 @@ from app.widgets.pickers import pickers
 from app.widgets.results import agreements, downloads, figures, two_rankings
 from app.widgets.results.two_rankings import RankingPair
 from app.widgets.words import chips, glossary
+from app.widgets.words.plain_text import sentence
 from engine.desk import commands
 from engine.desk.analyses import Comparison
 from engine.desk.compared import Compared
@@ -43,6 +44,12 @@ RANKED = {two_rankings.MEAN: ("by the mean score", "by the mean score over all q
 """What ranks the top list over all queries -> what it is called to choose from, and in a sentence."""
 
 
+def refused(scorings: Sequence[Scoring]) -> None:
+    """Says of each specification of the list that the model has no answer to it, and why."""
+    for row, reason in comparisons.refused(scorings).items():
+        st.warning(sentence(f"Number {row + 1} of the list is not computed. {reason}"), icon=":material/block:")
+
+
 def metric_switch() -> str:
     """Which agreement the heatmap and the distribution show."""
     return SHORTS[segments("metric", "Agreement", list(SHORTS), "kendall", lambda short: METRICS[SHORTS[short]].title,
@@ -53,7 +60,8 @@ def matrix(compared: Compared, listed: Sequence[Scoring], labels: Sequence[str],
            floors: Floors) -> None:
     """The matrix of the whole list with its small print. floors: what another seed reaches in the cells about a single
     run."""
-    checked = measured.known(compared) if compared.waiting is None else ()
+    whole = len(compared.rows) == len(listed)
+    checked = measured.known(compared) if compared.waiting is None and whole else ()
     own = comparisons.matrix(compared, metric, [labels[row] for row in compared.rows], pair)
     cells = comparisons.widened(noise_floor.marked(own, compared, floors, metric), compared.rows, labels, pair)
     grid.show(listed, labels, cells, metric, comparisons.chance(metric, _candidates(compared)), pair,
@@ -126,8 +134,8 @@ def questions(compared: Compared, labels: Sequence[str], pair: tuple[int, int]) 
         with st.container(key=f"wf-asked-{int(index == pair[1])}", gap=None):
             glossary.html(f'<div class="wf-asked"><strong>{escape(labels[index])}</strong>'
                           f"{chips.html(compared.scorings[index], compared.scorings[other])}</div>")
-            sentence = chips.sentence(compared.scorings[index], compared.scorings[other])
-            glossary.html(f'<div class="wf-asked">{sentence}</div>')
+            question = chips.sentence(compared.scorings[index], compared.scorings[other])
+            glossary.html(f'<div class="wf-asked">{question}</div>')
 
 
 def computed(compared: Compared, labels: Sequence[str], pair: tuple[int, int]) -> None:

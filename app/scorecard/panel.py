@@ -37,6 +37,9 @@ def offer(chosen: ScorecardChoice, request: ScorecardRequest) -> None:
     st.button("Run the scorecard", type="primary", icon=":material/play_arrow:", on_click=job_panel.act,
               args=(desk().start, request), disabled=bool(chosen.source.no_training))
     job_panel.untrained(chosen.source)
+    if chosen.scores:
+        glossary.markdown(f"Scores of other programs: {_external(chosen)}. They can be measured once this scorecard is "
+                          "there.")
     rows = "\n".join(f"| {one.title} | {one.definition} | {one.question} |"
                      for one in (BENCHMARKS[name] for name in request.benchmarks))
     with st.container(key="wf-card-benchmarks"):
@@ -62,8 +65,7 @@ def external(chosen: ScorecardChoice, table: pd.DataFrame) -> pd.DataFrame:
     if request is None:
         glossary.caption("Scores imported on [Compare](compare) are measured here too.")
         return table
-    names = ", ".join(f"**{plain(scoring.route.title)}**" for scoring in chosen.scores)
-    glossary.markdown(f"Scores of other programs: {names}. Only benchmarks that retrain this model without some "
+    glossary.markdown(f"Scores of other programs: {_external(chosen)}. Only benchmarks that retrain this model without some "
                       "examples can measure them; the others train models for which there are no such scores.")
     answer = card_data.card(chosen, request)
     if answer is None:
@@ -72,6 +74,10 @@ def external(chosen: ScorecardChoice, table: pd.DataFrame) -> pd.DataFrame:
         return table
     own = job_panel.beside(answer)
     return table if own is None else card_data.joined(table, own, chosen)
+
+
+def _external(chosen: ScorecardChoice) -> str:
+    return ", ".join(f"**{plain(scoring.route.title)}**" for scoring in chosen.scores)
 
 
 def protocol_sentence(name: str) -> str:

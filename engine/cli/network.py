@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -14,12 +14,12 @@ from engine.cli.setting import FitOptions, NetworkOptions, parse_shape
 from engine.cli.spec_files import read_recipe
 from engine.data.arrays import Arrays
 from engine.data.dataset import digest
+from engine.models import own_architecture
 from engine.models.catalogue import build_model
 from engine.models.checkpoint import load_checkpoint, read_state
 from engine.models.network import selected
 from engine.models.recipe import Recipe
 from engine.models.recorded import open_recording
-from engine.models.wrapped import unwrapped
 from engine.problems import ModuleProblem
 from engine.problems.families.network import NETWORK_RECIPE, of_recording
 from engine.problems.problem import pick_device
@@ -91,16 +91,6 @@ def input_shape(text: str, features: int) -> tuple[int, ...]:
 
 def builder(model: str, shape: tuple[int, ...], classes: int) -> Callable[[], nn.Module]:
     """() -> a fresh module. Raises `InvalidInput` for an unknown name or a function that cannot be had."""
-    name, colon, attribute = model.partition(":")
-    if not colon:
-        build_model(model, shape, classes)
-        return lambda: build_model(model, shape, classes)
-    try:
-        function = getattr(importlib.import_module(name), attribute)
-        module = function(shape, classes)
-    except (ImportError, AttributeError, TypeError) as error:
-        raise InvalidInput(f"--model {model} cannot be loaded ({error}); give MODULE:FUNCTION, an importable function "
-                           "of (shape, classes) that returns a torch module.") from None
-    if not isinstance(module, nn.Module):
-        raise InvalidInput(f"--model {model} returned {type(module).__name__}; let it return a torch module.")
-    return lambda: unwrapped(function(shape, classes))
+    make = own_architecture.builder(model) if ":" in model else partial(build_model, model)
+    make(shape, classes)
+    return partial(make, shape, classes)

@@ -37,8 +37,9 @@ L2 = Annotated[float | None, typer.Option("--l2", help="λ of the penalty (λ/2)
 USUAL_L2 = 1e-4
 Intercept = Annotated[bool, typer.Option("--intercept", help="Add an intercept, which is not regularised.")]
 Model = Annotated[str, typer.Option(help="softmax, a network that `list` shows, a classification model of "
-                                         "torchvision, MODULE:FUNCTION of your own, or, for records, a language "
-                                         "model: a folder, a name under WHICHFLUENCE_MODELS or on the hub.")]
+                                         "torchvision, FILE.py:FUNCTION or MODULE:FUNCTION of your own, or, for "
+                                         "records, a language model: a folder, a name under WHICHFLUENCE_MODELS or on "
+                                         "the hub.")]
 Checkpoint = Annotated[Path | None, typer.Option(help="The network's trained weights: safetensors, or a state dict, "
                                                       "loaded without running code (default: train it).",
                                                  metavar="FILE")]
@@ -105,8 +106,8 @@ class FitOptions:
 class NetworkOptions:
     """The options that make a problem one of a network.
 
-    model: a name that `list` shows, any classification model of torchvision, or MODULE:FUNCTION, a function of
-    your own (shape, classes) -> torch module that Python can import. checkpoint: its trained weights; without
+    model: a name that `list` shows, any classification model of torchvision, or FILE.py:FUNCTION or MODULE:FUNCTION, a
+    function of your own of (shape, classes), or of nothing, -> torch module. checkpoint: its trained weights; without
     one it is trained by the recipe. shape: of one input, as `3,32,32`; flat where left out. trajectory: the weights
     at earlier points of its training, in order, for the process `trajectory`. recipe: how it is trained, by default
     as the paper's; of a checkpoint nothing is known without one, and it cannot be trained anew.

@@ -7,6 +7,8 @@ import hashlib
 import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -205,7 +207,17 @@ def read(chosen: UploadOptions, name: str) -> Dataset:
     unfit = given - OF_RECORDS if path.suffix == RECORDS else given & OF_RECORDS
     if unfit or chosen.embeddings and path.suffix == ARRAYS:
         raise InvalidInput(f"`{min(unfit, default='embeddings')}` does not apply to such data; leave it out.")
-    return chosen.applied(LOADERS[path.suffix](path, name, chosen))
+    files = chosen.model_copy(update={"classes": {}, "trusted": {}, "queries": ""})
+    return chosen.applied(replace(_loaded(path, path.stat().st_mtime_ns, canonical_json(files.model_dump(mode="json"))),
+                                  name=name))
+
+
+@lru_cache(maxsize=1)
+def _loaded(path: Path, written: int, read_as: str) -> Dataset:
+    """The dataset of a file before classes, verified examples and queries are chosen: a preview, a check and the use of
+    one file read it once."""
+    chosen = UploadOptions.parse(parse_object(read_as.encode(), "the reading"))
+    return LOADERS[path.suffix](path, path.name, chosen)
 
 
 def _pictures(path: Path, name: str, chosen: UploadOptions) -> Dataset:

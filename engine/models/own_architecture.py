@@ -115,6 +115,13 @@ def register(own: Declaration) -> None:
         register_own(own.name, _build(own, function), Own(own.shape, fingerprint((function, own.shape, own.whole))))
 
 
+def builder(text: str) -> Callable[[tuple[int, ...], int], nn.Module]:
+    """(shape, classes) -> the module with fresh weights, of FILE.py:FUNCTION or MODULE:FUNCTION, as a `Declaration` of
+    it has them. Raises `InvalidInput`, as does what it returns."""
+    function = importable(text)
+    return _build(Declaration(name=function, function=function), _function(function))
+
+
 def _function(text: str) -> Callable[..., nn.Module]:
     name, _, attribute = text.rpartition(":")
     try:

@@ -150,7 +150,7 @@ class ModuleProblem(Problem):
 
     def _inputs(self, x: Arraylike) -> Tensor:
         """On the device, in the kind of numbers that the module takes."""
-        held = x if isinstance(x, Tensor) else torch.as_tensor(np.asarray(x))
+        held = x if isinstance(x, Tensor) else torch.as_tensor(np.require(x, requirements="W"))
         dtype = self.of_model(f"inputs of {held.dtype}", lambda: number_kind(
             self.network.module, held[:2].to(self.device), self.network.dtype))
         return held.to(device=self.device, dtype=dtype)

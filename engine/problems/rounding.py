@@ -28,7 +28,8 @@ def rounded(named: Iterable[tuple[str, Iterable[ArrayLike | Tensor]]], dtype: to
 def loss(array: ArrayLike | Tensor, dtype: torch.dtype) -> tuple[float, str]:
     """max |narrow(v) − v| / |v| over the values of an array that has more digits than `dtype`, and its own type; 0
     where it has no more."""
-    held = array.detach() if isinstance(array, Tensor) else torch.as_tensor(np.asarray(array))
+    held = array.detach() if isinstance(array, Tensor) else torch.as_tensor(
+        np.require(array, requirements="W"))
     if not held.is_floating_point() or torch.finfo(held.dtype).eps >= torch.finfo(dtype).eps:
         return 0.0, ""
     worst = 0.0

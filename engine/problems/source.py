@@ -192,6 +192,11 @@ class ProblemSource(Value):
         return self.family.no_training(self)
 
     @property
+    def stored_checkpoints(self) -> int | None:
+        """How many checkpoints a trajectory can visit; None where it makes its own, or where only a recording says."""
+        return self.family.stored_checkpoints(self)
+
+    @property
     def is_trained(self) -> bool:
         """Whether `build` takes a moment only; softmax regression always does, next to a network."""
         return self.family.is_trained(self)

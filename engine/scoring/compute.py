@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import cast
 
 import torch
@@ -31,7 +32,8 @@ def compute(problem: Problem, scorings: Scoring | Sequence[Scoring], options: Op
     options = options or Options()
     scorings = [scorings] if isinstance(scorings, Scoring) else list(scorings)
     for scoring in scorings:
-        check(problem, scoring)
+        with _named(scoring, len(scorings)):
+            check(problem, scoring)
     finished: dict[int, Scores] = {}
     groups = _groups(scorings)
     for number, members in enumerate(groups):
@@ -39,6 +41,15 @@ def compute(problem: Problem, scorings: Scoring | Sequence[Scoring], options: Op
             finished.update(_compute_group(problem, scorings, members, options.stage(number, len(groups))))
         options.progress((number + 1) / len(groups))
     return [finished[index] for index in range(len(scorings))]
+
+
+@contextmanager
+def _named(scoring: Scoring, count: int) -> Iterator[None]:
+    """Of several scorings, says which one is refused."""
+    try:
+        yield
+    except InvalidInput as error:
+        raise error if count == 1 else InvalidInput(f"{scoring.title}: {error}") from None
 
 
 def check(problem: Problem, scoring: Scoring) -> None:

@@ -5,9 +5,11 @@ import pytest
 from app.widgets.pickers import pickers, weights_picker
 from engine.models.own_architecture import declared
 from engine.problems.own_model import declare
+from engine.scoring import codes
+from engine.scoring.scoring import Scoring
 from tests.engine.models.test_own_architecture import folder  # noqa: F401
 from tests.engine.problems.test_own_model import files  # noqa: F401
-from tests.pages.support import open, says, sound
+from tests.pages.support import open, says, scored, sound, texts
 
 
 @pytest.fixture
@@ -38,6 +40,20 @@ def test_other_data_offer_the_models_of_the_program(own):
     at = sound(open("compare", data="digits"))
     assert chosen(at, "Model").value == "softmax" and "Tokens" not in chosen(at, "Model").options[:1]
     assert pickers.SOFTMAX in [box.value for box in at.selectbox]
+
+
+def test_a_trajectory_without_checkpoints_is_greyed_and_leaves_the_others_of_a_link(own):
+    """A link names three specifications, one of them at checkpoints that these weights came without."""
+    listed = [codes.encode(Scoring.of("query_loss", {"kind": "add_occurrence"}, {"kind": process, "eta": 0.1}, route))
+              for process, route in (("one_step", "exact"), ("trajectory", "exact"), ("one_step", "first_order"))]
+    at = scored(sound(open("compare", s=listed, pair="1-3")))
+    assert says(at, "No checkpoints of this model's training are stored") and not says(at, "This pair is")
+    assert "Same question" in " ".join(texts(at))
+    at.button(key="compare:add").click().run()
+    process = next(box for box in at.selectbox if box.key == "add:T")
+    assert process.options[-1] == "trajectory (not for this model)"
+    process.set_value("trajectory").run()
+    assert not [button for button in at.button if button.key == "compare:done"]
 
 
 def test_models_are_not_offered_to_be_trained_where_nobody_knows_how(own):

@@ -32,6 +32,7 @@ from engine.desk import Problem, ProblemSource, datasets, fitting, language_quer
 from engine.desk.datasets import Record
 from engine.desk.models import ALL, SOFTMAX, TrainingRecipe, check_language_model, is_embedded
 from engine.desk.models import problem_class as class_of
+from engine.desk.refusals import refusal, unfit_processes
 from engine.question import worded_behaviors
 from engine.question.behaviors import BEHAVIORS, reading
 from engine.question.interventions import INTERVENTIONS
@@ -240,7 +241,9 @@ def scoring_picker(name: str, default: Scoring) -> Scoring | None:
         done = _select(name, "P", "P · intervention", sensible(INTERVENTIONS), default.intervention.kind, _words)
         intervention = {"kind": done, **parameters.show(name, INTERVENTIONS[done], default.intervention, model)}
     with columns[2]:
-        trained = _select(name, "T", "T · training process", sensible(fitting_to(done)), default.process.kind, _words)
+        unfit = unfit_processes(source())
+        trained = _select(name, "T", "T · training process", sorted(sensible(fitting_to(done)), key=unfit.__contains__),
+                          default.process.kind, lambda kind: _words(kind) + " (not for this model)" * (kind in unfit))
         process = {"kind": trained, **parameters.show(name, PROCESSES[trained], default.process, model)}
     if behavior is None:
         return None
@@ -251,7 +254,10 @@ def scoring_picker(name: str, default: Scoring) -> Scoring | None:
             estimator = _select(name, "E", "answered by", routes(specification), parsed(default.estimator)[0],
                                 lambda route: ESTIMATORS[route].title)
             chosen = settings_picker.show(name, estimator, default.estimator)
-        return Scoring.of(behavior, intervention, process, chosen)
+        scoring = Scoring.of(behavior, intervention, process, chosen)
+        if not (reason := refusal(source(), scoring)):
+            return scoring
+        words.warning(sentence(reason), icon=":material/block:")
     return None
 
 

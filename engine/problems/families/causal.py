@@ -81,6 +81,10 @@ class CausalFamily(Family):
         return ("This model is read as it is, without any training here, so it cannot be retrained; give a "
                 "recipe with `epochs`, or choose another model.")
 
+    def stored_checkpoints(self, source: SourceFields) -> int | None:
+        recipe = self.recipe(source)
+        return None if source.weights else recipe.checkpoints if recipe.epochs else 0
+
     def parameters(self, source: SourceFields) -> int:
         recipe = self.recipe(source)
         return _count(source.model, loading.identity(source.model)["files"], recipe, source.selection)

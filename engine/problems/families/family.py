@@ -65,6 +65,11 @@ class Family(ABC):
         """Why the model cannot be trained anew, as a sentence; empty where it can."""
         return ""
 
+    def stored_checkpoints(self, source: SourceFields) -> int | None:
+        """How many checkpoints there are for a trajectory to visit; None where it makes its own, or where only a
+        recording says."""
+        return None
+
     def contents(self, source: SourceFields) -> dict[str, str]:
         """What the names in a source, besides that of its data, stand for on this machine, as digests."""
         return {}

@@ -60,6 +60,11 @@ class NetworkFamily(Family):
         return ("How these weights were trained is not known, so the model cannot be retrained; give the "
                 "recipe beside the checkpoint, or train here instead.")
 
+    def stored_checkpoints(self, source: SourceFields) -> int | None:
+        if source.weights:
+            return None if stored_recordings.is_recording(source.weights) else 0
+        return self.recipe(source).checkpoints
+
     def contents(self, source: SourceFields) -> dict[str, str]:
         own = {"model": OWNED[source.model].code} if source.model in OWNED else {}
         return {**own, **self._weights(source)}

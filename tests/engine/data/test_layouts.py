@@ -17,6 +17,7 @@ from engine import data as datasets
 from engine.basics.errors import InvalidInput
 from engine.data import load_image_folder, uploads
 from engine.data.layout import by_folders, common
+from engine.data.packing import packed
 from engine.data.pixels import survey
 
 
@@ -109,6 +110,8 @@ def test_links_are_followed_once_and_loops_are_not(tmp_path):
     data = load_image_folder(root)
     assert data.class_names == ("A", "B", "C") and len(data.y_train) + len(data.y_test) == 6
     assert {file for file, _ in data.left_out} == {"A/up", "B/around", "D", "A/gone.png"}
+    with zipfile.ZipFile(packed(root)) as archive:
+        assert archive.read("A/gone.png") == b"" and archive.read("C/0.png")
 
 
 def test_what_is_hidden_is_left_out_by_name(tmp_path):
