@@ -3,8 +3,8 @@ r"""Multinomial logistic regression on features, with the penalty that predicts 
     L(W, b) = Σ_i w_i ℓ(z_i; W, b) / Σ_i w_i + (λ/2)‖W‖²,     ℓ the cross-entropy of the logits Wᵀx + b
 
 by scikit-learn, for which C = 1 / (λ Σ_i w_i). λ is the one of `PENALTIES` with the least cross-entropy on a fifth of
-the labels that was left out, stratified, walked from strong to weak until it rises: nobody's knowledge of which labels
-are wrong plays a part.
+the labels that was left out, stratified, walked from `FIRST` to weaker ones, or else to stronger ones, while it falls:
+nobody's knowledge of which labels are wrong plays a part.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 PENALTIES = tuple(10.0 ** (half / 2) for half in range(1, -9, -1))
 """λ, from about 3 down to 1e-4."""
+FIRST = 3
+"""Of `PENALTIES`, where the search for λ starts: 0.1."""
 MOST_STEPS = 1000
 TOLERANCE = 1e-3
 """At which largest component of the gradient of L a fit ends."""
@@ -42,17 +44,25 @@ def fit_regression(x: np.ndarray, y: np.ndarray, classes: int, penalty: float, w
 def choose_penalty(x: np.ndarray, y: np.ndarray, seed: int, check: Callable[[], None] = lambda: None,
                    tolerance: float = TOLERANCE) -> float:
     """λ for features x (n, F) and labels y (n,). seed: of the split; check: called before each fit."""
-    held = _left_out(y, seed)
-    regression, best = _regression(tolerance), (float("inf"), PENALTIES[0])
-    for penalty in PENALTIES:
+    held, regression = _left_out(y, seed), _regression(tolerance)
+    rest, labels, measured, left_out = x[~held], y[~held], x[held], y[held]
+
+    def loss(penalty: float) -> float:
         check()
-        fitted = _fitted(regression, x[~held], y[~held], penalty)
-        p = fitted.predict_proba(x[held])[np.arange(held.sum()), np.searchsorted(fitted.classes_, y[held])]
-        loss = -float(np.log(np.maximum(p, 1e-12)).mean())
-        if loss > best[0]:
+        fitted = _fitted(regression, rest, labels, penalty)
+        p = fitted.predict_proba(measured)[np.arange(len(measured)), np.searchsorted(fitted.classes_, left_out)]
+        return -float(np.log(np.maximum(p, 1e-12)).mean())
+
+    best, least = PENALTIES[FIRST], loss(PENALTIES[FIRST])
+    for direction in (PENALTIES[FIRST + 1:], PENALTIES[:FIRST][::-1]):
+        for penalty in direction:
+            current = loss(penalty)
+            if current >= least:
+                break
+            best, least = penalty, current
+        if best != PENALTIES[FIRST]:
             break
-        best = loss, penalty
-    return best[1]
+    return best
 
 
 def _regression(tolerance: float) -> LogisticRegression:

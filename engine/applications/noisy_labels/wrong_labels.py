@@ -57,7 +57,8 @@ def _thresholds(labels: np.ndarray, own: np.ndarray, classes: int, times: np.nda
 def _contradicted(labels: np.ndarray, p: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
     """Where the most probable of the confident classes is another one than the label, (m,) bool."""
     confident = np.where(p >= thresholds - 1e-6, p, -1)
-    return (confident.max(1) >= 0) & (confident.argmax(1) != labels)
+    top = confident.argmax(1)
+    return (confident[np.arange(len(top)), top] >= 0) & (top != labels)
 
 
 def counted(labels: np.ndarray, p: np.ndarray, seed: int = 0, repeats: int = REPEATS) -> Fraction:

@@ -77,13 +77,12 @@ def quickest(ranked, *arguments, repeats=3):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("load", "most"), [(pictures, 1.5), (texts, 1.5), (table, 2.0)])
-def test_the_first_list_takes_about_as_long_as_cleanlabs(load, most):
-    """Of a table with many rows for its columns, choosing the penalty takes as long as the folds."""
+@pytest.mark.parametrize("load", [pictures, texts, table])
+def test_the_first_list_takes_about_as_long_as_cleanlabs(load):
     x, truth = load()
     classes = int(truth.max()) + 1
     y, flags = corruption.symmetric_noise(truth, classes, 0.1, 0)
     theirs(x[:200], y[:200], classes)  # its imports
     (own, order), (other, issues) = quickest(ours, x, y, classes), quickest(theirs, x, y, classes)
-    assert own <= most * other
+    assert own <= 1.5 * other
     assert flags.noisy[order[:len(issues)]].sum() >= 0.95 * flags.noisy[issues].sum()
