@@ -47,8 +47,8 @@ SETTINGS = {
     "embedded": language.settings(catalogue.EMBEDDED_MODEL, {**TASK, "questions": "world", **SIZES}, EMBEDDED, 2048),
     "embedded-long": language.settings(catalogue.LONG_MODEL, {**TASK, "questions": "world_long", **LONG_SIZES}, LONG,
                                        2048),
-    "embedded-concluded": language.settings(catalogue.LONG_MODEL, {**TASK, "questions": "world_concluded",
-                                                                   **LONG_SIZES}, LONG, 2048),
+    "embedded-concluded": language.settings(catalogue.CONCLUDED_MODEL, {**TASK, "questions": "world_concluded",
+                                                                        **LONG_SIZES}, LONG, 2048),
 }
 TITLES = {"small": "80 short records, two epochs with learning rate 5e-4",
           "desk": "1,000 short ScienceQA records and 100 queries, a model of 135 million parameters",

@@ -255,7 +255,8 @@ def test_the_embedded_model_runs_the_papers_sizes_on_its_own_world():
         assert longer["model"] == catalogue.LONG_MODEL
         assert longer["task"] == {**settings["task"], "questions": "world_long", **sizes}
     marked = response_corruption.SETTINGS["embedded-concluded"]
-    assert marked == {**longer, "task": {**longer["task"], "questions": "world_concluded"}}
+    assert marked == {**longer, "model": catalogue.CONCLUDED_MODEL, "task": {**longer["task"],
+                                                                             "questions": "world_concluded"}}
     small, large = (LanguageStudy("conditional_backdoor", catalogue.EMBEDDED_MODEL, records, 0)
                     for records in (80, 5_000))
     assert small.setting.task["questions"] == "world" and small.setting.recipe == large.setting.recipe
