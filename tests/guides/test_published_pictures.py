@@ -54,11 +54,13 @@ def test_methods_that_find_poisons(row):
 def test_attacks_and_models_without_suspects():
     guide, kinds = " ".join(POISON.split()), ("as trained", "without the suspects")
     table = published("poison", "small").set_index(["attack", "what", "metric"])
-    for attack, words in (("patch, 1%", "{} before and {} after at 1%"), ("patch, 0.5%", "{} and {} at 0.5%")):
+    for attack in ("patch, 1%", "patch, 0.5%"):
         by_kind = [table.loc[attack, what, "attack success"]["seed_means"].split() for what in kinds]
         seeds = [" · ".join(f"{float(seed):.1%}" for seed in each) for each in by_kind]
         assert "{} before and {} after".format(*seeds) in guide
-        assert words.format(*(f"{table.loc[attack, what, 'accuracy']['mean']:.3f}" for what in kinds)) in guide
+        change = table.loc[attack, kinds[1], "accuracy change"]
+        written = f"{change['mean']:+.3f} ± {change['ci95']:.3f}".replace("-", "−")
+        assert f"by {written} at {attack.removeprefix('patch, ')}" in guide
     settings = manifest("poison", "small")["payload"]["settings"]
     assert settings["rows"] == 10_000 and settings["recipe"]["epochs"] == 12
     assert settings["cases"] == {"patch, 0.5%": ["patch", 0.005], "patch, 1%": ["patch", 0.01]}

@@ -265,7 +265,7 @@ def test_curves_of_another_response_are_shown_from_a_link_and_their_command_give
     assert next(metric.value for metric in at.metric if metric.label == "Kendall tau") == f"{tau:.3f}"
 
 
-@pytest.mark.parametrize("name, said", [("span:mammal", "stands in"), ("bm25", "which was ignored"),
+@pytest.mark.parametrize("name, said", [("span:mammal", "mark words that occur"), ("bm25", "which was ignored"),
                                         ("contrast#99", "which was ignored"), ("query_loss", "which was ignored")])
 def test_a_behavior_that_has_no_curve_is_said(trained, name, said):
     at = sound(open("approximation_error", draws=1, behavior=name, **SMALL))

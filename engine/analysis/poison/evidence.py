@@ -65,8 +65,9 @@ def evidence(problem: Problem, options: Options | None = None) -> tuple[np.ndarr
 def group_size(scores: np.ndarray) -> int:
     """How many of the first examples stand apart from the rest of the predicted class; 0 where no group does.
 
-    scores (n,) of one ranking. The cut is Otsu's (1979): of the scores of the predicted class, the one with the largest
-    variance between the two parts.
+    scores (n,) of one ranking. Otsu's cut (1979) of the scores of the predicted class has the largest variance between
+    its two parts, of means m and standard deviations s; the group reaches down to (m_1 s_2 + m_2 s_1)/(s_1 + s_2),
+    as many deviations from either mean, where that is lower.
     """
     own = np.sort(scores[scores > 1 - OF_OTHER_LABEL])[::-1]
     if len(own) < 2:
@@ -76,6 +77,9 @@ def group_size(scores: np.ndarray) -> int:
     lower = own.sum() - upper
     between = size * (len(own) - size) * (upper / size - lower / (len(own) - size)) ** 2
     count = int(size[between.argmax()])
+    first, rest = own[:count], own[count:]
+    if (spread := first.std() + rest.std()) > 0:
+        count = max(count, int((own > (first.mean() * rest.std() + rest.mean() * first.std()) / spread).sum()))
     return count if count <= LARGEST_GROUP * len(own) else 0
 
 

@@ -49,7 +49,7 @@ class WhatTaughtRequest(Sparse, Request[Taught]):
     name: ClassVar = "what-taught"
     answer: ClassVar = Taught
     doing: ClassVar = "shared evidence"
-    numerics: ClassVar = 2
+    numerics: ClassVar = 3
     unwritten: ClassVar = ("records",)
     outputs: ClassVar = {"out": "The ranking to write: a row for each training example, the most suspicious first."}
 

@@ -71,6 +71,13 @@ def test_without_planted_examples_no_group_stands_apart():
     assert evidence.group_size(np.array([0.9, 0.8, 0.9, *([0.0] * 40), *([-1.9] * 9)])) == 3
 
 
+def test_a_group_that_spreads_wider_than_the_rest_is_taken_whole():
+    """Otsu's cut lies halfway between the means 0.43 and −0.07, so it would leave the group's lowest scores."""
+    planted, rest = np.linspace(0.16, 0.7, 100), np.linspace(-0.14, 0.0, 900)
+    assert (planted < (planted.mean() + rest.mean()) / 2).any()
+    assert evidence.group_size(np.concatenate([rest, planted, np.full(50, -1.9)])) == 100
+
+
 def test_training_without_them_takes_the_prediction_back_and_random_ones_do_not(poisoned):
     problem, rows = poisoned
     answer = request("remove-suspects")(rows=rows.tolist(), queries=(0,), controls=1).run(problem)
