@@ -72,7 +72,8 @@ with right.container(key="wf-dock", gap="small"):
         job_panel.watch(compared.waiting)
     specification_list.OPENED.boxes(names, pair, "specification", "collapsed")
     if not set(pair) <= set(compared.rows):
-        st.info(f"This pair is {'being' if compared.waiting else 'not'} computed. Press a cell with a number to open it.", icon=":material/hourglass:")
+        st.info(f"This pair is {'being' if compared.waiting else 'not'} computed. Press a cell with a number to open "
+                "it.", icon=":material/hourglass:")
         st.stop()
     names = [names[row] for row in compared.rows]
     pair = compared.rows.index(pair[0]), compared.rows.index(pair[1])

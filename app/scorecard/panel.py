@@ -65,8 +65,8 @@ def external(chosen: ScorecardChoice, table: pd.DataFrame) -> pd.DataFrame:
     if request is None:
         glossary.caption("Scores imported on [Compare](compare) are measured here too.")
         return table
-    glossary.markdown(f"Scores of other programs: {_external(chosen)}. Only benchmarks that retrain this model without some "
-                      "examples can measure them; the others train models for which there are no such scores.")
+    glossary.markdown(f"Scores of other programs: {_external(chosen)}. Only benchmarks that retrain this model without "
+                      "some examples can measure them; the others train models for which there are no such scores.")
     answer = card_data.card(chosen, request)
     if answer is None:
         st.button("Measure the scores of other programs", icon=":material/play_arrow:", key="card:external",

@@ -28,7 +28,8 @@ def test_it_opens_on_a_run_that_came_with_the_program(home, page, shown):
 def test_poison_opens_on_a_model_that_came_with_the_program(home, data):
     at = sound(open("poison", **data))
     assert says(at, "Example</span>") and says(at, "Trained beforehand, in ") and OWN in labels(at)
-    assert says(at, "held-out examples are misclassified") and says(at, "The model says") and not desk().jobs.queue.jobs()
+    assert says(at, "held-out examples are misclassified") and says(at, "The model says")
+    assert not desk().jobs.queue.jobs()
     if data:
         rest, planted = ("other records", 100) if data["data"] == "world_planted" else ("rest of the class", 40)
         assert says(at, f"training examples stand apart from the {rest}")
