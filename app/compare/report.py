@@ -173,10 +173,10 @@ def _pair(compared: Compared, labels: Sequence[str], pair: tuple[int, int]) -> s
                       for name, metric in METRICS.items() for value in [compared.comparison.agreement(name, *pair)])
     said = [compare_panel.agreeing(compared.comparison, pair, candidates), *spot_check_panel.at_hand(compared, pair)]
     listed = compared.scorings
-    asked = [f"<div>{_question(compared, labels, index, chips.html(listed[index], listed[other]))}</div>"
-             for index, other in zip(pair, reversed(pair), strict=True)]
+    both = [f"<div>{_question(compared, labels, index, chips.html(listed[index], listed[other]))}</div>"
+            for index, other in zip(pair, reversed(pair), strict=True)]
     return (chips.verdict_html(compared.comparison.verdicts[pair[0]][pair[1]]) + f'<div class="numbers">{numbers}</div>'
-            + "".join(f'<p class="small">{escape(text)}</p>' for text in said if text) + _beside(asked))
+            + "".join(f'<p class="small">{escape(text)}</p>' for text in said if text) + _beside(both))
 
 
 def _rankings(compared: Compared, labels: Sequence[str], pair: tuple[int, int]) -> str:

@@ -12,8 +12,9 @@ from itertools import islice
 SEPARATORS = {"\t": "tabs", ";": "semicolons", "|": "bars", ",": "commas"}
 SAMPLE, ROWS = 65_536, 50
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-_SPACES = " \u00a0\u2009\u202f"
-_COMMA = re.compile(rf"[+-]?(\d{{1,3}}([.{_SPACES}]\d{{3}})+|\d*),\d+([eE][+-]?\d+)?")
+SPACES = " \u00a0\u2009\u202f"
+"""What stands between thousands, beside marks."""
+_COMMA = re.compile(rf"[+-]?(\d{{1,3}}([.{SPACES}]\d{{3}})+|\d*),\d+([eE][+-]?\d+)?")
 _THOUSANDS = re.compile(r"[+-]?\d{1,3}(\.\d{3})+")
 _POINT = re.compile(r"[+-]?\d*\.\d+([eE][+-]?\d+)?")
 
@@ -101,5 +102,5 @@ def _decimal(rows: list[list[str]]) -> str:
 def _point(cell: str) -> str:
     own = cell.strip()
     if _COMMA.fullmatch(own):
-        return re.sub(f"[.{_SPACES}]", "", own).replace(",", ".")
+        return re.sub(f"[.{SPACES}]", "", own).replace(",", ".")
     return own.replace(".", "") if _THOUSANDS.fullmatch(own) else cell

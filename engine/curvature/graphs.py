@@ -138,14 +138,18 @@ def flat(tensors: Sequence[Tensor]) -> Tensor:
 
 def graph_bytes(problem: CurvedModule) -> int:
     """What the graph of ∇ℓ keeps for one example, in bytes: measured on two examples less one."""
+    def build(count: int) -> None:
+        rows = torch.zeros(count, dtype=torch.long, device=problem.device)
+        refuse_once_differentiable(gradient_graph(problem, rows)[1])
+
     def measure() -> int:
-        two, one = (_saved_bytes(problem, torch.zeros(k, dtype=torch.long, device=problem.device)) for k in (2, 1))
-        return max(1, two - one)
+        return max(1, saved_bytes(lambda: build(2)) - saved_bytes(lambda: build(1)))
 
     return problem.memo("curvature: bytes an example", measure)
 
 
-def _saved_bytes(problem: CurvedModule, rows: Tensor) -> int:
+def saved_bytes(build: Callable[[], object]) -> int:
+    """Bytes of the tensors that autograd saves for the backward pass while `build` runs."""
     total = 0
 
     def count(tensor: Tensor) -> Tensor:
@@ -154,5 +158,5 @@ def _saved_bytes(problem: CurvedModule, rows: Tensor) -> int:
         return tensor
 
     with torch.autograd.graph.saved_tensors_hooks(count, lambda tensor: tensor):
-        refuse_once_differentiable(gradient_graph(problem, rows)[1])
+        build()
     return total

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from engine.basics.delimited import SPACES
 from engine.basics.errors import InvalidInput
 from engine.data.arrays import HUGE
 
@@ -22,7 +23,6 @@ DAY_FORMATS = {"ISO8601": "", "%d.%m.%Y": "", "%m/%d/%Y": "the month before the 
 """How dates are written -> what is said of it."""
 MISSING = ("", "?", "-", "–", "—", "n.a.", "N/A", "missing", "#DIV/0!", "#VALUE!", "#REF!", "#NUM!", "#NAME?")
 """What people and Excel write into an empty cell of a column of numbers, beside what pandas takes as empty."""
-SPACES = " \u00a0\u2009\u202f"
 MARKS = {".": f",'’{SPACES}", ",": f".'’{SPACES}"}
 """What stands before decimals -> what stands between thousands."""
 WRITTEN = {point: re.compile(rf"[$€£¥]?[{SPACES}]?[+−-]?(\d{{1,3}}([{marks}]\d{{3}})+|\d+)?([{point}]\d+)?"

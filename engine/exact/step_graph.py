@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from engine.curvature.graphs import flat, pulled_back
+from engine.curvature.graphs import flat, pulled_back, saved_bytes
 from engine.curvature.second_order import explained, refuse_once_differentiable, twice_differentiable
 from engine.models.steps import Step, Steps
 
@@ -44,16 +44,7 @@ class StepGraph:
 
     def measured(self) -> int:
         """Bytes that such a graph stores: of a second one, since the hooks that count them slow a graph down."""
-        total = 0
-
-        def count(tensor: Tensor) -> Tensor:
-            nonlocal total
-            total += tensor.nbytes
-            return tensor
-
-        with torch.autograd.graph.saved_tensors_hooks(count, lambda tensor: tensor):
-            StepGraph(self.steps, self.theta, self.step)
-        return total
+        return saved_bytes(lambda: StepGraph(self.steps, self.theta, self.step))
 
     def bent(self, columns: Tensor) -> tuple[Tensor, Tensor]:
         """(H_t u (r, P), ⟨u, ∂g_t/∂w⟩ (r, b)) for u (r, P), in one pass."""
