@@ -1,7 +1,8 @@
-# make run    the workbench in the browser       make test       lint, types and all tests but the slow ones
-# make lint   style                              make test-slow  comparisons with slow references, long visits
-# make types  types                              make bench      the measurements against other libraries
-# make clean  remove environments and caches     make fuzz       an hour of foreign content at every door
+# make run    the workbench in the browser       make test          lint, types, all quick tests, and each page in a browser
+# make lint   style                              make test-browser  every act of every page in a browser
+# make types  types                              make test-slow     comparisons with slow references, long visits
+# make clean  remove environments and caches     make bench         the measurements against other libraries
+# make fuzz   an hour of foreign content at every door
 # make run CLASS=1   lets a class join from devices in the network
 # make load   fifty visitors, and memory         make cluster-test  jobs on two Ray nodes, one of which is lost
 
@@ -17,7 +18,7 @@ BROWSER := $(PYTEST) -n $(shell expr $(CORES) + $(CORES) / 2) --dist loadfile
 
 unexport PYTHONDONTWRITEBYTECODE  # else every server, worker and command would compile the project anew
 
-.PHONY: run test test-slow fuzz load cluster-test lint types bench clean
+.PHONY: run test test-browser test-slow fuzz load cluster-test lint types bench clean
 
 run: $(VENV)/requirements.stamp
 	$(VENV)/bin/python -m engine run $(if $(CLASS),--classroom $(CLASS:1=auto)) \
@@ -31,8 +32,11 @@ types: $(VENV)/requirements.stamp
 
 test: $(VENV)/requirements.stamp lint types
 	$(BESIDE) -m "not (slow or e2e or serial)"
-	$(BROWSER) -m "e2e and not (slow or serial)" tests/e2e
+	$(BROWSER) -m "e2e and core and not slow" tests/e2e
 	$(PYTEST) -n 0 -m "serial and not slow" $$(grep -rl --include='*.py' mark[.]serial tests)  # alone
+
+test-browser: $(VENV)/requirements.stamp
+	$(BROWSER) -m "e2e and not (core or slow)" tests/e2e
 
 test-slow: $(VENV)/requirements.stamp
 	$(BESIDE) -m "slow and not e2e"

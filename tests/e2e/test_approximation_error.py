@@ -127,6 +127,7 @@ def test_the_derivative_of_a_training_is_checked_by_a_job(open_page, settle, scr
     assert page.console_errors == []
 
 
+@pytest.mark.core
 def test_a_link_reopens_the_same_view(open_page):
     page = open_page(f"/approximation_error?{SMALL}&eta=0.42&metric=sign&behavior=hard_margin&query=7")
     for part in ("eta=0.42", "metric=sign", "behavior=hard_margin", "query=7", "draws=1"):

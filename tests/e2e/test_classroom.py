@@ -110,6 +110,7 @@ def follows_the_hand(page, settle, button):
     page.wait_for_url("**toy-x=-3**")
 
 
+@pytest.mark.core
 def test_keys_go_on_from_an_answer_and_a_reload_keeps_it(open_page, settle):
     """→ with the focus on an option leaves the option as it is; T begins a new session of the same browser."""
     page = open_page("/learn?classroom=1&step=9", size=PROJECTOR)

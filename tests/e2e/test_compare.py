@@ -79,6 +79,7 @@ def test_the_arrow_keys_walk_the_cells_and_enter_opens_one(four, settle):
     assert page.locator('.wf-cell[tabindex="0"]').count() == 1
 
 
+@pytest.mark.core
 @on("compare")  # nothing is chosen: the first look
 def test_the_first_screen_holds_matrix_verdict_and_way(visit):
     page = visit.page
@@ -90,6 +91,7 @@ def test_the_first_screen_holds_matrix_verdict_and_way(visit):
     assert page.console_errors == []
 
 
+@pytest.mark.core
 @on("compare")
 def test_a_figure_is_saved_by_the_keyboard(visit):
     page = visit.page

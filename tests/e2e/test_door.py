@@ -30,11 +30,13 @@ def handshake(server, **headers):
                   Sec_WebSocket_Key="dGhlIHNhbXBsZSBub25jZQ==", **headers)[0]
 
 
+@pytest.mark.core
 @pytest.mark.parametrize("host", ["127.0.0.1:{port}", "localhost:{port}"])
 def test_a_page_of_the_server_itself_is_let_in(server, host):
     assert handshake(server, Host=host, Origin=f"http://{host}") == 101
 
 
+@pytest.mark.core
 @pytest.mark.parametrize(("host", "origin"), [
     ("evil.test:{port}", "http://evil.test:{port}"),  # DNS rebinding: the name points here, so both agree
     ("127.0.0.1:{port}", "http://evil.test"), ("127.0.0.1:{port}", "null"),

@@ -15,6 +15,7 @@ def two(opening):
         yield open_page(f"/examples?{SPECIFICATIONS}&n=5")
 
 
+@pytest.mark.core
 def test_a_query_is_chosen_by_its_picture(two, settle):
     page = two
     page.locator(".st-key-pick-query-3 button").click()
@@ -24,6 +25,7 @@ def test_a_query_is_chosen_by_its_picture(two, settle):
     assert "Query 3" in page.locator('[data-testid="stMain"]').inner_text()
 
 
+@pytest.mark.core
 def test_a_link_reopens_the_same_view(two, open_page, settle):
     two.locator(".st-key-pick-query-4 button").click()
     settle(two)

@@ -6,6 +6,7 @@ from tests.e2e.visits import on
 pytestmark = pytest.mark.e2e
 
 
+@pytest.mark.core
 @on("home")
 def test_home_shows_a_real_disagreement_without_scrolling(visit):
     page = visit.page
@@ -31,6 +32,7 @@ def test_the_cards_stack_on_a_phone(visit):
     assert len({box["x"] for box in boxes}) == 1 and boxes[0]["width"] > 300
 
 
+@pytest.mark.core
 @on("home")
 def test_one_key_starts_a_comparison(visit):
     page = visit.page

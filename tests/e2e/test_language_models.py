@@ -18,6 +18,7 @@ def main(page):
     return page.locator('[data-testid="stMain"]')
 
 
+@pytest.mark.core
 @on("language_models")
 def test_views_open_from_their_address_and_on_a_small_screen(visit, open_page, settle, screenshot):
     page = visit.page

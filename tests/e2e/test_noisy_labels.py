@@ -107,6 +107,7 @@ def test_no_key_is_misplaced_on_a_busy_machine_in_two_tabs_and_over_a_reload(ope
             process.kill()
 
 
+@pytest.mark.core
 def test_from_the_search_to_the_decision(open_page, settle, screenshot):
     page = open_page(ADDRESS)
     if page.get_by_role("button", name="Find suspicious labels").count():

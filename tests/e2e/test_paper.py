@@ -44,6 +44,7 @@ def test_charts_and_table_show_every_cell(paper):
     assert "0.747" in main(page).inner_text() and page.console_errors == []
 
 
+@pytest.mark.core
 def test_a_link_reopens_the_same_view(paper, open_page, settle):
     page = paper
     sign_agreement(page, settle)

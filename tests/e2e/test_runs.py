@@ -48,6 +48,7 @@ def card(page, job):
     return page.locator(f".st-key-run-{job.id[:12]}")
 
 
+@pytest.mark.core
 def test_a_run_is_taken_up_finishes_and_is_opened_kept_and_deleted(open_page, settle, submit, home, tmp_path):
     job = submit("A small run", 20, seed=11)
     page = open_page("/runs")

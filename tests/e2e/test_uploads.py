@@ -37,6 +37,7 @@ def upload(page, path, settle):
     settle(page)
 
 
+@pytest.mark.core
 def test_arrays_that_do_not_fit_are_refused_others_become_the_data_and_a_link_reopens_them(open_page, settle, alerts,
                                                                                           tmp_path):
     page = open_page("/compare?train=1900&example=1800")  # which one's own data do not have
