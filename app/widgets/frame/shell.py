@@ -20,7 +20,7 @@ VALIDATORS = (b"content-length", b"etag", b"last-modified")
 class Shell:
     """Puts `style` and `scripts` at the end of every HTML page of `app`, behind Streamlit's own style sheets."""
 
-    def __init__(self, app: ASGIApp, style: str = theme.STYLE + theme.FRAME + theme.SIDEBAR
+    def __init__(self, app: ASGIApp, style: str = theme.STYLE + theme.VEIL + theme.SIDEBAR
                  + history.SCRIPT + theme_switch.SCRIPT, scripts: str = "") -> None:
         self.app, self.style = app, (style + scripts).encode()
 
