@@ -95,7 +95,7 @@ def queried(dataset: Dataset, split: str) -> Dataset:
                            "verified queries.")
     rows = np.array([row for row, own in enumerate(dataset.test_splits) if own == split], dtype=np.int64)
     others = len(dataset.y_test) - len(rows)
-    said = (f"Of the verified queries, `{split}` ({len(rows):,}) alone is used, as chosen; {others:,} others are left "
+    said = (f"Only the verified queries of `{split}` ({len(rows):,}) are used, as chosen; {others:,} others are left "
             "out.",)
     return _arranged(dataset, np.arange(len(dataset.y_train)), len(dataset.y_train) + rows, said=dataset.said + said,
                      test_origin=f"`{split}` split")

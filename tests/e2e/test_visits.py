@@ -11,7 +11,7 @@ exceeds the bound, the least of five visits counts.
 import pytest
 
 from tests.e2e import faults, keyboard
-from tests.e2e.visits import ADDRESSES, CHART, CHARTED, OPERATED, PAGES, SIZES, THEMES, on
+from tests.e2e.visits import ADDRESSES, CHART, CHARTED, OPERATED, PAGES, SIZES, STILL, THEMES, on
 
 pytestmark = pytest.mark.e2e
 
@@ -78,6 +78,18 @@ def can_be_read(page):
 def test_axe_finds_nothing_serious(visit, theme):
     visit.at("desk", theme)
     assert not faults.serious(visit.page)
+
+
+@on("map", "compare-explained")
+def test_axe_finds_nothing_serious_in_what_opens_above_a_page(visit):
+    visit.at("desk", "dark")
+    for button in visit.page.locator('[data-testid="stMain"] [data-testid="stPopover"] button').all()[:2]:
+        button.click()
+        visit.page.locator('[data-testid="stPopoverBody"]').wait_for()
+        visit.page.wait_for_function(STILL)
+        found = faults.serious(visit.page)
+        visit.page.keyboard.press("Escape")
+        assert not found
 
 
 @on(*ADDRESSES)
