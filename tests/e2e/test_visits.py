@@ -160,3 +160,24 @@ def test_the_keyboard_alone_operates(visit, open_page, settle, shifts, at_rest):
         found.append(jumped(open_page(ADDRESSES[visit.view])))
     assert least(found) <= JUMP, found
     assert visit.page.console_errors == []
+
+
+FOCUS = "where => Boolean(document.activeElement.closest(where))"
+
+
+@on("map")
+def test_the_keyboard_enters_what_opens_and_comes_back(visit):
+    visit.page.locator('[data-testid="stMain"] [data-testid="stPopover"] button').first.focus()
+    visit.page.keyboard.press("Enter")
+    visit.page.wait_for_function(FOCUS, arg='[data-testid="stPopoverBody"]')
+    visit.page.keyboard.press("Escape")
+    visit.page.wait_for_function(FOCUS, arg='[data-testid="stPopover"]')
+
+
+@on("learn")
+def test_the_keyboard_stays_on_a_page_whose_button_has_gone(visit):
+    button = visit.page.get_by_role("button", name="Show the result")
+    button.focus()
+    visit.page.keyboard.press("Enter")
+    button.wait_for(state="detached")
+    visit.page.wait_for_function(FOCUS, arg='[data-testid="stMain"]')
