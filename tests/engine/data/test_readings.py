@@ -270,7 +270,7 @@ def test_the_chosen_split_alone_holds_the_verified_queries(split, rows):
         rows)
     assert np.array_equal(dataset.raw_train, data.load(name).raw_train)
     if split:
-        assert f"`{split}` ({len(rows)}) alone" in dataset.said[-1]
+        assert f"`{split}` ({len(rows)}) are used" in dataset.said[-1]
 
 
 def test_pictures_have_splits_to_choose_from_and_others_have_none():
