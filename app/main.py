@@ -22,7 +22,7 @@ from app.widgets.frame import (  # noqa: E402
     account,
     ahead,
     base,
-    charts_ahead,
+    code_ahead,
     door,
     garbage,
     navigation,
@@ -100,4 +100,4 @@ if __name__ == "__main__":  # Streamlit runs this file for every visitor
 else:  # and its server imports it once
     served = st.App("main.py", lifespan=serving, middleware=[
         Middleware(door.Door), Middleware(shell.Shell, scripts=base.script([one.name for one in navigation.PAGES])
-                                          + charts_ahead.SCRIPT)])
+                                          + code_ahead.SCRIPT)])

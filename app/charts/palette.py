@@ -26,6 +26,15 @@ def shade(value: float, low: float, high: float) -> tuple[str, str]:
     return light, dark
 
 
+def ink(fill: str) -> str:
+    """Black or white on a colour, whichever has more contrast by WCAG, which is 4.58:1 or more: with the relative
+    luminance Y of the colour, (Y + 0.05) / 0.05 for black and 1.05 / (Y + 0.05) for white."""
+    linear = [channel / 12.92 if channel <= 0.04045 else ((channel + 0.055) / 1.055) ** 2.4
+              for channel in (int(fill[start:start + 2], 16) / 255 for start in (1, 3, 5))]
+    luminance = sum(weight * channel for weight, channel in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+    return "#000000" if (luminance + 0.05) ** 2 > 1.05 * 0.05 else "#FFFFFF"
+
+
 def _between(stops: list[str], fraction: float) -> str:
     """The colour at a fraction of the path along the stops, between its neighbours."""
     at = fraction * (len(stops) - 1)

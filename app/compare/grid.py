@@ -26,8 +26,6 @@ from engine.scoring import codes
 from engine.scoring.scoring import Scoring
 
 KEY = "compare:grid"
-STRONG = 0.62
-"""Share of the range from which on ink is turned to be read on the fill."""
 _SCRIPT = look.text("matrix.js")
 _mounted = st.components.v2.component("whichfluence_matrix", js=_SCRIPT, isolate_styles=False,
                                       html='<div class="wf-matrix-place"></div>')
@@ -95,25 +93,23 @@ def _column(column: int) -> str:
 def _cell(cell: Any, metric: str, pair: tuple[int, int] | None) -> str:
     if cell.row == cell.column:
         return _empty(cell.column)
-    strong, fill = shading(cell.mean, metric)
-    strong += " few" if cell.few else ""
+    few = " few" if cell.few else ""
     label = f"{cell.first} and {cell.second}: {METRICS[metric].title} {cell.agreement}. {cell.verdict}"
     label += f". {cell.floor_words}" if cell.floor_words else ""
     floor = f'<small class="wf-floor">{escape(cell.floor)}</small>' if cell.floor else ""
     first = (cell.row, cell.column) == (pair or (0, 1))
-    return (f'<td><button type="button" class="wf-cell{strong}" data-act="open" data-row="{cell.row}" '
+    return (f'<td><button type="button" class="wf-cell{few}" data-act="open" data-row="{cell.row}" '
             f'data-column="{cell.column}" data-key="{cell.row} {cell.column}" tabindex="{0 if first else -1}" '
             f'aria-pressed="{str(cell.chosen).lower()}" aria-label="{escape(label)}" title="{escape(label)}" '
-            f'style="{fill}">{_column(cell.column)}{escape(cell.value)}{floor}</button></td>')
+            f'style="{shading(cell.mean, metric)}">{_column(cell.column)}{escape(cell.value)}{floor}</button></td>')
 
 
-def shading(mean: float, metric: str) -> tuple[str, str]:
-    """(class of the ink, style of the fill) of a cell; NaN has none."""
-    low, high = METRICS[metric].range
+def shading(mean: float, metric: str) -> str:
+    """The style of the fill of a cell and of the ink on it, in both themes; NaN has none."""
     if mean != mean:
-        return "", "--l:transparent;--d:transparent"
-    light, dark = palette.shade(mean, low, high)
-    return " strong" if abs(mean) > STRONG * high else "", f"--l:{light};--d:{dark}"
+        return "--l:transparent;--d:transparent"
+    light, dark = palette.shade(mean, *METRICS[metric].range)
+    return f"--l:{light};--d:{dark};color:light-dark({palette.ink(light)},{palette.ink(dark)})"
 
 
 def _scale(metric: str, chance: float) -> str:

@@ -67,9 +67,10 @@ def matrix(compared: Compared, listed: Sequence[Scoring], labels: Sequence[str],
     grid.show(listed, labels, cells, metric, comparisons.chance(metric, _candidates(compared)), pair,
               measured.rows(compared, checked))
     if compared.waiting is not None:
-        said = [f"Hatched: computed over {len(compared.sources)} of {compared.seeds} seeds."] * (compared.seeds > 1)
+        said = [f"Hatched: computed over {len(compared.sources)} of {compared.seeds} seeds. The others are added when "
+                "they are done."] * (compared.seeds > 1)
         said += ["**…**: not computed yet."] * (len(compared.rows) < len(listed))
-        glossary.caption(" ".join([*said, "The other seeds appear as they finish."]))
+        glossary.caption(" ".join(said))
     chips.note(small_print(compared))
     measured.below(compared, checked)
 
@@ -106,7 +107,7 @@ def small_print(compared: Compared, lost: LeftOut | None = None) -> str:
     sizes = compared.scores[0][0].provenance["sizes"]
     lost = lost or LeftOut.joined(compared.comparison.lost)
     seeds = [source.seed for source in compared.sources]
-    alone = (f" of {compared.seeds}, the others are being computed" if compared.seeds > len(seeds) else
+    alone = (f" of {compared.seeds}, the others are not done" if compared.seeds > len(seeds) else
              " alone, as imported scores belong to one seed" if pickers.seed_count() > len(seeds) else "")
     over = (f"means over seeds {', '.join(map(str, seeds))}{alone}, ± is a 95% t interval over seeds" if len(seeds) > 1
             else f"seed {seeds[0]}{alone}, ± is a 95% t interval over queries")

@@ -71,8 +71,9 @@ def scatter(compared: Compared, pair: RankingPair, indices: tuple[int, int], lab
     dataset, sample = desk().sample(compared.sources[0])
     rows = dotted.points.row.to_numpy()
     with dot_pictures.shown(dataset, sample.train_index[rows], rows):
-        CHART.show(dotted.points, dotted.order, dotted.axes, f"{len(dotted.points):,} candidates by {dotted.axes[0]} "
-                   f"(horizontal) and {dotted.axes[1]} (vertical), {over}.", **dotted.options)
+        across, up = (axis[0].lower() + axis[1:] for axis in dotted.axes)
+        CHART.show(dotted.points, dotted.order, dotted.axes, f"{len(dotted.points):,} candidates by {across} "
+                   f"(horizontal) and {up} (vertical), {over}.", **dotted.options)
     each = len(dotted.points) > len(pair.candidates)
     chips.note(f"{len(dotted.points):,} dots, one per {'query and ' if each else ''}candidate · "
                f"seed {compared.sources[0].seed} · "

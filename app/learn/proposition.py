@@ -54,7 +54,7 @@ def show() -> PageLink:
 
 LESSON = Lesson(
     "proposition", "Which behaviors rank alike?",
-    "One step on each training example gives one model each. Read two behaviors off every one of them: log p of the "
+    "Each training example, by one step on it, gives its own model. Read two behaviors off each model: log p of the "
     "query's label, the log-likelihood (minus the query loss), and its soft margin, log p − log(1 − p).",
     setup, show,
     "An increasing function of a behavior ranks training examples exactly as the behavior does, whatever the "

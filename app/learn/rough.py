@@ -30,9 +30,9 @@ def show() -> PageLink:
     at = frame.iloc[(frame["epsilon"] - epsilon).abs().argmin()]
     unit = direction.change(READ)
     draw(charts.tangent, frame, epsilon, unit, "epsilon", "change of the weight, ε", key="learn:rough",
-         alt=f"The {unit} by trainings in which one example weighs 1 + ε, and the line that the derivative at "
+         alt=f"The {unit} when one example has weight 1 + ε in training, and the line that the derivative at "
              "ε = 0 predicts.",
-         caption=f"The {unit} by trainings in which one example weighs 1 + ε, and the line that the derivative at "
+         caption=f"The {unit} when one example has weight 1 + ε in training, and the line that the derivative at "
                  f"ε = 0 predicts: {at.curve:+.4f} and {at.tangent:+.4f} at ε = {epsilon:g}.")
     moved = direction.changed(READ, float(at.curve), f"**{cards.number(at.curve)}**")
     others = ", ".join(f"{rough.off(rough.along_epsilon(one)):.0%}" for one in rough.KINDS)

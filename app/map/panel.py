@@ -27,7 +27,7 @@ def cloud(sampled: SampledProblem, embedded: Embedding, placed: Dots, chosen: Ma
     """The chart with its small print, its table and its command."""
     title = MAPS[chosen.method].title
     axes = tuple(f"{_axis(chosen.method)} {number + 1}" for number in range(chosen.dimensions))
-    hue = (f"the score under {chosen.scoring.title} at query {chosen.query}" if chosen.scoring else
+    hue = (f"the score under {chosen.scoring.title} for query {chosen.query}" if chosen.scoring else
            offered_hues(sampled.dataset)[chosen.hue])
     alt = f"Map of {len(placed.points):,} training examples by {title}, coloured by {hue}."
     rows = placed.points.row.to_numpy()

@@ -19,8 +19,7 @@ def choose_conventions() -> str:
     """By which reading of the paper our numbers are computed."""
     return segments("as", "Reading of the paper", list(conventions.TITLES), AS_PAPER,
                     lambda whose: capital(conventions.TITLES[whose]),
-                    help="The paper's words are what its text says; the authors' code is what their public code does "
-                         "where it departs from them.")
+                    help="By the text of the paper, or by the authors' public code where the two differ.")
 
 
 def choose_experiment() -> str:

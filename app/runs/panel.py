@@ -113,8 +113,8 @@ def _pieces(jobs: list[Job], listed: list[Job]) -> list[list[Job]]:
 
 def _batch_card(jobs: list[Job]) -> None:
     """One card for a piece of work, its parts inside."""
-    state_of = next(one for one in STATES if any(job.state == one for job in jobs))
-    name, color, icon = STATES[state_of]
+    states = {job.state for job in jobs}
+    name, color, icon = STATES[next(one for one in STATES if one in (states - {"done"} or states))]
     with st.container(border=True, key=f"batch-{jobs[0].batch[:12]}"):
         with st.container(horizontal=True, vertical_alignment="center"):
             glossary.markdown(f"**{plain(jobs[0].batch_title)}**", width="content")

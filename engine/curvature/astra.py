@@ -39,7 +39,7 @@ class AstraSettings(IterateSettings):
     batch_size: Count = setting(
         BATCH_SIZE, "Training examples of a mini-batch.", "this program", GROWS, ge=1, le=1_000_000)
     averaged: Count = setting(
-        AVERAGED, "The last iterates, whose mean is the result; at most the iterations.", "this program", FREE, ge=1,
+        AVERAGED, "How many last iterates are averaged; at most the number of iterations.", "this program", FREE, ge=1,
         le=100_000)
 
 

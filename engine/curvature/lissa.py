@@ -68,7 +68,7 @@ class LissaSettings(IterateSettings):
     own_damping: Number = setting(
         DAMPING, "δ at least; a larger damping of the specification counts.", "the paper", FREE, gt=0, le=1e6)
     averaged: Count = setting(
-        AVERAGED, "The last iterates, whose mean is the result; at most the iterations.", "the paper", FREE, ge=1,
+        AVERAGED, "How many last iterates are averaged; at most the number of iterations.", "the paper", FREE, ge=1,
         le=1_000_000)
     scale: Literal["eigenvalue", "power"] = setting(
         "eigenvalue", "What a step is divided by: δ plus the largest eigenvalue of any mini-batch; or, with a start "

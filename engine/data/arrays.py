@@ -190,7 +190,7 @@ def _candidates(values: Any, n_train: int) -> np.ndarray:
     outside = (rows < 0) | (rows >= n_train)
     if outside.any():
         raise InvalidInput(f"The candidate {rows[np.argmax(outside)]} is not a row of `x_train`; "
-                           f"name rows from 0 to {n_train - 1:,}.")
+                           f"use rows from 0 to {n_train - 1:,}.")
     distinct, counts = np.unique(rows, return_counts=True)
     if len(rows) == n_train and len(distinct) < len(rows) and set(distinct) <= {0, 1}:
         raise InvalidInput("`candidates` is a mask of 0 and 1; give the rows that it marks, as `np.flatnonzero(mask)`.")

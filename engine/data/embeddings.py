@@ -89,7 +89,7 @@ def read_file(path: Path, max_bytes: int = MAX_BYTES) -> Embeddings:
     if names and len(names) != len(rows):
         raise InvalidInput(f"There are {len(names):,} `{NAMES}` for {len(rows):,} embeddings; give one a row.")
     if len(set(names)) < len(names):
-        raise InvalidInput(f"The `{NAMES}` of the embeddings name two rows alike; give every row its own.")
+        raise InvalidInput(f"The `{NAMES}` of the embeddings have two rows of one name; give every row its own.")
     return Embeddings(rows, names)
 
 
@@ -101,7 +101,7 @@ def _of_npy(path: Path, max_bytes: int) -> np.ndarray:
         if min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize != path.stat().st_size - file.tell():
             raise ValueError("another length than declared")
     if 8 * math.prod(shape) >= max_bytes:
-        raise InvalidInput(f"The embeddings take {megabytes(8 * math.prod(shape))} as numbers; give fewer than "
+        raise InvalidInput(f"The embeddings take {megabytes(8 * math.prod(shape))} in memory; give fewer than "
                            f"{megabytes(max_bytes)}.")
     return np.load(path, allow_pickle=False)
 
@@ -113,7 +113,7 @@ def _of_npz(path: Path, max_bytes: int) -> tuple[np.ndarray, tuple[str, ...]]:
             raise InvalidInput(f"The npz holds {', '.join(f'`{name[:40]}`' for name in sorted(members)[:6])}; it needs "
                                f"`{ROWS}`, and may hold `{NAMES}` beside them.")
         if 8 * entries_of(archive, members[ROWS]) >= max_bytes:
-            raise InvalidInput(f"The embeddings take more than {megabytes(max_bytes)} as numbers; give fewer.")
+            raise InvalidInput(f"The embeddings take more than {megabytes(max_bytes)} in memory; give fewer.")
         if NAMES in members:
             entries_of(archive, members[NAMES], "U")
     with np.load(path, allow_pickle=False) as arrays:

@@ -33,7 +33,7 @@ def packed(folder: Path, max_bytes: int = MAX_BYTES) -> io.BytesIO:
             content = b"" if gone else tree.read(name)  # so that a link to nothing is named among what is not read
             total += len(content)
             if total >= max_bytes:
-                raise InvalidInput(f"The pictures in `{folder}` have more than {megabytes(max_bytes)}; give fewer.")
+                raise InvalidInput(f"The pictures in `{folder}` take more than {megabytes(max_bytes)}; give fewer.")
             archive.writestr(zipfile.ZipInfo(name, OLDEST), content)
         for name in tree.empty:
             archive.writestr(zipfile.ZipInfo(f"{name}/", OLDEST), b"")

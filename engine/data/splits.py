@@ -91,11 +91,11 @@ def queried(dataset: Dataset, split: str) -> Dataset:
     """The dataset with the test examples of one of its own splits alone. Raises `InvalidInput` where it has none
     such."""
     if split not in dataset.test_splits:
-        raise InvalidInput(f"The data have no split `{split}` beside the training examples; leave the choice of the "
-                           "verified queries out.")
+        raise InvalidInput(f"The data have no split `{split}` besides the training examples; omit the choice of "
+                           "verified queries.")
     rows = np.array([row for row, own in enumerate(dataset.test_splits) if own == split], dtype=np.int64)
     others = len(dataset.y_test) - len(rows)
-    said = (f"Of the verified queries, `{split}` ({len(rows):,}) alone is used, as chosen; {others:,} others are left "
+    said = (f"Only the verified queries of `{split}` ({len(rows):,}) are used, as chosen; {others:,} others are left "
             "out.",)
     return _arranged(dataset, np.arange(len(dataset.y_train)), len(dataset.y_train) + rows, said=dataset.said + said,
                      test_origin=f"`{split}` split")

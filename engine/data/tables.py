@@ -116,7 +116,7 @@ def load_table(path: Path, *, name: str = "table", title: str = "Your table", ma
     x = read.x
     how = (embeddings.sentence("other columns", "the order of the rows"),) if embeddings else read.said
     if x.nbytes >= max_bytes:
-        raise InvalidInput(f"The table takes {megabytes(x.nbytes)} as numbers; give one below {megabytes(max_bytes)}.")
+        raise InvalidInput(f"The table takes {megabytes(x.nbytes)} in memory; the limit is {megabytes(max_bytes)}.")
     return Dataset(
         name=name, title=title, raw_train=x[train], y_train=y[train], raw_test=x[test], y_test=y[test],
         class_names=classes, test_from_train=not origin, files=tuple(files[row] for row in train),

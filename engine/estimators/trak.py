@@ -46,7 +46,7 @@ class TrakSettings(Settings):
     """Settings of TRAK."""
 
     dimension: Count = setting(
-        DIMENSION, "Numbers that a gradient is projected to.", "this program",
+        DIMENSION, "Dimension to which gradients are projected.", "this program",
         "work in proportion where it is above the default", ge=1, le=65_536)
     projector: Literal["rademacher", "gaussian", "count_sketch", "grass"] = setting(
         PROJECTOR, "The random projection.", "Park et al. 2023", FREE)

@@ -34,7 +34,7 @@ class FisherSettings(Settings):
     """Settings of TRAK by the empirical Fisher."""
 
     dimension: Count = setting(
-        DIMENSION, "Numbers that a gradient is projected to.", "this program",
+        DIMENSION, "Dimension to which gradients are projected.", "this program",
         "work in proportion where it is above the default", ge=1, le=65_536)
     projector: Literal["rademacher", "gaussian", "count_sketch"] = setting(
         PROJECTOR, "The random projection.", "Park et al. 2023", FREE)

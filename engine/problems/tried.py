@@ -31,8 +31,8 @@ def tried(network: Network, x: Tensor) -> Tensor:
         raise InvalidInput(f"The model returns numbers of the kind {logits.dtype}; let it return class logits, which "
                            "are real numbers.")
     if not logits.requires_grad:
-        raise InvalidInput("The outputs have no gradient by the parameters that count, as under `torch.no_grad`, "
-                           "`detach` or `argmax`; let the model return what these are taken of.")
+        raise InvalidInput("The outputs have no gradient with respect to the differentiated parameters, as after "
+                           "`torch.no_grad`, `detach` or `argmax`; return the tensor before that operation.")
     try:
         torch.autograd.grad(logits.sum(), theta)
     except RuntimeError as error:

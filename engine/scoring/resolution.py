@@ -44,7 +44,7 @@ class Resolution:
         texts = []
         if self.flagged:
             texts.append(f"{self.flagged:,} scores ({self.flagged / self.of:.1%}) have an error bound above {LIMIT} of "
-                         "themselves: flagged as below resolution, they take part")
+                         "their value: flagged as below resolution, they stay in the ranking")
         if self.unranked or self.unsigned:
             texts.append(left_out(self.unranked, self.unsigned))
         return tuple(texts)

@@ -95,7 +95,7 @@ class Result:
 
         array = self._load(ARRAYS, one) if ARRAYS in self.manifest["files"] else None
         if array is None:
-            raise StoreError(f"Result {self.digest[:12]} has no array `{name}`; ask for one that it was written with.")
+            raise StoreError(f"Result {self.digest[:12]} has no array `{name}`.")
         return array
 
     def tensors(self, device: str = "cpu") -> dict[str, torch.Tensor]:

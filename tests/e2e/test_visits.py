@@ -11,7 +11,7 @@ exceeds the bound, the least of five visits counts.
 import pytest
 
 from tests.e2e import faults, keyboard
-from tests.e2e.visits import ADDRESSES, CHART, CHARTED, OPERATED, PAGES, SIZES, THEMES, on
+from tests.e2e.visits import ADDRESSES, CHART, CHARTED, OPERATED, PAGES, SIZES, STILL, THEMES, on
 
 pytestmark = pytest.mark.e2e
 
@@ -78,6 +78,18 @@ def can_be_read(page):
 def test_axe_finds_nothing_serious(visit, theme):
     visit.at("desk", theme)
     assert not faults.serious(visit.page)
+
+
+@on("map", "compare-explained")
+def test_axe_finds_nothing_serious_in_what_opens_above_a_page(visit):
+    visit.at("desk", "dark")
+    for button in visit.page.locator('[data-testid="stMain"] [data-testid="stPopover"] button').all()[:2]:
+        button.click()
+        visit.page.locator('[data-testid="stPopoverBody"]').wait_for()
+        visit.page.wait_for_function(STILL)
+        found = faults.serious(visit.page)
+        visit.page.keyboard.press("Escape")
+        assert not found
 
 
 @on(*ADDRESSES)
@@ -148,3 +160,24 @@ def test_the_keyboard_alone_operates(visit, open_page, settle, shifts, at_rest):
         found.append(jumped(open_page(ADDRESSES[visit.view])))
     assert least(found) <= JUMP, found
     assert visit.page.console_errors == []
+
+
+FOCUS = "where => Boolean(document.activeElement.closest(where))"
+
+
+@on("map")
+def test_the_keyboard_enters_what_opens_and_comes_back(visit):
+    visit.page.locator('[data-testid="stMain"] [data-testid="stPopover"] button').first.focus()
+    visit.page.keyboard.press("Enter")
+    visit.page.wait_for_function(FOCUS, arg='[data-testid="stPopoverBody"]')
+    visit.page.keyboard.press("Escape")
+    visit.page.wait_for_function(FOCUS, arg='[data-testid="stPopover"]')
+
+
+@on("learn")
+def test_the_keyboard_stays_on_a_page_whose_button_has_gone(visit):
+    button = visit.page.get_by_role("button", name="Show the result")
+    button.focus()
+    visit.page.keyboard.press("Enter")
+    button.wait_for(state="detached")
+    visit.page.wait_for_function(FOCUS, arg='[data-testid="stMain"]')

@@ -118,7 +118,7 @@ def test_the_split_that_holds_the_verified_queries_is_chosen_with_its_count(page
     at = read_this_way(at)
     name = data_of(at)
     assert name.endswith(".reading") and len(uploads.load(name).y_test) == 8 and len(uploads.load(name).y_train) == 12
-    assert "Of the verified queries, `val` (8) alone is used" in said(at).replace("\\", "")
+    assert "Only the verified queries of `val` (8) are used" in said(at).replace("\\", "")
 
 
 def test_embeddings_beside_a_table_are_its_features():

@@ -190,6 +190,14 @@ def test_seeds_are_one_card_with_their_parts_inside():
     assert "Resume" in labels(sound(at))
 
 
+def test_seeds_of_which_one_was_stopped_are_not_finished(finished):
+    queue, stopped = desk().jobs.queue, submit(5)
+    queue.together("piece", "Two specifications, 2 seeds", {finished.id: "seed 0", stopped.id: "seed 1"})
+    queue.request_cancel(stopped.id)
+    at = sound(support.open("runs"))
+    assert says(at, "Cancelled]") and not says(at, "Finished]")
+
+
 def test_predictions_stand_beside_what_runs_took():
     for candidates, seconds in ((4, 3.0), (5, 100.0)):
         support.finished_in(seconds, ScoresRequest.name, scores_payload(SOURCE, [STEP], candidates))

@@ -96,7 +96,7 @@ class Odd(nn.Linear):
 
 
 @pytest.mark.parametrize(("made", "said"), [
-    (lambda: Odd(torch.Tensor.detach), "no gradient by the parameters that count"),
+    (lambda: Odd(torch.Tensor.detach), "no gradient with respect to the differentiated parameters"),
     (lambda: Odd(lambda logits: nn.functional.one_hot(logits.argmax(1), 3).float()), "no gradient"),
     (lambda: Odd(lambda logits: {"logits": logits}), "returns a dict"),
     (lambda: Odd(lambda logits: (logits, 1)), "returns a tuple"),

@@ -20,8 +20,8 @@ VALIDATORS = (b"content-length", b"etag", b"last-modified")
 class Shell:
     """Puts `style` and `scripts` at the end of every HTML page of `app`, behind Streamlit's own style sheets."""
 
-    def __init__(self, app: ASGIApp, style: str = theme.STYLE + theme.FRAME + theme.SIDEBAR
-                 + history.SCRIPT + theme_switch.SCRIPT, scripts: str = "") -> None:
+    def __init__(self, app: ASGIApp, style: str = theme.STYLE + theme.VEIL + theme.SIDEBAR
+                 + theme.FOCUS + history.SCRIPT + theme_switch.SCRIPT, scripts: str = "") -> None:
         self.app, self.style = app, (style + scripts).encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

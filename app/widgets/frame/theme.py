@@ -9,9 +9,12 @@ SERIES = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C
 
 STYLE = look.style("theme")
 
-FRAME = look.style("frame")
-"""Widgets whose scripts are still on the way stand on the page as boxes of another height, so in its first moments a
-page is shown once they are through. See `app.widgets.frame.shell`."""
+VEIL = f'<style id="wf-veil">\n{look.text("veil.css")}</style>\n{look.script("veil")}'
+"""Widgets whose scripts are still on the way stand on the page as boxes of another height, so in its first moments the
+first page is shown once they are through; then the rules go. See `app.widgets.frame.shell`."""
+
+FOCUS = look.script("focus")
+"""What keeps the place of the keyboard where the control that was pressed is gone, and takes it to what has opened."""
 
 SIDEBAR = f'<style id="wf-place">\n{look.text("place.css")}</style>\n{look.script("place")}'
 """What holds the place of the sidebar until Streamlit has it; then it goes, since a rule on what is *not* on the page

@@ -42,7 +42,8 @@ def offer_turned(key: str, caption: str, drawn: Mapping[str, Any]) -> None:
 
 def named(caption: str) -> str:
     """The stem of a file name out of the beginning of a caption."""
-    text = re.split(r"[:;] |(?<!\d)\. ", caption, maxsplit=1)[0].translate(GREEK)
+    plainer = re.sub(r" \([^)]*\)|(?<=\d),(?=\d{3})", "", caption)
+    text = re.split(r"[:;,] |(?<!\d)\. ", plainer, maxsplit=1)[0].translate(GREEK)
     plain = unicodedata.normalize("NFKD", text.replace("'", "").replace("’", "")).encode("ascii", "ignore").decode()
     words, stem = re.findall(r"[a-z0-9]+(?:\.[0-9]+)?", plain.lower()), ""
     for word in words:

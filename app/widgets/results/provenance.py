@@ -11,8 +11,9 @@ from engine.basics.provenance import versions
 from engine.desk import ProblemSource
 from engine.scoring.scoring import Scoring
 
-MOST_QUESTIONS, MOST_LINES = 4, 2
-"""Questions that are written out, and lines of a command; of more, the names and the first lines."""
+MOST_QUESTIONS, MOST_NAMES, MOST_LINES = 4, 8, 2
+"""Questions that are written out, specifications that are named, and lines of a command; of more, the names, the first
+and the last of them, and the first lines."""
 _STATE = "charts:provenance"
 Lines = Callable[[], list[str]]
 
@@ -39,7 +40,8 @@ def version() -> str:
 def _questions(scorings: Sequence[Scoring]) -> list[str]:
     names = labels.short(scorings) if scorings else []
     if len(scorings) > MOST_QUESTIONS:
-        return [f"{len(scorings)} specifications: {'; '.join(names)}"]
+        some = names if len(names) <= MOST_NAMES else [*names[:3], "…", names[-1]]
+        return [f"{len(scorings)} specifications: {'; '.join(some)}"]
     return [f"{name}: {scoring.question}" for name, scoring in zip(names, scorings, strict=True)]
 
 

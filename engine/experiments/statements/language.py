@@ -103,9 +103,8 @@ STATEMENTS = (
                                        "more than removing those of the best pair of any other method.",
               ("table-a14",), "attack success",
               best_pair_cuts_attack),
-    Statement("only-the-matching-query", "TracIn with the answer logit detects the poison better by the triggered "
-                                         "query "
-              "with the harmful target than by any other query and target.",
+    Statement("only-the-matching-query", "TracIn with the answer logit detects the poison best with the triggered "
+                                         "query and the harmful target.",
               ("table-a15",), _AUPRC, only_the_matching_query),
     Statement("both-signals-help", "Similarity detects corrupted records better with both signals.",
               ("table-a17",), _AUPRC, both_signals_help),

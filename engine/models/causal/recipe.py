@@ -73,7 +73,7 @@ class FineTuning(TrainingRecipe):
         if not isinstance(at, str) or not (fractions := fractions_of(at)):
             return data
         if fractions[-1] != 1.0:
-            raise InvalidInput(f"The stored points {at[:40]} do not end with 1, the end of the training; add it.")
+            raise InvalidInput(f"The stored points {at[:40]} must end with 1, the end of the training.")
         return {**data, "checkpoints": len(fractions)}
 
     @property

@@ -146,7 +146,7 @@ class Recording:
             differences.append(f"It was recorded on `{facts.device}`, and this is `{device.type}`.")
         if facts.threads != torch.get_num_threads():
             differences.append(f"It was recorded with {facts.threads} threads and replayed with "
-                               f"{torch.get_num_threads()}, which add in another order.")
+                               f"{torch.get_num_threads()}, which sum in another order.")
         return differences
 
     @property

@@ -186,7 +186,7 @@ def test_the_precision_of_differences_is_chosen_recorded_and_its_limits_are_said
         assert not (off & written["resolved"]).any()
         assert manifest["resolution"]["below"] == (~written["resolved"]).sum() > 0
         np.testing.assert_array_equal(written["resolved"], written["error"] <= 1e-6 * np.abs(written["scores"]))
-    assert "flagged as below resolution, they take part" in capsys.readouterr().err
+    assert "flagged as below resolution, they stay in the ranking" in capsys.readouterr().err
     assert "--precision float32" in manifest["command"]
     assert influence(*network, "--precision", "half") == 2
     assert "--precision is `half`; give auto, float32 or float64." in capsys.readouterr().err

@@ -141,7 +141,7 @@ def test_a_chosen_split_embeddings_turns_and_patterns_by_command(tmp_path, capsy
     np.save(rows, np.arange(28.0).reshape(14, 2))
     assert main(["preview-data", "--data", str(table), "--embeddings", str(rows), "--verified", "val"]) == 0
     out, said = capsys.readouterr()
-    assert "8 training examples and 2 test examples, 2 numbers each" in out and "`val` (2) alone is used" in said
+    assert "8 training examples and 2 test examples, 2 numbers each" in out and "`val` (2) are used" in said
     talk = [{"role": role, "content": words} for words in ("Hm.", "It is A") for role in ("user", "assistant")]
     records.write_text("\n".join(json.dumps({"messages": talk}) for _ in range(10)))
     assert main(["preview-data", "--data", str(records), "--turns", "every", "--answer-pattern", "is ([A-Z])"]) == 0

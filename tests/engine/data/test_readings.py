@@ -270,7 +270,7 @@ def test_the_chosen_split_alone_holds_the_verified_queries(split, rows):
         rows)
     assert np.array_equal(dataset.raw_train, data.load(name).raw_train)
     if split:
-        assert f"`{split}` ({len(rows)}) alone" in dataset.said[-1]
+        assert f"`{split}` ({len(rows)}) are used" in dataset.said[-1]
 
 
 def test_pictures_have_splits_to_choose_from_and_others_have_none():
@@ -323,7 +323,7 @@ def test_embeddings_of_pictures_go_by_sorted_paths():
 
 
 @pytest.mark.parametrize(("file", "suffix", "words"), [
-    (saved(embeddings=np.ones((12, 2)), names=np.array(["a"] * 12)), "npz", "name two rows alike"),
+    (saved(embeddings=np.ones((12, 2)), names=np.array(["a"] * 12)), "npz", "two rows of one name"),
     (saved(embeddings=np.ones((12, 2)), other=np.ones(2)), "npz", "holds `embeddings`, `other`"),
     (saved(embeddings=np.ones(12)), "npz", "one row of numbers an example"),
     (saved(embeddings=np.array([["a"]])), "npz", "save it as numbers"),

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from app.widgets.choices import history
-from app.widgets.frame import base, charts_ahead
+from app.widgets.frame import base, code_ahead
 from app.widgets.frame.shell import Shell
 
 PAGE = [b"<html><head></head><bo", b"dy></body></html>"]
@@ -53,7 +53,7 @@ def test_the_page_tells_where_the_server_lies():
     assert json.dumps(["compare"]) in base.script(["compare"]) and b"__x__" in Shell(None, scripts="__x__").style
 
 
-def test_the_code_of_the_charts_is_among_streamlits_files():
+def test_the_code_that_is_loaded_ahead_is_among_streamlits_files():
     """A new Streamlit that names them otherwise would only lose the time."""
-    assert [name.split(".")[0] for name in charts_ahead.FILES] == ["embed", "ArrowVegaLiteChart", "PlotlyChart"]
-    assert all(name in charts_ahead.SCRIPT for name in charts_ahead.FILES)
+    assert [name.split(".")[0] for name in code_ahead.FILES] == list(code_ahead.NAMES)
+    assert all(name in code_ahead.SCRIPT for name in code_ahead.FILES)

@@ -66,6 +66,7 @@ def test_words_about_question_and_data_stand_between_questions_and_version():
     ("Kendall tau of 4 specifications: 1,000 candidates", "kendall-tau-of-4-specifications"),
     ("Ranks under 1. query loss · one step η=0.1 and 2. hard margin. All.",
      "ranks-under-1-query-loss-one-step-eta-0.1-and-2-hard-margin"),
+    ("1,000 dots by rank under a (horizontal) and b (vertical), query 3", "1000-dots-by-rank-under-a-and-b"),
     ("Kendall’s τ; more", "kendalls-tau"), ("../../etc/passwd <b>", "etc-passwd-b"), ("影響", "figure")])
 def test_a_file_is_named_after_its_caption(caption, name):
     assert figures.named(caption) == name

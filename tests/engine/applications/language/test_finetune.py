@@ -142,7 +142,7 @@ def test_checkpoints_at_fractions_are_part_of_no_other_training():
     spaced = FineTuning(batch=4, epochs=3)
     assert finetune.identity({}, "", recipe, 0, "cpu") == finetune.identity({}, "", spaced, 0, "cpu")
     assert not {"checkpoints_at", "dropout"} & set(spaced.model_dump(mode="json"))
-    with pytest.raises(InvalidInput, match="do not end with 1"):
+    with pytest.raises(InvalidInput, match="must end with 1"):
         FineTuning(checkpoints_at="0.5")
     with pytest.raises(InvalidInput, match="names no moments of a training"):
         FineTuning(checkpoints_at="0,1")

@@ -4,5 +4,5 @@
     .then(() => next(files.slice(1)), () => {}));
   const idle = () => document.querySelector('[data-testid="stApp"]')?.dataset.testScriptState === 'notRunning';
   const wait = () => idle() ? next(FILES) : setTimeout(wait, 500);
-  if (location.origin + location.pathname === base) addEventListener('load', () => setTimeout(wait, 1500));
+  addEventListener('load', () => setTimeout(wait, 1000));
 })();
