@@ -17,7 +17,7 @@ LABELS = RNG.integers(0, 4, 600)
 PREDICTED = np.where(RNG.random(600) < 0.3, (LABELS == 0).astype(int), LABELS)
 
 
-def test_labels_that_look_right_become_what_they_are_confused_with_or_any_other():
+def test_labels_that_look_right_become_what_they_are_confused_with():
     made = planted.plant(LABELS, PREDICTED[None], 5, seed=1)
     assert made.flipped.sum() == 30 and not made.flipped[PREDICTED != LABELS].any()
     np.testing.assert_array_equal(made.labels != LABELS, made.flipped)
