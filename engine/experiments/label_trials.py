@@ -46,7 +46,7 @@ THEIRS = tuple(DETECTORS[name].title for name in CLEANLAB)
 SETTINGS = {"numerics": 1, "verified": VERIFIED, "sets": sets(ROWS),
             "sources": [{"dataset": "cifar10"}, {"dataset": "fashion_small"}, {"dataset": "digits"}]}
 PRESETS = {"small": StudyPreset("small", f"{ROWS:,} pictures of CIFAR-10N and 2,000 of FashionMNIST by pretrained "
-                                         "features, 1,297 digits, three tables", 5, SETTINGS)}
+                                         "features, 1,297 digits, three tables", 3, SETTINGS)}
 
 
 def plan(payload: Mapping[str, Any]) -> list[str]:
