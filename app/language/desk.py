@@ -85,16 +85,17 @@ def exports(wanted: Study, review: RecordReview, decisions: Mapping[int, Decisio
                                   "language:decisions", disabled=not decisions)
             downloads.file_button("Cleaned records (JSONL)", partial(_cleaned, wanted, review),
                                   "cleaned-records.jsonl", "application/jsonl", "language:cleaned", disabled=not wrong,
-                                  help="One record a line, as *Your own records* reads them, with corrected answers "
-                                       "and responses and without removed records; with the held-out queries of your "
-                                       "file at the end.")
+                                  help="One record a line, in the form of your file, with corrected answers and "
+                                       "responses and without removed records; other lines stay as they are.")
         glossary.caption(f"Decisions are stored in your results folder under the fingerprint {review.fingerprint[:12]} "
                          "of these records, for every model and question.")
 
 
 def _cleaned(wanted: Study, review: RecordReview) -> str:
+    if wanted.task != "own":
+        return review.cleaned()
     task = language.task_of(wanted.setting.task)
-    return review.cleaned(task.queries[task.reference] if wanted.task == "own" else ())
+    return review.cleaned(task.queries[task.reference], language.content_of(wanted.setting.task))
 
 
 def _follow(row: int | None) -> None:

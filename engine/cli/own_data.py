@@ -76,9 +76,10 @@ def clean_data(
 def _clean_records(read: OwnData, changes: Path, out: Path) -> None:
     """A JSONL of records with right answers and responses, without those that are taken out."""
     from engine.applications.decisions import WRONG
-    from engine.applications.language.review import CORRECTED, VERDICTS, corrected, jsonl, without
+    from engine.applications.language.review import CORRECTED, VERDICTS, corrected, without
     from engine.cli.progress import progress
     from engine.cli.score_files import check_output
+    from engine.data.record_rewriting import rewritten
     from engine.data.records import read_jsonl, reporting
 
     if read != OwnData(data=read.data):
@@ -103,7 +104,7 @@ def _clean_records(read: OwnData, changes: Path, out: Path) -> None:
     mended = [corrected(record, answers[str(row)]) if row in changed else record
               for row, record in enumerate(records)]
     left = without(mended, {int(index) for index, verdict in verdicts.items() if verdict == VERDICTS[WRONG]})
-    atomic_write(out, jsonl(left))
+    atomic_write(out, rewritten(read.data.read_bytes(), records, left))
     fixed = f", {len(changed):,} with another answer or response" if changed else ""
     print(f"{len(left):,} records are left: {len(records) - len(left):,} removed{fixed}.")
     print(f"Written: {out}")

@@ -74,7 +74,7 @@ class Usual:
             if empty:
                 cells.append(Cell(name, "empty", np.nan, fractions[name].get("", 0.0) <= RARE))
             elif name in of_numbers:
-                cells.append(Cell(name, f"{value:.4g}", out, bool(abs(out) > LIMIT)))
+                cells.append(Cell(name, _written(value), out, bool(abs(out) > LIMIT)))
             else:
                 cells.append(Cell(name, str(value), np.nan, fractions[name].get(str(value), 0.0) <= RARE))
         return sorted(cells, key=lambda cell: not cell.unusual)
@@ -92,6 +92,11 @@ class Usual:
                 fractions[name] = values.value_counts(normalize=True).to_dict()
             self._of_label[label] = median, spread, fractions
         return self._of_label[label]
+
+
+def _written(value: float) -> str:
+    """Four digits or more, without an exponent where few digits need none."""
+    return f"{value:.0f}" if 1e4 <= abs(value) < 1e9 else f"{value:.4g}"
 
 
 def center_and_spread(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

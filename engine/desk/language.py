@@ -22,6 +22,7 @@ from engine.data.record_sets import marked_sentence
 from engine.data.records import read_jsonl
 from engine.data.tasks import TASKS
 from engine.data.tasks import cached_task as task_of
+from engine.data.tasks.own import content_of
 from engine.experiments.language_study import SHARES, SIZES
 from engine.experiments.language_study import LanguageStudy as Study
 from engine.models.causal import loading

@@ -7,6 +7,7 @@ from engine.experiments import (
     controlled,
     exact_language,
     label_methods,
+    label_trials,
     language_explained,
     leaderboards,
     method_agreement,
@@ -31,8 +32,8 @@ for _experiment in (
         backdoor.TABLE_A15, response_corruption.TABLE_A17, exact_language.LANGUAGE_STEPS,
         exact_language.LANGUAGE_CURVE, exact_language.LANGUAGE_REMOVAL, exact_language.LANGUAGE_SUBSETS,
         language_explained.LANGUAGE_EXPLAINED,
-        label_methods.LABEL_METHODS, poison.POISON, poison_records.POISON_RECORDS, mixed_precision.MIXED_PRECISION,
-        method_agreement.METHOD_AGREEMENT,
+        label_methods.LABEL_METHODS, label_trials.LABEL_TRIALS, poison.POISON, poison_records.POISON_RECORDS,
+        mixed_precision.MIXED_PRECISION, method_agreement.METHOD_AGREEMENT,
         scorecards.SCORECARD, leaderboards.LEADERBOARD, name_audit.PAPER_NAMES):
     EXPERIMENTS.add(_experiment.name, _experiment)
 

@@ -5,8 +5,10 @@ beside them, by cleanlab itself. No label is trusted. Over seeds the folds, the 
 the noise change; human labels stay. Beside the means stands the paired difference from the best of cleanlab's by its
 mean AUPRC on the set, with its interval over seeds.
 
-The trial plants wrong labels in the observed ones (`engine.applications.noisy_labels.planted`); the method that finds
-most of them is the one that is recommended, and weighs the consensus. It sees nothing of which labels are wrong.
+The trial plants wrong labels in the observed ones (`engine.applications.noisy_labels.planted`), here where the logistic
+regression predicts the label, and as it alone confuses classes; the method that finds most of them is the one that is
+recommended, and weighs the consensus. It sees nothing of which labels are wrong. `label_trials` measures the trial of
+the page.
 
     P@reported     precision at as many labels as confident learning reports
     CPU seconds    of the method alone, with the models that it reads, and without the features
@@ -89,9 +91,10 @@ def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
     if title == payload["settings"]["network"]["title"]:
         return _of_network({**payload["settings"]["network"]["source"], "seed": int(seed), "mask": int(seed)}, context)
     given = load(payload["settings"]["sets"][title], int(seed), context.computing("reading features", 0.5))
-    suspicion, seconds, p = _searched(given, given.labels, int(seed), context)
-    trial = planted.plant(given.labels, p.argmax(1), given.classes, int(seed))
-    tried, _, _ = _searched(given, trial.labels, int(seed), context)
+    suspicion, seconds, readings = searched(given, given.labels, int(seed), context)
+    predicted = readings.probabilities.argmax(1)[None]
+    trial = planted.plant(given.labels, predicted, given.classes, int(seed), uniform=0.0)
+    tried, _, _ = searched(given, trial.labels, int(seed), context)
     table = planted.measured(tried, trial)
     suspicion[RECOMMENDED] = suspicion[Pair(*table.loc[0, ["method", "behavior"]])]
     weighted = planted.consensus(suspicion, table)
@@ -102,9 +105,9 @@ def run_chunk(payload: Mapping[str, Any], key: str, context: Context) -> Output:
     return Output({"measures": _measures(suspicion, given.noisy, seconds)}, manifest=facts)
 
 
-def _searched(given: LabelSet, labels: np.ndarray, seed: int, context: Context
-              ) -> tuple[dict[Pair, np.ndarray], dict[str, float], np.ndarray]:
-    """Suspicion by every method, its CPU seconds with what it reads, and the out-of-fold probabilities (n, C)."""
+def searched(given: LabelSet, labels: np.ndarray, seed: int, context: Context
+              ) -> tuple[dict[Pair, np.ndarray], dict[str, float], FeatureReadings]:
+    """Suspicion by every method, its CPU seconds with what it reads, and what all of them read."""
     scores, seconds, start = {}, {}, time.process_time()
     readings = FeatureReadings(given.features, labels, given.classes, seed, given.pictures)
     _ = readings.probabilities
@@ -115,7 +118,7 @@ def _searched(given: LabelSet, labels: np.ndarray, seed: int, context: Context
         scores[Pair(detector.title)] = detector.suspicion(readings)
         seconds[detector.title] = time.process_time() - start + held_out * (detector.reads in (HELD_OUT, REFITTED))
         context.progress(number / len(DETECTORS), detector.title)
-    return scores, seconds, readings.probabilities
+    return scores, seconds, readings
 
 
 def _of_network(source: Mapping[str, Any], context: Context) -> Output:

@@ -18,11 +18,13 @@ TABLES = ("wine", "breast_cancer", "generated")
 
 @dataclass(frozen=True, eq=False)
 class LabelSet:
-    """features (n, d), observed labels (n,) and which of them are wrong (n,); classes C; whether they are of pictures.
+    """features (n, d), observed labels (n,), the right ones (n,) and which observed ones are wrong (n,); classes C;
+    whether they are of pictures.
     """
 
     features: np.ndarray
     labels: np.ndarray
+    right: np.ndarray
     noisy: np.ndarray
     classes: int
     pictures: bool
@@ -50,7 +52,8 @@ def load(setting: Mapping[str, Any], seed: int, options: Options) -> LabelSet:
         features = pixels
     if "human" in setting:
         observed = cifar10n.labels(setting["human"], dataset.y_train)[rows]
-        return LabelSet(features, observed, observed != dataset.y_train[rows], dataset.n_classes, pictures=True)
+        right = dataset.y_train[rows]
+        return LabelSet(features, observed, right, observed != right, dataset.n_classes, pictures=True)
     return _planted(features, pixels, dataset.y_train[rows], setting, seed, pictures=True)
 
 
@@ -60,7 +63,7 @@ def _planted(features: np.ndarray, inputs: np.ndarray, labels: np.ndarray, setti
     made = {"symmetric": lambda: corruption.symmetric_noise(labels, classes, setting["rate"], seed),
             "confusing": lambda: corruption.confusing_noise(inputs, labels, classes, setting["rate"], seed)}
     observed, flags = made[setting["noise"]]()
-    return LabelSet(features, observed, flags.noisy, classes, pictures)
+    return LabelSet(features, observed, labels, flags.noisy, classes, pictures)
 
 
 def _table(name: str) -> tuple[np.ndarray, np.ndarray]:

@@ -43,6 +43,20 @@ def test_methods_that_find_wrong_labels(row):
     assert row[8] == f"{beyond['mean']:+.3f} ± {beyond['ci95']:.3f}".replace("-", "−")
 
 
+CLEANLAB, WITH = SIDE_BY_SIDE[:3], ", with verified rows"
+
+
+@pytest.mark.parametrize("row", rows("on the right label of every row.", 9, NOISY_LABELS), ids=lambda row: row[0])
+def test_what_the_trial_and_verified_rows_add(row):
+    table = published("label-trials", "small", keep_default_na=False)
+    own = table[(table["set"] == row[0]) & (table["metric"] == "AUPRC")].set_index("method")["mean"]
+    best, known = (max(own[name + given] for name in CLEANLAB) for given in ("", WITH))
+    others = [own[name] for name in ("Reweighted refit", "Refit and self-influence", "Recommended by the trial",
+                                     "Best by hindsight")]
+    expected = [best, *others, known, own["Reweighted refit" + WITH], own["Trained on right labels"]]
+    assert row[1:] == [f"{value:.2f}" for value in expected]
+
+
 @pytest.mark.parametrize("row", rows("the mean over three seeds:", 5, POISON), ids=lambda row: row[0])
 def test_methods_that_find_poisons(row):
     table = published("poison", "small")

@@ -70,6 +70,16 @@ def test_few_pictures_are_no_fault(page, files):
     assert not dropped("mine.zip", zipped(*files), page).error
 
 
+def test_choices_made_for_other_data_do_not_hold_for_new_ones():
+    at = open("noisy_labels")
+    assert at.selectbox(key="choice:judge").value == "cnn" and at.number_input(key="choice:epochs").value == 15
+    at.sidebar.file_uploader(key="upload").upload("mine.zip", zipped(*SPLIT), "application/octet-stream")
+    at = sound(at.run())
+    assert at.selectbox(key="choice:judge").value == "pretrained"
+    at.selectbox(key="choice:judge").set_value("cnn").run()
+    assert read_this_way(at).selectbox(key="choice:judge").value == "cnn", "the same data, read otherwise"
+
+
 OPEN = pd.DataFrame({"kind": ["x", "y", "z"] * 8, "made": ["lo", "hi"] * 12, "w": np.arange(24) / 7})
 
 

@@ -77,6 +77,8 @@ def dataset_picker(sizes: tuple[str, ...], texts: bool = True) -> str:
     key = choice.bound("data", fitting.first_data(), choice.from_options(names))
     name = inputs.selectbox("Dataset", names, key=key, format_func=_heading, help=glossary.hint("Dataset", (
         "Pictures and numbers: softmax regression and networks. Texts: language models.") if texts else None))
+    if upload.are_new():
+        _forget(sizes)
     took("data", name, sizes)
     return name
 
@@ -92,9 +94,13 @@ def _decided(name: str) -> None:
 def took(name: str, value: str, forgotten: tuple[str, ...]) -> None:
     """Keep a choice on which others depend; a new one forgets those."""
     if choice.texts(name) not in ([], [value]):
-        for other in forgotten:
-            choice.put(other, [])
+        _forget(forgotten)
     choice.keep(name, value)
+
+
+def _forget(names: tuple[str, ...]) -> None:
+    for name in names:
+        choice.put(name, [])
 
 
 def _heading(name: str) -> str:

@@ -21,6 +21,8 @@ ACCEPTED_TEXTS = ", or texts as JSONL (prompt and response, messages, or instruc
 TYPES = ("npz", "zip", "parquet", "csv", "tsv", "txt", "arrow", "feather", "json", "jsonl")
 UNCLEAR, LABEL = "upload:unclear", "upload:label"
 """Where a session holds what is unclear of its last upload, None where nothing is, and the column that is chosen."""
+NEW = "upload:new"
+"""Where a session holds that the chosen data have just come."""
 
 
 def show(texts: bool = True) -> None:
@@ -49,6 +51,16 @@ def take(name: str) -> None:
     choice.put("data", name)
 
 
+def are_new() -> bool:
+    """Whether the chosen data have just come, so that choices made for others do not hold; once for each upload."""
+    return st.session_state.pop(NEW, False)
+
+
+def _take_new(name: str) -> None:
+    take(name)
+    st.session_state[NEW] = True
+
+
 def _take(file: BinaryIO, texts: bool) -> None:
     st.session_state[UNCLEAR] = None
     try:
@@ -60,7 +72,7 @@ def _take(file: BinaryIO, texts: bool) -> None:
         st.warning("These are records of a language model: use them on **Compare** or **Language models**.",
                    icon=":material/chat:")
         return
-    take(name)
+    _take_new(name)
     st.rerun()
 
 
@@ -74,7 +86,7 @@ def _ask(file: BinaryIO, why: str, choices: Mapping[str, str]) -> None:
     if pressed:
         with guarded("This table"):
             file.seek(0)
-            take(datasets.keep(file, file.name, label=label))
+            _take_new(datasets.keep(file, file.name, label=label))
             st.session_state[UNCLEAR] = None
             st.rerun()
 
@@ -84,7 +96,7 @@ def _sample(key: str) -> None:
     if st.button("Try a sample zip", key=f"{key}:sample", icon=":material/checkroom:",
                  help=f"{datasets.EACH} pictures of each of ten kinds of clothing, a tenth of them in the wrong "
                       "folder. It is read like a zip of your own."):
-        take(datasets.keep(BytesIO(datasets.sample_zip()), datasets.SAMPLE_ZIP))
+        _take_new(datasets.keep(BytesIO(datasets.sample_zip()), datasets.SAMPLE_ZIP))
         st.rerun()
     downloads.file_button("The sample zip", datasets.sample_zip, datasets.SAMPLE_ZIP, "application/zip",
                           f"{key}:sample:file")

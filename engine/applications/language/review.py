@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import time
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -12,6 +11,7 @@ import pandas as pd
 from engine.applications.decisions import FINE, LONGEST_NOTE, UNSURE, WRONG, Decision, Decisions
 from engine.basics.csv_text import csv_text
 from engine.basics.errors import InvalidInput
+from engine.data.record_rewriting import rewritten
 from engine.data.records import Record, with_answer, with_response
 from engine.data.tasks import Task
 
@@ -23,9 +23,9 @@ MOST_CHOICES = 26
 """Choices of all records that one can be corrected to; words that differ from record to record are more."""
 
 
-def without(records: Sequence[Record], out: Container[int]) -> list[Record]:
-    """The records whose places are not in `out`. Raises `InvalidInput` where nothing would be left."""
-    left = [record for row, record in enumerate(records) if row not in out]
+def without(records: Sequence[Record], out: Container[int]) -> dict[int, Record]:
+    """Number -> record, of those that are not in `out`. Raises `InvalidInput` where nothing would be left."""
+    left = {row: record for row, record in enumerate(records) if row not in out}
     if not left:
         raise InvalidInput("All records are removed; retain some of them.")
     return left
@@ -36,12 +36,6 @@ def corrected(record: Record, right: str) -> Record:
     `InvalidInput` as `with_answer` and `with_response` do."""
     answers = record.choices if "answer" in record.spans else ()
     return with_answer(record, right) if right in answers else with_response(record, right)
-
-
-def jsonl(records: Iterable[Record]) -> str:
-    """One record a line, as `engine.data.records.read_jsonl` reads them."""
-    return "".join(json.dumps(record.model_dump(mode="json", exclude_defaults=True), ensure_ascii=False) + "\n"
-                   for record in records)
 
 
 class RecordReview(Decisions):
@@ -77,14 +71,14 @@ class RecordReview(Decisions):
         """The decisions as CSV; texts that a spreadsheet would take for a formula are quoted with an apostrophe."""
         return csv_text(self.table())
 
-    def cleaned(self, others: Iterable[Record] = ()) -> str:
+    def cleaned(self, others: Sequence[Record] = (), content: bytes = b"") -> str:
         """The records as JSONL, in their order, with right answers and responses and without wrong ones of which none
-        is known, and then `others`, such as held-out queries of the same file. Raises `InvalidInput` where nothing
-        would be left."""
+        is known, and then `others`, such as held-out queries of the same file. content: of the file that holds all of
+        them, whose other lines stay as they are. Raises `InvalidInput` where nothing would be left."""
         wrong = {row: self.words(one)[1] for row, one in self.decisions().items() if one.verdict == WRONG}
-        records = [corrected(record, right) if (right := wrong.get(row)) else record
-                   for row, record in enumerate(self.records)]
-        return jsonl([*without(records, {row for row, right in wrong.items() if not right}), *others])
+        left = {row: corrected(record, right) if (right := wrong.get(row)) else record for row, record in without(
+            self.records, {row for row, right in wrong.items() if not right}).items()}
+        return rewritten(content, (*self.records, *others), {**left, **dict(enumerate(others, len(self.records)))})
 
     def _checked(self, decision: Decision) -> Decision:
         if decision.verdict not in VERDICTS:

@@ -1,12 +1,14 @@
 r"""Which method finds wrong labels here: some labels of the data at hand are made wrong, and every method searches.
 
-A fraction of the labels is flipped, of examples whose label a model that has not seen them agrees with, so that most
-were right before. A label a becomes b with probability
+A fraction of the labels is flipped, of examples whose label one of two models of different kinds, neither of which has
+seen it, predicts (`opinions`), so that most were right before. Of one model alone the methods that read this model, or
+one like it, would find most. A label a becomes b with probability
 
-    P(b | a) ∝ 1 + #{k : y_k = b, argmax p(k) = a},   b ≠ a
+    P(b | a) = (1 − u) c_ab / Σ_j c_aj + u / (C − 1),   c_ab = 1 + mean over models of #{k : y_k = b, argmax p(k) = a}
 
-the confusions that the model suspects in these data. A method is measured by its average precision among the examples
-that could have been flipped: what was wrong before in the others counts neither for it nor against it.
+over the C classes that some label has, b ≠ a: half of them (u) uniformly, the others as the models confuse classes in
+these data. A method is measured by its average precision among the examples that could have been flipped: what was
+wrong before in the others counts neither for it nor against it.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from engine.applications.noisy_labels.detectors.readings import Readings
 from engine.applications.noisy_labels.pairs import CONSENSUS, Pair
 from engine.basics.errors import InvalidInput
 from engine.metrics.detection import detection
@@ -24,6 +27,8 @@ from engine.metrics.ranking import ranks
 
 FRACTION = 0.05
 LEAST = 5
+UNIFORM = 0.5
+"""u."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,28 +40,40 @@ class Planted:
     eligible: np.ndarray
 
 
-def plant(labels: np.ndarray, predicted: np.ndarray, classes: int, seed: int, fraction: float = FRACTION) -> Planted:
-    """Flip a fraction of the labels (n,). predicted (n,): by a model that has not seen the example.
+def opinions(readings: Readings) -> np.ndarray:
+    """Classes (2, n) that the models at hand predict out of fold, and kernel ridge regression without the example."""
+    return np.stack([readings.probabilities.argmax(1), readings.removal.without.argmax(1)])
+
+
+def plant(labels: np.ndarray, predicted: np.ndarray, classes: int, seed: int, fraction: float = FRACTION,
+          uniform: float = UNIFORM) -> Planted:
+    """Flip a fraction of the labels (n,). predicted (m, n): by m models that have not seen the example.
 
     Raises `InvalidInput` where too few labels can be flipped.
     """
-    eligible, count = predicted == labels, round(fraction * len(labels))
+    eligible, count = (predicted == labels).any(0), round(fraction * len(labels))
     if min(count, eligible.sum() / 2) < LEAST:
         raise InvalidInput(f"Only {int(min(count, eligible.sum() // 2)):,} labels can be corrupted, fewer than "
                            f"{LEAST}, so methods cannot be measured here; search more labels.")
     rng = np.random.default_rng([seed, 8])
     rows = rng.permutation(np.flatnonzero(eligible))[:min(count, int(eligible.sum()) // 2)]
-    confusions = np.ones((classes, classes))
-    np.add.at(confusions, (predicted, labels), 1.0)
-    confusions[:, ~np.isin(np.arange(classes), labels)] = 0
-    np.fill_diagonal(confusions, 0)
+    becomes = _becomes(labels, predicted, classes, uniform)
     flipped = np.zeros(len(labels), dtype=bool)
     flipped[rows] = True
     changed = np.array(labels)
     for row in rows:
-        weights = confusions[labels[row]]
-        changed[row] = rng.choice(classes, p=weights / weights.sum())
+        changed[row] = rng.choice(classes, p=becomes[labels[row]])
     return Planted(changed, flipped, eligible)
+
+
+def _becomes(labels: np.ndarray, predicted: np.ndarray, classes: int, uniform: float) -> np.ndarray:
+    """P(b | a) (C, C)."""
+    possible = np.tile(np.isin(np.arange(classes), labels), (classes, 1)) & ~np.eye(classes, dtype=bool)
+    confusions = np.ones((classes, classes))
+    for one in predicted:
+        np.add.at(confusions, (one, labels), 1.0 / len(predicted))
+    return sum(weight * counts / counts.sum(1, keepdims=True)
+               for weight, counts in ((1 - uniform, confusions * possible), (uniform, possible * 1.0)))
 
 
 def measured(suspicion: Mapping[Pair, np.ndarray], planted: Planted) -> pd.DataFrame:

@@ -70,7 +70,7 @@ class TrialRequest(OfSource[Trial]):
     name: ClassVar = "noisy_label_trial"
     answer: ClassVar = Trial
     about: ClassVar = "Which method finds wrong labels in"
-    numerics: ClassVar = 2
+    numerics: ClassVar = 3
     trainings_each: ClassVar = 12.0
     command: ClassVar = "label-trial"
     doing: ClassVar = "label trial"
@@ -91,7 +91,9 @@ class TrialRequest(OfSource[Trial]):
         noisy, device = draw_cached(self.source), str(pick_device(context.device))
         before = HeldOutRequest.loaded(HeldOutRequest(source=self.source).within(
             context, "selecting labels that look right", 0.0, 0.2)).probabilities
-        made = planted.plant(noisy.evidence.y, before.argmax(1), noisy.evidence.classes, self.source.mask,
+        options = Options(check=context.check)
+        readings = HeldOutModels(noisy.refitting(device, options), options, before)
+        made = planted.plant(noisy.evidence.y, planted.opinions(readings), noisy.evidence.classes, self.source.mask,
                              self.fraction)
         scores = searched(noisy.relabelled(made.labels), self.methods, device,
                           context.computing("searching for the flipped labels"))

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from engine.basics.errors import InvalidInput
+from engine.basics.files import read_whole
 from engine.data.records import Record, read_jsonl
 from engine.data.tasks.task import Task, TaskKind
 
@@ -33,6 +35,12 @@ def of_records(records: tuple[Record, ...], settings: Mapping[str, Any]) -> Task
     flags = sorted({flag for record in records for flag in record.flags} - {"clean"})
     return Task(KIND.name, records, {"queries": queries}, "queries", int(settings.get("sign", 1)),
                 {flag: flag for flag in flags})
+
+
+def content_of(settings: Mapping[str, Any]) -> bytes:
+    """What is in the file that holds all records of a task; nothing where no file does."""
+    named = isinstance(settings["train"], str) and not settings.get("queries")
+    return read_whole(Path(settings["train"]), "file") if named else b""
 
 
 def asking(settings: Mapping[str, Any], queries: Sequence[Record]) -> dict[str, Any]:

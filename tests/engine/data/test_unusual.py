@@ -34,6 +34,13 @@ def test_values_are_unusual_for_the_label_that_a_row_has():
     assert abs(few.cells(frame.iloc[3], 1)[0].z) < 3.5
 
 
+def test_numbers_are_written_without_an_exponent_where_a_reader_would():
+    values = [20_245.0, 46_250.71, 2_024.0, 0.000_012_34, 3.141_59, 5e12, -123_456.0]
+    cells = Usual(pd.DataFrame({"x": values}), np.zeros(7, dtype=int))
+    written = [cells.cells(row, 0)[0].value for _, row in cells.frame.iterrows()]
+    assert written == ["20245", "46251", "2024", "1.234e-05", "3.142", "5e+12", "-123456"]
+
+
 def test_an_empty_number_is_unusual_where_others_have_one():
     frame = pd.DataFrame({"age": [*np.arange(60.0), np.nan], "town": ["Bath"] * 60 + [None]})
     cells = Usual(frame, np.zeros(61, dtype=int)).cells(frame.iloc[60], 0)

@@ -66,6 +66,7 @@ WITHOUT = {
     ("language-removal", "small"): HOURS.format("an hour"), ("language-steps", "small"): HOURS.format("an hour"),
     ("language-explained", "small"): HOURS.format("twenty minutes"),
     ("label-methods", "large"): HOURS.format("half an hour, after the features of its pictures"),
+    ("label-trials", "small"): HOURS.format("ten minutes, after the features of its pictures"),
     ("mixed-precision", "small"): HOURS.format("twelve minutes"), ("poison", "small"): HOURS.format("five minutes"),
     ("poison-records", "small"): HOURS.format("two minutes"),
 }

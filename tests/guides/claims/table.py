@@ -82,6 +82,9 @@ TABLES = {
     "set | confident learning | self-confidence | normalised margin | reweighted refit | self-influence by removal | "
     "recommended | consensus | refit − cleanlab's best":
         f"test {PICTURES}test_methods_that_find_wrong_labels",
+    "set | cleanlab's best | reweighted refit | refit and self-influence | recommended | best by hindsight | "
+    "cleanlab's best, verified rows | refit, verified rows | right labels":
+        f"test {PICTURES}test_what_the_trial_and_verified_rows_add",
     "measured": "exempt timing",
 }
 """The head of every table of the guides with decimal numbers -> its evidence, as in `claims.txt`."""

@@ -10,6 +10,7 @@ from engine.applications.language.review import RecordReview
 from engine.basics.errors import InvalidInput
 from engine.data import tasks
 from engine.data.records import parse_lines
+from engine.data.tasks.own import content_of
 
 RECORDS = [{"prompt": f"Question {row}?", "response": f"Answer {row}.", "spans": {"answer": [7, 8]},
             "choices": ["0", "1"], **({"flags": ["odd"]} if row == 2 else {})} for row in range(6)]
@@ -92,3 +93,17 @@ def test_something_is_kept(review):
     review.decide_all(WRONG, dict.fromkeys(range(4)))
     with pytest.raises(InvalidInput, match="retain some"):
         review.cleaned()
+
+
+def test_lines_of_a_file_that_were_not_decided_come_back_as_they_are(tmp_path):
+    lines = [f'{{"instruction":"Question {row}?",  "output":"Answer {row}."}}' for row in range(6)]
+    path = tmp_path / "mine.jsonl"
+    path.write_text("\n".join(lines))
+    settings = {"name": "own", "train": str(path), "held": 2}
+    task = tasks.build(settings)
+    review = RecordReview(task, tmp_path)
+    review.decide(1, WRONG)
+    review.decide(3, WRONG, text="Another.")
+    left = review.cleaned(task.queries["queries"], content_of(settings)).splitlines()
+    assert left == [lines[0], lines[2], '{"instruction": "Question 3?", "output": "Another."}', *lines[4:]]
+    assert content_of(TASK) == b""
