@@ -55,8 +55,7 @@ class RayExecutor:
 
     @cached_property
     def connection(self) -> tuple[ModuleType, Any]:
-        """The library and a board, for one job after another: a board that starts takes a core from chunks for more
-        than a second."""
+        """The library and a board, for one job after another."""
         ray = connected(self.address)
         return ray, board_of(ray)
 
