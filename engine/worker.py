@@ -19,7 +19,6 @@ from engine.basics.terminal import plain_output  # noqa: E402
 from engine.jobs.each_gpu import EACH, gpus, serve_each  # noqa: E402
 from engine.jobs.executor import Executor, LocalExecutor  # noqa: E402
 from engine.jobs.loop import BEAT, Worker  # noqa: E402
-from engine.jobs.ray_cluster import connected  # noqa: E402
 from engine.jobs.ray_executor import RayExecutor  # noqa: E402
 from engine.jobs.workers import Workers, new_worker_id  # noqa: E402
 
@@ -28,8 +27,9 @@ KINDS = (f"{__package__}.applications.kinds", f"{__package__}.experiments")
 
 def _ray(options: argparse.Namespace) -> RayExecutor:
     """Connected before a job is claimed, so that none fails for want of a cluster."""
-    connected(options.address)
-    return RayExecutor(options.address, options.cores, options.gpus)
+    executor = RayExecutor(options.address, options.cores, options.gpus)
+    executor.connection  # noqa: B018
+    return executor
 
 
 EXECUTORS: dict[str, Callable[[argparse.Namespace], Executor]] = {"local": lambda options: LocalExecutor(), "ray": _ray}

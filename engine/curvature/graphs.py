@@ -40,7 +40,8 @@ class Graphs:
     """
 
     def __init__(self, problem: CurvedModule, rows: Tensor, build: Build, options: Options) -> None:
-        self.problem, self.rows, self.build, self.options = problem, rows, build, options
+        self.problem, self.build, self.options = problem, build, options
+        self.rows = problem.link.by_length(problem.x, rows)
         self.chunk, self.keeps = 0, True
         self.products: dict[int, Product] = {}
 

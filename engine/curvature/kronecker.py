@@ -182,8 +182,9 @@ def chunks_of(problem: CurvedModule, layers: tuple[CurvatureLayer, ...], options
 
 
 def positions(problem: CurvedModule, layers: tuple[CurvatureLayer, ...]) -> list[int]:
-    """t of every layer."""
-    return [a.shape[1] for a in captured(problem, layers, problem.x[:1]).inputs]
+    """The most t of every layer."""
+    longest = problem.link.by_length(problem.x, torch.arange(problem.n, device=problem.device))[-1:]
+    return [a.shape[1] for a in captured(problem, layers, problem.x[longest]).inputs]
 
 
 def diagonal_of(points: Sequence[Point], options: Options) -> dict[str, Tensor]:
@@ -212,7 +213,7 @@ def _diagonal(point: Point, names: list[str], options: Options) -> dict[str, Ten
 
 def _chunks(problem: CurvedModule, bytes_each: int, options: Options) -> tuple[Tensor, ...]:
     size = min(ROWS[problem.device.type], max(1, options.budget // 4 // bytes_each))
-    return torch.arange(problem.n, device=problem.device).split(size)
+    return problem.link.by_length(problem.x, torch.arange(problem.n, device=problem.device)).split(size)
 
 
 def _item(problem: CurvedModule) -> int:

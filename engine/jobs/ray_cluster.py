@@ -6,10 +6,10 @@ import logging
 import os
 import socket
 import time
+from collections import defaultdict
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
 from types import ModuleType
 from typing import Any
 
@@ -67,73 +67,77 @@ class RunningChunk:
 
 
 class _Board:
-    """An actor that chunks tell where they are and how far."""
+    """An actor that the chunks of every job tell where they are and how far."""
 
     def __init__(self) -> None:
-        self.entries: dict[str, RunningChunk] = {}
+        self.entries: dict[str, dict[str, RunningChunk]] = defaultdict(dict)
 
-    def put(self, entry: RunningChunk) -> None:
-        self.entries[entry.key] = entry
+    def put(self, job: str, entry: RunningChunk) -> None:
+        self.entries[job][entry.key] = entry
 
-    def drop(self, key: str) -> None:
-        self.entries.pop(key, None)
+    def drop(self, job: str, key: str) -> None:
+        self.entries[job].pop(key, None)
 
-    def read(self) -> list[RunningChunk]:
-        return list(self.entries.values())
+    def clear(self, job: str) -> None:
+        self.entries.pop(job, None)
+
+    def read(self, job: str) -> list[RunningChunk]:
+        return list(self.entries[job].values())
+
+
+def board_of(ray: ModuleType) -> Any:
+    """The actor, on this node, while it is referred to; it takes no core.
+
+    An actor that needs nothing is placed by way of any node, also one that was lost and is not yet known to be.
+    """
+    from ray.util import get_node_ip_address
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+    here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=True)
+    mark = {f"node:{get_node_ip_address()}": 0.001}
+    return ray.remote(_Board).options(num_cpus=0, resources=mark, scheduling_strategy=here, max_restarts=-1).remote()
 
 
 class Teller:
-    """The board as one chunk sees it, in the chunk's own process."""
+    """The board as one chunk of a job sees it, in the chunk's own process."""
 
-    def __init__(self, actor: Any, key: str, node: str) -> None:
-        self.actor, self.key, self.node, self._last = actor, key, node, 0.0
-        actor.put.remote(RunningChunk(key, node))
+    def __init__(self, actor: Any, job: str, key: str, node: str) -> None:
+        self.actor, self.job, self.key, self.node, self._last = actor, job, key, node, 0.0
+        actor.put.remote(job, RunningChunk(key, node))
 
     def report(self, fraction: float, message: str, stored: float = 0.0) -> None:
         """So much of the chunk is done, and so much of that lay there; said at most twice a second."""
         now = time.monotonic()
         if now - self._last >= OFTEN:
             self._last = now
-            self.actor.put.remote(RunningChunk(self.key, self.node, fraction, message, stored))
+            self.actor.put.remote(self.job, RunningChunk(self.key, self.node, fraction, message, stored))
 
     def done(self) -> None:
         """Nobody else says so."""
-        self.actor.drop.remote(self.key)
+        self.actor.drop.remote(self.job, self.key)
 
 
 class RayCluster:
     """The cluster that this process is connected to, for the chunks of one job."""
 
-    def __init__(self, ray: ModuleType) -> None:
-        self.ray = ray
-
-    @cached_property
-    def board(self) -> Any:
-        """The actor, on this node; it takes no core.
-
-        An actor that needs nothing is placed by way of any node, also one that was lost and is not yet known to be.
-        """
-        from ray.util import get_node_ip_address
-        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
-
-        here = NodeAffinitySchedulingStrategy(self.ray.get_runtime_context().get_node_id(), soft=True)
-        mark = {f"node:{get_node_ip_address()}": 0.001}
-        return self.ray.remote(_Board).options(num_cpus=0, resources=mark, scheduling_strategy=here).remote()
+    def __init__(self, ray: ModuleType, board: Any, job: str) -> None:
+        self.ray, self.board, self.job = ray, board, job
 
     def entries(self, pending: Iterable[str]) -> list[RunningChunk]:
         """The chunks of `pending` that were begun; none where the board does not answer."""
         keys = set(pending)
         with suppress(self.ray.exceptions.RayError):
-            entries = self.ray.get(self.board.read.remote(), timeout=PATIENCE)
+            entries = self.ray.get(self.board.read.remote(self.job), timeout=PATIENCE)
             return [entry for entry in entries if entry.key in keys]
         return []
 
-    def nodes(self, job: str, entries: Iterable[RunningChunk] = ()) -> list[Node]:
-        """The nodes that stand, with the chunks of `job` that run on them."""
+    def nodes(self, entries: Iterable[RunningChunk] = ()) -> list[Node]:
+        """The nodes that stand, with the chunks that run on them."""
         running = list(entries)
         return [Node(f"{node['NodeManagerHostname']} ({node['NodeID'][:6]})", node["Resources"].get("CPU", 0.0),
                      node["Resources"].get("GPU", 0.0), int(node["Resources"].get("memory", 0)),
-                     tuple(Running(job, entry.key, entry.share) for entry in running if entry.node == node["NodeID"]))
+                     tuple(Running(self.job, entry.key, entry.share) for entry in running
+                           if entry.node == node["NodeID"]))
                 for node in self.ray.nodes() if node["Alive"]]
 
     def gone(self) -> set[str]:
@@ -153,9 +157,9 @@ class RayCluster:
         return 0
 
     def close(self) -> None:
-        """End the board."""
+        """Forget the job's chunks."""
         with suppress(self.ray.exceptions.RayError):
-            self.ray.kill(self.board)
+            self.board.clear.remote(self.job)
 
 
 def share_of_gpu(memory: int, whole: int) -> float:

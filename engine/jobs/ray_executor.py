@@ -15,13 +15,21 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from types import ModuleType
 from typing import Any
 
 from engine.basics.errors import InvalidInput, StoreError
 from engine.jobs.cluster import Sighting
 from engine.jobs.executor import ChunkWork, Ledger, Took
-from engine.jobs.ray_cluster import RayCluster, RunningChunk, connected, share_of_gpu, surroundings
+from engine.jobs.ray_cluster import (
+    RayCluster,
+    RunningChunk,
+    board_of,
+    connected,
+    share_of_gpu,
+    surroundings,
+)
 from engine.jobs.ray_tasks import FOR_SEVERAL, compute, make
 
 PAUSE = 0.5  # seconds between looks at what is done and at requests to stop
@@ -45,6 +53,12 @@ class RayExecutor:
     gpus: float | None = None
     retries: int = 3
 
+    @cached_property
+    def connection(self) -> tuple[ModuleType, Any]:
+        """The library and a board, for one job after another."""
+        ray = connected(self.address)
+        return ray, board_of(ray)
+
     def run(self, keys: Sequence[str], work: ChunkWork, ledger: Ledger) -> Iterator[tuple[str, Took]]:
         """Yield (key, how long it took) after a chunk was stored, in the order in which they are done.
 
@@ -53,14 +67,14 @@ class RayExecutor:
         """
         if not keys:
             return
-        cluster = RayCluster(connected(self.address))
+        cluster = RayCluster(*self.connection, work.job)
         ray, sighting = cluster.ray, Sighting(work.root)
         needs = _Needs(cluster, self, work)
         tasks = _Tasks(cluster, self, needs, common(work, keys))
         for key in keys:
             tasks.chunk(key)
         pending = {task: key for key, task in tasks.chunks.items()}
-        last, reporter = time.perf_counter(), _Reporter(cluster, sighting, work.job, ledger)
+        last, reporter = time.perf_counter(), _Reporter(cluster, sighting, ledger)
         losses = _Losses(cluster, tasks)
         try:
             while pending:
@@ -173,7 +187,7 @@ class _Needs:
     """What the chunks of one job take of a node."""
 
     def __init__(self, cluster: RayCluster, executor: RayExecutor, work: ChunkWork) -> None:
-        nodes = cluster.nodes(work.job)
+        nodes = cluster.nodes()
         gpus = sum(node.gpus for node in nodes)
         if executor.gpus and not gpus:
             raise InvalidInput("No node of the Ray cluster has a GPU; start a node that offers one, or compute on "
@@ -199,8 +213,8 @@ class _Needs:
 class _Reporter:
     """Carries what chunks say of themselves to the ledger, and where they run to the pages."""
 
-    def __init__(self, cluster: RayCluster, sighting: Sighting, job: str, ledger: Ledger) -> None:
-        self.cluster, self.sighting, self.job, self.ledger = cluster, sighting, job, ledger
+    def __init__(self, cluster: RayCluster, sighting: Sighting, ledger: Ledger) -> None:
+        self.cluster, self.sighting, self.ledger = cluster, sighting, ledger
         self._before: dict[str, RunningChunk] = {}
         self._seen = -SEEN
 
@@ -218,7 +232,7 @@ class _Reporter:
         self._before = entries
         if time.monotonic() - self._seen >= SEEN:
             self._seen = time.monotonic()
-            self.sighting.write(self.cluster.nodes(self.job, entries.values()))
+            self.sighting.write(self.cluster.nodes(entries.values()))
         return entries
 
 

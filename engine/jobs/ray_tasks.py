@@ -55,7 +55,7 @@ def _at_work(work: ChunkWork, name: str, variables: Mapping[str, str], board: An
     os.environ.update(variables)
     plugins.load()
     with at_home(work.root):
-        yield Teller(board, name, ray.get_runtime_context().get_node_id())
+        yield Teller(board, work.job, name, ray.get_runtime_context().get_node_id())
 
 
 def _together(prepared: tuple[Prepared, ...]) -> dict[str, Any]:

@@ -39,6 +39,11 @@ class Link(ABC):
         """w (b, …) where c is Σ_t w_t · the cross-entropy of the logits u_t (C,); None where it is another loss."""
 
     @abstractmethod
+    def by_length(self, x: Tensor, rows: Tensor) -> Tensor:
+        """`rows` (b,) of inputs x (n, …) from those that take the fewest positions to those that take the most, so that
+        little fills up a batch of neighbours."""
+
+    @abstractmethod
     def present(self, x: Tensor, length: int) -> Tensor | None:
         """Which of the `length` positions that a layer reads are there, (b, length) bool, where others only fill them
         up; None where all are."""
@@ -59,6 +64,9 @@ class ClassLink(Link):
 
     def softmax_weights(self, x: Tensor) -> Tensor | None:
         return self.network.theta.new_ones(len(x)) if self.of_example is per_example_cross_entropy else None
+
+    def by_length(self, x: Tensor, rows: Tensor) -> Tensor:
+        return rows
 
     def present(self, x: Tensor, length: int) -> Tensor | None:
         return None

@@ -25,12 +25,12 @@ SCORING = Scoring.of("query_loss", {"kind": "remove"}, {"kind": "retrain"})
 def test_two_nodes_beside_one_process(cluster, tmp_path):  # noqa: F811
     """Two chunks of retrainings, wall seconds in turn, of another draw of the data each time; before that every process
     imports and computes a smaller one. Other load makes it unfair, so that the ratio is printed and not held."""
-    ratios = []
+    ratios, on_nodes = [], RayExecutor()
     for seed in range(1 + PAIRS):
         source = (SOURCE if seed else SMALLER).model_copy(update={"seed": seed})
         data, results, spent = scores_payload(source, [SCORING]), [], []
         assert len(KINDS[ScoresRequest.name].plan(data)) == 2
-        for name, executor in (("one", None), ("two", RayExecutor())):
+        for name, executor in (("one", None), ("two", on_nodes)):
             start = time.perf_counter()
             results.append(run_job(ScoresRequest.name, data, tmp_path / f"{name}{seed}", executor=executor))
             spent.append(time.perf_counter() - start)

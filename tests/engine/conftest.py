@@ -1,5 +1,7 @@
 """A tiny language model on disk, and questions without a download."""
 
+from contextlib import contextmanager
+
 import pytest
 
 from engine.data import scienceqa
@@ -20,6 +22,16 @@ def questions(count: int = 120) -> tuple[Question, ...]:
                               "Select the better estimate." if place % 4 == 0 else "", f"subject {place % 2}",
                               f"topic {place // 2 % 2}", f"A {choices[answer]} has a shape of its own."))
     return tuple(found)
+
+
+@contextmanager
+def tiny_home(folder):
+    """Within it FOLDER/home is the home, ScienceQA is these questions, and FOLDER/tiny holds a model."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("WHICHFLUENCE_HOME", str(folder / "home"))
+        patch.setattr(scienceqa, "load", questions)
+        tiny.save(folder / "tiny")
+        yield folder
 
 
 @pytest.fixture(scope="session")

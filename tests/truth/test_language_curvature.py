@@ -6,7 +6,7 @@ import torch
 
 from engine.basics.errors import InvalidInput
 from engine.basics.options import Options
-from engine.curvature import GaussNewton, Hessian, ekfac, loss_roots, solvers_for
+from engine.curvature import GaussNewton, Hessian, ekfac, graphs, kronecker, loss_roots, solvers_for
 from engine.curvature.arnoldi import RANK
 from engine.curvature.loss_roots import LossRoots
 from engine.models.causal.link import TokenLink
@@ -190,6 +190,17 @@ def test_padding_does_not_matter():
     assert wide.x.shape[1] > narrow.x.shape[1]
     for (_, found), (_, expected) in zip(scores(wide, "ekfac"), scores(narrow, "ekfac"), strict=True):
         near(found[:-1], expected, 1e-9)
+
+
+def test_how_records_are_batched_does_not_matter(case, monkeypatch):
+    """Two or one at a time, by length, in passes as wide as the longest of them."""
+    problem, _ = case
+    whole, matrix = scores(problem, "ekfac"), columns(GaussNewton(problem))
+    monkeypatch.setattr(kronecker, "ROWS", {"cpu": 2})
+    monkeypatch.setattr(graphs, "GRAPH_BYTES", {"cpu": 1})
+    for (_, found), (_, expected) in zip(scores(cases.problem("adapters"), "ekfac"), whole, strict=True):
+        near(found, expected, 1e-9)
+    torch.testing.assert_close(columns(GaussNewton(problem)), matrix, rtol=0, atol=1e-12)
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -43,6 +44,18 @@ def logits_alone(model: Any, batch: Batch) -> Tensor:
 def padding(batch: Batch) -> Tensor:
     """How many columns stand before a record's first token, (b,)."""
     return batch.ids.shape[1] - batch.mask.sum(1)
+
+
+def narrowed(batch: Batch) -> Batch:
+    """Without the columns before the longest record, but for one more than the last R; whole under `vmap`, where each
+    record has a batch of its own and all are as wide."""
+    width, least = batch.ids.shape[1], batch.targets.shape[1] + 1
+    try:
+        before = width - max(least, int(batch.mask.sum(1).max()))
+    except RuntimeError:  # vmap has no numbers of single records
+        return batch
+    return replace(batch, ids=batch.ids[:, before:], mask=batch.mask[:, before:],
+                   positions=batch.positions[:, before:], prompt_end=batch.prompt_end - before)
 
 
 def states_alone(model: Any, batch: Batch) -> tuple[Tensor, ...]:

@@ -17,7 +17,7 @@ from torch import Tensor
 from torch.func import functional_call
 
 from engine.models.causal.packed import Packing
-from engine.models.causal.reader import TokenReader, token_logits
+from engine.models.causal.reader import TokenReader, narrow_logits
 from engine.models.causal.readouts import mean_response_likelihood
 from engine.models.link import Link
 from engine.models.network import Network
@@ -36,7 +36,7 @@ class TokenLink(Link):
 
     def outputs(self, x: Tensor, values: Mapping[str, Tensor]) -> Tensor:
         """(b, R', V)."""
-        return functional_call(self.network.module, dict(values), (x,), {"read": token_logits})
+        return functional_call(self.network.module, dict(values), (x,), {"read": narrow_logits})
 
     def loss(self, outputs: Tensor, x: Tensor, y: Tensor) -> Tensor:
         return -mean_response_likelihood(outputs, self.packing.unpack(x))
@@ -46,10 +46,13 @@ class TokenLink(Link):
         batch = self.packing.unpack(x)
         return batch.scored.to(self.network.dtype) / batch.response.sum(1, keepdim=True)
 
+    def by_length(self, x: Tensor, rows: Tensor) -> Tensor:
+        return rows[self.packing.unpack(x[rows]).mask.sum(1).argsort(stable=True)]
+
     def present(self, x: Tensor, length: int) -> Tensor | None:
         """The head reads the positions that predict the last R tokens alone; every other layer a record from its first
-        token on."""
+        token on, and of more positions."""
         mask = self.packing.unpack(x).mask.bool()
-        if length < mask.shape[1]:
+        if length == self.packing.tail:
             return mask[:, -length - 1:-1]
         return torch.arange(length, device=x.device) < mask.sum(1, keepdim=True)

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor, nn
 
-from engine.models.causal.alone import alone, causal, logits_alone, padding
+from engine.models.causal.alone import alone, causal, logits_alone, narrowed, padding
 from engine.models.causal.encoding import Batch
 from engine.models.causal.packed import Packing
 from engine.models.causal.readouts import READOUTS
@@ -81,6 +81,11 @@ class TokenReader(nn.Module):
 def token_logits(reader: TokenReader, batch: Batch) -> Tensor:
     """Where the last R tokens of a record are predicted, (b, R, V)."""
     return logits_alone(reader.model, batch)
+
+
+def narrow_logits(reader: TokenReader, batch: Batch) -> Tensor:
+    """The same, by passes that are as wide as the longest of the records."""
+    return logits_alone(reader.model, narrowed(batch))
 
 
 def answer_states(reader: TokenReader, batch: Batch) -> Tensor:

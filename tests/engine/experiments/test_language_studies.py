@@ -17,8 +17,7 @@ from engine.experiments.conventions import AS_PAPER
 from engine.experiments.language_study import LanguageStudy
 from engine.jobs import Context, Watch, run_job
 from engine.models.causal import catalogue
-from tests.engine import tiny
-from tests.engine.conftest import questions
+from tests.engine.conftest import tiny_home
 from tests.engine.requests_for_tests import attribution_payload
 
 RECIPE = {"epochs": 2, "checkpoints": 2, "batch": 4, "learning_rate": 1e-2, "context": 256, "rank": 2, "scaling": 4}
@@ -29,11 +28,7 @@ BACKDOOR = {**backdoor.TASK, "clean": 12, "poison": 4, "benign": 4, "test": 4}
 @pytest.fixture(scope="module")
 def place(tmp_path_factory):
     """A home, and a tiny model beside it; questions that need no download."""
-    folder = tmp_path_factory.mktemp("language")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("WHICHFLUENCE_HOME", str(folder / "home"))
-        patch.setattr("engine.data.scienceqa.load", questions)
-        tiny.save(folder / "tiny")
+    with tiny_home(tmp_path_factory.mktemp("language")) as folder:
         yield folder
 
 

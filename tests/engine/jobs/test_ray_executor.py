@@ -37,7 +37,7 @@ def test_what_no_node_offers_is_said_before_a_chunk_waits_for_it(tmp_path, asked
     nodes = [Node("one", 1.0, 0.0, 1 << 30), Node("two", 2.0, 0.0, 1 << 30)]
     work = SimpleNamespace(job="0" * 64, kind=None, payload={}, options={})
     with pytest.raises(InvalidInput, match=words):
-        _Needs(SimpleNamespace(nodes=lambda job: nodes), asked, work)
+        _Needs(SimpleNamespace(nodes=lambda: nodes), asked, work)
 
 
 class Ray:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from engine.basics.errors import StoreError
-from engine.jobs import JobQueue, Workers, ensure_worker
+from engine.jobs import JobQueue, Workers, ensure_worker, loop
 from engine.jobs import workers as workers_module
 from engine.jobs.loop import Worker
 from engine.worker import main
@@ -87,9 +87,19 @@ def test_sigterm_finishes_the_chunk_and_queues_the_job_again(queue, payload, sta
     assert queue.get(job).state == "done" and tally(payload) == ["0", "1", "2", "3", "4", "finish"]
 
 
-def serve(queue, **options):
+def serve(queue, idle_exit=0.0, raised=None, **options):
+    """A worker in a thread. raised: called with the `StoreError` that ends it."""
     worker = Worker(queue.root, beat=0.05, dead_after=0.6, **options)
-    thread = threading.Thread(target=worker.serve, kwargs={"once": True})
+
+    def run():
+        try:
+            worker.serve(idle_exit=idle_exit)
+        except StoreError as error:
+            if raised is None:
+                raise
+            raised(error)
+
+    thread = threading.Thread(target=run)
     thread.start()
     return thread
 
@@ -195,6 +205,30 @@ def test_ensure_worker_starts_one_that_leaves_by_itself(queue, payload):
     assert Workers(queue.root).alive() == [] and tally(payload)[-1] == "finish"
 
 
+def test_a_worker_without_jobs_leaves_by_itself(queue, payload, monkeypatch):
+    """With the command that `ensure_worker` would start."""
+    class Process:
+        def __init__(self, command, **options):
+            commands.append(command)
+
+        def poll(self):
+            return None
+
+    commands = []
+    monkeypatch.setattr(workers_module.subprocess, "Popen", Process)
+    monkeypatch.setattr(workers_module, "_started", [])
+    monkeypatch.setattr(loop, "POLL", 0.01)
+    job = queue.submit("slow", {**payload, "sleep": 0.0}).id
+    assert ensure_worker(queue.root, idle_exit=0.1) and not ensure_worker(queue.root)
+    named = dict(zip(commands[0][3::2], commands[0][4::2], strict=True))
+    assert commands[0][1:3] == ["-m", "engine.worker"] and named["--home"] == str(queue.root)
+    thread = serve(queue, name=named["--id"], idle_exit=float(named["--idle-exit"]))
+    wait_for(lambda: queue.get(job).state == "done")
+    assert Workers(queue.root).alive() == [named["--id"]], "it waits a while for another job"
+    thread.join(10)
+    assert not thread.is_alive() and Workers(queue.root).alive() == []
+
+
 def test_kinds_that_do_not_load_are_said(queue, monkeypatch, capsys):
     monkeypatch.setenv("WHICHFLUENCE_HOME", str(queue.root))
     assert main(["--kinds", "engine.no_such_module", "--once"]) == 2
@@ -202,6 +236,22 @@ def test_kinds_that_do_not_load_are_said(queue, monkeypatch, capsys):
     assert "no_such_module" in Workers(queue.root).trouble()
     assert main(["--kinds", "no\x1b[2J", "--once"]) == 2
     assert "no\\x1b[2J" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("again", [False, True], ids=["deleted", "replaced"])
+def test_a_worker_ends_with_its_home(queue, payload, again, monkeypatch):
+    monkeypatch.setattr(loop, "POLL", 0.01)
+    job = queue.submit("slow", {**payload, "stops_at": 1, "sleep": 0.0}).id
+    errors = []
+    thread = serve(queue, idle_exit=None, raised=errors.append)
+    wait_for(lambda: queue.get(job).done >= 1)
+    os.rename(queue.root, queue.root.with_name("elsewhere"))
+    if again:
+        JobQueue(queue.root).jobs()
+    Path(payload["mended"]).touch()
+    thread.join(20)
+    assert not thread.is_alive()
+    assert isinstance(errors[0], StoreError) and "was deleted or replaced while a worker used it" in str(errors[0])
 
 
 @pytest.mark.slow

@@ -11,28 +11,25 @@ from engine.experiments import EXPERIMENTS, language, language_study, publish
 from engine.experiments.language_study import LanguageStudy
 from engine.jobs import run_job
 from tests.engine import tiny
-from tests.engine.conftest import questions
+from tests.engine.conftest import questions, tiny_home
 from tests.pages.language_models.small import RECIPE, TASKS
 
 
 @pytest.fixture(scope="module")
 def done(tmp_path_factory):
     """(home, model folder, results folder) in which a tiny model computed the studies."""
-    folder = tmp_path_factory.mktemp("language-page")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("WHICHFLUENCE_HOME", str(folder / "home"))
-        patch.setattr("engine.data.scienceqa.load", questions)
-        model = tiny.save(folder / "tiny")
+    with tiny_home(tmp_path_factory.mktemp("language-page")) as folder:
+        model = str(folder / "tiny")
         for name in ("figure-5-2", "table-5-2", "table-a15", "table-a14"):
             study = EXPERIMENTS[name].study
             task = TASKS.get(study, TASKS["conditional_backdoor"])
             more = {"removals": [["TracIn", "Answer logit"], ["Oracle", "Harmful poison"]]} if (
                 name == "table-a14") else {}
             layers = {} if more else {"layers": language.LAYERS}
-            settings = language.settings(str(model), task, RECIPE, 64, **more, **layers)
+            settings = language.settings(model, task, RECIPE, 64, **more, **layers)
             result = run_job(study, {"study": study, "preset": "small", "settings": settings, "seeds": [0, 1]})
             publish.publish(EXPERIMENTS[name], result, "small", folder / "results")
-        yield folder / "home", str(model), folder / "results"
+        yield folder / "home", model, folder / "results"
 
 
 @pytest.fixture
