@@ -249,13 +249,12 @@ def scoring_picker(name: str, default: Scoring) -> Scoring | None:
         return None
     with guarded("This specification"):
         specification = Specification.of(behavior, intervention, process)
-        new_picker.check(specification.intervention)
         with columns[3]:
             estimator = _select(name, "E", "answered by", routes(specification), parsed(default.estimator)[0],
                                 lambda route: ESTIMATORS[route].title)
             chosen = settings_picker.show(name, estimator, default.estimator)
         scoring = Scoring.of(behavior, intervention, process, chosen)
-        if not (reason := refusal(source(), scoring)):
+        if not (reason := refusal(new_picker.applied(source()), scoring)):
             return scoring
         words.warning(sentence(reason), icon=":material/block:")
     return None
