@@ -27,6 +27,7 @@ SIZES = {"n_train": 60, "n_queries": 5, "n_test": 500, "seed": 0}
 SMALL = {"data": "digits", "train": 60, "queries": 5, "candidates": 4, "nseeds": 1,
          **specification_list.address("first")}
 STEP = Scoring.of("query_loss", {"kind": "add_occurrence"}, {"kind": "one_step", "eta": 0.1})
+FIRST = Scoring.of("query_loss", {"kind": "add_occurrence"}, {"kind": "one_step", "eta": 0.1}, "first_order")
 REMOVE = Scoring.of("query_loss", {"kind": "remove"}, {"kind": "reoptimize"})
 UP = Scoring.of("query_loss", {"kind": "upweight", "alpha": 0.01}, {"kind": "reoptimize"})
 
@@ -107,7 +108,7 @@ def test_what_takes_away_is_refused_in_the_picker_and_left_out_of_the_presets(fi
     sound(at.button(key="compare:add").click().run())
     at.selectbox(key="add:P").set_value("remove").run()
     assert says(at, "`remove` asks about training examples, and the candidates are new ones; score new candidates with")
-    listed = [codes.encode(one) for one in (STEP, REMOVE, STEP.by("first_order"))]
+    listed = [codes.encode(one) for one in (STEP, REMOVE, FIRST)]
     compared = sound(open("compare", **{**SMALL, "s": listed, "new": name_of(at)}))
     assert says(compared, "Number 2 of the list is not computed. `remove` asks about training examples")
     assert says(compared, "6 candidates (new)") and not compared.error
