@@ -1,4 +1,4 @@
-"""A setting that is stated on the page, in JSON, in a file of a command, in Python or in a link is one specification."""
+"""A setting stated on the page, in JSON, in a file of a command, in Python or in a link is one specification."""
 
 import json
 
