@@ -91,12 +91,11 @@ def beginning(own: Declaration) -> ProblemSource:
     (most_train, most_queries), look = limits(own.data), first_look(own.data, own.name)
     train, queries = min(train, most_train), min(queries, most_queries)
     texts = data.holds_records(own.data)
-    penalised = {} if own.l2 is None else {"l2": own.l2}
     return ProblemSource(dataset=own.data, model=own.name, weights=own.weights, recipe=own.recipe, n_train=train,
                          n_queries=queries, n_test=queries if texts else min(most_queries, max(500, queries)),
                          n_candidates=None if own.name == SOFTMAX else min(candidates, train),
                          pool=pool(own.data, own.name), selection=look.parameters if look else ALL_PARAMETERS,
-                         **penalised)
+                         l2=USUAL_L2 if own.l2 is None else own.l2)
 
 
 def _own_sizes(dataset: str, model: str) -> tuple[int, int]:
