@@ -40,6 +40,7 @@ if len(scorings) < 2:
         specification_list.empty(scorings)
         grid.show(scorings, names)
         editor.toolbar(scorings, names)
+        new_picker.show(new_picker.applied(pickers.source()))
     import_scores()
     st.stop()
 
@@ -50,9 +51,12 @@ with left:
     below = st.container()
     new_picker.show(new_picker.applied(pickers.source()))
 compared = None
-with right, guarded("The comparison"):
-    compare_panel.refused(scorings)
-    compared = comparisons.ask(scorings)
+with right:
+    refused = st.container()
+    with guarded("The comparison"):
+        compared = comparisons.ask(scorings)
+    with refused:
+        specification_list.say_refused(scorings)
 with below:
     if compared is None or isinstance(compared, Waiting):
         grid.show(scorings, names)

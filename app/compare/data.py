@@ -5,7 +5,7 @@ Tables are cached on text keys (sources, codes, candidates); the arrays themselv
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -13,7 +13,7 @@ import pandas as pd
 import streamlit as st
 
 from app.widgets.jobs.desk import desk
-from app.widgets.pickers import new_picker, pickers
+from app.widgets.pickers import new_picker, pickers, specification_list
 from app.widgets.results.agreements import plus_minus, signed
 from app.widgets.results.two_rankings import RankingPair, ranks
 from engine.basics.errors import InvalidInput
@@ -21,7 +21,6 @@ from engine.desk import Waiting
 from engine.desk import compared as desk_compared
 from engine.desk.analyses import Comparison
 from engine.desk.compared import Compared
-from engine.desk.refusals import refusal
 from engine.metrics.agreement import METRICS, top_size
 from engine.scoring.scoring import Scoring
 
@@ -31,8 +30,17 @@ CACHED = 24
 
 def ask(scorings: Sequence[Scoring]) -> Compared | Waiting:
     """Score and compare on the chosen data and seeds, or say what is being waited for. Scores of other programs belong
-    to the first seed: with any of them, all are compared there. Those that are `refused` are left out."""
-    why = refused(scorings)
+    to the first seed: with any of them, all are compared there. Those that the model has no answer to are left out."""
+    why = specification_list.refused(scorings)
+    try:
+        return _asked(scorings, why)
+    except InvalidInput:
+        if (known := specification_list.refused(scorings)) == why:
+            raise
+        return _asked(scorings, known)  # the model is trained now
+
+
+def _asked(scorings: Sequence[Scoring], why: Mapping[int, str]) -> Compared | Waiting:
     rows = [row for row in range(len(scorings)) if row not in why]
     if len(rows) < 2:
         raise InvalidInput("A comparison needs two specifications that this model can answer.")
@@ -41,13 +49,6 @@ def ask(scorings: Sequence[Scoring]) -> Compared | Waiting:
     sources = [new_picker.applied(pickers.source(seed)) for seed in range(pickers.seed_count() if computed else 1)]
     answer = desk_compared.compared(desk(), sources, scorings, pickers.optima_candidates())
     return answer if isinstance(answer, Waiting) else replace(answer, rows=tuple(rows[row] for row in answer.rows))
-
-
-def refused(scorings: Sequence[Scoring]) -> dict[int, str]:
-    """The rows of a list that the chosen model has no answer to, each with why."""
-    source = pickers.source()
-    reasons = {row: refusal(source, scoring) for row, scoring in enumerate(scorings)}
-    return {row: reason for row, reason in reasons.items() if reason}
 
 
 def matrix(compared: Compared, metric: str, labels: Sequence[str], pair: tuple[int, int]) -> pd.DataFrame:

@@ -11,7 +11,7 @@ from app.compare.aliases import ALIASES
 from app.widgets.pickers import new_picker, parameters, pickers
 from engine.basics.errors import WhichfluenceError
 from engine.basics.settings import parsed
-from engine.desk import external, presets, shelves
+from engine.desk import ProblemSource, external, presets, shelves
 from engine.desk.models import is_recording, recorded_runs
 from engine.desk.refusals import refusal
 from engine.question.behaviors import reading
@@ -65,7 +65,7 @@ def _method(method: NamedMethod) -> SearchEntry:
     scoring = _implied(method)
     if scoring is not None and _fits(scoring):
         return SearchEntry(title, codes.encode(scoring))
-    reason = "" if scoring is None else refusal(pickers.source(), scoring)
+    reason = "" if scoring is None else refusal(_source(), scoring)
     return SearchEntry(f"{title} · not for this model", unfit=reason or (
         f"{method.title} is not defined for {pickers.problem_class().noun}, or takes too long there. "
         "Choose another model in the sidebar, or another method."))
@@ -73,15 +73,17 @@ def _method(method: NamedMethod) -> SearchEntry:
 
 def _fits(scoring: Scoring) -> bool:
     return scoring.behavior not in pickers.lacking() and (
-        not new_picker.outside() or scoring.intervention.adds) and (
-        parsed(scoring.estimator)[0] in pickers.routes(scoring.specification)) and (
-        not refusal(pickers.source(), scoring))
+        parsed(scoring.estimator)[0] in pickers.routes(scoring.specification)) and not refusal(_source(), scoring)
+
+
+def _source() -> ProblemSource:
+    return new_picker.applied(pickers.source())
 
 
 def _questions() -> Iterator[SearchEntry]:
     """Every B, P and T that fit each other and the model, with the usual parameters, answered exactly where that is
     offered."""
-    model, lacks, source = pickers.problem_class(), pickers.lacking(), pickers.source()
+    model, lacks, source = pickers.problem_class(), pickers.lacking(), _source()
     for done in pickers.sensible(INTERVENTIONS):
         for trained in pickers.sensible(fitting_to(done)):
             intervention = {"kind": done, **parameters.usual(INTERVENTIONS[done], model)}
@@ -89,7 +91,6 @@ def _questions() -> Iterator[SearchEntry]:
             for behavior in reading(model.reads):
                 with suppress(WhichfluenceError):
                     specification = Specification.of(behavior, intervention, process)
-                    new_picker.check(specification.intervention)
                     routes = pickers.routes(specification)
                     if routes and behavior not in lacks:
                         scoring = Scoring.of(behavior, intervention, process, routes[0])

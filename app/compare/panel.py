@@ -19,7 +19,6 @@ from app.widgets.pickers import pickers
 from app.widgets.results import agreements, downloads, figures, two_rankings
 from app.widgets.results.two_rankings import RankingPair
 from app.widgets.words import chips, glossary
-from app.widgets.words.plain_text import sentence
 from engine.desk import commands
 from engine.desk.analyses import Comparison
 from engine.desk.compared import Compared
@@ -42,12 +41,6 @@ FLOWING, FLOW_TOP = "compare:flow", 6
 RANKED = {two_rankings.MEAN: ("by the mean score", "by the mean score over all queries"),
           two_rankings.OFTEN: ("by frequency in the top", "by the number of queries that have it in the top")}
 """What ranks the top list over all queries -> what it is called to choose from, and in a sentence."""
-
-
-def refused(scorings: Sequence[Scoring]) -> None:
-    """Says of each specification of the list that the model has no answer to it, and why."""
-    for row, reason in comparisons.refused(scorings).items():
-        st.warning(sentence(f"Number {row + 1} of the list is not computed. {reason}"), icon=":material/block:")
 
 
 def metric_switch() -> str:

@@ -34,8 +34,16 @@ QUERY, WRONG, PAGE, COUNT, EXAMPLE = "query", "misclassified", "page", "n", sele
 
 
 def specifications() -> list[Scoring]:
-    """The specifications of the address, as on the Compare page; without any, three that disagree."""
-    return specification_list.chosen() or list(defaults(pickers.problem_class()))
+    """The specifications of the address that the model has an answer to, as on the Compare page; without any, three
+    that disagree."""
+    chosen = specification_list.chosen()
+    specification_list.say_refused(chosen)
+    return _answerable(chosen) or _answerable(defaults(pickers.problem_class()))
+
+
+def _answerable(scorings: Sequence[Scoring]) -> list[Scoring]:
+    why = specification_list.refused(scorings)
+    return [scoring for row, scoring in enumerate(scorings) if row not in why]
 
 
 def defaults(model: type[Problem]) -> tuple[Scoring, ...]:

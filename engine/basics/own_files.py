@@ -28,13 +28,15 @@ class Stored:
 @dataclass(frozen=True)
 class OwnFiles:
     """Files, or folders, of one kind. pattern: of their names; suffix: what the file has after its name. noun: what one
-    of them is called; remedy: what to do where it is missing, such as `upload the file again`."""
+    of them is called; remedy: what to do where it is missing, such as `upload the file again`. hashed: whether the
+    digest in a name is that of the file."""
 
     folder: str
     pattern: str
     noun: str
     remedy: str
     suffix: str = ""
+    hashed: bool = False
 
     def is_name(self, name: str) -> bool:
         return re.fullmatch(self.pattern, name) is not None
@@ -46,11 +48,17 @@ class OwnFiles:
         return home_folder() / self.folder / f"{name}{self.suffix}"
 
     def require(self, name: str) -> Path:
-        """The same; raises `MissingData` where it is not there."""
+        """The same; raises `MissingData` where it is not there, or is damaged."""
         path = self.path(name)
         if not path.exists():
             raise MissingData(f"`{name}`, {self.noun}, is no longer on this machine; {self.remedy}.")
+        if not self._is_whole(path):
+            raise MissingData(f"`{name}`, {self.noun}, is damaged on this machine; {self.remedy}.")
         return path
+
+    def _is_whole(self, path: Path) -> bool:
+        digest = re.search("[0-9a-f]{16,}", path.name)
+        return not self.hashed or digest is None or file_content(path).startswith(digest[0])
 
     def has(self, name: str) -> bool:
         return self.is_name(name) and self.path(name).exists()
@@ -60,9 +68,9 @@ class OwnFiles:
         return file_content(self.path(name)) if self.has(name) else ""
 
     def keep(self, name: str, content: bytes) -> bool:
-        """Store a file unless it is there; whether it is new. Raises `StoreError` where there is no room."""
+        """Store a file unless it is there and whole; whether it is new. Raises `StoreError` where there is no room."""
         path = self.path(name)
-        if path.exists():
+        if path.exists() and self._is_whole(path):
             return False
         require_room(len(content))
         make_folder(path.parent)

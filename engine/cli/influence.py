@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from engine.basics.csv_text import csv_text
+from engine.basics.errors import InvalidInput
 from engine.basics.files import atomic_write
 from engine.basics.noted import noting
 from engine.basics.values import figures
-from engine.cli.program import command_line
+from engine.cli.program import PARTLY, command_line
 from engine.cli.setting import Data, NewCandidates, ProblemOptions, ScoreFiles, Spec
 
 if TYPE_CHECKING:
@@ -59,7 +60,8 @@ def compare(
     new_candidates: NewCandidates = None,
     setting: ProblemOptions = ProblemOptions(),
 ) -> None:
-    """Compare specifications, and say why their scores differ."""
+    """Compare specifications, and say why their scores differ. Those that the model has no answer to are left out; the
+    exit code is then 3."""
     from engine.analysis import comparison
     from engine.cli.problem import Inputs
     from engine.cli.score_files import check_output, read_scores
@@ -71,10 +73,11 @@ def compare(
 
     check_output(out, ".csv", inputs=(data, specs, *(scores or ()), *setting.reading.inputs))
     metrics = dict.fromkeys((*METRICS, *(agreement_metric(name).name for name in metric or ())))
-    named = read_specs(specs, least=1 if scores else 2)
+    listed = read_specs(specs, least=1 if scores else 2)
     setting.options()
     problem, _ = Inputs(data, setting).with_new(new_candidates)
-    external = read_scores(scores or (), problem, beside=named)
+    external = read_scores(scores or (), problem, beside=listed)
+    named, refused = _answerable(problem, listed, 2 - len(external))
     arrays = [*_computed(problem, list(named.values()), setting), *external.values()]
     result = comparison.compare([arrays], [*named, *external], metrics=tuple(metrics), problem=type(problem))
     if below := sum(result.below_resolution):
@@ -84,7 +87,26 @@ def compare(
     if left_out := sum(result.left_out):
         print(f"{left_out} candidates are left out of the comparison {LeftOut.joined(result.lost).because}.",
               file=sys.stderr)
-    atomic_write(out, csv_text(result.table()[COLUMNS]))
+    table = comparison.with_refused(result.table()[COLUMNS], [*listed, *external], refused)
+    atomic_write(out, csv_text(table))
+    if refused:
+        raise typer.Exit(PARTLY)
+
+
+def _answerable(problem: Problem, named: dict[str, Scoring], least: int
+                ) -> tuple[dict[str, Scoring], dict[str, str]]:
+    """Those of the scorings that the problem can be asked, and of the others why not, which stderr says. Raises
+    `InvalidInput` where fewer than `least` are left."""
+    from engine.scoring.compute import refusals
+
+    names = list(named)
+    refused = {names[row]: why for row, why in refusals(problem, list(named.values())).items()}
+    if refused and len(named) - len(refused) < least:
+        name, why = next(iter(refused.items()))
+        raise InvalidInput(f"Specification `{name}`: {why}")
+    for name, why in refused.items():
+        print(f"Specification `{name}` is not computed: {why}", file=sys.stderr)
+    return {name: scoring for name, scoring in named.items() if name not in refused}, refused
 
 
 def _computed(problem: Problem, scorings: list[Scoring], setting: ProblemOptions) -> list[Scores]:

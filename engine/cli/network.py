@@ -18,7 +18,7 @@ from engine.models import own_architecture
 from engine.models.catalogue import build_model
 from engine.models.checkpoint import load_checkpoint, read_state
 from engine.models.network import selected
-from engine.models.recipe import Recipe
+from engine.models.recipe import Recipe, TrainingRecipe
 from engine.models.recorded import open_recording
 from engine.problems import ModuleProblem
 from engine.problems.families.network import NETWORK_RECIPE, of_recording
@@ -29,7 +29,7 @@ from engine.problems.trained import trained
 def network_problem(arrays: Arrays, fit: FitOptions, network: NetworkOptions) -> ModuleProblem:
     """The network's problem on checked arrays, whose inputs are flat, in the precision of the network. Raises
     `InvalidInput`."""
-    shape = input_shape(network.shape, arrays.x_train.shape[1])
+    shape = input_shape(network, arrays)
     build = builder(network.model, shape, arrays.n_classes)
     wide, queries = (inputs.reshape(len(inputs), *shape) for inputs in (arrays.x_train, arrays.x_query))
     x = wide.astype("float32")  # what a network is trained on here
@@ -69,23 +69,35 @@ def recorded_folder(network: NetworkOptions) -> Path | None:
 
 def _recipe(fit: FitOptions, network: NetworkOptions) -> Recipe:
     """How the network is trained, with --l2 as its weight decay. Raises `InvalidInput` for a file that says another."""
-    given = read_recipe(network.recipe) if network.recipe else NETWORK_RECIPE
-    says = bool(network.recipe) and "weight_decay" in given.model_fields_set
-    penalty = fit.penalty(given.weight_decay) if says else fit.penalty()
-    if says and given.weight_decay != penalty:
-        raise InvalidInput(f"The recipe's weight_decay is {given.weight_decay:g} and --l2 is {penalty:g}, but they "
+    if network.recipe is None:
+        return NETWORK_RECIPE.model_copy(update={"weight_decay": fit.penalty()})
+    given = read_recipe(network.recipe)
+    check_penalty(given, fit)
+    stated = given.stated_penalty
+    return given.model_copy(update={"weight_decay": fit.penalty() if stated is None else stated})
+
+
+def check_penalty(recipe: TrainingRecipe, fit: FitOptions) -> None:
+    """Raises `InvalidInput` for a recipe that states another weight decay than --l2."""
+    if recipe.stated_penalty is not None and fit.l2 not in (None, recipe.stated_penalty):
+        raise InvalidInput(f"The recipe's weight_decay is {recipe.stated_penalty:g} and --l2 is {fit.l2:g}, but they "
                            "are the same penalty; give one value, or leave one out.")
-    return given.model_copy(update={"weight_decay": penalty})
 
 
-def input_shape(text: str, features: int) -> tuple[int, ...]:
-    """(3, 32, 32) of `3,32,32`. Raises `InvalidInput` where it does not hold the features."""
-    if not text:
+def input_shape(network: NetworkOptions, arrays: Arrays) -> tuple[int, ...]:
+    """(3, 32, 32) of `--shape 3,32,32`; without it flat, or as the arrays have it where a model of the user's own takes
+    no other. Raises `InvalidInput` where it does not hold the features."""
+    features = arrays.x_train.shape[1]
+    if not network.shape and ":" in network.model:
+        name = own_architecture.importable(network.model)
+        own = own_architecture.Declaration(name=name, function=name)
+        return own_architecture.shape_of_arrays(own, features, arrays.shape, arrays.n_classes) or (features,)
+    if not network.shape:
         return (features,)
-    shape = parse_shape(text)
+    shape = parse_shape(network.shape)
     if min(shape) < 1 or torch.Size(shape).numel() != features:
-        raise InvalidInput(f"--shape {text} does not hold the {features:,} features of `x_train`; give the shape of "
-                           "one input, channels first.")
+        raise InvalidInput(f"--shape {network.shape} does not hold the {features:,} features of `x_train`; give "
+                           "the shape of one input, channels first.")
     return shape
 
 

@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 
 from engine.basics.errors import InvalidInput
-from engine.cli.network import network_problem, recorded_folder
+from engine.cli.network import check_penalty, network_problem, recorded_folder
 from engine.cli.setting import ALL, SOFTMAX, FitOptions, NetworkOptions, ProblemOptions, parse_shape
 from engine.cli.spec_files import read_source, read_training
 from engine.data import load_npz
@@ -95,6 +95,8 @@ def _own(data: Path, setting: ProblemOptions) -> SampledProblem:
         raise InvalidInput("--intercept and --trajectory apply to an npz; for a recorded training give its folder as "
                            "--checkpoint.")
     recipe = read_training(network.recipe, network.model) if network.recipe else None
+    if recipe:
+        check_penalty(recipe, fit)
     for sentence in declare(model="" if network.model == SOFTMAX else network.model, checkpoint=network.checkpoint,
                             data=data, read=setting.reading.fields, shape=parse_shape(network.shape), recipe=recipe):
         print(sentence, file=sys.stderr)

@@ -26,7 +26,7 @@ from engine.cli.parameters import spread
 
 PROGRAM = "python -m engine"
 DEBUG = "WHICHFLUENCE_DEBUG"
-FINE, FAULT, REFUSED, INTERRUPTED = 0, 1, 2, 130
+FINE, FAULT, REFUSED, PARTLY, INTERRUPTED = 0, 1, 2, 3, 130
 
 # What the engine's sentences name, and the option that sets it in a command that has it.
 OPTIONS = {"memory budget": "--memory", "raise l2": "--l2", "an l2": "--l2", "give its `recipe`": "--recipe",

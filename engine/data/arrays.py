@@ -89,7 +89,7 @@ def _pictures(arrays: Arrays) -> dict[str, Any]:
     """The features as a dataset holds them, with what shows them where they are pictures."""
     x, axis = (arrays.x_train, arrays.x_query), _colours(arrays.shape)
     if axis is None:
-        return {"raw_train": x[0], "raw_test": x[1]}
+        return {"raw_train": x[0], "raw_test": x[1], "shape": arrays.shape}
     grid = [np.moveaxis(each.reshape(len(each), *arrays.shape), axis + 1, -1) if axis >= 0 else each for each in x]
     sides = [size for at, size in enumerate(arrays.shape) if at != axis]
     colour = (3,) if axis >= 0 and arrays.shape[axis] == 3 else ()

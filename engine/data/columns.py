@@ -71,12 +71,16 @@ def label_column(frame: pd.DataFrame, chosen: str = "") -> tuple[str, str]:
     return guess, f"The labels are the column `{guess[:60]}`, {why}; choose another one if they are not."
 
 
-def are_measured(values: pd.Series) -> bool:
-    """Whether values are numbers, some of them with a fraction."""
+def are_measured(values: pd.Series, classes: int) -> bool:
+    """Whether values, of which so many are distinct, are numbers that measure: too many of them for classes, and some
+    with a fraction or most of them there once."""
     import pandas as pd
 
     numbers = pd.to_numeric(values, errors="coerce")
-    return bool(numbers.notna().all() and (numbers % 1 != 0).any())
+    if not numbers.notna().all():
+        return False
+    fractions, half = (numbers % 1 != 0).any(), len(values) // 2
+    return bool(classes > (min(MOST_CLASSES, half) if fractions else max(MOST_CLASSES, half)))
 
 
 def _are_cells(names: pd.Index) -> bool:

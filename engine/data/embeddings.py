@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 COLUMN, ROWS, NAMES = "embedding", "embeddings", "names"
-FILES = OwnFiles("uploads", r"embeddings-[0-9a-f]{24}\.(npy|npz)", "a file of embeddings", "upload the file again")
+FILES = OwnFiles("uploads", r"embeddings-[0-9a-f]{24}\.(npy|npz)", "a file of embeddings", "upload the file again",
+                 hashed=True)
 delete = FILES.delete
 
 

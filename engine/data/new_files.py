@@ -16,7 +16,7 @@ from engine.data.dataset import Dataset
 from engine.data.new_examples import NewExamples, load_new
 
 FILES = OwnFiles("uploads", r"new-[0-9a-f]{16}\.(npz|zip|parquet|arrow|csv|tsv|jsonl)", "a file of new candidates",
-                 "upload the file again")
+                 "upload the file again", hashed=True)
 SUFFIXES = tuple(suffix for suffix in uploads.TITLES if suffix != uploads.ROWS)
 content, delete, has = FILES.content, FILES.delete, FILES.has
 

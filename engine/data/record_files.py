@@ -10,7 +10,8 @@ from engine.basics.sizes import spell_bytes
 from engine.data.records import parse_content, read_jsonl
 
 MOST_FIRST, BLANK = 10_000_000, b"\xef\xbb\xbf \t\r\n"
-FILES = OwnFiles("uploads", r"records-[0-9a-f]{24}\.jsonl", "a file of records", "choose one from the list")
+FILES = OwnFiles("uploads", r"records-[0-9a-f]{24}\.jsonl", "a file of records", "choose one from the list",
+                 hashed=True)
 delete = FILES.delete
 
 

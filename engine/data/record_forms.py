@@ -16,6 +16,7 @@ SYSTEM = ("system", "system_prompt")
 TALKS = ("messages", "conversations", "conversation")
 QUESTIONS = ("prompt", "question", "input", "query")
 ANSWERS = ("response", "completion", "output", "answer", "chosen")
+PREFERENCE = {"chosen", "rejected"}
 ROLES = {"user": "User", "human": "User", "prompter": "User", "assistant": "Assistant", "gpt": "Assistant",
          "model": "Assistant", "bot": "Assistant", "chatgpt": "Assistant", "system": "System",
          "developer": "System", "tool": "Tool", "function": "Tool"}
@@ -49,7 +50,7 @@ def are_records(content: bytes) -> bool:
         first = parse_json(text.split("\n")[0], "The first line")
         if not isinstance(first, Mapping) or "label" in first and first.keys().isdisjoint((*TALKS, *ANSWERS)):
             return not isinstance(first, Mapping)  # a text with its class
-        return not first.keys().isdisjoint((*TALKS, *QUESTIONS, "instruction"))
+        return not first.keys().isdisjoint((*TALKS, *QUESTIONS, "instruction")) or first.keys() >= PREFERENCE
     return True
 
 
@@ -112,6 +113,8 @@ def _pairs(data: Mapping[str, Any]) -> tuple[set[str], list[Exchange]]:
     talk = next((key for key in TALKS if isinstance(data.get(key), list)), None)
     if talk is not None:
         return {talk}, _turns(data[talk])
+    if isinstance(data.get("chosen"), list) and data.keys().isdisjoint((*QUESTIONS, "instruction")):
+        return {"chosen"}, _turns(data["chosen"])
     answer = next((key for key in ANSWERS if key in data), None)
     if "instruction" in data and answer is not None:
         given = [str(data[key]) for key in ("instruction", "input", "context") if data.get(key)]

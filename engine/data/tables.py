@@ -103,7 +103,7 @@ def load_table(path: Path, *, name: str = "table", title: str = "Your table", ma
     given = frame[table.label]
     labels = table.labels
     classes = tuple(sorted(set(labels)))
-    if columns.are_measured(given) and len(classes) > min(columns.MOST_CLASSES, len(given) // 2):
+    if columns.are_measured(given, len(classes)):
         raise columns.UnclearLabels(f"The column `{table.label[:60]}` holds {len(classes):,} different numbers, no "
                                     "classes; put them into a few groups, or choose another column.", frame)
     if len(classes) < 2:
@@ -138,7 +138,8 @@ def read_table(path: Path, max_bytes: int = MAX_BYTES, label: str = "") -> Label
     column, how = columns.label_column(frame, label)
     if not len(frame):
         raise InvalidInput("The table has no rows below the names of its columns; give one row an example.")
-    if frame[column].map(lambda value: isinstance(value, (list, dict, bytes, np.ndarray))).any():
+    if frame[column].map(lambda value: isinstance(value, (list, dict, bytes, np.ndarray))).any() or (
+            frame[column].map(lambda value: str(value).strip()[:1] + str(value).strip()[-1:] == "[]").all()):
         raise columns.UnclearLabels(f"The column `{column[:60]}` holds lists or objects, no labels; write one text or "
                                     "number a row, or choose another column.", frame)
     if empty := int((frame[column].isna() | frame[column].map(_label).eq("")).sum()):

@@ -44,7 +44,7 @@ READ_AS = {PICTURES: "as layouts and pixels say", RECORDS: "system and history i
 OF_RECORDS = {"turns", "mark"}
 """Fields of a reading that say how records are read, and no other data."""
 FILES = OwnFiles("uploads", rf"{PREFIX}[0-9a-f]{{16}}\.(npz|zip|parquet|arrow|csv|tsv|ndjson|(jsonl\.)?reading|jsonl)",
-                 "an upload", "upload the file again")
+                 "an upload", "upload the file again", hashed=True)
 
 
 def is_upload(name: str) -> bool:

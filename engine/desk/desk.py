@@ -18,6 +18,7 @@ from engine.desk import runs
 from engine.desk.jobs import Jobs
 from engine.desk.language_queries import check_queries
 from engine.desk.memory import BoundedMemory
+from engine.desk.refusals import refusal
 from engine.desk.shipped import shipped
 from engine.desk.training import Trainings, problem_key
 from engine.desk.waiting import Waiting
@@ -27,7 +28,7 @@ from engine.problems import Problem, ProblemSource, SampledProblem
 from engine.requests import Answer, JobRequest, Request
 from engine.requests.training import TrainingRequest
 from engine.scoring import cost
-from engine.scoring.compute import check, compute
+from engine.scoring.compute import check, compute, refusals
 from engine.scoring.scores import Scores
 from engine.scoring.scoring import Scoring
 from engine.store.results import Result
@@ -58,6 +59,14 @@ class Desk:
             return future.result(timeout=PATIENCE_SECONDS)
         what = "Training the model" if source.problem_class.convex else "Loading the trained model"
         return future.result() if future.done() else Waiting(what, source=source)
+
+    def refusals(self, source: ProblemSource, scorings: Sequence[Scoring]) -> dict[int, str]:
+        """Positions of the scorings that its model has no answer to, each with why; what only the trained problem
+        tells is among them while that is in memory."""
+        sampled = self.memory.get(problem_key(source))
+        trained = refusals(sampled.problem, scorings) if sampled else {}
+        before = {row: refusal(source, scoring) for row, scoring in enumerate(scorings)}
+        return dict(sorted({**trained, **{row: reason for row, reason in before.items() if reason}}.items()))
 
     def holds(self, source: ProblemSource) -> bool:
         """Whether the trained problem is in memory."""

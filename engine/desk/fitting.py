@@ -25,6 +25,7 @@ LIVE = 800
 OPTIMA_CANDIDATES = {"digits": 300, FIRST: 100, "fashion_mnist": 100}
 DEFAULT_SIZES = {"digits": (1_297, 200), FIRST: (1_000, 100), "fashion_mnist": (2_000, 200)}
 ALL = 10**9
+USUAL_L2 = 1e-4
 NETWORK_SIZES, NETWORK_CANDIDATES = (500, 100), {"mlp": 100}
 EMBEDDED_SIZES, LANGUAGE_SIZES, LANGUAGE_CANDIDATES = (150, 20), (60, 10), 10
 
@@ -78,6 +79,12 @@ def first_look(dataset: str, model: str) -> FirstLook | None:
     return first_looks.first_look(own, train, queries)
 
 
+def penalty(dataset: str, model: str) -> float:
+    """λ to begin with: what the recipe of a declared model states, else the usual one."""
+    own = declared_for(dataset, model)
+    return USUAL_L2 if own is None or own.l2 is None else own.l2
+
+
 def beginning(own: Declaration) -> ProblemSource:
     """The problem with which the pages begin for declared data and model."""
     train, queries, candidates = sizes(own.data, own.name)
@@ -87,7 +94,8 @@ def beginning(own: Declaration) -> ProblemSource:
     return ProblemSource(dataset=own.data, model=own.name, weights=own.weights, recipe=own.recipe, n_train=train,
                          n_queries=queries, n_test=queries if texts else min(most_queries, max(500, queries)),
                          n_candidates=None if own.name == SOFTMAX else min(candidates, train),
-                         pool=pool(own.data, own.name), selection=look.parameters if look else ALL_PARAMETERS)
+                         pool=pool(own.data, own.name), selection=look.parameters if look else ALL_PARAMETERS,
+                         l2=USUAL_L2 if own.l2 is None else own.l2)
 
 
 def _own_sizes(dataset: str, model: str) -> tuple[int, int]:

@@ -14,6 +14,8 @@ def refusal(source: ProblemSource, scoring: Scoring) -> str:
     """Why the model has no answer to it, as a sentence; empty where it has, or where only the trained model tells."""
     if not scoring.route.computes or not scoring.route.implies:
         return ""
+    if source.outside and (reason := scoring.intervention.refuses_new):
+        return reason
     if scoring.exact and scoring.process.random:
         return source.no_training
     stored = source.stored_checkpoints if scoring.process.at_checkpoints else None

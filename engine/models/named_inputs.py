@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping
 from typing import Any
 
@@ -36,16 +37,19 @@ def pack(inputs: Mapping[str, Tensor]) -> Tensor:
 
 
 class NamedInputs(nn.Module):
-    """A module that takes keyword arguments, called with rows of them (b, width). Its logits are what it returns, or
-    the `logits` of that, as models of transformers have them."""
+    """A module that takes keyword arguments, or one dictionary of them, called with rows of them (b, width). Its logits
+    are what it returns, or the `logits` of that, as models of transformers have them."""
 
     def __init__(self, module: nn.Module, slots: Slots) -> None:
         super().__init__()
         self.module, self.slots = module, slots
+        taken = inspect.signature(module.forward).parameters
+        self.whole = len(taken) == 1 and taken.keys().isdisjoint(name for name, _, _ in slots) and all(
+            one.kind is one.POSITIONAL_OR_KEYWORD for one in taken.values())
 
     def forward(self, rows: Tensor) -> Tensor:
         parts = rows.split([shape.numel() for _, shape, _ in self.slots], 1)
         named = {name: part.reshape(len(rows), *shape).to(rows.dtype if kind.is_floating_point else kind)
                  for part, (name, shape, kind) in zip(parts, self.slots, strict=True)}
-        output: Any = self.module(**named)
+        output: Any = self.module(named) if self.whole else self.module(**named)
         return output if isinstance(output, Tensor) else output["logits"] if isinstance(output, dict) else output.logits

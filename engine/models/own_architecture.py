@@ -24,7 +24,7 @@ from torch import nn
 from engine.basics import plugins
 from engine.basics.errors import InvalidInput
 from engine.basics.fingerprint import fingerprint
-from engine.basics.values import Count, Value, canonical_json
+from engine.basics.values import Count, Number, Value, canonical_json
 from engine.models.any_recipe import AnyRecipe
 from engine.models.catalogue import OWNED, Own, register_own
 from engine.models.losses import check_logits
@@ -41,7 +41,8 @@ class Declaration(Value):
     of nothing, that returns a torch module (b, *shape) -> (b, classes); or the name of a model of the catalogue.
     shape: of one input, where the data do not say it: (1, 28, 28), or (16,) of token ids. whole: whether inputs stay
     whole numbers (int64), as an embedding takes them. recipe: how it is trained where it comes without weights, and
-    was trained where it comes with them. data, weights: the names under which both are kept here, or none.
+    was trained where it comes with them. l2: λ of its objective, where the recipe states it. data, weights: the names
+    under which both are kept here, or none.
     """
 
     name: Annotated[str, Field(min_length=1, max_length=300)]
@@ -49,6 +50,7 @@ class Declaration(Value):
     shape: tuple[Annotated[Count, Field(ge=1)], ...] = ()
     whole: bool = False
     recipe: AnyRecipe | None = None
+    l2: Number | None = None
     data: str = ""
     weights: str = ""
 
@@ -64,7 +66,7 @@ class Declaration(Value):
     @property
     def shell(self) -> str:
         """The line of a shell that declares it to the commands after it, in the folder of the module."""
-        plain = self.model_copy(update={"data": "", "weights": "", "recipe": None})
+        plain = self.model_copy(update={"data": "", "weights": "", "recipe": None, "l2": None})
         pairs = {"PYTHONPATH": ".", **plain._variables(())}
         return "export " + " ".join(f"{name}={shlex.quote(value)}" for name, value in pairs.items())
 
@@ -120,6 +122,22 @@ def builder(text: str) -> Callable[[tuple[int, ...], int], nn.Module]:
     it has them. Raises `InvalidInput`, as does what it returns."""
     function = importable(text)
     return _build(Declaration(name=function, function=function), _function(function))
+
+
+def shape_of_arrays(own: Declaration, flat: int, shape: tuple[int, ...], classes: int) -> tuple[int, ...]:
+    """The shape of one input where none is declared: of an example of several dimensions its own, where the model takes
+    that and no flat one of so many features; else (), which is flat."""
+    if own.shape or len(shape) < 2 or _takes(own, (flat,), classes):
+        return own.shape
+    return shape if _takes(own, shape, classes) else ()
+
+
+def _takes(own: Declaration, shape: tuple[int, ...], classes: int) -> bool:
+    try:
+        _build(own, _function(own.function))(shape, classes)
+    except InvalidInput:
+        return False
+    return True
 
 
 def _function(text: str) -> Callable[..., nn.Module]:

@@ -44,6 +44,11 @@ class TrainingRecipe(Sparse, ABC):
         """How many examples a batch holds; the last one of an epoch may hold fewer."""
 
     @property
+    def stated_penalty(self) -> float | None:
+        """λ of the objective, where the recipe states it."""
+        return None
+
+    @property
     def mixed(self) -> bool:
         """Whether passes may run in bfloat16, with weights, loss and steps in the precision of the data."""
         return self.precision == "mixed"
@@ -199,6 +204,10 @@ class Recipe(TrainingRecipe):
         if self.optimizer == "nesterov" and not self.momentum:
             raise InvalidInput("Nesterov's variant is one of momentum, which is 0; give a `momentum` such as 0.9.")
         return self
+
+    @property
+    def stated_penalty(self) -> float | None:
+        return self.weight_decay if "weight_decay" in self.model_fields_set else None
 
     @property
     def adaptive(self) -> bool:

@@ -12,7 +12,7 @@ from engine.basics.errors import InvalidInput
 from engine.models import own_weights
 from engine.models.catalogue import MODELS
 from engine.models.causal import loading
-from engine.models.own_architecture import Declaration, importable, register
+from engine.models.own_architecture import Declaration, importable, register, shape_of_arrays
 from engine.models.recipe import TrainingRecipe
 from engine.models.recorded import stored_recordings
 from engine.problems.source import SOFTMAX, ProblemSource
@@ -39,7 +39,11 @@ def declare(*, model: str = "", name: str = "", checkpoint: Path | None = None, 
         raise InvalidInput(f"`{function}` has this name on every page; leave out the other name.")
     called = name or (function.partition(":")[0].rpartition(".")[2] if ":" in function else function)
     dataset = datasets.uploads.keep_path(data, **read) if data else ""
-    own = Declaration(name=called, function=function, shape=shape, whole=whole, recipe=recipe, data=dataset)
+    own = Declaration(name=called, function=function, shape=shape, whole=whole, recipe=recipe,
+                      l2=recipe.stated_penalty if recipe else None, data=dataset)
+    if dataset and own.module:
+        loaded = datasets.load(dataset)
+        own = own.model_copy(update={"shape": shape_of_arrays(own, loaded.n_features, loaded.shape, loaded.n_classes)})
     own.export()
     register(own)
     if dataset:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
-from pydantic import BeforeValidator, Field, SerializerFunctionWrapHandler, model_serializer
+from pydantic import BeforeValidator, Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 from torch import nn
 
 from engine import data
@@ -19,7 +19,7 @@ from engine.basics.values import Count, Number, Seed, Value, canonical_json
 from engine.data import new_files
 from engine.data.new_examples import NewExamples, of_records
 from engine.models import layers
-from engine.models.any_recipe import AnyRecipe
+from engine.models.any_recipe import AnyRecipe, read_recipe
 from engine.models.catalogue import model_title
 from engine.models.causal.marked import Mark
 from engine.models.network import ALL
@@ -58,7 +58,7 @@ class ProblemSource(Value):
     n_candidates: Size | None = None
     seed: Seed = 0
     pool: Annotated[Count, Field(ge=1, le=64)] = 1
-    l2: Annotated[Number, Field(gt=0, le=1e6)] = 1e-4
+    l2: Annotated[Number, Field(ge=0, le=1e6)] = 1e-4
     intercept: bool = False
     model: str = SOFTMAX
     selection: Annotated[str, BeforeValidator(layers.spelled)] = ALL
@@ -66,6 +66,16 @@ class ProblemSource(Value):
     weights: str = ""
     new_candidates: str = ""
     tokens: Mark = ALL_TOKENS
+
+    @model_validator(mode="before")
+    @classmethod
+    def _penalised(cls, data: Any) -> Any:
+        """λ is what a network's recipe states, where nothing else does."""
+        if not isinstance(data, Mapping) or "l2" in data or not data.get("recipe"):
+            return data
+        recipe = read_recipe(data["recipe"], str(data.get("model", "")))
+        stated = recipe.stated_penalty if isinstance(recipe, TrainingRecipe) else None
+        return data if stated is None else {**data, "l2": stated}
 
     @model_serializer(mode="wrap")
     def _of_its_family(self, serialize: SerializerFunctionWrapHandler) -> dict:

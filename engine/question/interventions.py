@@ -50,11 +50,11 @@ class _Intervention(Value):
         """Whether it can be done to an example that is not in the training set, which it then adds."""
         return True
 
-    def check_new(self) -> None:
-        """Raises `InvalidInput` where it cannot."""
-        if not self.adds:
-            raise InvalidInput(f"`{self.title}` asks about training examples, and the candidates are new ones; "
-                               f"{INSTEAD}.")
+    @property
+    def refuses_new(self) -> str:
+        """Why it cannot, as a sentence; empty where it can."""
+        return "" if self.adds else (f"`{self.title}` asks about training examples, and the candidates are new ones; "
+                                     f"{INSTEAD}.")
 
     @property
     def title(self) -> str:

@@ -52,6 +52,17 @@ def _named(scoring: Scoring, count: int) -> Iterator[None]:
         raise error if count == 1 else InvalidInput(f"{scoring.title}: {error}") from None
 
 
+def refusals(problem: Problem, scorings: Sequence[Scoring]) -> dict[int, str]:
+    """Positions of the scorings that the problem cannot be asked, each with why."""
+    why = {}
+    for index, scoring in enumerate(scorings):
+        try:
+            check(problem, scoring)
+        except InvalidInput as error:
+            why[index] = str(error)
+    return why
+
+
 def check(problem: Problem, scoring: Scoring) -> None:
     """Raises `InvalidInput` where the problem cannot be asked what a scoring asks; a baseline asks nothing."""
     scoring.route.check_problem(problem)

@@ -27,6 +27,8 @@ SIZES = {"n_train": 60, "n_queries": 5, "n_test": 500, "seed": 0}
 SMALL = {"data": "digits", "train": 60, "queries": 5, "candidates": 4, "nseeds": 1,
          **specification_list.address("first")}
 STEP = Scoring.of("query_loss", {"kind": "add_occurrence"}, {"kind": "one_step", "eta": 0.1})
+FIRST = Scoring.of("query_loss", {"kind": "add_occurrence"}, {"kind": "one_step", "eta": 0.1}, "first_order")
+REMOVE = Scoring.of("query_loss", {"kind": "remove"}, {"kind": "reoptimize"})
 UP = Scoring.of("query_loss", {"kind": "upweight", "alpha": 0.01}, {"kind": "reoptimize"})
 
 
@@ -106,9 +108,17 @@ def test_what_takes_away_is_refused_in_the_picker_and_left_out_of_the_presets(fi
     sound(at.button(key="compare:add").click().run())
     at.selectbox(key="add:P").set_value("remove").run()
     assert says(at, "`remove` asks about training examples, and the candidates are new ones; score new candidates with")
-    listed = [codes.encode(STEP), codes.encode(Scoring.of("query_loss", {"kind": "remove"}, {"kind": "reoptimize"}))]
-    at = sound(open("compare", **{**SMALL, "s": listed, "new": name_of(at)}))
-    assert any("asks about training examples" in element.value for element in at.error)
+    listed = [codes.encode(one) for one in (STEP, REMOVE, FIRST)]
+    compared = sound(open("compare", **{**SMALL, "s": listed, "new": name_of(at)}))
+    assert says(compared, "Number 2 of the list is not computed. `remove` asks about training examples")
+    assert says(compared, "6 candidates (new)") and not compared.error
+    examples = sound(open("examples", **{**SMALL, "s": listed[1:2], "new": name_of(at)}))
+    assert says(examples, "Number 1 of the list is not computed") and says(examples, "6 candidates (new)")
+
+
+def test_they_are_brought_before_anything_is_listed(file):
+    name = name_of(at := uploaded(file, s=[codes.encode(STEP)]))
+    assert says(at, "6 new candidates (row 0, row 1, row 2, …)") and name.startswith("new-")
 
 
 def test_examples_show_them_as_new_and_can_go_back(file):

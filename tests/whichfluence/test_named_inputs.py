@@ -55,3 +55,23 @@ def test_a_mask_of_booleans_is_packed():
     from engine.models.named_inputs import pack
 
     assert torch.equal(pack({"mask": torch.tensor([[True, False]])}), torch.tensor([[1.0, 0.0]], dtype=torch.float64))
+
+
+def test_a_module_that_takes_one_dictionary_is_scored_like_one_of_keywords():
+    class Plain(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            torch.manual_seed(0)
+            self.image, self.facts = torch.nn.Linear(4, 3), torch.nn.Linear(2, 3)
+
+        def forward(self, image, facts):
+            return self.image(image) + torch.tanh(self.facts(facts))
+
+    class Whole(Plain):
+        def forward(self, batch):
+            return super().forward(**batch)
+
+    data = {"image": torch.rand(8, 4), "facts": torch.rand(8, 2)}, torch.arange(8) % 3
+    queries = {name: value[:2] for name, value in data[0].items()}, data[1][:2]
+    keywords, whole = (wf.influence(wf.problem(one().eval(), data, queries), STEP).values for one in (Plain, Whole))
+    np.testing.assert_array_equal(keywords, whole)

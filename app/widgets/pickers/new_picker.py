@@ -15,7 +15,6 @@ from app.widgets.words import glossary
 from app.widgets.words.plain_text import plain
 from engine.basics.errors import InvalidInput
 from engine.desk import ProblemSource, datasets, fitting
-from engine.question.interventions import Intervention
 
 NAME, TOKENS = "new", "tokens"
 MARKS = {"response": "the whole response", "explanation": "the explanation", "answer": "the answer"}
@@ -48,12 +47,6 @@ def outside() -> bool:
 def applied(source: ProblemSource) -> ProblemSource:
     """The problem with the chosen candidates."""
     return source.model_copy(update={"new_candidates": chosen(), "tokens": tokens()}) if outside() else source
-
-
-def check(intervention: Intervention) -> None:
-    """Raises `InvalidInput` for what cannot be done to the chosen candidates."""
-    if outside():
-        intervention.check_new()
 
 
 def show(source: ProblemSource) -> None:

@@ -141,14 +141,19 @@ def chosen_model(dataset: str) -> str:
 def _training(dataset: str, model: str, texts: bool) -> None:
     """The inputs of how a model is trained; one that came with its weights is read as it is."""
     if not texts:
-        recipe_picker.show_penalty()
+        recipe_picker.show_penalty(fitting.penalty(dataset, model))
     if model == SOFTMAX:
         selectors.toggle(INTERCEPT, "Intercept", help="A bias of each class, which λ does not penalise.")
     base = None if model == SOFTMAX or weights_picker.chosen(dataset, model) else _recipe_of(dataset, model)
     if base is not None and base.epochs:
-        recipe_picker.show(_family(texts), base, source().n_train or 0, fitting.pictures(dataset))
+        recipe_picker.show(_family(texts), base, source().n_train or 0, fitting.pictures(dataset),
+                           decay=0.0 if texts else _penalty(dataset, model))
     elif base is not None:
         glossary.caption(base.sentence)
+
+
+def _penalty(dataset: str, model: str) -> float:
+    return recipe_picker.penalty(fitting.penalty(dataset, model))
 
 
 def _family(texts: bool) -> str:
@@ -206,18 +211,20 @@ def source(seed_offset: int = 0) -> ProblemSource:
                            weights=weights_picker.chosen(name, model) if network else "",
                            recipe=_recipe(name, model),
                            intercept=model == SOFTMAX and choice.one(INTERCEPT, False, choice.on_off))
-    return chosen if texts else chosen.model_copy(update={"l2": recipe_picker.penalty()})
+    return chosen if texts else chosen.model_copy(update={"l2": _penalty(name, model)})
 
 
 def _recipe(dataset: str, model: str) -> TrainingRecipe | None:
     """How a model is trained, or was; None for the program's own way."""
     own, family = fitting.declared_for(dataset, model), _family(datasets.holds_records(dataset))
     usual = own.recipe if own else None
-    if model == SOFTMAX or weights_picker.chosen(dataset, model) or not recipe_picker.is_set(family):
+    if not (model == SOFTMAX or weights_picker.chosen(dataset, model) or not recipe_picker.is_set(family)):
+        base = _recipe_of(dataset, model)
+        chosen = recipe_picker.chosen(family, base)
+        usual = usual if chosen == base else chosen
+    if usual is None or own is None or own.l2 is None:
         return usual
-    base = _recipe_of(dataset, model)
-    chosen = recipe_picker.chosen(family, base)
-    return usual if chosen == base else chosen
+    return usual.model_copy(update={"weight_decay": _penalty(dataset, model)})
 
 
 def problem_class() -> type[Problem]:
@@ -255,13 +262,12 @@ def scoring_picker(name: str, default: Scoring) -> Scoring | None:
         return None
     with guarded("This specification"):
         specification = Specification.of(behavior, intervention, process)
-        new_picker.check(specification.intervention)
         with columns[3]:
             estimator = _select(name, "E", "answered by", routes(specification), parsed(default.estimator)[0],
                                 lambda route: ESTIMATORS[route].title)
             chosen = settings_picker.show(name, estimator, default.estimator)
         scoring = Scoring.of(behavior, intervention, process, chosen)
-        if not (reason := refusal(source(), scoring)):
+        if not (reason := refusal(new_picker.applied(source()), scoring)):
             return scoring
         words.warning(sentence(reason), icon=":material/block:")
     return None

@@ -24,7 +24,7 @@ NETWORK, TEXTS = "fit", "tune"
 """What the names of choices begin with, for a network and for a language model."""
 RECIPES: dict[str, type[TrainingRecipe]] = {NETWORK: Recipe, TEXTS: FineTuning}
 SHORT = {"batch_size": "batch", "learning_rate": "rate"}
-PENALTY, USUAL_PENALTY = "l2", 1e-4
+PENALTY = "l2"
 DECAY = ("λ of (λ/2)‖W‖² in the objective, as weight decay of a network. Default: the paper's. It is part of the "
          "question, which refers to this objective. AdamW's decoupled decay is not part of any objective.")
 PICTURES = ("flip", "crop")
@@ -67,19 +67,26 @@ def chosen(family: str, base: Chosen) -> Chosen:
         return base
 
 
-def penalty() -> float:
-    """λ of the objective."""
-    return choice.one(PENALTY, USUAL_PENALTY, choice.within(1e-9, 1e3, float))
+def penalty(begin: float) -> float:
+    """λ of the objective. begin: where none was chosen."""
+    return choice.one(PENALTY, begin, choice.within(*_range(begin), float))
 
 
-def show_penalty() -> None:
+def show_penalty(begin: float) -> None:
     """The input for λ of the objective."""
-    number(PENALTY, "Penalty λ", USUAL_PENALTY, 1e-9, 1e3, short, format="%g", step=1e-4, help=DECAY)
+    number(PENALTY, "Penalty λ", begin, *_range(begin), short, format="%g", step=1e-4, help=DECAY)
 
 
-def show(family: str, base: TrainingRecipe, examples: int, pictures: bool = False, columns: int = 1) -> None:
+def _range(begin: float) -> tuple[float, float]:
+    """0 only where the recipe that the program was started with states it."""
+    return min(begin, 1e-9), 1e3
+
+
+def show(family: str, base: TrainingRecipe, examples: int, pictures: bool = False, columns: int = 1,
+         decay: float = 0.0) -> None:
     """The inputs, so many beside each other, with what they make of a training on so many examples in words. pictures:
-    whether these are pictures. A reason stands there where the choices do not go together."""
+    whether these are pictures. decay: λ of a network's objective. A reason stands there where the choices do not go
+    together."""
     values: dict[str, Any] = {}
     areas = st.columns(columns) if columns > 1 else [st]
     for index, (field, setting) in enumerate(_settings(family, base).items()):
@@ -93,7 +100,7 @@ def show(family: str, base: TrainingRecipe, examples: int, pictures: bool = Fals
     except InvalidInput as error:
         st.warning(f"{sentence(error)} Until then: {base.sentence}", icon=":material/tune:")
         return
-    trained = recipe.model_copy(update={"weight_decay": penalty()}) if family == NETWORK else recipe
+    trained = recipe.model_copy(update={"weight_decay": decay}) if family == NETWORK else recipe
     steps = recipe.epochs * recipe.per_epoch(examples)
     glossary.caption(f"{trained.sentence} On {examples:,} examples that is {steps:,} steps, and "
                      f"{recipe.epochs * examples:,} examples processed.")

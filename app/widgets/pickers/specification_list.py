@@ -8,8 +8,10 @@ import streamlit as st
 
 from app.widgets.choices import choice, inputs
 from app.widgets.choices.pair_choice import PairChoice
+from app.widgets.jobs.desk import desk
 from app.widgets.pickers import new_picker, pickers
 from app.widgets.words import glossary
+from app.widgets.words.plain_text import sentence
 from engine.desk import presets
 from engine.desk.language_presets import PLAIN
 from engine.desk.presets import Preset
@@ -39,6 +41,17 @@ def chosen(begins: bool = False) -> list[Scoring]:
         return list(_preset(counterpart.name).scorings)
     _keep(scorings)
     return scorings
+
+
+def refused(scorings: Sequence[Scoring]) -> dict[int, str]:
+    """The rows of a list that the chosen model has no answer to, each with why."""
+    return desk().refusals(new_picker.applied(pickers.source()), scorings)
+
+
+def say_refused(scorings: Sequence[Scoring]) -> None:
+    """Says of each specification of the list that the model has no answer to it, and why."""
+    for row, reason in refused(scorings).items():
+        st.warning(sentence(f"Number {row + 1} of the list is not computed. {reason}"), icon=":material/block:")
 
 
 def external() -> tuple[Scoring, ...]:

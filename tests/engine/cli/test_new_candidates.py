@@ -46,6 +46,20 @@ def test_arrays(folder, new, arrays):
     assert compare("--scores", "scores.npz") == 2  # they are no scores of the training examples
 
 
+def test_a_list_goes_on_without_what_cannot_be_asked(folder, new, capsys):
+    assert compare("--new-candidates", "new.npz") == 3
+    assert one_line(capsys).startswith("Specification `loo` is not computed: `remove` asks about training examples")
+    table = pd.read_csv("agreement.csv").set_index(["a", "b", "metric"]).sort_index()
+    assert len(table) == 9 and table.loc["step", "first, order", "kendall_tau"].verdict == "approximation error"
+    refused = table[table["mean"].isna()]
+    assert len(refused) == 6 and (refused.n_queries == 0).all()
+    assert refused.verdict.str.startswith("not computed: `remove` asks").all()
+    Path("specs.json").write_text(json.dumps([{"name": "a", "spec": STEP}, {"name": "b", "spec": REMOVE}]))
+    Path("agreement.csv").unlink()
+    assert compare("--new-candidates", "new.npz") == 2 and not Path("agreement.csv").exists()
+    assert one_line(capsys).startswith("Specification `b`: `remove` asks about training examples")
+
+
 def test_a_stream_has_the_ends_of_the_scores(folder, new, monkeypatch):
     monkeypatch.setattr("engine.cli.problem.PART", 4)
     assert influence("--new-candidates", "new.npz") == 0

@@ -1,11 +1,13 @@
 """A user's own records, kept by content and found by name."""
 
+import json
 from pathlib import Path
 
 import pytest
 
 from engine.basics.errors import InvalidInput
 from engine.data import record_files
+from engine.data.record_forms import are_records
 from engine.data.record_sets import marked_sentence
 from engine.data.records import read_jsonl
 
@@ -30,6 +32,19 @@ def test_responses_that_are_not_to_be_learnt_are_counted():
              b'{"prompt": "a", "chosen": "b", "rejected": "c"}']
     said = marked_sentence(read_jsonl(Path(record_files.keep(b"\n".join(lines)))))
     assert "1 have `label` false, as of a response to avoid" in said and "1 have a `rejected` response" in said
+
+
+def test_of_a_preference_the_chosen_conversation_is_a_record():
+    talks = {key: [{"role": "user", "content": "a"}, {"role": "assistant", "content": key}]
+             for key in ("chosen", "rejected")}
+    content = json.dumps(talks).encode()
+    record, = read_jsonl(Path(record_files.keep(content)))
+    assert are_records(content) and (record.prompt, record.response) == ("a", "chosen")
+    assert "1 have a `rejected` response" in marked_sentence([record])
+    texts = json.dumps({key: f"Human: a Assistant: {key}" for key in talks}).encode()
+    assert are_records(texts)
+    with pytest.raises(InvalidInput, match="chosen, rejected.*give `prompt` and `response`"):
+        record_files.keep(texts)
 
 
 @pytest.mark.parametrize("name", ["../x", "absent.jsonl", "/etc/passwd"])

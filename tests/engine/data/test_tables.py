@@ -88,6 +88,15 @@ def test_a_label_can_be_chosen_and_is_asked_for_where_nothing_tells_it(tmp_path)
             load_table(tmp_path / "t.parquet", label=label)
 
 
+@pytest.mark.parametrize(("labels", "said"), [
+    ([str(["a", "b"]), str(["b"])] * 20, "holds lists or objects, no labels"),
+    (np.arange(40) * 7, "holds 40 different numbers, no classes")])
+def test_several_labels_a_row_and_whole_numbers_that_measure_are_no_classes(labels, said, tmp_path):
+    pd.DataFrame({"a": RNG.normal(size=40), "target": labels}).to_csv(tmp_path / "t.csv", index=False)
+    with pytest.raises(InvalidInput, match=said):
+        load_table(tmp_path / "t.csv")
+
+
 def test_each_kind_of_column_becomes_numbers():
     frame = pd.DataFrame({
         "n": [1.0, None, 3.0, 5.0], "flag": [True, False, True, True], "when": ["2024-01-31", "2024-02-01"] * 2,

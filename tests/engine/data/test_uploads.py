@@ -143,3 +143,14 @@ def test_names_that_are_none(name):
     with pytest.raises(InvalidInput, match="not the name of an upload") as caught:
         data.load(name)
     assert len(str(caught.value)) < 200
+
+
+def test_a_stored_file_that_was_cut_is_refused_and_stored_again(tmp_path):
+    content = b"a,label\n" + b"".join(b"%d,%s\n" % (row, b"xy"[row % 2:][:1]) for row in range(40))
+    name = uploads.keep(io.BytesIO(content), "t.csv")
+    path = uploads.FILES.path(name)
+    path.write_bytes(content[:len(content) // 2])
+    with pytest.raises(MissingData, match="is damaged on this machine; upload the file again"):
+        uploads.load(name)
+    assert uploads.keep(io.BytesIO(content), "t.csv") == name and path.read_bytes() == content
+    assert len(uploads.load(name).y_train) + len(uploads.load(name).y_test) == 40

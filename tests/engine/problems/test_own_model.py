@@ -5,8 +5,13 @@ import pytest
 import torch
 
 from engine.basics.errors import InvalidInput
+from engine.cli.network import input_shape as cli_shape
+from engine.cli.setting import NetworkOptions
+from engine.data import load_npz
 from engine.data.arrays import from_arrays
+from engine.desk import fitting
 from engine.models.own_architecture import declared
+from engine.models.recipe import Recipe
 from engine.problems import ProblemSource
 from engine.problems.families.inputs import input_shape
 from engine.problems.own_model import declare
@@ -118,3 +123,37 @@ def test_pictures_in_arrays_reach_a_model_in_the_shape_that_it_declares(monkeypa
     read = inputs.as_inputs("own", dataset, 1, dataset.raw_train)
     right = np.moveaxis(x, 1, -1) if moved is None else np.moveaxis(x, -1, 1) if moved else x.reshape(4, *declared)
     assert read.shape[1:] == right.shape[1:] and np.array_equal(read, right.astype(np.float32))
+
+
+def test_arrays_keep_the_shape_that_a_model_takes(files):
+    """A time series (n, channels, length) needs no --shape; what takes flat inputs still gets them."""
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=(12, 2, 10))
+    np.savez(files / "series.npz", x_train=x, y_train=np.arange(12) % 3, x_query=x[:3], y_query=np.arange(3))
+    (files / "series_model.py").write_text(
+        "from torch import nn\n\n\ndef wide(shape, classes):\n"
+        "    return nn.Sequential(nn.Conv1d(2, 3, 3), nn.Flatten(), nn.Linear(24, classes))\n\n\n"
+        "def flat():\n    return nn.Linear(20, 3)\n")
+    for function, shape in (("wide", (2, 10)), ("flat", ())):
+        list(declare(model=f"{files}/series_model.py:{function}", data=files / "series.npz", name=function))
+        assert declared().shape == shape
+        problem = ProblemSource(dataset=declared().data, model=function).build().problem
+        assert problem.x.shape == (12, *(shape or (20,)))
+    arrays = load_npz(files / "series.npz")
+    assert cli_shape(NetworkOptions(model=f"{files}/series_model.py:wide"), arrays) == (2, 10)
+    assert cli_shape(NetworkOptions(model=f"{files}/series_model.py:flat"), arrays) == (20,)
+
+
+@pytest.mark.parametrize(("stated", "decay"), [({}, 1e-4), ({"weight_decay": 0.003}, 0.003), ({"weight_decay": 0}, 0)])
+def test_the_penalty_is_the_weight_decay_that_the_recipe_states(files, stated, decay):
+    recipe = Recipe.parse({"epochs": 1, "batch_size": 8, "learning_rate": 0.1, **stated})
+    list(declare(model=f"{files}/stranger.py:bare", whole=True, data=files / "data.npz", recipe=recipe))
+    source = fitting.beginning(declared())
+    assert fitting.penalty(source.dataset, source.model) == source.l2 == source.training_recipe.weight_decay == decay
+    written = source.model_dump_json(exclude_defaults=True)
+    assert ProblemSource.model_validate_json(written) == source
+    of_file = ProblemSource.parse({"dataset": "digits", "model": "mlp",
+                                   "recipe": recipe.model_dump(exclude_unset=True)})
+    assert of_file.l2 == decay
+    given = ProblemSource.parse({**of_file.model_dump(), "l2": 0.5})
+    assert given.l2 == given.training_recipe.weight_decay == 0.5
