@@ -10,7 +10,7 @@ import pandas as pd
 from engine.experiments import EXPERIMENTS, publish
 from engine.experiments.paper_numbers import cells
 from engine.experiments.statements.language import ESTIMATORS
-from engine.experiments.statements.statement import CONFIRMED, UNDECIDED, Clause, Finding
+from engine.experiments.statements.statement import CONFIRMED, CONTRADICTED, UNDECIDED, Clause, Finding
 from engine.metrics.intervals import t_interval
 from tests.guides import published as told
 from tests.guides.published import ROOT, by_seed, manifest, published
@@ -325,6 +325,33 @@ def corruption_with_the_embedded_model() -> Found:
     said = concluded("embedded")
     assert said["reversed-by-corruption"].verdict == said["similarity-takes-benign"].verdict == CONFIRMED
     return two(*said["similarity-takes-benign"].least.interval())
+
+
+CODE = "embedded-authors"
+
+
+@claim
+def preferences_by_the_authors_code() -> Found:
+    named = concluded(CODE)["preferred-backdoor"]
+    own = published("table-5-2", CODE).query("metric == 'AUPRC'").set_index(["behavior", "method"])["mean"]
+    margin = own["Answer margin"] - own["Answer log-probability"]
+    return two(*named.least.interval()) if named.verdict == CONTRADICTED and (margin > 0).all() else False
+
+
+@claim
+def trak_is_gradsim_by_the_authors_code() -> Found:
+    own = published("table-5-2", CODE).query("metric == 'AUPRC'").set_index(["method", "behavior"])["mean"]
+    theirs = cells(EXPERIMENTS["table-5-2"]).query("model == 'Qwen3-8B' and metric == 'AUPRC'").set_index(
+        ["method", "behavior"])["mean"]
+    return two(*(max(abs(table["TRAK", behavior] - table["GradSim", behavior])
+                     for behavior in table["TRAK"].index) for table in (own, theirs)))
+
+
+@claim
+def poison_by_the_authors_code() -> Found:
+    said = concluded(CODE)
+    held = [said[key] for key in ("logit-beats-losses", "only-the-matching-query", "similarity-takes-benign")]
+    return two(*held[-1].least.interval()) if {one.verdict for one in held} == {CONFIRMED} else False
 
 
 LONG, MARKED = "embedded-long-authors", "embedded-concluded-authors"
