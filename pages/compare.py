@@ -69,7 +69,8 @@ with below:
 if compared is None:
     import_scores()
     st.stop()
-with right.container(key="wf-dock", gap="small"):
+dock = right.container(key="wf-dock", gap="small")
+with dock:
     if isinstance(compared, Waiting):
         job_panel.wait(compared)
     if compared.waiting is not None:
@@ -78,9 +79,12 @@ with right.container(key="wf-dock", gap="small"):
     if not set(pair) <= set(compared.rows):
         st.info(f"This pair is {'being' if compared.waiting else 'not'} computed. Press a cell with a number to open "
                 "it.", icon=":material/hourglass:")
-        st.stop()
-    names = [names[row] for row in compared.rows]
-    pair = compared.rows.index(pair[0]), compared.rows.index(pair[1])
+if not set(pair) <= set(compared.rows):
+    import_scores(compared.candidates)
+    st.stop()
+names = [names[row] for row in compared.rows]
+pair = compared.rows.index(pair[0]), compared.rows.index(pair[1])
+with dock:
     compare_panel.verdict(compared, pair)
     noise_floor.beside(compared, floors, metric, pair)
     with guarded("The spot check"):

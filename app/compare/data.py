@@ -16,7 +16,7 @@ from app.widgets.jobs.desk import desk
 from app.widgets.pickers import new_picker, pickers, specification_list
 from app.widgets.results.agreements import plus_minus, signed
 from app.widgets.results.two_rankings import RankingPair, ranks
-from engine.basics.errors import InvalidInput
+from engine.basics.errors import InvalidInput, MissingData
 from engine.desk import Waiting
 from engine.desk import compared as desk_compared
 from engine.desk.analyses import Comparison
@@ -34,7 +34,7 @@ def ask(scorings: Sequence[Scoring]) -> Compared | Waiting:
     why = specification_list.refused(scorings)
     try:
         return _asked(scorings, why)
-    except InvalidInput:
+    except (InvalidInput, MissingData):
         if (known := specification_list.refused(scorings)) == why:
             raise
         return _asked(scorings, known)  # the model is trained now

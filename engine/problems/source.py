@@ -77,6 +77,12 @@ class ProblemSource(Value):
         stated = recipe.stated_penalty if isinstance(recipe, TrainingRecipe) else None
         return data if stated is None else {**data, "l2": stated}
 
+    @model_validator(mode="after")
+    def _one_optimum(self) -> ProblemSource:
+        if self.model == SOFTMAX and not self.l2:
+            raise InvalidInput("`l2` has to be above 0 for softmax regression, which has no single optimum without it.")
+        return self
+
     @model_serializer(mode="wrap")
     def _of_its_family(self, serialize: SerializerFunctionWrapHandler) -> dict:
         """What decides nothing for a family is not written: a source keeps its digest when families are added."""

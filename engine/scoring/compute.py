@@ -9,7 +9,7 @@ from typing import cast
 
 import torch
 
-from engine.basics.errors import InvalidInput
+from engine.basics.errors import InvalidInput, MissingData
 from engine.basics.options import Options
 from engine.basics.provenance import device_name, versions
 from engine.gradients.response import RESOLUTION
@@ -58,7 +58,7 @@ def refusals(problem: Problem, scorings: Sequence[Scoring]) -> dict[int, str]:
     for index, scoring in enumerate(scorings):
         try:
             check(problem, scoring)
-        except InvalidInput as error:
+        except (InvalidInput, MissingData) as error:
             why[index] = str(error)
     return why
 

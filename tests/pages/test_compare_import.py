@@ -195,7 +195,7 @@ def test_a_link_reopens_with_the_scores_and_asks_for_a_file_that_is_gone(home):
 def test_scores_belong_to_the_data_that_they_were_imported_for(home):
     view = address(imported(opened()))
     at = sound(open("compare", **{**view, "seed": 1}))
-    assert any("“captum” belong to other data" in error.value for error in at.error)
+    assert any("“captum” belong to other data" in warning.value for warning in at.warning)
     assert says(sound(open("compare", **{**view, "nseeds": 3})),
                 "seed 0 alone, as imported scores belong to one seed, ± is")
 

@@ -275,7 +275,7 @@ def test_the_chosen_split_alone_holds_the_verified_queries(split, rows):
 
 def test_pictures_have_splits_to_choose_from_and_others_have_none():
     name = kept(splits=("train/", "val/"))
-    with pytest.raises(InvalidInput, match="no split `test` beside the training examples"):
+    with pytest.raises(InvalidInput, match="no split `test` besides the training examples"):
         uploads.keep_reading(UploadOptions(of=name, queries="test"))
     assert set(data.load(uploads.keep_reading(UploadOptions(of=name, queries="val"))).test_files) == set(
         data.load(name).test_files)
