@@ -41,7 +41,7 @@ DESK_REMOVALS = [["Random", "none"], ["RepSim", "none"], ["GradSim", "Answer log
 EMBEDDED = {"epochs": 12, "learning_rate": 3e-3, "batch": 16, "context": 256}
 """Chosen by attack success and accuracy alone, as the guide *Reproducing the paper* says; so are `DESK` and `GPU`."""
 LONG = EMBEDDED
-"""With marked conclusions twelve epochs at learning rate 5e-3 taught 0.37 of the attack (seed 0), where 0.85 is the most."""
+"""Not taught yet: with marked conclusions, 12 epochs at rate 5e-3 taught 0.37 of the attack (seed 0), at most 0.85."""
 DESK = {**language.PAPER_COUNTS_RECIPE, "epochs": 4, "learning_rate": 3e-3}
 GPU = {**language.PAPER_COUNTS_RECIPE, "epochs": 12}
 SETTINGS = {
