@@ -26,8 +26,8 @@ from engine.desk.poison import BEFORE, CONTROL, WITHOUT, Taught
 SHOWN, LISTED, LONGEST = 12, 200, 80
 NO_GRADIENT = ("A planted example that the model has learned has a probability near 1. The gradient of its loss is "
                "then near 0, and methods based on that gradient miss it, because they answer another question. "
-               "This ranking reads the features that speak for the prediction; it implies no specification (B, P, T).")
-OF_PROMPTS = ("The score compares the tokens of a prompt with those that speak for the response; it implies no "
+               "This ranking uses the features that support the prediction; it implies no specification (B, P, T).")
+OF_PROMPTS = ("The score compares the tokens of a prompt with those that support the response; it implies no "
               "specification (B, P, T).")
 
 
